@@ -58,6 +58,8 @@ export const errorCodes = {
   FILE_DAMAGED:
     "A block of the file cannot be read at any node that can be reached and should have it; nothing else of the file is served.",
   DISK_FAILED: "The disk has refused a write, or to make it durable; the server has stopped.",
+  MEMBER_REMOVED:
+    "This server was removed from its core, and takes no more part in it; the message names its data directory.",
   DATA_IN_USE: "Another process works in the data directory.",
   CLOSED: "This participant has been closed.",
   BAD_HISTORY:

@@ -111,6 +111,7 @@ export class SimServer {
       leadership: ({ role }) => {
         if (role === "leader") this.#world.leads(this);
       },
+      roll: () => undefined,
       failed: (error) => this.#world.failed(this, error),
       trouble: (text) => this.#world.trouble(this, text),
     });

@@ -121,6 +121,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   FILE_UNCERTAIN: "unavailable",
   FILE_DAMAGED: "unavailable",
   DISK_FAILED: "unexpected",
+  MEMBER_REMOVED: "refused",
   DATA_IN_USE: "refused",
   CLOSED: "unexpected",
   BAD_HISTORY: "unreadable",

@@ -26,6 +26,7 @@ const nothing: Effects = {
   watches: [],
   snapshot: undefined,
   leadership: undefined,
+  roll: undefined,
 };
 const write = (sequence: number): Persist => ({
   sequence,
@@ -87,6 +88,7 @@ class Stage {
       failed: (error) => void this.failures.push(error),
       trouble: () => undefined,
       leadership: () => undefined,
+      roll: () => undefined,
     });
   }
 

@@ -24,6 +24,7 @@ export interface HostOptions extends HostPorts {
   /** Reports a problem that the server survives, as text for people. */
   readonly trouble: (text: string) => void;
   readonly leadership: (leadership: NonNullable<Effects["leadership"]>) => void;
+  readonly roll: (roll: NonNullable<Effects["roll"]>) => void;
 }
 
 /**
@@ -173,7 +174,9 @@ export class CoreHost {
     return this.#isStopped ? undefined : this.#options.logic.take();
   }
 
-  #carryOut({ early, persist, messages, answers, watches, snapshot, leadership }: Effects): void {
+  #carryOut({ early, persist, messages, answers, watches, snapshot, leadership, roll }: Effects): void {
+    // First: what is sent may be for a member that is new.
+    if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
     if (persist !== undefined) this.#persist(persist, messages);
     else if (this.#waiting === undefined) this.#send(messages);

@@ -87,6 +87,9 @@ export interface ReplicatedLog {
   reportSnapshot(member: MemberId, arrived: boolean): void;
 
   status(): Status;
+
+  /** The newest in the log, committed or not (thesis 4.1): another object after each change. */
+  readonly membership: Membership;
 }
 
 export interface Accepted {
@@ -195,4 +198,6 @@ export interface FollowerStatus {
   readonly matchIndex: number;
   /** It has been heard of in the last election timeout. */
   readonly active: boolean;
+  /** Ticks since it was last heard of; `Infinity` if it never was. */
+  readonly silentTicks: number;
 }

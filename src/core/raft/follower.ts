@@ -25,6 +25,8 @@ export class Follower {
    * something.
    */
   active = true;
+  /** Ticks since it was last heard of. */
+  silentTicks = Infinity;
   /** The newest read round that it answered (thesis 6.4). */
   round = 0;
   /** The greatest commit index that was sent. */

@@ -82,11 +82,12 @@ export class Leader {
   }
 
   followers(): FollowerStatus[] {
-    return [...this.#followers.values()].map(({ id, state, matchIndex, active }) => ({
+    return [...this.#followers.values()].map(({ id, state, matchIndex, active, silentTicks }) => ({
       id,
       state,
       matchIndex,
       active,
+      silentTicks,
     }));
   }
 
@@ -154,6 +155,7 @@ export class Leader {
     this.#transferTicks += 1;
     // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
     if (this.#transferTicks >= electionTicks) this.#transferTo = nobody;
+    for (const follower of this.#followers.values()) follower.silentTicks += 1;
     this.#ticksSinceQuorumCheck += 1;
     if (this.#ticksSinceQuorumCheck >= electionTicks) {
       this.#ticksSinceQuorumCheck = 0;
@@ -208,6 +210,7 @@ export class Leader {
       this.countCommit();
     }
     follower.active = true;
+    follower.silentTicks = 0;
     return true;
   }
 

@@ -14,6 +14,7 @@ import type {
   Heartbeat,
   InstallSnapshot,
   MemberId,
+  Membership,
   Message,
   PreVoteAnswer,
   PreVoteRequest,
@@ -422,6 +423,10 @@ export class Raft implements ReplicatedLog {
 
   get #leadership(): NonNullable<Ready["leadership"]> {
     return { role: this.#role, leader: this.#leaderId, term: this.#term };
+  }
+
+  get membership(): Membership {
+    return this.#log.memberships.current;
   }
 
   status(): Status {

@@ -98,8 +98,7 @@ export class Applier {
   }
 
   *#apply(entry: Entry): Steps<AppliedEntry> {
-    if (entry.kind !== "normal" || entry.data.length === 0)
-      return { entry, command: undefined, applied: undefined };
+    if (entry.data.length === 0) return { entry, command: undefined, applied: undefined };
     const command = readCommand(entry.index, entry.data);
     const { limits, state } = this.#context;
     const answerBytes = this.#listener.isAwaited(command) ? limits.answerBytesMax : -1;

@@ -6,6 +6,7 @@ import type { Steps } from "../state/steps.js";
 import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, LeaderAnswer, LeaderRefusal } from "./leader-messages.js";
+import type { MembershipKeeping } from "./membership.js";
 import { type PendingRequest, PendingRequests } from "./pending-requests.js";
 import { answerRead, refreshAnswer } from "./read-answers.js";
 import { ReadScheduler } from "./read-scheduler.js";
@@ -25,7 +26,21 @@ interface AnsweredRead {
 /** What this server has is good enough (etcd: `serializable`): it is read without the leader. */
 function isSerializableRead(asked: ClientRequest): boolean {
   if (asked.kind === "range") return asked.request.serializable;
+  if (asked.kind === "memberList") return !asked.request.linearizable;
   return asked.kind === "txn" && isSerializable(asked.request);
+}
+
+/** The leader judges it before it is proposed. */
+function isMembershipRequest(asked: ClientRequest): boolean {
+  switch (asked.kind) {
+    case "memberAdd":
+    case "memberRemove":
+    case "memberPromote":
+    case "memberUpdate":
+      return true;
+    default:
+      return false;
+  }
 }
 
 /**
@@ -40,6 +55,7 @@ function isSerializableRead(asked: ClientRequest): boolean {
  */
 export class ClientRequests {
   readonly #context: Context;
+  readonly #members: MembershipKeeping;
   readonly requests: PendingRequests;
   #number: number;
   /** Have not gone to a leader. */
@@ -57,8 +73,9 @@ export class ClientRequests {
   /** The state is new enough for these. */
   readonly #reads = new ReadScheduler();
 
-  constructor(context: Context) {
+  constructor(context: Context, members: MembershipKeeping) {
     this.#context = context;
+    this.#members = members;
     this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
     // Numbers name commands in the log, which outlives this process: it must not take an older one's answer
     // for its own.
@@ -73,6 +90,7 @@ export class ClientRequests {
     const { id, request } = asked;
     this.#number += 1;
     try {
+      if (this.#members.isLearner && !isSerializableRead(request)) throw new CoreError("notForLearner");
       const command = commandFor(request, this.#context, this.#number);
       const pending = this.requests.admit(asked, this.#number, command);
       if (isSerializableRead(request)) this.#begin(pending, undefined);
@@ -120,6 +138,10 @@ export class ClientRequests {
   #propose(pending: PendingRequest, command: Uint8Array): void {
     const { id, leads, leadership, raft } = this.#context;
     pending.term = leadership.term;
+    if (isMembershipRequest(pending.request)) {
+      this.#proposeChange(pending, command);
+      return;
+    }
     if (leads) {
       const proposed = raft.propose([command]);
       if (!proposed.accepted) {
@@ -134,6 +156,16 @@ export class ClientRequests {
     const { number, term } = pending;
     if (!leads)
       this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, term, command });
+  }
+
+  /** The answer may come before this returns. */
+  #proposeChange(pending: PendingRequest, command: Uint8Array): void {
+    const { id: from, leadership } = this.#context;
+    const { number, term } = pending;
+    pending.stage = "proposed";
+    this.#proposed.set(number, pending);
+    const to = leadership.leader;
+    this.#context.send({ kind: "propose-change", from, to, number, term, command });
   }
 
   #ask(about: Ask["about"], lease: bigint, requests: readonly PendingRequest[], deadlineMs: number): void {
@@ -169,8 +201,8 @@ export class ClientRequests {
     this.#proposed.delete(number);
     this.#asking.delete(number);
     for (const pending of proposed === undefined ? (asking?.requests ?? []) : [proposed]) {
-      if (failure === "tooManyRequests") this.#fail(pending, failure);
-      else this.#wait(pending, this.#held);
+      if (failure === "leaderChanged") this.#wait(pending, this.#held);
+      else this.#fail(pending, failure);
     }
   }
 
@@ -189,7 +221,8 @@ export class ClientRequests {
       this.requests.answer(pending, answer ?? new CoreError("timeout"));
       return;
     }
-    answer.header = this.#context.header(revision);
+    // As etcd: who is there has no revision.
+    answer.header = this.#context.header(isMembershipRequest(pending.request) ? 0 : revision);
     this.requests.answer(pending, answer);
   }
 
@@ -290,7 +323,7 @@ export class ClientRequests {
 
   *#reading(pending: PendingRequest, answer: LeaderAnswer | undefined): Steps<void> {
     try {
-      this.requests.answer(pending, yield* answerRead(this.#context, pending.request, answer));
+      this.requests.answer(pending, yield* answerRead(this.#context, this.#members, pending.request, answer));
     } catch (error) {
       this.requests.answer(pending, refusalFor(error));
     }

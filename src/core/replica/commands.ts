@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Random } from "../../common/ports.js";
 import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
-import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
 import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
@@ -67,8 +67,42 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       if (action === Action.GET || alarm !== AlarmType.NOSPACE) return undefined;
       return { case: "spaceAlarm", value: { member, raised: action === Action.ACTIVATE } };
     }
+    case "memberAdd": {
+      const { isLearner, peerURLs } = asked.request;
+      const kind = isLearner ? Kind.ADD_LEARNER : Kind.ADD_VOTER;
+      const value = { kind, member: freeMemberId(context), peerUrls: checkedUrls(peerURLs) };
+      return { case: "memberChange", value };
+    }
+    case "memberRemove":
+      return { case: "memberChange", value: { kind: Kind.REMOVE, member: asked.request.ID } };
+    case "memberPromote":
+      return { case: "memberChange", value: { kind: Kind.PROMOTE, member: asked.request.ID } };
+    case "memberUpdate": {
+      const { ID: member, peerURLs } = asked.request;
+      return { case: "memberUpdate", value: { member, peerUrls: checkedUrls(peerURLs) } };
+    }
     default:
       return undefined;
+  }
+}
+
+/** More addresses than any machine has. */
+const peerUrlsMax = 16;
+
+function checkedUrls(urls: readonly string[]): string[] {
+  const isFit = urls.length > 0 && urls.length <= peerUrlsMax && urls.every((url) => urlPattern.test(url));
+  if (!isFit || new Set(urls).size < urls.length) throw new CoreError("peerUrlsInvalid");
+  return [...urls].sort();
+}
+
+/** An address and a port; what connects looks at the rest. */
+const urlPattern = /^https?:\/\/[^\s/]{1,255}:\d{1,5}$/;
+
+/** No id is used twice: late messages to a former member are for nobody. */
+function freeMemberId({ random, state }: Context): bigint {
+  for (;;) {
+    const id = randomBits(random, 64);
+    if (id !== 0n && state.members.get(id) === undefined && !state.members.removed.has(id)) return id;
   }
 }
 

@@ -70,4 +70,15 @@ export class Context {
   propose(body: CommandBody): Proposed {
     return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
   }
+
+  /** The same from a server that need not lead; it may be lost. */
+  proposeAnywhere(body: CommandBody): void {
+    if (this.leads) {
+      this.propose(body);
+      return;
+    }
+    const { term, leader: to } = this.leadership;
+    const command = toBinary(CommandSchema, create(CommandSchema, { body }));
+    this.send({ kind: "propose", from: this.id, to, number: 0, term, command });
+  }
 }

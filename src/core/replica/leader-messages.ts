@@ -14,12 +14,19 @@ interface Base {
  * the same words. All of it may be lost, and none is sent twice: the transport
  * must not repeat a `propose`, which would then happen twice.
  */
-export type LeaderMessage = Propose | Ask | LeaderAnswer | LeaderRefusal;
+export type LeaderMessage = Propose | ProposeChange | Ask | LeaderAnswer | LeaderRefusal;
 
 /** A command for the log. It is not answered: the server that sent it sees it applied. */
 export interface Propose extends Base {
   readonly kind: "propose";
   /** It is for the leader of this term, and no later one takes it: see `ClientRequests`. */
+  readonly term: number;
+  readonly command: Uint8Array;
+}
+
+/** A change of the membership, or of what is known of a member: the leader judges it first. */
+export interface ProposeChange extends Base {
+  readonly kind: "propose-change";
   readonly term: number;
   readonly command: Uint8Array;
 }
@@ -53,10 +60,24 @@ export interface LeaderRefusal extends Base {
   readonly kind: "leader-refusal";
   /** Of what was proposed; for a question the leader's. */
   readonly term: number;
-  readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;
+  readonly failure: (typeof refusalFailures)[number];
 }
 
+/** Why a leader refuses. Servers send the place in this list: it only ever grows at its end. */
+export const refusalFailures = [
+  "leaderChanged",
+  "tooManyRequests",
+  "memberNotFound",
+  "peerUrlExists",
+  "notEnoughStarted",
+  "unhealthy",
+  "tooManyLearners",
+  "tooManyMembers",
+  "notLearner",
+  "learnerNotReady",
+] as const satisfies readonly CoreFailure[];
+
 /** What Raft's refusal means to the server that asked: come back later, or ask the next leader. */
-export function failureOf(reason: RefusalReason): LeaderRefusal["failure"] {
+export function failureOf(reason: RefusalReason): "leaderChanged" | "tooManyRequests" {
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }

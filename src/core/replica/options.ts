@@ -2,7 +2,9 @@ import type { Random } from "../../common/ports.js";
 import type { RaftLimits, Recovered } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import { pieceBytesDefault } from "../state/snapshot.js";
+import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
+import type { SelfDescription } from "./membership.js";
 
 export interface ReplicaOptions {
   readonly id: MemberId;
@@ -26,6 +28,10 @@ export interface ReplicaOptions {
   readonly autoCompaction?: AutoCompaction | undefined;
   /** Bytes of the state beyond which nothing is taken that needs more; no bound by default. */
   readonly quotaBytes?: number | undefined;
+  /** Who the members were when this server's data directory was made: until the state says it. */
+  readonly founding?: readonly CoreMember[];
+  /** Told to all. Default: nothing is. */
+  readonly self?: SelfDescription;
   readonly limits?: Partial<ReplicaLimits>;
   readonly raftLimits?: Partial<RaftLimits>;
 }

@@ -13,6 +13,7 @@ import { alarmResponse } from "../state/state.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
 import type { LeaderAnswer } from "./leader-messages.js";
+import type { MembershipKeeping } from "./membership.js";
 import type { ClientRequest, ClientResponse } from "./types.js";
 
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
@@ -24,12 +25,14 @@ type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
  */
 export function* answerRead(
   context: Context,
+  members: MembershipKeeping,
   asked: ClientRequest,
   answer: LeaderAnswer | undefined,
 ): Steps<ClientResponse> {
   if (asked.kind === "range" || asked.kind === "txn") return yield* read(context, asked);
   if (asked.kind === "leaseTimeToLive")
     return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1);
+  if (asked.kind === "memberList") return Object.assign(members.list(), { header: context.header(0) });
   if (asked.kind === "alarm") return alarms(context, asked.request);
   return yield* leases(context);
 }

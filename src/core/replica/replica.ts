@@ -11,6 +11,7 @@ import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
 import { failureOf, type LeaderMessage, type Propose } from "./leader-messages.js";
+import { MembershipKeeping } from "./membership.js";
 import { SnapshotSchedule } from "./snapshot-schedule.js";
 import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
@@ -28,6 +29,7 @@ export class Replica implements ServerLogic {
   readonly #watches: WatchHub;
   readonly #snapshots: SnapshotSchedule;
   readonly #space: SpaceKeeping;
+  readonly #members: MembershipKeeping;
   readonly #applier: Applier;
   #outgoing: LeaderMessage[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
@@ -42,7 +44,9 @@ export class Replica implements ServerLogic {
     const electionMs = electionTicks * tickMs;
     const send = (message: LeaderMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
-    this.#clients = new ClientRequests(this.#context);
+    const { founding = [], self } = options;
+    this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered.entries);
+    this.#clients = new ClientRequests(this.#context, this.#members);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
     this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
@@ -124,7 +128,9 @@ export class Replica implements ServerLogic {
     const asked = this.#outgoing;
     this.#outgoing = [];
     const snapshot = this.#applier.isApplying ? undefined : this.#snapshots.take();
-    const isNothing = watches.length + answers.length + asked.length === 0 && snapshot === undefined;
+    const roll = this.#members.takeRoll();
+    const isNothing =
+      watches.length + answers.length + asked.length === 0 && snapshot === undefined && roll === undefined;
     if (ready === undefined && isNothing && !this.#hasMore) return undefined;
     return {
       persist: ready?.persist,
@@ -134,6 +140,7 @@ export class Replica implements ServerLogic {
       watches,
       snapshot,
       leadership: ready?.leadership,
+      roll,
     };
   }
 
@@ -174,8 +181,12 @@ export class Replica implements ServerLogic {
     this.#context.raft.tick();
     this.#clients.tick();
     this.#leases.tick();
-    if (this.#leases.isTracking) this.#space.tick();
+    if (this.#leases.isTracking) {
+      this.#space.tick();
+      this.#members.promote();
+    }
     this.#watches.tick();
+    this.#members.tick();
   }
 
   // Messages
@@ -189,6 +200,9 @@ export class Replica implements ServerLogic {
     switch (message.kind) {
       case "propose":
         this.#proposeFor(message);
+        return;
+      case "propose-change":
+        this.#members.proposeFor(message, this.#leases.isTracking);
         return;
       case "ask":
         this.#readIndex.ask(message);
@@ -223,6 +237,7 @@ export class Replica implements ServerLogic {
   #takeIn({ persist, committed, reads, leadership }: Ready): void {
     if (leadership !== undefined) this.#leadershipChanged(leadership);
     if (persist?.snapshot !== undefined) this.#install(persist.snapshot.index);
+    if (persist !== undefined) this.#members.appended(persist.entries);
     this.#applier.add(committed);
     for (const read of reads) this.#readIndex.confirmed(read);
   }
@@ -270,7 +285,6 @@ export class Replica implements ServerLogic {
   #beginLeading(): void {
     this.#leases.begin();
     this.#space.begin();
-    const { cluster, state } = this.#context;
-    if (state.cluster === 0n) this.#context.propose({ case: "bootstrap", value: { cluster } });
+    this.#members.begin();
   }
 }

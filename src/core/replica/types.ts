@@ -1,4 +1,12 @@
-import type { AlarmRequest } from "../gen/etcd/cluster_pb.js";
+import type {
+  AlarmRequest,
+  MemberAddRequest,
+  MemberListRequest,
+  MemberListResponse,
+  MemberPromoteRequest,
+  MemberRemoveRequest,
+  MemberUpdateRequest,
+} from "../gen/etcd/cluster_pb.js";
 import type {
   CompactionRequest,
   DeleteRangeRequest,
@@ -21,6 +29,7 @@ import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta }
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { LeaderMessage } from "./leader-messages.js";
+import type { Roll } from "./membership.js";
 
 /**
  * What a client asks. The requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,
@@ -38,7 +47,16 @@ export type ClientRequest =
   | { readonly kind: "leaseTimeToLive"; readonly request: LeaseTimeToLiveRequest }
   | { readonly kind: "leaseLeases"; readonly request: LeaseLeasesRequest }
   | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest }
-  | { readonly kind: "alarm"; readonly request: AlarmRequest };
+  | { readonly kind: "alarm"; readonly request: AlarmRequest }
+  | { readonly kind: "memberList"; readonly request: MemberListRequest }
+  | MembershipRequest;
+
+/** What changes who the members are, or what is known of one: the leader judges it. */
+export type MembershipRequest =
+  | { readonly kind: "memberAdd"; readonly request: MemberAddRequest }
+  | { readonly kind: "memberRemove"; readonly request: MemberRemoveRequest }
+  | { readonly kind: "memberPromote"; readonly request: MemberPromoteRequest }
+  | { readonly kind: "memberUpdate"; readonly request: MemberUpdateRequest };
 
 /** A lease by name, with an id that the core chooses: its answer is a `LeaseGrantResponse`. */
 export interface RegisterLeaseRequest {
@@ -50,6 +68,7 @@ export interface RegisterLeaseRequest {
 /** With its header. */
 export type ClientResponse =
   | CommandAnswer
+  | MemberListResponse
   | RangeResponse
   | LeaseKeepAliveResponse
   | LeaseTimeToLiveResponse
@@ -121,6 +140,8 @@ export interface Effects {
   readonly snapshot: SnapshotToWrite | undefined;
   /** Set when it has changed. */
   readonly leadership: Ready["leadership"];
+  /** Set when it has changed. */
+  readonly roll: Roll | undefined;
 }
 
 export interface Answer {

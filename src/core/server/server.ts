@@ -8,6 +8,7 @@ import type { Logger } from "../../runtime/logger.js";
 import { CoreHost } from "../host/host.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
+import type { Roll } from "../replica/membership.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
 import type { RunningCore } from "./common/api.js";
@@ -16,13 +17,16 @@ import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js"
 import { Disk } from "./disk/disk.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { GrpcEdge } from "./grpc/edge.js";
-import { idText } from "./common/identity.js";
+import { foundingMember, idText } from "./common/identity.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
 import { readTlsFile } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;
+
+/** As etcd: between the moment at which a server finds that it was removed, and its end. */
+const leaveMs = 1_000;
 
 /** How often a server looks whether its data directory is still its own. */
 const lockCheckMs = 5_000;
@@ -68,6 +72,7 @@ class Server implements RunningCore {
   readonly #edge: GrpcEdge;
   readonly #watching: NodeJS.Timeout;
   #fail: (error: unknown) => void = () => undefined;
+  #leaving: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(config: CoreConfig, directory: DataDirectory, logger: Logger) {
@@ -86,6 +91,7 @@ class Server implements RunningCore {
     this.failed.catch(() => undefined);
     const { electionTicks, heartbeatMs: tickMs } = config;
     const electionMs = electionTicks * tickMs;
+    const founding = members.map(foundingMember);
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
       ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index)),
@@ -99,6 +105,8 @@ class Server implements RunningCore {
         electionTicks,
         autoCompaction: config.autoCompaction,
         quotaBytes: config.quotaBytes,
+        founding,
+        self: { name, clientUrls, disk },
         limits: { snapshotEntries: config.snapshotEntries, answerBytesMax },
       }),
       tickMs,
@@ -106,17 +114,17 @@ class Server implements RunningCore {
       failed: (error) => this.#fail(error),
       trouble: (text) => this.#trouble("host", text),
       leadership: (leadership) => this.#tellLeadership(leadership),
+      roll: (roll) => this.#rollChanged(roll),
     });
-    const self = { cluster, id, name, disk, clientUrls };
-    const peersOptions = { self, members, tls: config.peerTls, silenceMs: electionMs, snapshots };
-    this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
-    const facts = {
-      cluster,
-      id,
-      members,
-      clientUrlsOf: (of: bigint) => (of === id ? clientUrls : this.#peers.clientUrlsOf(of)),
-      diskBytes: () => bytesBelow(directory.path),
+    const peersOptions = {
+      self: { cluster, id, name, disk },
+      members: founding,
+      tls: config.peerTls,
+      silenceMs: electionMs,
+      snapshots,
     };
+    this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
+    const facts = { cluster, id, diskBytes: () => bytesBelow(directory.path) };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
@@ -133,6 +141,7 @@ class Server implements RunningCore {
 
   async #close(): Promise<void> {
     clearInterval(this.#watching);
+    clearTimeout(this.#leaving);
     await this.#handOver();
     await this.#edge.close();
     await this.#host.stop();
@@ -162,10 +171,29 @@ class Server implements RunningCore {
         this.#host.receiveSnapshot(message, pieces, state),
       snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
-      isKnownDisk: (member, disk) => disks.isKnown(member, disk),
-      learnDisk: (member, disk) => disks.learn(member, disk),
+      isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
+      learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
+      removed: () => this.#leave(),
       trouble: (cause, text) => this.#trouble(cause, text),
     };
+  }
+
+  #rollChanged(roll: Roll): void {
+    this.#peers.update(roll);
+    if (roll.removed.has(this.id)) this.#leave();
+  }
+
+  /** What the log says of a member's disk counts more than what this server has seen by itself. */
+  #agreedDisk(member: bigint, disk: bigint): boolean | undefined {
+    const agreed = this.#peers.members.find(({ id }) => id === member)?.disk ?? 0n;
+    return agreed === 0n ? undefined : agreed === disk;
+  }
+
+  /** This server is no member any more: it has answered who asked for that by then, and told the others. */
+  #leave(): void {
+    if (this.#leaving !== undefined) return;
+    const text = `this server (${idText(this.id)}) was removed from the core: ${this.#directory.path} is of no more use to it`;
+    this.#leaving = setTimeout(() => this.#fail(new LeaseholdError("MEMBER_REMOVED", text)), leaveMs);
   }
 
   #trouble(cause: string, text: string): void {
@@ -175,7 +203,8 @@ class Server implements RunningCore {
 
   #tellLeadership({ role, leader, term }: NonNullable<Effects["leadership"]>): void {
     if (leader === 0n) return;
-    const name = this.#directory.record.members.find(({ id }) => id === leader)?.name ?? idText(leader);
+    const known = this.#peers.members.find(({ id }) => id === leader)?.name ?? "";
+    const name = known === "" ? idText(leader) : known;
     this.#logger.info(role === "leader" ? `leads in term ${term}` : `follows ${name} in term ${term}`);
   }
 

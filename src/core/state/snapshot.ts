@@ -3,6 +3,8 @@ import {
   type SnapshotHead,
   type SnapshotHistory,
   type SnapshotLease,
+  type SnapshotMembers,
+  type SnapshotMembersSchema,
   type SnapshotPiece,
   SnapshotPieceSchema,
   type SnapshotVersion,
@@ -10,6 +12,7 @@ import {
 } from "../gen/leasehold/snapshot_pb.js";
 import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
+import type { CoreMember } from "./members.js";
 import { owned, type Version } from "./revisions.js";
 import { CoreState } from "./state.js";
 import { finish, type Steps } from "./steps.js";
@@ -24,6 +27,7 @@ export interface SnapshotSource {
   readonly cluster: bigint;
   readonly clusterMs: number;
   readonly spaceAlarms: ReadonlySet<bigint>;
+  readonly members: { readonly all: readonly CoreMember[]; readonly removed: ReadonlySet<bigint> };
   readonly revisions: {
     readonly current: number;
     readonly compacted: number;
@@ -37,10 +41,17 @@ export interface SnapshotSource {
  * rest; that was committed, so it is written in the log that follows the snapshot, and no leader looks at it
  * before it has applied that.
  */
-export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: CoreState): SnapshotSource {
+export function frozen(state: CoreState): SnapshotSource {
+  const { cluster, clusterMs, revisions, leases, members, spaceAlarms } = state;
   const all = leases.all();
   const view = revisions.view();
-  const rest = { cluster, clusterMs, spaceAlarms: new Set(spaceAlarms), leases: { all: () => all } };
+  const rest = {
+    cluster,
+    clusterMs,
+    spaceAlarms: new Set(spaceAlarms),
+    leases: { all: () => all },
+    members: { all: members.all, removed: new Set(members.removed) },
+  };
   return { ...rest, revisions: view };
 }
 
@@ -77,7 +88,7 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
 
 function* piecesOf(
-  { cluster, clusterMs, revisions, leases, spaceAlarms }: SnapshotSource,
+  { cluster, clusterMs, revisions, leases, members, spaceAlarms }: SnapshotSource,
   pieceBytes: number,
 ): Generator<SnapshotPiece> {
   yield pieceOf({
@@ -90,6 +101,7 @@ function* piecesOf(
       spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
     },
   });
+  if (members.all.length > 0) yield pieceOf({ case: "members", value: membersValue(members) });
   for (const lease of leases.all()) {
     const { id, ttlSeconds, name = "", leftMs } = lease;
     const left = leftMs === undefined ? {} : { left: BigInt(leftMs) };
@@ -104,6 +116,18 @@ function* piecesOf(
       start = end;
     }
   }
+}
+
+function membersValue({
+  all,
+  removed,
+}: SnapshotSource["members"]): MessageInitShape<typeof SnapshotMembersSchema> {
+  const records = all.map((member) => ({
+    ...member,
+    peerUrls: [...member.peerUrls],
+    clientUrls: [...member.clientUrls],
+  }));
+  return { members: records, removed: [...removed].sort((one, other) => (one < other ? -1 : 1)) };
 }
 
 /** Numbers and lengths beside a value, at most. */
@@ -183,6 +207,9 @@ export class RestoringState {
       case "lease":
         this.#takeLease(body.value);
         return;
+      case "members":
+        this.#takeMembers(body.value);
+        return;
       case "history":
       case "continued":
         this.#takeHistory(body.value, body.case === "continued");
@@ -198,6 +225,11 @@ export class RestoringState {
     this.#state.clusterMs = Number(clusterMilliseconds);
     this.#state.revisions.current = Number(revision);
     this.#state.revisions.compacted = Number(compacted);
+  }
+
+  #takeMembers({ members, removed }: SnapshotMembers): void {
+    this.#state.members.set(members);
+    for (const id of removed) this.#state.members.removed.add(id);
   }
 
   #takeLease({ id, ttl, name, left }: SnapshotLease): void {

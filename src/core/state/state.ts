@@ -1,5 +1,17 @@
 import { create } from "@bufbuild/protobuf";
-import { AlarmType, type AlarmResponse, AlarmResponseSchema } from "../gen/etcd/cluster_pb.js";
+import {
+  AlarmType,
+  type AlarmResponse,
+  AlarmResponseSchema,
+  type MemberAddResponse,
+  MemberAddResponseSchema,
+  type MemberPromoteResponse,
+  MemberPromoteResponseSchema,
+  type MemberRemoveResponse,
+  MemberRemoveResponseSchema,
+  type MemberUpdateResponse,
+  MemberUpdateResponseSchema,
+} from "../gen/etcd/cluster_pb.js";
 import {
   type CompactionResponse,
   CompactionResponseSchema,
@@ -14,11 +26,19 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from "../gen/etcd/rpc_pb.js";
-import type { Command, LeaseExpire, SpaceAlarm } from "../gen/leasehold/command_pb.js";
+import {
+  type Bootstrap,
+  type Command,
+  type LeaseExpire,
+  type MemberChange,
+  MemberChange_Kind as Kind,
+  type SpaceAlarm,
+} from "../gen/leasehold/command_pb.js";
 import { AnswerRoom } from "./answer-room.js";
 import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { Leases, ttlSecondsMax } from "./leases.js";
+import { memberFields, Members } from "./members.js";
 import { readRange } from "./range.js";
 import { Revisions, type Version } from "./revisions.js";
 import { finish, sortInSteps, type Steps } from "./steps.js";
@@ -33,7 +53,15 @@ export type CommandAnswer =
   | CompactionResponse
   | LeaseGrantResponse
   | LeaseRevokeResponse
-  | AlarmResponse;
+  | AlarmResponse
+  | MembershipAnswer;
+
+/** With all members, as they are then. */
+export type MembershipAnswer =
+  | MemberAddResponse
+  | MemberRemoveResponse
+  | MemberPromoteResponse
+  | MemberUpdateResponse;
 
 export interface Applied {
   /** Absent for what nobody waits for. */
@@ -54,6 +82,7 @@ export interface Applied {
 export class CoreState {
   readonly revisions = new Revisions();
   readonly leases = new Leases();
+  readonly members = new Members();
   /** Which cluster this is; 0 until its first command. */
   cluster = 0n;
   /** Milliseconds that the cluster has been led, as last replicated. */
@@ -161,7 +190,15 @@ export class CoreState {
       case "spaceAlarm":
         return this.#alarm(body.value);
       case "bootstrap":
-        if (this.cluster === 0n) this.cluster = body.value.cluster;
+        this.#found(body.value);
+        return undefined;
+      case "memberChange":
+        return this.#changeMembers(body.value);
+      case "memberUpdate":
+        this.members.update(body.value);
+        return create(MemberUpdateResponseSchema, { members: this.#memberFields() });
+      case "memberAttributes":
+        this.members.describe(body.value);
         return undefined;
       default:
         return undefined;
@@ -177,6 +214,28 @@ export class CoreState {
     const isNew = raised ? !this.spaceAlarms.has(member) : this.spaceAlarms.delete(member);
     if (raised) this.spaceAlarms.add(member);
     return alarmResponse(isNew ? [member] : []);
+  }
+
+  #found({ cluster, members }: Bootstrap): void {
+    if (this.cluster === 0n) this.cluster = cluster;
+    if (this.members.all.length === 0) this.members.set(members);
+  }
+
+  #changeMembers(change: MemberChange): MembershipAnswer {
+    this.members.change(change);
+    const members = this.#memberFields();
+    if (change.kind === Kind.REMOVE) {
+      // It needs no room any more.
+      this.spaceAlarms.delete(change.member);
+      return create(MemberRemoveResponseSchema, { members });
+    }
+    if (change.kind === Kind.PROMOTE) return create(MemberPromoteResponseSchema, { members });
+    const member = members.find(({ ID }) => ID === change.member)!;
+    return create(MemberAddResponseSchema, { member, members });
+  }
+
+  #memberFields(): ReturnType<typeof memberFields>[] {
+    return this.members.all.map(memberFields);
   }
 
   #begin(): Write {

@@ -5,13 +5,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { MemberRecord } from "./member_pb.js";
+import { file_leasehold_member } from "./member_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiiQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEhIKCmNsaWVudFVSTHMYByADKAkSDAoEZGlzaxgIIAEoBCI9CgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBGIGcHJvdG8z");
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUikQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgISgQIBxAIIo4BCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBBIPCgdyZW1vdmVkGAQgASgIEg8KB2NsdXN0ZXIYBSABKAQSLQoHbWVtYmVycxgGIAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZGIGcHJvdG8z", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -50,16 +52,18 @@ export type PeerHello = Message<"leasehold.core.PeerHello"> & {
   name: string;
 
   /**
-   * @generated from field: repeated string clientURLs = 7;
-   */
-  clientURLs: string[];
-
-  /**
    * Chosen when the sender's data directory was made: one that has lost it is noticed.
    *
    * @generated from field: uint64 disk = 8;
    */
   disk: bigint;
+
+  /**
+   * From nobody yet: a server that is to join asks who is there, and who it is itself.
+   *
+   * @generated from field: bool asks_members = 9;
+   */
+  asksMembers: boolean;
 };
 
 /**
@@ -93,6 +97,25 @@ export type PeerWelcome = Message<"leasehold.core.PeerWelcome"> & {
    * @generated from field: uint64 disk = 3;
    */
   disk: bigint;
+
+  /**
+   * The server that asked was a member, and is none any more.
+   *
+   * @generated from field: bool removed = 4;
+   */
+  removed: boolean;
+
+  /**
+   * For one that asks who is there.
+   *
+   * @generated from field: uint64 cluster = 5;
+   */
+  cluster: bigint;
+
+  /**
+   * @generated from field: repeated leasehold.core.MemberRecord members = 6;
+   */
+  members: MemberRecord[];
 };
 
 /**

@@ -5,13 +5,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { MemberRecord } from "./member_pb.js";
+import { file_leasehold_member } from "./member_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file leasehold/snapshot.proto.
  */
 export const file_leasehold_snapshot: GenFile = /*@__PURE__*/
-  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIvEBCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESAASNAoJY29udGludWVkGAUgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SABCBgoEYm9keSJ4CgxTbmFwc2hvdEhlYWQSDwoHY2x1c3RlchgBIAEoBBIQCghyZXZpc2lvbhgCIAEoAxIRCgljb21wYWN0ZWQYAyABKAMSHAoUY2x1c3Rlcl9taWxsaXNlY29uZHMYBCABKAQSFAoMc3BhY2VfYWxhcm1zGAUgAygEIlIKDVNuYXBzaG90TGVhc2USCgoCaWQYASABKAMSCwoDdHRsGAIgASgDEgwKBG5hbWUYAyABKAkSEQoEbGVmdBgEIAEoBEgAiAEBQgcKBV9sZWZ0IlEKD1NuYXBzaG90SGlzdG9yeRILCgNrZXkYASABKAwSMQoIdmVyc2lvbnMYAiADKAsyHy5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdFZlcnNpb24icAoPU25hcHNob3RWZXJzaW9uEhAKCG1vZGlmaWVkGAEgASgDEgsKA3N1YhgCIAEoAxIPCgdjcmVhdGVkGAMgASgDEg8KB3ZlcnNpb24YBCABKAMSDQoFdmFsdWUYBSABKAwSDQoFbGVhc2UYBiABKANiBnByb3RvMw");
+  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIqUCCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESAASNAoJY29udGludWVkGAUgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASMgoHbWVtYmVycxg8IAEoCzIfLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TWVtYmVyc0gAQgYKBGJvZHkieAoMU25hcHNob3RIZWFkEg8KB2NsdXN0ZXIYASABKAQSEAoIcmV2aXNpb24YAiABKAMSEQoJY29tcGFjdGVkGAMgASgDEhwKFGNsdXN0ZXJfbWlsbGlzZWNvbmRzGAQgASgEEhQKDHNwYWNlX2FsYXJtcxgFIAMoBCJSCg1TbmFwc2hvdExlYXNlEgoKAmlkGAEgASgDEgsKA3R0bBgCIAEoAxIMCgRuYW1lGAMgASgJEhEKBGxlZnQYBCABKARIAIgBAUIHCgVfbGVmdCJRCg9TbmFwc2hvdEhpc3RvcnkSCwoDa2V5GAEgASgMEjEKCHZlcnNpb25zGAIgAygLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RWZXJzaW9uInAKD1NuYXBzaG90VmVyc2lvbhIQCghtb2RpZmllZBgBIAEoAxILCgNzdWIYAiABKAMSDwoHY3JlYXRlZBgDIAEoAxIPCgd2ZXJzaW9uGAQgASgDEg0KBXZhbHVlGAUgASgMEg0KBWxlYXNlGAYgASgDIlEKD1NuYXBzaG90TWVtYmVycxItCgdtZW1iZXJzGAEgAygLMhwubGVhc2Vob2xkLmNvcmUuTWVtYmVyUmVjb3JkEg8KB3JlbW92ZWQYAiADKARiBnByb3RvMw", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.SnapshotPiece
@@ -54,6 +56,12 @@ export type SnapshotPiece = Message<"leasehold.core.SnapshotPiece"> & {
      */
     value: SnapshotHistory;
     case: "continued";
+  } | {
+    /**
+     * @generated from field: leasehold.core.SnapshotMembers members = 60;
+     */
+    value: SnapshotMembers;
+    case: "members";
   } | { case: undefined; value?: undefined };
 };
 
@@ -204,4 +212,30 @@ export type SnapshotVersion = Message<"leasehold.core.SnapshotVersion"> & {
  */
 export const SnapshotVersionSchema: GenMessage<SnapshotVersion> = /*@__PURE__*/
   messageDesc(file_leasehold_snapshot, 4);
+
+/**
+ * Follows the head. Earlier versions did not write it.
+ *
+ * @generated from message leasehold.core.SnapshotMembers
+ */
+export type SnapshotMembers = Message<"leasehold.core.SnapshotMembers"> & {
+  /**
+   * @generated from field: repeated leasehold.core.MemberRecord members = 1;
+   */
+  members: MemberRecord[];
+
+  /**
+   * Ids that will not be used again.
+   *
+   * @generated from field: repeated uint64 removed = 2;
+   */
+  removed: bigint[];
+};
+
+/**
+ * Describes the message leasehold.core.SnapshotMembers.
+ * Use `create(SnapshotMembersSchema)` to create a new message.
+ */
+export const SnapshotMembersSchema: GenMessage<SnapshotMembers> = /*@__PURE__*/
+  messageDesc(file_leasehold_snapshot, 5);
 

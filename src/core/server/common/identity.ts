@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { MemberId } from "../../raft/types.js";
+import type { CoreMember } from "../../state/members.js";
 import type { FoundingMember } from "./config.js";
 
 /** A server of a core, as the others know it. */
@@ -13,6 +14,11 @@ export function foundingMembers(members: readonly FoundingMember[], token: strin
     ...member,
     id: hash(Buffer.from([...member.peerUrls].sort().join("") + token)),
   }));
+}
+
+/** As the replicated state begins with it. */
+export function foundingMember({ id, name, peerUrls }: KnownMember): CoreMember {
+  return { id, name, peerUrls, clientUrls: [], learner: false, disk: 0n, joining: false };
 }
 
 export function clusterIdOf(members: readonly KnownMember[]): bigint {

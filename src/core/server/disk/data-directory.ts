@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { invalid } from "../common/invalid.js";
 import { damaged, diskError, syncFolder } from "../../journal/files.js";
 import { Journal, type JournalOptions } from "../../journal/journal.js";
 import { DirectoryLock } from "../../../runtime/directory-lock.js";
 import type { JournalContent } from "../../journal/read-journal.js";
 import { Snapshots } from "../../journal/snapshots.js";
 import type { Recovered } from "../../raft/api.js";
-import { founding } from "../../raft/options.js";
+import { founding, joining } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../common/config.js";
 import { finishInTurns } from "../common/turns.js";
 import { clusterIdOf, foundingMembers } from "../common/identity.js";
+import { join as joinCore, type Joined } from "../peers/join.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** What a server found on its disk, and what writes there. */
@@ -91,23 +91,15 @@ async function syncNames(path: string): Promise<void> {
  * is replaced.
  */
 async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
-  if (!config.isNewCluster)
-    throw invalid(
-      `--initial-cluster-state existing: ${path} has no server's data, and joining a core that runs is not possible in this version`,
-    );
-  const members = foundingMembers(config.initialCluster, config.token);
-  const record: MemberRecord = {
-    id: members.find(({ name }) => name === config.name)!.id,
-    cluster: clusterIdOf(members),
-    disk: randomBytes(8).readBigUInt64BE(),
-    begun: false,
-    members,
-    disks: new Map(),
-  };
+  const identity = config.isNewCluster ? foundingIdentity(config) : await joinCore(config);
+  const disk = randomBytes(8).readBigUInt64BE();
+  const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map() };
   await writeMemberRecord(path, record);
   await rm(join(path, journalFolder), { recursive: true, force: true });
   await rm(join(path, snapshotFolder), { recursive: true, force: true });
-  const { snapshot, hardState } = founding(members.map(({ id }) => id));
+  const { snapshot, hardState } = config.isNewCluster
+    ? founding(identity.members.map(({ id }) => id))
+    : joining();
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
   await snapshots.save(snapshot, snapshotPieces(new CoreState()));
   const { journal } = await Journal.open(join(path, journalFolder));
@@ -116,6 +108,12 @@ async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
   const begun = { ...record, begun: true };
   await writeMemberRecord(path, begun);
   return begun;
+}
+
+function foundingIdentity(config: CoreConfig): Joined {
+  const members = foundingMembers(config.initialCluster, config.token);
+  const { id } = members.find(({ name }) => name === config.name)!;
+  return { id, cluster: clusterIdOf(members), members };
 }
 
 /** A journal without the file that says whose it is may be all that is left of a server. */

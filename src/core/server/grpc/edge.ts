@@ -11,7 +11,6 @@ import type { CoreHost } from "../../host/host.js";
 import { Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
-import { clusterHandlers } from "./cluster.js";
 import type { ClusterFacts } from "./header.js";
 import { keepAliveHandler } from "./keep-alive.js";
 import { maintenanceHandlers } from "./maintenance.js";
@@ -66,7 +65,7 @@ export class GrpcEdge {
       [KV, asked],
       [Watch, { Watch: watchHandler(host, this.#streams) }],
       [Lease, { ...asked, LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs) }],
-      [Cluster, clusterHandlers(host, facts)],
+      [Cluster, asked],
       [Maintenance, { ...asked, ...maintenanceHandlers(host, facts) }],
       [Auth, {}],
       [Lock, {}],

@@ -3,14 +3,11 @@ import type { handleUnaryCall } from "@grpc/grpc-js";
 import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreHost } from "../../host/host.js";
 import type { MemberId } from "../../raft/types.js";
-import type { KnownMember } from "../common/identity.js";
 
-/** What a server says of itself and of the others. */
+/** What a server says of itself. */
 export interface ClusterFacts {
   readonly cluster: bigint;
   readonly id: MemberId;
-  readonly members: readonly KnownMember[];
-  clientUrlsOf(member: MemberId): readonly string[];
   /** Bytes of the data directory. */
   diskBytes(): number;
 }

@@ -17,6 +17,11 @@ const kinds = {
   LeaseTimeToLive: "leaseTimeToLive",
   LeaseLeases: "leaseLeases",
   Alarm: "alarm",
+  MemberAdd: "memberAdd",
+  MemberRemove: "memberRemove",
+  MemberUpdate: "memberUpdate",
+  MemberPromote: "memberPromote",
+  MemberList: "memberList",
 } as const satisfies Record<string, ClientRequest["kind"]>;
 
 type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../raft/types.js";
+import { refusalFailures } from "../../replica/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { decodeMessage, encodeMessage } from "./codec.js";
 import { Frames, frame, helloBytesMax } from "./frames.js";
@@ -64,6 +65,7 @@ const messages = fc.oneof(
   message("snapshot-answer", { term: count, rejected: flag, index: count }),
   message("timeout-now", { term: count }),
   message("propose", { number: count, term: count, command: data }),
+  message("propose-change", { number: count, term: count, command: data }),
   message("ask", {
     number: count,
     about: fc.constantFrom("read", "refresh", "remaining"),
@@ -74,7 +76,7 @@ const messages = fc.oneof(
   message("leader-refusal", {
     number: count,
     term: count,
-    failure: fc.constantFrom("leaderChanged", "tooManyRequests"),
+    failure: fc.constantFrom(...refusalFailures),
   }),
 );
 

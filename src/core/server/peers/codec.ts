@@ -1,5 +1,6 @@
 import { entryPayload, parseEntry } from "../../journal/records.js";
 import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
+import { refusalFailures } from "../../replica/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
 
 /**
@@ -43,7 +44,8 @@ const layouts = {
   propose: { number: "count", term: "count", command: "bytes" },
   ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
   "leader-answer": { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
-  "leader-refusal": { number: "count", term: "count", failure: ["leaderChanged", "tooManyRequests"] },
+  "leader-refusal": { number: "count", term: "count", failure: refusalFailures },
+  "propose-change": { number: "count", term: "count", command: "bytes" },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];

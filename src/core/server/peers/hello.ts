@@ -1,10 +1,16 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type PeerHello, PeerHelloSchema, PeerWelcomeSchema } from "../../gen/leasehold/peer_pb.js";
+import {
+  type PeerHello,
+  PeerHelloSchema,
+  type PeerWelcome,
+  PeerWelcomeSchema,
+} from "../../gen/leasehold/peer_pb.js";
 import type { MemberId } from "../../raft/types.js";
+import type { CoreMember } from "../../state/members.js";
 import { idText } from "../common/identity.js";
 
-/** 2: commands of the log have come to mean more (space alarms), and all servers have to apply them alike. */
-const version = 2;
+/** 3: commands of the log have come to mean more (members), and all servers have to apply them alike. */
+const version = 3;
 
 /** What a server says of itself to another. */
 export interface Self {
@@ -12,12 +18,11 @@ export interface Self {
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
-  readonly clientUrls: readonly string[];
 }
 
 export function helloBytes(self: Self, to: MemberId, snapshot: boolean): Uint8Array {
-  const { cluster, id, name, disk, clientUrls } = self;
-  const hello = { version, cluster, from: id, to, snapshot, name, disk, clientURLs: [...clientUrls] };
+  const { cluster, id, name, disk } = self;
+  const hello = { version, cluster, from: id, to, snapshot, name, disk };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
 }
 
@@ -25,19 +30,41 @@ export function readHello(bytes: Buffer): PeerHello {
   return fromBinary(PeerHelloSchema, bytes);
 }
 
-export function welcomeBytes({ disk }: Self, refusal: string): Uint8Array {
-  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk }));
+/** @param removed the other one is no member any more */
+export function welcomeBytes({ disk }: Self, refusal: string, removed = false): Uint8Array {
+  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk, removed }));
 }
 
 /** Why it refuses us, empty if it does not; and which disk it has. */
-export function readWelcome(bytes: Buffer): { readonly refusal: string; readonly disk: bigint } {
+export function readWelcome(bytes: Buffer): PeerWelcome {
   return fromBinary(PeerWelcomeSchema, bytes);
+}
+
+/** Of a server that is to join, and does not know yet who it is. */
+export function questionBytes(name: string): Uint8Array {
+  return toBinary(PeerHelloSchema, create(PeerHelloSchema, { version, name, asksMembers: true }));
+}
+
+/** Who is there, for one that asked with `questionBytes`. */
+export function membersBytes({ cluster }: Self, members: readonly CoreMember[]): Uint8Array {
+  const records = members.map((member) => ({
+    ...member,
+    peerUrls: [...member.peerUrls],
+    clientUrls: [...member.clientUrls],
+  }));
+  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, cluster, members: records }));
+}
+
+/** Why its sender is not told who is there; empty if it is. */
+export function objectionTo({ version: found }: PeerHello): string {
+  if (found === version) return "";
+  return `it speaks version ${found} of the protocol between servers, and this one ${version}`;
 }
 
 /** Why the sender of this hello is refused; empty if it is not. */
 export function refusalOf(hello: PeerHello, self: Self, isMember: boolean): string {
-  if (hello.version !== version)
-    return `it speaks version ${hello.version} of the protocol between servers, and this one ${version}`;
+  const objection = objectionTo(hello);
+  if (objection !== "") return objection;
   if (hello.cluster !== self.cluster)
     return `its cluster id is ${idText(hello.cluster)}, and ours is ${idText(self.cluster)}`;
   if (hello.to !== self.id)

@@ -4,10 +4,11 @@ import type { InstallSnapshot } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { RestoringState } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
+import type { CoreMember } from "../../state/members.js";
 import { finishInTurns } from "../common/turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
-import { readHello, type Self, welcomeBytes } from "./hello.js";
+import { membersBytes, objectionTo, readHello, type Self, welcomeBytes } from "./hello.js";
 
 /** What other servers send. */
 export interface Received {
@@ -20,6 +21,10 @@ export interface Received {
 export interface IncomingHandler {
   /** Why the sender of this hello is refused; empty if it is not. */
   judge(hello: PeerHello): string;
+  /** Whether its sender was a member, and is none any more. */
+  wasRemoved(hello: PeerHello): boolean;
+  /** For a server that is to join. */
+  members(): readonly CoreMember[];
   /** It is who it says, as far as that can be known. */
   admitted(hello: PeerHello): void;
   readonly received: Received;
@@ -94,6 +99,10 @@ export class Incoming {
 
   #greet(hello: PeerHello): void {
     this.#hello = hello;
+    if (hello.asksMembers) {
+      this.#tellMembers(hello);
+      return;
+    }
     const refusal = this.#handler.judge(hello);
     if (refusal === "") this.#admit(hello);
     else this.#refuse(refusal);
@@ -108,9 +117,17 @@ export class Incoming {
     this.#answer("");
   }
 
+  #tellMembers(hello: PeerHello): void {
+    const objection = objectionTo(hello);
+    const members = this.#handler.members();
+    const answer = objection === "" ? membersBytes(this.#self, members) : welcomeBytes(this.#self, objection);
+    this.#socket.end(Buffer.concat(frame([answer])));
+  }
+
   #refuse(refusal: string): void {
     this.#handler.trouble(`${this.#who} was refused: ${refusal}`);
-    this.#socket.end(Buffer.concat(frame([welcomeBytes(this.#self, refusal)])));
+    const wasRemoved = this.#handler.wasRemoved(this.#hello!);
+    this.#socket.end(Buffer.concat(frame([welcomeBytes(this.#self, refusal, wasRemoved)])));
   }
 
   #takeMessage(message: PeerMessage): void {

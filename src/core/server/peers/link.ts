@@ -31,6 +31,8 @@ export interface LinkOptions {
   /** For people: why there is no connection. */
   readonly trouble: (text: string) => void;
   readonly connected: () => void;
+  /** It says that this server is no member any more. */
+  readonly removed: () => void;
   /** Why we do not talk to a server with this disk; empty if we do. */
   readonly judge: (disk: bigint) => Promise<string>;
 }
@@ -103,7 +105,8 @@ export class PeerLink {
     this.#heardMs = performance.now();
     const frames = new Frames((body) => {
       if (body.length === 0) return;
-      const { disk, refusal } = readWelcome(body);
+      const { disk, refusal, removed } = readWelcome(body);
+      if (removed) this.#options.removed();
       // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
       this.#options.judge(disk).then(

@@ -6,6 +6,7 @@ import type { Snapshots } from "../../journal/snapshots.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { frame } from "./frames.js";
 import { helloBytes, type Self } from "./hello.js";
+import { foundingMember } from "../common/identity.js";
 import { Peers } from "./peers.js";
 
 /** Servers of one core that only talk to each other, and others who come to their ports. */
@@ -31,7 +32,6 @@ const selfOf = (index: number, disk: bigint): Self => ({
   id: BigInt(index + 1),
   name: names[index]!,
   disk,
-  clientUrls: [],
 });
 
 class Server {
@@ -47,11 +47,9 @@ class Server {
     this.#port = ports[index]!;
     this.peers = new Peers({
       self: selfOf(index, disk),
-      members: names.map((name, at) => ({
-        id: BigInt(at + 1),
-        name,
-        peerUrls: [`http://127.0.0.1:${ports[at]}`],
-      })),
+      members: names.map((name, at) =>
+        foundingMember({ id: BigInt(at + 1), name, peerUrls: [`http://127.0.0.1:${ports[at]}`] }),
+      ),
       tls: undefined,
       silenceMs: 1_000,
       snapshots: {} as Snapshots,
@@ -60,6 +58,7 @@ class Server {
         snapshot: () => undefined,
         snapshotSent: () => undefined,
         unreachable: () => undefined,
+        removed: () => undefined,
         isKnownDisk: (member, known) =>
           this.disks.has(member) ? this.disks.get(member) === known : undefined,
         learnDisk: async (member, learnt) => {

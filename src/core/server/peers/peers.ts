@@ -2,9 +2,11 @@ import type { Server, Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
+import type { Roll } from "../../replica/membership.js";
 import type { PeerMessage } from "../../replica/types.js";
+import type { CoreMember } from "../../state/members.js";
 import type { TlsFiles } from "../common/config.js";
-import type { KnownMember } from "../common/identity.js";
+import { idText } from "../common/identity.js";
 import type { ListenUrl } from "../common/urls.js";
 import { type Self, refusalOf } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
@@ -32,14 +34,16 @@ export interface PeersHandler extends Received {
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
   /** Remembers which disk a server has, unless it is known; false if it is another. */
   learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** Another server says that this one is no member any more. */
+  removed(): void;
   /** For people; the same is not said twice in a minute. */
   trouble(cause: string, text: string): void;
 }
 
 export interface PeersOptions {
   readonly self: Self;
-  /** All servers of the core, this one among them. */
-  readonly members: readonly KnownMember[];
+  /** The servers of the core, until `update` tells of others. */
+  readonly members: readonly CoreMember[];
   readonly tls: TlsFiles | undefined;
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
@@ -52,23 +56,54 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #options: PeersOptions;
-  readonly #links = new Map<MemberId, PeerLink>();
+  readonly #links = new Map<MemberId, { readonly peerUrls: string; readonly link: PeerLink }>();
   readonly #servers: Server[] = [];
   readonly #strangers = new Set<Socket>();
   /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
   readonly #admitted = new Map<string, Socket>();
-  readonly #clientUrls = new Map<MemberId, readonly string[]>();
   readonly #closed = new AbortController();
   /** Already said to be out of reach; to say it once for each failure is enough. */
   readonly #unreachable = new Set<MemberId>();
 
+  #roll: Roll;
+  #isOpen = false;
+
   constructor(options: PeersOptions) {
     this.#options = options;
+    this.#roll = { members: options.members, removed: new Set() };
+  }
+
+  get members(): readonly CoreMember[] {
+    return this.#roll.members;
+  }
+
+  get #others(): readonly CoreMember[] {
+    return this.#roll.members.filter(({ id }) => id !== this.#options.self.id);
+  }
+
+  /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
+  update(roll: Roll): void {
+    this.#roll = roll;
+    if (!this.#isOpen || this.#closed.signal.aborted) return;
+    for (const [id, { peerUrls, link }] of this.#links) {
+      const member = this.#others.find((other) => other.id === id);
+      if (member?.peerUrls.join() === peerUrls) continue;
+      link.close();
+      this.#links.delete(id);
+      if (member !== undefined) continue;
+      for (const isSnapshot of [true, false]) this.#admitted.get(`${id} ${isSnapshot}`)?.destroy();
+      this.#unreachable.delete(id);
+    }
+    for (const peer of this.#others) if (!this.#links.has(peer.id)) this.#addLink(peer);
+  }
+
+  #addLink(peer: CoreMember): void {
+    this.#links.set(peer.id, { peerUrls: peer.peerUrls.join(), link: this.#linkTo(peer) });
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
   async open(urls: readonly ListenUrl[]): Promise<void> {
-    const { tls, handler, members, self } = this.#options;
+    const { tls, handler } = this.#options;
     for (const url of urls) {
       const server = createListener(
         url,
@@ -79,31 +114,27 @@ export class Peers {
       this.#servers.push(server);
       await listen(server, url);
     }
-    for (const peer of members) if (peer.id !== self.id) this.#links.set(peer.id, this.#linkTo(peer));
+    this.#isOpen = true;
+    this.update(this.#roll);
   }
 
   send(message: PeerMessage): void {
     if (message.kind === "snapshot") void this.#sendSnapshot(message);
-    else this.#links.get(message.to)?.send(message);
-  }
-
-  /** What a server has said of where its clients find it. */
-  clientUrlsOf(member: MemberId): readonly string[] {
-    return this.#clientUrls.get(member) ?? [];
+    else this.#links.get(message.to)?.link.send(message);
   }
 
   close(): void {
     this.#closed.abort();
-    for (const link of this.#links.values()) link.close();
+    for (const { link } of this.#links.values()) link.close();
     for (const server of this.#servers) server.close();
     for (const socket of [...this.#strangers, ...this.#admitted.values()]) socket.destroy();
   }
 
-  #linkTo(peer: KnownMember): PeerLink {
+  #linkTo(peer: CoreMember): PeerLink {
     const { self, tls, silenceMs, handler } = this.#options;
     return new PeerLink({
       self,
-      peer,
+      peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
       unreachable: () => {
@@ -111,23 +142,24 @@ export class Peers {
         this.#unreachable.add(peer.id);
         handler.unreachable(peer.id);
       },
-      trouble: (text) => handler.trouble(`link ${peer.name}`, `no connection to ${text}`),
+      removed: () => handler.removed(),
+      trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
       connected: () => this.#unreachable.delete(peer.id),
       // Earlier versions do not say it.
       judge: async (disk) =>
-        disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(peer.name),
+        disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
     });
   }
 
   async #sendSnapshot(message: InstallSnapshot): Promise<void> {
-    const { members, snapshots, self, tls, handler } = this.#options;
-    const peer = members.find(({ id }) => id === message.to);
+    const { snapshots, self, tls, handler } = this.#options;
+    const peer = this.#others.find(({ id }) => id === message.to);
     try {
       if (peer === undefined) throw new Error("it is no member");
       await sendSnapshot(message, peer, snapshots, self, tls, this.#closed.signal);
       handler.snapshotSent(message.to, true);
     } catch (error) {
-      const name = peer?.name ?? "a server";
+      const name = peer === undefined ? "a server" : nameOf(peer);
       handler.trouble(`snapshot ${name}`, `a snapshot did not reach ${name}: ${(error as Error).message}`);
       handler.snapshotSent(message.to, false);
     }
@@ -148,6 +180,8 @@ export class Peers {
     const { handler, self, silenceMs } = this.#options;
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),
+      wasRemoved: ({ cluster, from }: PeerHello) => cluster === self.cluster && this.#roll.removed.has(from),
+      members: () => this.#roll.members,
       admitted: (hello: PeerHello) => this.#admit(hello, socket),
       received: handler,
       // Usual when a core begins: it must not stand in the way of what is said of another refusal.
@@ -157,9 +191,8 @@ export class Peers {
     void new Incoming(self, socket, incoming, { helloMs, silenceMs: incomingSilenceFactor * silenceMs });
   }
 
-  #admit({ from, snapshot, clientURLs }: PeerHello, socket: Socket): void {
+  #admit({ from, snapshot }: PeerHello, socket: Socket): void {
     this.#strangers.delete(socket);
-    this.#clientUrls.set(from, clientURLs);
     const place = `${from} ${snapshot}`;
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);
@@ -169,14 +202,19 @@ export class Peers {
   }
 
   #judge(hello: PeerHello): string {
-    const { members, self, handler } = this.#options;
-    const isMember = members.some(({ id }) => id === hello.from && id !== self.id);
+    const { self, handler } = this.#options;
+    const isMember = this.#others.some(({ id }) => id === hello.from);
     const refusal = refusalOf(hello, self, isMember);
     if (refusal !== "") return refusal;
     const isKnown = handler.isKnownDisk(hello.from, hello.disk);
     if (isKnown === undefined) return `${hello.name} ${notReached}`;
     return isKnown ? "" : lostDisk(hello.name);
   }
+}
+
+/** One that has not started has no name yet. */
+function nameOf({ id, name }: CoreMember): string {
+  return name === "" ? idText(id) : name;
 }
 
 const notReached = "has to be reached by us first, at its own address";

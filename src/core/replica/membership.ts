@@ -1,0 +1,261 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type MemberListResponse, MemberListResponseSchema } from "../gen/etcd/cluster_pb.js";
+import { type Command, CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
+import type { RefusalReason } from "../raft/api.js";
+import { isMember } from "../raft/membership.js";
+import type { ConfigChange, Entry, MemberId, Membership } from "../raft/types.js";
+import type { CoreFailure } from "../state/errors.js";
+import { type CoreMember, memberFields, newMember } from "../state/members.js";
+import type { Context } from "./context.js";
+import type { LeaderRefusal, ProposeChange } from "./leader-messages.js";
+
+/** What a server says of itself; it is written into the log when that is not there yet. */
+export interface SelfDescription {
+  readonly name: string;
+  readonly clientUrls: readonly string[];
+  readonly disk: bigint;
+}
+
+/** The servers with whom this one talks, and those who were removed. */
+export interface Roll {
+  readonly members: readonly CoreMember[];
+  readonly removed: ReadonlySet<MemberId>;
+}
+
+/** More make writes slower and nothing safer. */
+export const membersMax = 9;
+/** etcd's bound: each learner costs the leader as much as a voter, and helps nobody. */
+const learnersMax = 1;
+
+/** What an entry says to the log. */
+function changeKindOf(kind: Kind): ConfigChange["kind"] {
+  if (kind === Kind.PROMOTE) return "promote";
+  // One that is to vote learns first: else the log could wait for a server that has not started, or is at no
+  // such address (thesis 4.2.1).
+  return kind === Kind.REMOVE ? "remove" : "add-learner";
+}
+
+/**
+ * Who the servers are, at each of them, and the leader's judgement of changes. A change is one entry: the log
+ * takes the vote from it when it is appended, the state name and address when it is applied. The connections
+ * follow the log, as a new voter may be needed to commit the very entry that makes it one (thesis 4.1).
+ */
+export class MembershipKeeping {
+  readonly #context: Context;
+  /** Of a state that does not say who the members are: of earlier versions, and before the first entry. */
+  readonly #founding: readonly CoreMember[];
+  readonly #self: SelfDescription | undefined;
+  readonly #electionTicks: number;
+  /** Added by entries of the log that may not have been applied yet. */
+  readonly #added = new Map<MemberId, CoreMember>();
+  /** Of the last change that this leader has proposed: the next one waits until it is applied. */
+  #proposedIndex = 0;
+  #ticksToDescribe = 0;
+  #told: { readonly log: Membership; readonly state: readonly CoreMember[] } | undefined;
+
+  constructor(
+    context: Context,
+    founding: readonly CoreMember[],
+    self: SelfDescription | undefined,
+    electionTicks: number,
+    recovered: readonly Entry[],
+  ) {
+    this.#context = context;
+    this.#founding = founding;
+    this.#self = self;
+    this.#electionTicks = electionTicks;
+    this.appended(recovered);
+  }
+
+  get #members(): readonly CoreMember[] {
+    const { all } = this.#context.state.members;
+    return all.length > 0 ? all : this.#founding;
+  }
+
+  /** Whether this server only gets the log, and answers what needs no more than that. */
+  get isLearner(): boolean {
+    return this.#context.state.members.get(this.#context.id)?.learner === true;
+  }
+
+  list(): MemberListResponse {
+    return create(MemberListResponseSchema, { members: this.#members.map(memberFields) });
+  }
+
+  // Who is there
+
+  /** Takes note of entries that were appended to the log here. */
+  appended(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (entry.kind !== "config" || entry.data.length === 0) continue;
+      const { body } = fromBinary(CommandSchema, entry.data);
+      if (body.case !== "memberChange" || !entry.change.kind.startsWith("add-")) continue;
+      const { kind, member: id, peerUrls } = body.value;
+      this.#added.set(id, newMember(id, peerUrls, kind === Kind.ADD_LEARNER));
+    }
+  }
+
+  /** Set when it has changed since the last call. */
+  takeRoll(): Roll | undefined {
+    const { raft, state } = this.#context;
+    const log = raft.membership;
+    const { all, removed } = state.members;
+    if (this.#told?.log === log && this.#told.state === all) return undefined;
+    this.#told = { log, state: all };
+    const applied = this.#members;
+    const members = [...applied];
+    for (const [id, member] of this.#added) {
+      if (applied.some((each) => each.id === id) || removed.has(id)) this.#added.delete(id);
+      else if (isMember(log, id)) members.push(member);
+    }
+    return { members, removed: new Set(removed) };
+  }
+
+  // What the leader does
+
+  /** This server leads from now on. */
+  begin(): void {
+    this.#proposedIndex = 0;
+    const { cluster, state } = this.#context;
+    const isNew = state.cluster === 0n;
+    if (!isNew && (state.members.all.length > 0 || this.#founding.length === 0)) return;
+    const members = this.#founding.map((member) => ({
+      ...member,
+      peerUrls: [...member.peerUrls],
+      clientUrls: [...member.clientUrls],
+    }));
+    this.#context.propose({ case: "bootstrap", value: { cluster, members } });
+  }
+
+  /** A client, here or at another server, wants the membership changed. */
+  proposeFor(message: ProposeChange, isLeading: boolean): void {
+    const { leadership, appliedIndex, state } = this.#context;
+    // What an earlier leader has begun is applied by then, and so is what this one has.
+    const isReady = isLeading && appliedIndex >= this.#proposedIndex && state.members.all.length > 0;
+    if (message.term !== leadership.term || !isReady) {
+      this.#refuse(message, "leaderChanged");
+      return;
+    }
+    const { body } = fromBinary(CommandSchema, message.command);
+    const objection = this.#objectionTo(body);
+    if (objection !== undefined) {
+      this.#refuse(message, objection);
+      return;
+    }
+    const proposed = this.#propose(body, message.command);
+    if (proposed.accepted) this.#proposedIndex = proposed.index;
+    else this.#refuse(message, failureOfChange(proposed.reason));
+  }
+
+  #propose(body: Command["body"], command: Uint8Array): ReturnType<Context["raft"]["propose"]> {
+    const { raft } = this.#context;
+    if (body.case !== "memberChange") return raft.propose([command]);
+    const { kind, member } = body.value;
+    return raft.proposeChange({ kind: changeKindOf(kind), member }, command);
+  }
+
+  #objectionTo(body: Command["body"]): LeaderRefusal["failure"] | undefined {
+    const { members } = this.#context.state;
+    if (body.case === "memberUpdate") {
+      const { member, peerUrls } = body.value;
+      if (members.get(member) === undefined) return "memberNotFound";
+      return members.at(peerUrls, member) === undefined ? undefined : "peerUrlExists";
+    }
+    if (body.case !== "memberChange") return "memberNotFound";
+    const { kind, member: id, peerUrls } = body.value;
+    if (kind === Kind.ADD_VOTER || kind === Kind.ADD_LEARNER)
+      return this.#objectionToAdd(peerUrls, kind === Kind.ADD_LEARNER);
+    const member = members.get(id);
+    if (member === undefined) return "memberNotFound";
+    if (kind === Kind.REMOVE) return this.#objectionToRemoval(member);
+    if (!member.learner) return "notLearner";
+    return hasStarted(member) ? undefined : "learnerNotReady";
+  }
+
+  #objectionToAdd(peerUrls: readonly string[], learner: boolean): LeaderRefusal["failure"] | undefined {
+    const { members } = this.#context.state;
+    if (members.at(peerUrls) !== undefined) return "peerUrlExists";
+    if (members.all.length >= membersMax) return "tooManyMembers";
+    const voters = members.all.filter((member) => !member.learner);
+    if (learner && members.all.length - voters.length >= learnersMax) return "tooManyLearners";
+    const started = countStarted(voters);
+    // One server that grows to two: there is no other way to more of them.
+    const isFirst = voters.length === 1 && started === 1;
+    if (!learner && !isFirst && started < majority(voters.length + 1)) return "notEnoughStarted";
+    return this.#active(voters).length === voters.length ? undefined : "unhealthy";
+  }
+
+  #objectionToRemoval(member: CoreMember): LeaderRefusal["failure"] | undefined {
+    if (member.learner) return undefined;
+    const voters = this.#context.state.members.all.filter(({ learner }) => !learner);
+    const others = voters.filter((voter) => voter !== member);
+    if (others.length === 0 || countStarted(others) < majority(others.length)) return "notEnoughStarted";
+    const active = this.#active(voters);
+    // One that is down is missed by nobody.
+    if (!active.includes(member)) return undefined;
+    return active.length - 1 >= majority(others.length) ? undefined : "unhealthy";
+  }
+
+  /** Those that were heard in the last election timeout, and this server. */
+  #active(voters: readonly CoreMember[]): CoreMember[] {
+    const { id: self, raft } = this.#context;
+    const silent = new Map(raft.status().followers.map(({ id, silentTicks }) => [id, silentTicks]));
+    return voters.filter(({ id }) => id === self || (silent.get(id) ?? Infinity) < this.#electionTicks);
+  }
+
+  #refuse({ from, number, term }: ProposeChange, failure: LeaderRefusal["failure"]): void {
+    const { id } = this.#context;
+    this.#context.send({ kind: "leader-refusal", from: id, to: from, number, term, failure });
+  }
+
+  /** Gives their votes to those who were to have them and have caught up. */
+  promote(): void {
+    const { appliedIndex, raft, state } = this.#context;
+    if (appliedIndex < this.#proposedIndex) return;
+    const next = state.members.all.find((member) => member.joining && hasStarted(member));
+    if (next === undefined) return;
+    const body = { case: "memberChange", value: { kind: Kind.PROMOTE, member: next.id } } as const;
+    const command = toBinary(CommandSchema, create(CommandSchema, { body }));
+    const proposed = raft.proposeChange({ kind: "promote", member: next.id }, command);
+    if (proposed.accepted) this.#proposedIndex = proposed.index;
+  }
+
+  // What this server says of itself
+
+  /** Says again what the log has not taken, until it has. */
+  tick(): void {
+    this.#ticksToDescribe = Math.max(0, this.#ticksToDescribe - 1);
+    const { id, knowsLeader, state } = this.#context;
+    const known = state.members.get(id);
+    if (this.#self === undefined || known === undefined || !knowsLeader || this.#ticksToDescribe > 0) return;
+    const { clientUrls, disk, name } = this.#self;
+    const isKnown = known.name === name && known.disk !== 0n && sameTexts(known.clientUrls, clientUrls);
+    if (isKnown) return;
+    this.#ticksToDescribe = this.#electionTicks;
+    const value = { member: id, name, clientUrls: [...clientUrls], disk };
+    this.#context.proposeAnywhere({ case: "memberAttributes", value });
+  }
+}
+
+/** From now on all know its disk: what it promises cannot be forgotten with that without their notice. */
+function hasStarted({ disk }: CoreMember): boolean {
+  return disk !== 0n;
+}
+
+function majority(servers: number): number {
+  return Math.floor(servers / 2) + 1;
+}
+
+function countStarted(members: readonly CoreMember[]): number {
+  return members.filter(({ name }) => name !== "").length;
+}
+
+function sameTexts(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((text, index) => text === other[index]);
+}
+
+/** Nothing was appended: a refusal that passes is tried again, at the next tick. */
+function failureOfChange(reason: RefusalReason): Extract<CoreFailure, LeaderRefusal["failure"]> {
+  if (reason === "learner-behind") return "learnerNotReady";
+  if (reason === "bad-change") return "memberNotFound";
+  return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+}

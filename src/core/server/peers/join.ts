@@ -1,0 +1,99 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreConfig } from "../common/config.js";
+import { type KnownMember, idText } from "../common/identity.js";
+import { invalid } from "../common/invalid.js";
+import { parseUrl } from "../common/urls.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import type { PeerWelcome } from "../../gen/leasehold/peer_pb.js";
+import { Frames, frame } from "./frames.js";
+import { questionBytes, readWelcome } from "./hello.js";
+import { dial } from "./sockets.js";
+
+/** A server that was just told to add us may not have it yet, and one may be down. */
+const tryMs = 15_000;
+const askMs = 2_000;
+const pauseMs = 300;
+
+/** Who a server is that joins a core, and with whom. */
+export interface Joined {
+  readonly id: bigint;
+  readonly cluster: bigint;
+  readonly members: readonly KnownMember[];
+}
+
+/**
+ * Asks the servers of `--initial-cluster` who this one is: the member with its addresses, which somebody has
+ * added before (`etcdctl member add`).
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with another
+ * data directory; `UNREACHABLE` if none of them answers
+ */
+export async function join(config: CoreConfig): Promise<Joined> {
+  const endMs = performance.now() + tryMs;
+  for (;;) {
+    const found = await tryAll(config);
+    if (!(found instanceof LeaseholdError)) return found;
+    if (performance.now() > endMs) throw found;
+    await sleep(pauseMs);
+  }
+}
+
+async function tryAll(config: CoreConfig): Promise<Joined | LeaseholdError> {
+  const others = config.initialCluster.filter(({ name }) => name !== config.name);
+  let problem = invalid("--initial-cluster-state existing: --initial-cluster names no other server");
+  for (const url of others.flatMap(({ peerUrls }) => peerUrls)) {
+    const answer = await ask(url, config).catch((error: unknown) => error as Error);
+    const found =
+      answer instanceof Error
+        ? new LeaseholdError("UNREACHABLE", `no server of the core at ${url}: ${answer.message}`)
+        : identify(answer, config);
+    if (!(found instanceof LeaseholdError)) return found;
+    problem = found;
+  }
+  return problem;
+}
+
+async function ask(url: string, { name, peerTls }: CoreConfig): Promise<PeerWelcome> {
+  const socket = dial(parseUrl("--initial-cluster", url), peerTls, () => {
+    for (const part of frame([questionBytes(name)])) socket.write(part);
+  });
+  const answers: PeerWelcome[] = [];
+  const frames = new Frames((body) => void answers.push(readWelcome(body)));
+  const signal = AbortSignal.timeout(askMs);
+  try {
+    while (answers.length === 0) {
+      const [chunk] = (await Promise.race([
+        once(socket, "data", { signal }),
+        once(socket, "close", { signal }).then(() => Promise.reject(new Error("it has hung up"))),
+      ])) as [Buffer];
+      frames.push(chunk);
+    }
+  } finally {
+    socket.destroy();
+  }
+  const [answer] = answers as [PeerWelcome];
+  if (answer.refusal !== "") throw new Error(answer.refusal);
+  return answer;
+}
+
+function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Joined | LeaseholdError {
+  const own = config.initialCluster.find(({ name }) => name === config.name)!;
+  const self = members.find(({ peerUrls }) => [...peerUrls].sort().join() === own.peerUrls.join());
+  if (self === undefined)
+    return invalid(
+      `no member of the core has the addresses ${own.peerUrls.join()}: add it first (etcdctl member add)`,
+    );
+  // Whatever it has promised there is lost with that directory, so it must not go on under that id.
+  if (self.name !== "")
+    return invalid(
+      `the member ${idText(self.id)} at ${own.peerUrls.join()} has started before, with another data directory: ` +
+        "remove it, and add it again",
+    );
+  const known = members.map(({ id, name, peerUrls }) => ({
+    id,
+    name: id === self.id ? config.name : name === "" ? idText(id) : name,
+    peerUrls,
+  }));
+  return { id: self.id, cluster, members: known };
+}
