@@ -80,5 +80,6 @@ export class CoreHazards {
     this.#world.say("all is well from here on");
     this.#world.side.clear();
     for (const server of this.#world.servers) if (!server.isUp) this.#world.start(server);
+    this.#world.retireRemoved();
   }
 }

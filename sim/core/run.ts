@@ -5,6 +5,7 @@ import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
 import { LeaseNames } from "./checkers/lease-names.js";
 import { Linearizability } from "./checkers/linearizability.js";
+import { checkMembers } from "./checkers/membership.js";
 import { checkProgress } from "./checkers/progress.js";
 import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
@@ -14,6 +15,7 @@ import { type CoreCounters, coreCounters } from "./world/counters.js";
 import { type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
+import { Operator } from "./programs/operator.js";
 import { RegisterClient } from "./programs/register-client.js";
 import { WatchClient } from "./programs/watch-client.js";
 import type { CoreInvariant } from "./world/invariants.js";
@@ -62,10 +64,12 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
     new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
+  if (plan.membershipEveryMs !== undefined) new Operator(world).begin();
   new CoreHazards(world).begin();
   world.runUntil(plan.endMs);
   world.guard(() => {
     checkProgress(world);
+    checkMembers(world);
     checkSpace(world);
     if (!history.judge()) world.counters.undecided += 1;
     for (const watcher of watchers) watches.upToDate(watcher.prefix, watcher.next);

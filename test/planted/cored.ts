@@ -15,6 +15,15 @@ export interface Cored {
   readonly plan?: Partial<CorePlan>;
 }
 
+/** Servers come and go, and clients do little. */
+const changing: Partial<CorePlan> = {
+  membershipEveryMs: 500,
+  watchClients: 0,
+  leaseClients: 0,
+  bulkKeys: 0,
+  turnMs: 0,
+};
+
 export const cored: readonly Cored[] = [
   {
     name: "C: a write is answered when it is proposed",
@@ -217,6 +226,30 @@ export const cored: readonly Cored[] = [
     faults: { endTogether: true },
     breaks: "lease-keys",
     seed: 2,
+  },
+  {
+    name: "C: a second change of the members before the first is committed",
+    faults: {},
+    raftFaults: { secondChangeAtOnce: true },
+    breaks: "membership",
+    seed: 12,
+    plan: changing,
+  },
+  {
+    name: "C: a learner that votes",
+    faults: {},
+    raftFaults: { learnerStands: true },
+    breaks: "membership",
+    seed: 28,
+    plan: changing,
+  },
+  {
+    name: "C: a removed server that disturbs",
+    faults: {},
+    raftFaults: { removedDisturbs: true },
+    breaks: "undisturbed",
+    seed: 1,
+    plan: changing,
   },
 ];
 

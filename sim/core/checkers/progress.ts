@@ -5,7 +5,8 @@ import type { CoreWorld } from "../world/world.js";
  * without holders end.
  */
 export function checkProgress(world: CoreWorld): void {
-  const { reference, servers } = world;
+  const { reference } = world;
+  const servers = world.members();
   const leaders = servers.filter((server) => server.leads);
   if (leaders.length !== 1) world.report("progress", `there are ${leaders.length} leaders`);
   for (const server of servers) {

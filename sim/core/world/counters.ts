@@ -8,6 +8,12 @@ export const coreCounters = () => ({
   pauses: 0,
   partitions: 0,
   transfers: 0,
+  /** That an operator has asked for, and those of them that were acknowledged. */
+  memberChanges: 0,
+  memberChangesDone: 0,
+  removalsHeard: 0,
+  /** When nothing goes wrong any more, and a leader has had its time to be found. */
+  lateElections: 0,
   elections: 0,
   snapshots: 0,
   compactions: 0,

@@ -14,11 +14,17 @@ export const coreInvariants = [
   "space",
   "range",
   "turn",
+  "membership",
+  "undisturbed",
   "progress",
 ] as const;
 export type CoreInvariant = (typeof coreInvariants)[number];
 
 /** Violations of these are a lack of progress; of the others, a lack of safety. */
-export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant>(["expiry", "progress"]);
+export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant>([
+  "expiry",
+  "progress",
+  "undisturbed",
+]);
 
 export type CoreReport = Report<CoreInvariant>;

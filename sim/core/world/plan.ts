@@ -51,6 +51,8 @@ export interface CorePlan {
   /** The leader has what is older compacted. */
   readonly keepMs?: number | undefined;
   readonly quotaBytes?: number | undefined;
+  /** An operator adds, promotes or removes a server, mean; never if it is not given. */
+  readonly membershipEveryMs?: number | undefined;
   /** From here on nothing more goes wrong. */
   readonly stableFromMs: number;
   readonly endMs: number;
@@ -72,6 +74,10 @@ const bulkyEvery = 8;
 
 /** In one run of so many several inputs may come to one turn. */
 const batchedEvery = 4;
+
+/** In one run of so many servers come and go. No draw, either. */
+const changingEvery = 6;
+const membershipMs = 2_000;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
@@ -121,6 +127,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     compactEveryMs: often(10_000),
     // Not drawn: the seeds that show a mistake would all be others.
     keepRevisions: seed % 3 === 0 ? 40 : undefined,
+    membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
   };

@@ -83,7 +83,7 @@ export class Reference {
     this.#index = entry.index;
     this.#term = entry.term;
     this.#terms.set(entry.index, entry.term);
-    if (entry.kind === "normal" && entry.data.length > 0) {
+    if (entry.data.length > 0) {
       const command = fromBinary(CommandSchema, entry.data);
       const applied = this.state.apply(command, entry.term);
       finish(this.state.revisions.sweep());

@@ -6,7 +6,9 @@ import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js"
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
 import { Replica } from "../../../src/core/replica/replica.js";
+import type { SelfDescription } from "../../../src/core/replica/membership.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
+import type { CoreMember } from "../../../src/core/state/members.js";
 import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
 import { CoreState } from "../../../src/core/state/state.js";
 import type { SimRandom } from "../../kit/random.js";
@@ -30,6 +32,8 @@ export interface ServerWorld {
   /** There is more to do in another turn. */
   hasMore(): void;
   savesSnapshot(): void;
+  /** It has heard that it is no member any more. */
+  removed(server: SimServer): void;
   /** Its process has ended with an error. */
   failed(server: SimServer, error: unknown): void;
   /** It goes on after an error that nothing in a simulated world may bring about. */
@@ -38,8 +42,12 @@ export interface ServerWorld {
 
 export interface ServerPlan {
   readonly id: MemberId;
+  /** Of the first members; a server that is not among them joins. */
   readonly voters: readonly MemberId[];
   readonly cluster: bigint;
+  /** Absent: nobody's name or address is known, and the members stay who they are. */
+  readonly founding: readonly CoreMember[] | undefined;
+  readonly self: SelfDescription | undefined;
   readonly tickMs: number;
   readonly electionTicks: number;
   readonly clusterTimeMs: number;
@@ -102,7 +110,9 @@ export class SimServer {
     const { snapshot, recovered } = this.disk;
     const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
     this.life += 1;
-    const replica = new Replica({ ...this.plan, random: this.#world.random, recovered, state });
+    const { founding, self, ...plan } = this.plan;
+    const described = self === undefined ? {} : { founding: founding ?? [], self };
+    const replica = new Replica({ ...plan, ...described, random: this.#world.random, recovered, state });
     this.replica = replica;
     this.#host = new CoreHost({
       ...this.#ports(),
@@ -111,7 +121,9 @@ export class SimServer {
       leadership: ({ role }) => {
         if (role === "leader") this.#world.leads(this);
       },
-      roll: () => undefined,
+      roll: ({ removed }) => {
+        if (removed.has(this.id)) this.#world.removed(this);
+      },
       failed: (error) => this.#world.failed(this, error),
       trouble: (text) => this.#world.trouble(this, text),
     });

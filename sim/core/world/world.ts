@@ -7,7 +7,10 @@ import type {
   WatchAnswer,
 } from "../../../src/core/replica/types.js";
 import { defaultLimits } from "../../../src/core/replica/options.js";
+import type { SelfDescription } from "../../../src/core/replica/membership.js";
 import { CoreError } from "../../../src/core/state/errors.js";
+import type { CoreMember } from "../../../src/core/state/members.js";
+import { checkChanges, checkLeader } from "../checkers/membership.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../kit/random.js";
 import { SimWorld } from "../../kit/world.js";
@@ -26,6 +29,9 @@ const kindsOfWork = 4;
 
 /** Beyond it, as the smallest steps are not nothing: what 128 operations look at. */
 const unitsOfOneCommandMax = 900;
+
+/** When nothing goes wrong any more, a leader is found in that time, and stays. */
+const settledMs = 15_000;
 
 interface Call {
   readonly server: SimServer;
@@ -61,6 +67,8 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
   readonly #slowDisk: number;
+  readonly #retired = new Set<SimServer>();
+  readonly #voters: readonly MemberId[];
 
   constructor(plan: CorePlan, random: SimRandom, { story, asserted }: CoreWorldOptions = {}) {
     super({ random, counters: coreCounters(), story, asserted });
@@ -68,16 +76,27 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     this.reference = new Reference(this.report);
     this.#slowDisk = random.below(plan.servers);
     const voters = Array.from({ length: plan.servers }, (_, index) => BigInt(index + 1));
-    for (const id of voters) this.#add(id, voters);
+    this.#voters = voters;
+    for (const id of voters) this.#add(id);
   }
 
-  #add(id: MemberId, voters: readonly MemberId[]): void {
+  /** A server that somebody has added to the members starts, with nothing on its disk. */
+  join(id: MemberId): void {
+    this.say(`${id} joins`);
+    this.#add(id);
+  }
+
+  #add(id: MemberId): void {
+    const voters = this.#voters;
     const clockRate = drawRate(this.random, this.plan.clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * clockRate;
     const { plan } = this;
     const space = { autoCompaction: compactionOf(plan), quotaBytes: plan.quotaBytes };
-    const server = new SimServer({ ...plan, ...space, voters, cluster: 77n, id, clockMs, clockRate }, this);
+    const told = plan.membershipEveryMs === undefined ? undefined : descriptionOf(id);
+    const founding = told && voters.map(foundingMember);
+    const who = { voters, cluster: 77n, id, founding, self: told };
+    const server = new SimServer({ ...plan, ...space, ...who, clockMs, clockRate }, this);
     this.servers.push(server);
     this.start(server);
   }
@@ -122,6 +141,20 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     this.say(`${server.id} crashes${server.leads ? ", the leader" : ""}`);
     this.counters.crashes += 1;
     server.crash(this.random);
+    this.#loseClients(server);
+  }
+
+  /** Clients turn away from servers that are no members; the processes go on, and must not disturb. */
+  retireRemoved(): void {
+    const members = this.members();
+    for (const server of this.servers) {
+      if (members.includes(server)) continue;
+      this.#retired.add(server);
+      this.#loseClients(server);
+    }
+  }
+
+  #loseClients(server: SimServer): void {
     for (const [number, call] of this.#calls)
       if (call.server === server) {
         this.#calls.delete(number);
@@ -155,7 +188,9 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   // What servers need
 
   send(message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
-    const isLog = !["propose", "ask", "leader-answer", "leader-refusal"].includes(message.kind);
+    const isLog = !["propose", "propose-change", "ask", "leader-answer", "leader-refusal"].includes(
+      message.kind,
+    );
     const copies = isLog && this.random.chance(this.plan.duplicateRate) && snapshot === undefined ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1)
       this.after(this.random.exponential(this.plan.latencyMs), () => this.#deliver(message, snapshot));
@@ -163,18 +198,31 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
 
   #deliver(message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
     const { from, to } = message;
-    const receiver = this.#server(to);
+    const receiver = this.servers.find(({ id }) => id === to);
     const isParted = (this.side.get(from) ?? 0) !== (this.side.get(to) ?? 0);
-    const arrived = receiver.isUp && !isParted && !this.random.chance(this.plan.lossRate);
+    const isThere = receiver?.isUp === true && !isParted;
+    const arrived = isThere && !this.random.chance(this.plan.lossRate);
     if (arrived) {
       if (message.kind === "snapshot") receiver.receiveSnapshot(message, snapshot!);
       else receiver.step({ kind: "message", message });
     }
-    if (message.kind === "snapshot") this.#server(from).step({ kind: "snapshot-sent", member: to, arrived });
+    if (message.kind !== "snapshot") return;
+    const sender = this.servers.find(({ id }) => id === from)!;
+    sender.step({ kind: "snapshot-sent", member: to, arrived });
   }
 
-  #server(id: MemberId): SimServer {
-    return this.servers.find((server) => server.id === id)!;
+  /** The servers that are members, as far as that is committed. */
+  members(): SimServer[] {
+    const { all } = this.reference.state.members;
+    return all.length === 0
+      ? this.servers
+      : this.servers.filter(({ id }) => all.some((member) => member.id === id));
+  }
+
+  /** Some stop, as in production; the others go on, as if they were told of it late or never. */
+  removed(server: SimServer): void {
+    this.say(`${server.id} hears that it was removed`);
+    this.counters.removalsHeard += 1;
   }
 
   writeMs(server: SimServer): number {
@@ -200,6 +248,8 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
 
   leads(server: SimServer): void {
     this.counters.elections += 1;
+    if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
+    checkLeader(this, server);
     this.say(`${server.id} leads in term ${server.replica!.status().term}`);
   }
 
@@ -208,6 +258,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     if (requestsLeftBehind > 0)
       this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
+    if (server.leads) checkChanges(this, server);
   }
 
   worked({ id, plan }: SimServer, units: number): void {
@@ -248,7 +299,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     heard: (response: WatchResponse) => void,
     lost: () => void,
   ): WatchConnection | undefined {
-    if (!server.isUp) return undefined;
+    if (!server.isUp || this.#retired.has(server)) return undefined;
     this.#number += 1;
     const number = this.#number;
     this.#watches.set(number, { server, heard, lost, lastMs: this.nowMs });
@@ -277,6 +328,23 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
       server.enter((host) => host.watchSent(stream, 1));
     });
   }
+}
+
+function descriptionOf(id: MemberId): SelfDescription {
+  return { name: `s${id}`, clientUrls: [`http://s${id}:2`], disk: id };
+}
+
+function foundingMember(id: MemberId): CoreMember {
+  const { name } = descriptionOf(id);
+  return {
+    id,
+    name,
+    peerUrls: [`http://s${id}:1`],
+    clientUrls: [],
+    learner: false,
+    disk: 0n,
+    joining: false,
+  };
 }
 
 /** Of a steady clock, a third of them as far off as may be. */

@@ -70,4 +70,43 @@ export const inRaft = /** @type {const} */ ([
       },
     ],
   },
+  {
+    name: "secondChangeAtOnce",
+    why: "Thesis 4.1: a change of the membership does not wait until the one before is committed.",
+    edits: [
+      { file: leader, find: "memberships.currentIndex > commit", replace: "false" },
+      {
+        file: "src/core/replica/membership.ts",
+        find: "isLeading && appliedIndex >= this.#proposedIndex",
+        replace: "isLeading",
+      },
+    ],
+  },
+  {
+    name: "learnerStands",
+    why: "Thesis 4.2.1: a learner stands for election, and votes for itself.",
+    edits: [
+      {
+        file: "src/core/raft/membership.ts",
+        find: "if (this.current.voters.includes(id)) return true;",
+        replace: "if (isMember(this.current, id)) return true;",
+      },
+    ],
+  },
+  {
+    name: "removedDisturbs",
+    why: "Thesis 4.2.3: a server that was removed stands at once, and servers that hear a leader listen.",
+    edits: [
+      {
+        file: "src/core/raft/raft.ts",
+        find: "if (this.#hearsLeader && !isTransfer) return false;",
+        replace: "",
+      },
+      {
+        file: "src/core/raft/raft.ts",
+        find: 'if (this.#mayStand) this.#stand("pre-candidate");',
+        replace: 'this.#stand("candidate");',
+      },
+    ],
+  },
 ]);
