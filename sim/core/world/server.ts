@@ -6,7 +6,7 @@ import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js"
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
 import { Replica } from "../../../src/core/replica/replica.js";
-import type { SelfDescription } from "../../../src/core/replica/membership.js";
+import type { SelfDescription } from "../../../src/core/replica/roll.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
 import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";

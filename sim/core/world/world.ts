@@ -7,10 +7,10 @@ import type {
   WatchAnswer,
 } from "../../../src/core/replica/types.js";
 import { defaultLimits } from "../../../src/core/replica/options.js";
-import type { SelfDescription } from "../../../src/core/replica/membership.js";
+import type { SelfDescription } from "../../../src/core/replica/roll.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
-import { checkChanges, checkLeader } from "../checkers/membership.js";
+import { checkChanges, checkLeader } from "./changes.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../kit/random.js";
 import { SimWorld } from "../../kit/world.js";
@@ -249,7 +249,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   leads(server: SimServer): void {
     this.counters.elections += 1;
     if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
-    checkLeader(this, server);
+    checkLeader(this.report, server);
     this.say(`${server.id} leads in term ${server.replica!.status().term}`);
   }
 
@@ -258,7 +258,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     if (requestsLeftBehind > 0)
       this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
-    if (server.leads) checkChanges(this, server);
+    if (this.plan.membershipEveryMs !== undefined && server.leads) checkChanges(this.report, server);
   }
 
   worked({ id, plan }: SimServer, units: number): void {

@@ -412,8 +412,6 @@ export class Raft implements ReplicatedLog {
     this.#outbox.messages.push(message);
   }
 
-  // What comes of it
-
   ready(): Ready | undefined {
     this.#leading?.flush();
     if (this.#leading?.isRemoved === true) this.#follow(this.#term, nobody);

@@ -8,19 +8,7 @@ import type { CoreFailure } from "../state/errors.js";
 import { type CoreMember, memberFields, newMember } from "../state/members.js";
 import type { Context } from "./context.js";
 import type { LeaderRefusal, ProposeChange } from "./leader-messages.js";
-
-/** What a server says of itself; it is written into the log when that is not there yet. */
-export interface SelfDescription {
-  readonly name: string;
-  readonly clientUrls: readonly string[];
-  readonly disk: bigint;
-}
-
-/** The servers with whom this one talks, and those who were removed. */
-export interface Roll {
-  readonly members: readonly CoreMember[];
-  readonly removed: ReadonlySet<MemberId>;
-}
+import type { Roll, SelfDescription } from "./roll.js";
 
 /** More make writes slower and nothing safer. */
 export const membersMax = 9;

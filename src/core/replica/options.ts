@@ -4,7 +4,7 @@ import type { MemberId } from "../raft/types.js";
 import { pieceBytesDefault } from "../state/snapshot.js";
 import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
-import type { SelfDescription } from "./membership.js";
+import type { SelfDescription } from "./roll.js";
 
 export interface ReplicaOptions {
   readonly id: MemberId;

@@ -29,7 +29,7 @@ import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta }
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { LeaderMessage } from "./leader-messages.js";
-import type { Roll } from "./membership.js";
+import type { Roll } from "./roll.js";
 
 /**
  * What a client asks. The requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join as joinPath } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { invalid } from "./common/invalid.js";
 import { LogLimit } from "../../runtime/log-limit.js";
@@ -8,7 +8,7 @@ import type { Logger } from "../../runtime/logger.js";
 import { CoreHost } from "../host/host.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
-import type { Roll } from "../replica/membership.js";
+import type { Roll } from "../replica/roll.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
 import type { RunningCore } from "./common/api.js";
@@ -18,6 +18,7 @@ import { Disk } from "./disk/disk.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { GrpcEdge } from "./grpc/edge.js";
 import { foundingMember, idText } from "./common/identity.js";
+import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
 import { readTlsFile } from "./common/tls.js";
@@ -42,7 +43,7 @@ const transferLookMs = 10;
  */
 export async function startCore(config: CoreConfig, logger: Logger): Promise<RunningCore> {
   for (const tls of [config.clientTls, config.peerTls]) checkCertificate(tls);
-  const directory = await openDataDirectory(config);
+  const directory = await openDataDirectory(config, join);
   if (directory.tornBytes > 0)
     logger.warn(
       `${directory.tornBytes} bytes of a write that a crash had cut off were removed from the journal`,
@@ -230,6 +231,6 @@ function checkCertificate(tls: TlsFiles | undefined): void {
 
 function bytesBelow(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
+    .map((name) => statSync(joinPath(folder, name), { throwIfNoEntry: false }))
     .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
 }

@@ -16,6 +16,13 @@ export function foundingMembers(members: readonly FoundingMember[], token: strin
   }));
 }
 
+/** Who a server is, and with whom. */
+export interface Identity {
+  readonly id: MemberId;
+  readonly cluster: bigint;
+  readonly members: readonly KnownMember[];
+}
+
 /** As the replicated state begins with it. */
 export function foundingMember({ id, name, peerUrls }: KnownMember): CoreMember {
   return { id, name, peerUrls, clientUrls: [], learner: false, disk: 0n, joining: false };

@@ -12,8 +12,8 @@ import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snaps
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../common/config.js";
 import { finishInTurns } from "../common/turns.js";
-import { clusterIdOf, foundingMembers } from "../common/identity.js";
-import { join as joinCore, type Joined } from "../peers/join.js";
+import { invalid } from "../common/invalid.js";
+import { clusterIdOf, foundingMembers, type Identity } from "../common/identity.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** What a server found on its disk, and what writes there. */
@@ -29,6 +29,11 @@ export interface DataDirectory {
   readonly tornBytes: number;
 }
 
+/** Who a server is that joins a core, and with whom: the others say it. */
+export type FindIdentity = (config: CoreConfig) => Promise<Identity>;
+
+const cannotJoin: FindIdentity = () => Promise.reject(invalid("a server of this kind cannot join a core"));
+
 const journalFolder = "wal";
 const snapshotFolder = "snapshots";
 
@@ -37,14 +42,17 @@ const snapshotFolder = "snapshots";
  *
  * @throws LeaseholdError `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`, `INVALID_CONFIG`
  */
-export async function openDataDirectory(config: CoreConfig): Promise<DataDirectory> {
+export async function openDataDirectory(
+  config: CoreConfig,
+  findIdentity: FindIdentity = cannotJoin,
+): Promise<DataDirectory> {
   const path = config.dataDir;
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw diskError(`the data directory ${path} cannot be made`, error);
   });
   const lock = await DirectoryLock.take(path);
   try {
-    return { path, lock, ...(await openContent(path, config)) };
+    return { path, lock, ...(await openContent(path, config, {}, findIdentity)) };
   } catch (error) {
     await lock.release();
     throw error;
@@ -56,11 +64,12 @@ export async function openContent(
   path: string,
   config: CoreConfig,
   options: JournalOptions = {},
+  findIdentity: FindIdentity = cannotJoin,
 ): Promise<Omit<DataDirectory, "path" | "lock">> {
   await syncNames(path);
   const found = await readMemberRecord(path);
   if (found === undefined) await refuseLeftovers(path);
-  const record = found?.begun ? found : await begin(path, config);
+  const record = found?.begun ? found : await begin(path, config, findIdentity);
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
   const { journal, content } = await Journal.open(join(path, journalFolder), options);
   try {
@@ -90,8 +99,8 @@ async function syncNames(path: string): Promise<void> {
  * Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try
  * is replaced.
  */
-async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
-  const identity = config.isNewCluster ? foundingIdentity(config) : await joinCore(config);
+async function begin(path: string, config: CoreConfig, findIdentity: FindIdentity): Promise<MemberRecord> {
+  const identity = config.isNewCluster ? foundingIdentity(config) : await findIdentity(config);
   const disk = randomBytes(8).readBigUInt64BE();
   const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map() };
   await writeMemberRecord(path, record);
@@ -110,7 +119,7 @@ async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
   return begun;
 }
 
-function foundingIdentity(config: CoreConfig): Joined {
+function foundingIdentity(config: CoreConfig): Identity {
   const members = foundingMembers(config.initialCluster, config.token);
   const { id } = members.find(({ name }) => name === config.name)!;
   return { id, cluster: clusterIdOf(members), members };

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreConfig } from "../common/config.js";
-import { type KnownMember, idText } from "../common/identity.js";
+import { type Identity, idText } from "../common/identity.js";
 import { invalid } from "../common/invalid.js";
 import { parseUrl } from "../common/urls.js";
 import { LeaseholdError } from "../../../lease/errors.js";
@@ -15,13 +15,6 @@ const tryMs = 15_000;
 const askMs = 2_000;
 const pauseMs = 300;
 
-/** Who a server is that joins a core, and with whom. */
-export interface Joined {
-  readonly id: bigint;
-  readonly cluster: bigint;
-  readonly members: readonly KnownMember[];
-}
-
 /**
  * Asks the servers of `--initial-cluster` who this one is: the member with its addresses, which somebody has
  * added before (`etcdctl member add`).
@@ -29,7 +22,7 @@ export interface Joined {
  * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with another
  * data directory; `UNREACHABLE` if none of them answers
  */
-export async function join(config: CoreConfig): Promise<Joined> {
+export async function join(config: CoreConfig): Promise<Identity> {
   const endMs = performance.now() + tryMs;
   for (;;) {
     const found = await tryAll(config);
@@ -39,7 +32,7 @@ export async function join(config: CoreConfig): Promise<Joined> {
   }
 }
 
-async function tryAll(config: CoreConfig): Promise<Joined | LeaseholdError> {
+async function tryAll(config: CoreConfig): Promise<Identity | LeaseholdError> {
   const others = config.initialCluster.filter(({ name }) => name !== config.name);
   let problem = invalid("--initial-cluster-state existing: --initial-cluster names no other server");
   for (const url of others.flatMap(({ peerUrls }) => peerUrls)) {
@@ -77,7 +70,7 @@ async function ask(url: string, { name, peerTls }: CoreConfig): Promise<PeerWelc
   return answer;
 }
 
-function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Joined | LeaseholdError {
+function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identity | LeaseholdError {
   const own = config.initialCluster.find(({ name }) => name === config.name)!;
   const self = members.find(({ peerUrls }) => [...peerUrls].sort().join() === own.peerUrls.join());
   if (self === undefined)

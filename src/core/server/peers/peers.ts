@@ -2,7 +2,7 @@ import type { Server, Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
-import type { Roll } from "../../replica/membership.js";
+import type { Roll } from "../../replica/roll.js";
 import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import type { TlsFiles } from "../common/config.js";
