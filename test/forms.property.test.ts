@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { World } from "../src/common/ports.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation } from "../src/lease/provider.js";
+import { slotNumber } from "../src/lease/slots.js";
 import type { AcquireOptions, Lease, Leases } from "../src/lease/types.js";
 import type { ConformanceGround } from "../src/testing/conformance.js";
 import { MemoryProvider } from "../src/testing/memory-provider.js";
@@ -29,15 +30,23 @@ class SlowProvider extends MemoryProvider {
   }
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    await this.#pause();
+    await this.pause(40);
     const outcome = await super.attempt(request, cancellation);
-    await this.#pause();
+    await this.pause(40);
     return outcome;
   }
 
-  #pause(): Promise<void> {
-    const delayMs = Math.floor(this.#world.random.next() * 40);
+  protected pause(msMax: number): Promise<void> {
+    const delayMs = Math.floor(this.#world.random.next() * msMax);
     return new Promise((resolve) => void this.#world.timers.after(delayMs, resolve));
+  }
+}
+
+/** So a process is stopped between gate and slot more often. */
+class SlowAtSlots extends SlowProvider {
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    if (slotNumber(request.resource) > 0) await this.pause(400);
+    return super.attempt(request, cancellation);
   }
 }
 
@@ -48,6 +57,7 @@ const grounds: Record<string, () => ConformanceGround> = {
         new MemoryProvider(ground, world, { name, ttlMaxMs: ttlMs, process }),
     ),
   "memory that takes its time": () => virtualGround((parts) => new SlowProvider(parts)),
+  "memory with slow slots": () => virtualGround((parts) => new SlowAtSlots(parts)),
   core: () => virtualCoreGround(),
   "stores that compare and set": () => virtualFarmGround({ kinds: ["atomic", "atomic"] }),
   "stores that can only write": () => virtualFarmGround({ kinds: ["slotted"] }),
@@ -72,6 +82,7 @@ type Step = ReturnType<typeof stepOf> extends fc.Arbitrary<infer T> ? T : never;
 
 const beside = stepOf(["counted", "counted", "shared", "shared", "exclusive"]);
 const inOrder = stepOf(["fair"]);
+const sharing = stepOf(["shared", "shared", "exclusive"]);
 
 interface Had {
   readonly lease: Lease;
@@ -291,6 +302,13 @@ describe("random calls find", () => {
       search(beside, grounds[ground]!, 3_000, undefined, seed),
     );
     expect(inspect(found.errorInstance)).toMatch(what);
+  });
+
+  test("the mistake readerTrustsItsGate", async () => {
+    const found = await duringFaults({ readerTrustsItsGate: true }, () =>
+      search(sharing, grounds["memory with slow slots"]!, 3_000, undefined, seed),
+    );
+    expect(inspect(found.errorInstance)).toMatch(/a writer holds beside|not to be had/);
   });
 
   test.each<Fault>(["firstInLineIsNotAwaited", "placeIsNotKept"])("the mistake %s", async (fault) => {

@@ -55,7 +55,8 @@ export interface TryAcquireOptions extends TenureOptions {
    * holds alone. A writer's token is greater than those of all readers before it, and a reader's greater than
    * those of all writers before. A writer that waits lets no new reader in. Every program that takes the name
    * has to say which it is: a call without `mode` has the name alone among such calls and writers, but does
-   * not wait for readers. Not together with `limit`.
+   * not wait for readers of other participants; beside readers of its own it is refused with
+   * `INVALID_CONFIG`. Not together with `limit`.
    *
    * What the lease protects should refuse a writer with a token smaller than the greatest it has seen, and a
    * reader with one smaller than the greatest *writer's*: readers come and go beside each other. A reader is
@@ -73,7 +74,10 @@ export interface TryAcquireOptions extends TenureOptions {
   mode?: "shared" | "exclusive" | undefined;
 }
 
-/** What {@link Leases.acquireAll} may be told. */
+/**
+ * What {@link Leases.acquireAll} may be told. It takes no `limit` and no `mode`, as they would be meant for
+ * one of the names and count for all: acquire those by calls of their own, in the order of the names' bytes.
+ */
 export interface AcquireAllOptions extends TenureOptions {
   /**
    * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
@@ -104,6 +108,11 @@ export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {
 }
 
 export interface LeadOptions {
+  /**
+   * At most so many lead at a time, as in {@link TryAcquireOptions.limit}: a few active of many that stand
+   * by. Each leads one slot ({@link Lease.slot}). Default 1.
+   */
+  limit?: number | undefined;
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
   ttl?: Duration | undefined;
   /** What others read of the leader, as in {@link TryAcquireOptions.data}. */

@@ -1,11 +1,13 @@
 import type { World } from "../../common/ports.js";
-import type { LeaseLostError } from "../errors.js";
+import type { LeaseLostError, LossReason } from "../errors.js";
 import type { HolderHint, Lease } from "../types.js";
 
 /** An exclusive lease as the waist keeps it; see `Holding` there. */
 export interface Held extends Lease {
   hasWork: boolean;
   readonly loss: LeaseLostError | undefined;
+  /** Why it ended; undefined while it is held. */
+  readonly ended: LossReason | undefined;
   resign(reason: unknown): void;
 }
 

@@ -1,4 +1,4 @@
-import type { LeaseLostError } from "../errors.js";
+import type { LeaseLostError, LossReason } from "../errors.js";
 import { inspected } from "../plain-data.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import type { Held } from "./exclusive.js";
@@ -37,6 +37,10 @@ export class SharedLease implements Held {
 
   get loss(): LeaseLostError | undefined {
     return this.#slot.loss;
+  }
+
+  get ended(): LossReason | undefined {
+    return this.#slot.ended;
   }
 
   set hasWork(hasWork: boolean) {

@@ -9,6 +9,7 @@ import { slotNames } from "../slots.js";
 import type { AcquireOptions, TryAcquireOptions } from "../types.js";
 import type { Cancellation, Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";
+import type { OwnReaders } from "./own-readers.js";
 import type { Acquisitions } from "./acquisitions.js";
 
 /** What leases of other forms than the exclusive are made with. */
@@ -18,6 +19,7 @@ export interface FormParts {
   readonly world: World;
   /** Aborts when the participant closes. */
   readonly closed: AbortSignal;
+  readonly ownReaders: OwnReaders;
 }
 
 /** Whether options ask for another form than an exclusive lease. */
@@ -111,10 +113,19 @@ function formOf(parts: FormParts, spec: AcquireSpec, { limit, mode }: TryAcquire
   readerSlots(resource);
   const bare = { ...spec, data: undefined, autoRenew: true, maxHoldMs: Infinity };
   const shared = { own, passing: exclusive(parts, bare) };
-  const [take, wait] = mode === "shared" ? [tryShared, waitShared] : [tryExclusive, waitExclusive];
+  if (mode === "exclusive") {
+    return {
+      try: (signal) => tryExclusive(shared, resource, signal),
+      wait: (waitMs, signal) => waitExclusive(shared, resource, waitMs, signal),
+    };
+  }
+  const noted = <R extends Held | undefined>(reader: R): R => {
+    if (reader !== undefined) parts.ownReaders.add(reader);
+    return reader;
+  };
   return {
-    try: (signal) => take(shared, resource, signal),
-    wait: (waitMs, signal) => wait(shared, resource, waitMs, signal),
+    try: async (signal) => noted(await tryShared(shared, resource, signal)),
+    wait: async (waitMs, signal) => noted(await waitShared(shared, resource, waitMs, signal)),
   };
 }
 

@@ -1,5 +1,6 @@
 import { LeaseLostError } from "../errors.js";
-import { type HeldLease, isOwnEnd } from "./held-lease.js";
+import type { Held } from "../forms/exclusive.js";
+import { isOwnEnd } from "./held-lease.js";
 import type { Lease } from "../types.js";
 import { runUnder } from "./work.js";
 
@@ -10,12 +11,12 @@ type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly step
  * until `signal` aborts.
  */
 export async function lead<T>(
-  campaign: () => Promise<HeldLease>,
+  campaign: () => Promise<Held>,
   work: (lease: Lease) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T | undefined> {
   while (!isAborted(signal)) {
-    let lease: HeldLease;
+    let lease: Held;
     try {
       lease = await campaign();
     } catch (error) {
@@ -30,7 +31,7 @@ export async function lead<T>(
 
 /** One tenure. The lease stays held until the work has settled, unless it is lost before. */
 function serve<T>(
-  lease: HeldLease,
+  lease: Held,
   work: (lease: Lease) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<Term<T>> {
@@ -48,7 +49,7 @@ function serve<T>(
 }
 
 /** The work stopped because it was told to, by a signal or by `assertHeld`: no failure of its own. */
-function isAnswer(error: unknown, lease: HeldLease, signal: AbortSignal | undefined): boolean {
+function isAnswer(error: unknown, lease: Held, signal: AbortSignal | undefined): boolean {
   if (error instanceof LeaseLostError && error.resource === lease.resource) return !isOwnEnd(error.reason);
   const toldToStop =
     isAborted(signal) || (lease.signal.aborted && (lease.ended === undefined || !isOwnEnd(lease.ended)));

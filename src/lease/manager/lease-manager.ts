@@ -15,6 +15,7 @@ import { CommonTerms } from "./lease-parts.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
+import { OwnReaders } from "./own-readers.js";
 import { Questions } from "./questions.js";
 import type {
   AcquireAllOptions,
@@ -69,6 +70,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #acquisitions: Acquisitions;
   readonly #questions: Questions;
   readonly #closed = new AbortController();
+  readonly #ownReaders = new OwnReaders();
   #closing: Promise<void> | undefined;
 
   constructor(provider: Provider, world: World) {
@@ -91,17 +93,14 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   acquire(resource: string, options: AcquireOptions = noOptions): Promise<Lease> {
-    let spec: AcquireSpec;
-    let waitMs: number;
     try {
-      spec = acquireSpec(this.guarantees, "acquire", resource, options);
-      waitMs = waitMsOf(options);
+      const spec = acquireSpec(this.guarantees, "acquire", resource, options);
+      const waitMs = waitMsOf(options);
+      // No async function: its promise would be a second one.
+      return this.#acquireAs(spec, options, waitMs);
     } catch (error) {
       return Promise.reject(error);
     }
-    if (asksForForm(options)) return acquireForm(this.#formParts, spec, options, waitMs);
-    // No async function: its promise would be a second one.
-    return this.#acquire(spec, waitMs);
   }
 
   async acquireAll(resources: readonly string[], options: AcquireAllOptions = {}): Promise<LeaseSet> {
@@ -126,7 +125,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
     const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
-    return asksForForm(options) ? tryForm(this.#formParts, spec, options) : this.#acquisitions.try(spec);
+    if (asksForForm(options)) return tryForm(this.#formParts, spec, options);
+    this.#ownReaders.refuseBeside(resource);
+    return this.#acquisitions.try(spec);
   }
 
   async attach(text: string, options: TenureOptions = {}): Promise<Lease> {
@@ -173,7 +174,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     options: LeadOptions = {},
   ): Promise<T | undefined> {
     const spec = acquireSpec(this.guarantees, "lead", resource, options);
-    return lead(() => this.#acquisitions.wait(spec, Infinity), work, options.signal);
+    return lead(() => this.#acquireAs(spec, options, Infinity), work, options.signal);
   }
 
   close(): Promise<void> {
@@ -226,14 +227,19 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   #acquireOne(resource: string, options: AcquireOptions): Promise<Held> {
     const spec = acquireSpec(this.guarantees, "using", resource, options);
     const waitMs = waitMsOf(options);
-    return asksForForm(options)
-      ? acquireForm(this.#formParts, spec, options, waitMs)
-      : this.#acquire(spec, waitMs);
+    return this.#acquireAs(spec, options, waitMs);
+  }
+
+  #acquireAs(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
+    if (asksForForm(options)) return acquireForm(this.#formParts, spec, options, waitMs);
+    this.#ownReaders.refuseBeside(spec.resource);
+    return this.#acquire(spec, waitMs);
   }
 
   get #formParts(): FormParts {
     const { provider, world } = this;
-    return { acquisitions: this.#acquisitions, provider, world, closed: this.#closed.signal };
+    const closed = this.#closed.signal;
+    return { acquisitions: this.#acquisitions, provider, world, closed, ownReaders: this.#ownReaders };
   }
 
   #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
@@ -248,6 +254,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   #acquireAll(resources: readonly string[], options: AcquireAllOptions): Promise<HeldLeaseSet> {
     const names = inOrder(resources);
+    for (const name of names) this.#ownReaders.refuseBeside(name);
     const specs = new Map(
       names.map((name) => [name, acquireSpec(this.guarantees, "acquireAll", name, options)]),
     );
