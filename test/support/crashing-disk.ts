@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -43,7 +44,8 @@ class File {
     let kept = Math.floor(random() * (this.changes.length + 1));
     for (const change of this.changes.slice(0, kept)) this.durable = applied(this.durable, change);
     const next = this.changes[kept];
-    if (typeof next === "object" && random() < 0.5) this.durable = applied(this.durable, torn(next, random));
+    if (typeof next === "object" && random() < 0.5)
+      this.durable = applied(this.durable, torn(next, this.durable.length, random));
     this.cached = Buffer.from(this.durable);
     this.changes = [];
     kept = 0;
@@ -84,12 +86,19 @@ function applied(content: Buffer, change: Change | number): Buffer<ArrayBuffer> 
   return result;
 }
 
-/** A write that was under way: cut off, or with sectors that were never written and read as zeros. */
-function torn({ offset, bytes }: Change, random: () => number): Change {
+/**
+ * A write that was under way: cut off, or with sectors that were never written and read as zeros. What lies
+ * inside of the file is cut between two sectors, as a disk writes a sector as a whole.
+ */
+function torn({ offset, bytes }: Change, size: number, random: () => number): Change {
   const cut = Math.floor(random() * bytes.length);
-  if (random() < 0.5) return { offset, bytes: bytes.subarray(0, cut) };
+  const sectors = (offset + cut) / sectorBytes;
+  if (random() < 0.5) {
+    const whole = Math.max(0, Math.floor(sectors) * sectorBytes - offset);
+    return { offset, bytes: bytes.subarray(0, offset + cut < size ? whole : cut) };
+  }
   const holed = Buffer.from(bytes);
-  const start = Math.max(0, Math.ceil((offset + cut) / sectorBytes) * sectorBytes - offset);
+  const start = Math.max(0, Math.ceil(sectors) * sectorBytes - offset);
   holed.fill(0, Math.min(start, holed.length));
   return { offset, bytes: holed };
 }
@@ -137,7 +146,7 @@ export class CrashingDisk {
         const bytes = Buffer.from(this.#file(path).cached);
         return encoding === undefined ? bytes : bytes.toString(encoding);
       }),
-    open: (path: string, flags: string) => this.#later(() => this.#open(path, flags)),
+    open: (path: string, flags: string | number) => this.#later(() => this.#open(path, flags)),
     rename: (from: string, to: string) =>
       this.#later(() => {
         const node = this.#node(from);
@@ -181,23 +190,27 @@ export class CrashingDisk {
     });
   }
 
-  #open(path: string, flags: string): FileHandle {
+  #open(path: string, flags: string | number): FileHandle {
+    const has = (flag: number) => typeof flags === "number" && (flags & flag) !== 0;
     const parent = this.#folder(dirname(path));
     const found = parent.cached.get(nameOf(path));
-    if (found === undefined && flags === "w") {
+    const isDurable = has(constants.O_DSYNC);
+    if (found === undefined && (flags === "w" || has(constants.O_CREAT))) {
       const made = new File();
       parent.change((names) => names.set(nameOf(path), made));
-      return this.#handle(made);
+      return this.#handle(made, isDurable);
     }
     if (found === undefined) throw problem("ENOENT", path);
-    if (found instanceof File && flags === "w") found.truncate(0);
-    return this.#handle(found);
+    if (found instanceof File && (flags === "w" || has(constants.O_TRUNC))) found.truncate(0);
+    return this.#handle(found, isDurable);
   }
 
-  #handle(node: Node): FileHandle {
+  /** @param isDurable a write returns when it is on disk */
+  #handle(node: Node, isDurable: boolean): FileHandle {
     let position = 0;
-    const write = (bytes: Buffer, offset: number, length: number, at: number) =>
-      this.#later(() => {
+    const sync = () => this.#later(() => node.sync());
+    const write = async (bytes: Buffer, offset: number, length: number, at: number) => {
+      const written = await this.#later(() => {
         if (this.#random() < this.fullChance) {
           this.failures += 1;
           throw problem("ENOSPC", "no space left on device");
@@ -205,13 +218,15 @@ export class CrashingDisk {
         (node as File).write({ offset: at, bytes: Buffer.from(bytes.subarray(offset, offset + length)) });
         return { bytesWritten: length, buffer: bytes };
       });
+      if (isDurable) await sync();
+      return written;
+    };
     const next = async (content: Buffer | string) => {
       const bytes = Buffer.from(content as string);
       const at = position;
       position += bytes.length;
       return write(bytes, 0, bytes.length, at);
     };
-    const sync = () => this.#later(() => node.sync());
     const handle = {
       write: (bytes: Buffer, offset?: number, length?: number, at?: number) =>
         offset === undefined ? next(bytes) : write(bytes, offset, length!, at!),

@@ -1,4 +1,5 @@
-import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdtemp, open, readdir, readFile, readlink, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -91,29 +92,41 @@ describe("the journal", () => {
     expect((await content()).entries).toHaveLength(100);
   });
 
-  test("says that it is on disk only after the sync", async () => {
+  test("says that it is on disk only after a write that is", async () => {
+    const isDurable = async () => {
+      for (const fd of await readdir("/proc/self/fd")) {
+        const path = await readlink(`/proc/self/fd/${fd}`).catch(() => "");
+        if (!path.startsWith(folder)) continue;
+        const [, flags] = /^flags:\s+(\d+)/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, "utf8"))!;
+        return (parseInt(flags!, 8) & constants.O_DSYNC) !== 0;
+      }
+      return undefined;
+    };
+    for (const found of ["made", "gone on in"])
+      await withJournal(async () => expect(await isDurable(), found).toBe(true));
     await withJournal(async ({ journal }) => {
       const probe = await open(join(folder, "probe"), "w");
       const order: string[] = [];
-      const prototype = Object.getPrototypeOf(probe) as typeof probe;
-      const { datasync } = prototype;
-      vi.spyOn(prototype, "datasync").mockImplementation(async function (this: typeof probe) {
-        await datasync.call(this);
-        order.push("synced");
+      const prototype = Object.getPrototypeOf(probe) as { write: (...all: unknown[]) => Promise<unknown> };
+      const { write } = prototype;
+      vi.spyOn(prototype, "write").mockImplementation(async function (this: unknown, ...all) {
+        const written = await write.apply(this, all);
+        order.push("written");
+        return written;
       });
       await journal.append({ entries: [entry(1)] });
       order.push("told");
-      expect(order).toEqual(["synced", "told"]);
+      expect(order).toEqual(["written", "written", "told"]);
       await probe.close();
     });
   });
 
-  test("a sync that failed once fails everything after it, and what was acknowledged is there", async () => {
+  test("a write that failed once fails everything after it, and what was acknowledged is there", async () => {
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1)] });
       const probe = await open(join(folder, "probe"), "w");
       const failing = vi
-        .spyOn(Object.getPrototypeOf(probe) as typeof probe, "datasync")
+        .spyOn(Object.getPrototypeOf(probe) as typeof probe, "write")
         .mockRejectedValueOnce(Object.assign(new Error("no space"), { code: "ENOSPC" }));
       const [second, third] = [
         journal.append({ entries: [entry(2)] }),

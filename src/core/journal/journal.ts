@@ -44,8 +44,8 @@ interface Waiting {
 
 /**
  * The write-ahead log of one server: what Raft has to have on disk before it says anything that rests on it.
- * What is waiting when the disk becomes free goes out as one write with one fdatasync (group commit). After a
- * failure nothing is written any more: what a failed fsync has left on the disk nobody knows.
+ * What is waiting when the disk becomes free goes out as one write that returns when it is on disk (group
+ * commit). After a failure nothing is written any more: what a failed write has left on the disk nobody knows.
  */
 export class Journal {
   readonly #folder: string;
@@ -192,7 +192,6 @@ export class Journal {
     const end = this.#bytes + bytes.length;
     await writeAll(this.#file, bytes, this.#bytes);
     if (end > this.#roomEnd) await writeAll(this.#file, this.#room, end);
-    await this.#file.datasync();
     this.#chain = chain;
     this.#isHeadWritten = true;
     if (end > this.#roomEnd) this.#roomEnd = end + this.#room.length;

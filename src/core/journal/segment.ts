@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -11,6 +12,12 @@ import { headerBytes, type JournalRecord, parsePayload, readHeader } from "./rec
  */
 const magic = "LHWAL1\n\0";
 export const segmentHeaderBytes = 16;
+
+/**
+ * A write returns when it is on disk. With a call to sync after each write, the thread that does both would be
+ * woken twice for each: a third more CPU time.
+ */
+const durable = constants.O_RDWR | constants.O_DSYNC;
 
 /** Disks lose whole sectors: one of zeros in a record that should have none was never written. */
 const sectorBytes = 512;
@@ -29,13 +36,13 @@ export function segmentSequence(name: string): number | undefined {
  * Creates a segment that survives a loss of power. One that a crash has left without a head is written anew.
  */
 export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
-  const file = await open(join(folder, segmentName(sequence)), "w");
+  const path = join(folder, segmentName(sequence));
+  const file = await open(path, durable | constants.O_CREAT | constants.O_TRUNC, 0o666);
   const header = Buffer.alloc(segmentHeaderBytes);
   header.write(magic, "latin1");
   header.writeUInt32LE(chain, 8);
   header.writeUInt32LE(checksumOf(header.subarray(0, 12), 0), 12);
   await file.write(header);
-  await file.datasync();
   await syncFolder(folder);
   return file;
 }
@@ -47,7 +54,7 @@ export async function createSegment(folder: string, sequence: number, chain: num
  * to the one before.
  */
 export async function openSegment(folder: string, sequence: number, bytes: number): Promise<FileHandle> {
-  const file = await open(join(folder, segmentName(sequence)), "r+");
+  const file = await open(join(folder, segmentName(sequence)), durable);
   const { size } = await file.stat();
   if (size > bytes) await file.truncate(bytes);
   await file.datasync();

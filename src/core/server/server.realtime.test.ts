@@ -59,16 +59,16 @@ describe("a server of the core", () => {
     for (let number = 0; number < 230; number += 23) expect(await client.get(`k${number}`)).toBe(`${number}`);
   });
 
-  test("requests that come together share one sync of the disk", async () => {
+  test("requests that come together share one write to the disk", async () => {
     const probe = await open(join(folder, "probe"), "w");
-    const syncs = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, "datasync");
+    const writes = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, "write");
     await probe.close();
     const worker = async (number: number) => {
       for (let round = 0; round < 5; round += 1) await client.put(`k${number}`, "x");
     };
     await Promise.all(Array.from({ length: 64 }, (_, number) => worker(number)));
-    const together = 320 / syncs.mock.calls.length;
-    process.stdout.write(`64 in flight: ${together.toFixed(1)} puts a sync\n`);
+    const together = 320 / writes.mock.calls.length;
+    process.stdout.write(`64 in flight: ${together.toFixed(1)} puts a write\n`);
     expect(together).toBeGreaterThan(4);
   });
 

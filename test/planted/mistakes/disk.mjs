@@ -28,6 +28,12 @@ export const onDisk = /** @type {const} */ ([
     caughtBy: powerLossTest,
   },
   {
+    name: "journalWritesUnsynced",
+    why: "A write of the journal returns before it is on disk.",
+    edits: [{ file: segment, find: "constants.O_RDWR | constants.O_DSYNC", replace: "constants.O_RDWR" }],
+    caughtBy: powerLossTest,
+  },
+  {
     name: "journalFolderUnsynced",
     why: "The journal's folder is not synced when it is opened.",
     edits: [

@@ -1,0 +1,134 @@
+// The core beside Debian's etcd, three servers each on one disk, loaded by one Go program with etcd's own client. One JSON object a line;
+// the table of medians goes to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
+// node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]    (after `npm run build`)
+import { Console } from "node:console";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { commitOf, machineOf } from "./machine.mjs";
+import { Progress } from "./progress.mjs";
+import { Room, usageOf } from "./room.mjs";
+import * as core from "./systems/core.mjs";
+import * as etcd from "./systems/etcd.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const gocode = "/usr/share/gocode";
+const warmUpMs = 1_500;
+
+const { values } = parseArgs({
+  options: {
+    figures: { type: "string", default: "put,read,serializable,grant,create,keepalive" },
+    "in-flight": { type: "string", default: "1,64,512" },
+    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "2" },
+    disk: { type: "string", default: tmpdir() },
+    out: { type: "string" },
+  },
+});
+const figures = values.figures.split(",");
+const widths = values["in-flight"].split(",").map(Number);
+const rounds = Number(values.rounds);
+const forMs = Number(values.seconds) * 1_000;
+
+/** etcd's Go client comes from Debian's package, so that nothing is fetched. */
+function buildLoad(room) {
+  if (!existsSync(join(gocode, "src/go.etcd.io/etcd/clientv3")) || !existsSync("/usr/bin/etcd"))
+    throw new Error("apt-get install golang-go golang-etcd-server-dev etcd-server");
+  const program = join(room.folder("load"), "load");
+  const cache = join(tmpdir(), "leasehold-bench-go");
+  const env = { ...process.env, GO111MODULE: "off", GOPATH: gocode, GOCACHE: cache };
+  execFileSync("go", ["build", "-o", program, "load.go"], { cwd: join(here, "core"), env, stdio: "inherit" });
+  return program;
+}
+
+async function load(program, hosts, figure, inFlight, ms) {
+  const child = spawn(program, [hosts.join(","), figure, String(inFlight), String(ms)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  child.stdout.on("data", (data) => (said += data));
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`the load of ${figure} with ${inFlight} in flight has failed`);
+  return JSON.parse(said);
+}
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const rounded = (number) => Number(number.toPrecision(3));
+
+async function measure(program, { servers, connection }, figure, inFlight) {
+  const usage = () => servers.map(({ pid }) => usageOf(pid));
+  const sum = (all, name) => all.reduce((total, one) => total + one[name], 0);
+  const before = usage();
+  const { done, seconds, p50Us, p99Us, clientCpuUs } = await load(
+    program,
+    connection,
+    figure,
+    inFlight,
+    forMs,
+  );
+  const after = usage();
+  // The servers' CPU also has the load's own warm-up, a fifth, and its preparation.
+  return {
+    perSecond: done / seconds,
+    p50Us,
+    p99Us,
+    clientCpuUs: clientCpuUs / done,
+    serverCpuUs: (sum(after, "cpuUs") - sum(before, "cpuUs")) / (done * 1.2),
+    residentMiB: sum(after, "residentBytes") / 2 ** 20,
+  };
+}
+
+const room = new Room(values.disk);
+const progress = new Progress(figures.length * widths.length * rounds * 2);
+const program = buildLoad(room);
+const systems = [
+  ["core", await core.start(room)],
+  ["etcd", await etcd.start(room)],
+];
+for (const [, system] of systems) await load(program, system.connection, "put", 64, warmUpMs);
+const rows = [];
+for (const figure of figures)
+  for (const inFlight of widths) {
+    const found = new Map(systems.map(([name]) => [name, []]));
+    for (let round = 0; round < rounds; round += 1)
+      for (const [name, system] of round % 2 === 0 ? systems : systems.toReversed()) {
+        progress.step(`${figure}, ${inFlight} in flight, ${name}`);
+        found.get(name).push(await measure(program, system, figure, inFlight));
+      }
+    const row = { figure, inFlight, rounds };
+    for (const [name, all] of found) {
+      const medianOf = (value) => rounded(median(all.map((one) => one[value])));
+      const rates = all.map(({ perSecond }) => perSecond);
+      row[name] = Object.fromEntries(Object.keys(all[0]).map((value) => [value, medianOf(value)]));
+      row[name].least = rounded(Math.min(...rates));
+      row[name].most = rounded(Math.max(...rates));
+    }
+    row.ratio = rounded(row.core.perSecond / row.etcd.perSecond);
+    rows.push(row);
+    console.log(JSON.stringify(row));
+  }
+progress.end();
+const table = rows.map(({ figure, inFlight, ratio, core: ours, etcd: theirs }) => ({
+  figure,
+  "in flight": inFlight,
+  "core/s": ours.perSecond,
+  "etcd/s": theirs.perSecond,
+  ratio,
+  "core p50 µs": ours.p50Us,
+  "etcd p50 µs": theirs.p50Us,
+  "core CPU µs": ours.serverCpuUs,
+  "etcd CPU µs": theirs.serverCpuUs,
+  "core MiB": ours.residentMiB,
+  "etcd MiB": theirs.residentMiB,
+}));
+new Console(process.stderr).table(table);
+if (values.out !== undefined)
+  writeFileSync(
+    values.out,
+    `${JSON.stringify({ at: new Date().toISOString(), commit: commitOf(), machine: machineOf(values.disk, ["etcd-server"]), rows }, undefined, 1)}\n`,
+  );
+process.exit(0);

@@ -1,0 +1,149 @@
+// One load on three servers that speak etcd's API, with etcd's own client. Says one JSON object a line.
+// load ENDPOINTS FIGURE IN_FLIGHT MILLISECONDS
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/clientv3"
+)
+
+const (
+	valueBytes = 128
+	keysRead   = 1000
+	sharedTTL  = 600
+	// A connection for so many calls in flight, as one of gRPC's takes only a hundred streams well.
+	callsPerConnection = 64
+	leasesKept         = 512
+)
+
+type operation func(ctx context.Context, number int64) error
+
+func main() {
+	endpoints := strings.Split(os.Args[1], ",")
+	figure := os.Args[2]
+	inFlight, _ := strconv.Atoi(os.Args[3])
+	forMs, _ := strconv.Atoi(os.Args[4])
+	var clients []*clientv3.Client
+	for index := 0; index*callsPerConnection < inFlight; index++ {
+		// One server each, in turn: the client's own choice would differ from run to run.
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoints[index%len(endpoints)]}, DialTimeout: 5 * time.Second})
+		check(err)
+		clients = append(clients, client)
+	}
+	next := prepare(figure, clients, inFlight)
+	measure(next, inFlight, time.Duration(forMs/5)*time.Millisecond)
+	before := cpu()
+	times, seconds := measure(next, inFlight, time.Duration(forMs)*time.Millisecond)
+	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
+	json.NewEncoder(os.Stdout).Encode(map[string]interface{}{
+		"done": len(times), "seconds": seconds, "clientCpuUs": cpu() - before,
+		"p50Us": times[len(times)/2], "p99Us": times[len(times)*99/100],
+	})
+}
+
+func prepare(figure string, clients []*clientv3.Client, inFlight int) operation {
+	value := strings.Repeat("v", valueBytes)
+	run := fmt.Sprintf("%d/", os.Getpid())
+	client := func(number int64) *clientv3.Client { return clients[number%int64(len(clients))] }
+	key := func(number int64) string { return "bench/" + run + strconv.FormatInt(number, 10) }
+	create := func(ctx context.Context, number int64, lease clientv3.LeaseID) error {
+		name := key(number)
+		_, err := client(number).Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(name), "=", 0)).
+			Then(clientv3.OpPut(name, value, clientv3.WithLease(lease))).Else(clientv3.OpGet(name)).Commit()
+		return err
+	}
+	switch figure {
+	case "put":
+		return func(ctx context.Context, number int64) error {
+			_, err := client(number).Put(ctx, key(number%keysRead), value)
+			return err
+		}
+	case "read", "serializable":
+		for number := int64(0); number < keysRead; number++ {
+			_, err := client(number).Put(context.Background(), key(number), value)
+			check(err)
+		}
+		var options []clientv3.OpOption
+		if figure == "serializable" {
+			options = append(options, clientv3.WithSerializable())
+		}
+		return func(ctx context.Context, number int64) error {
+			_, err := client(number).Get(ctx, key(number%keysRead), options...)
+			return err
+		}
+	case "grant":
+		return func(ctx context.Context, number int64) error {
+			lease, err := client(number).Grant(ctx, sharedTTL)
+			if err != nil {
+				return err
+			}
+			return create(ctx, number, lease.ID)
+		}
+	case "create":
+		lease, err := clients[0].Grant(context.Background(), sharedTTL)
+		check(err)
+		return func(ctx context.Context, number int64) error { return create(ctx, number, lease.ID) }
+	case "keepalive":
+		var leases []clientv3.LeaseID
+		for index := 0; index < leasesKept; index++ {
+			lease, err := clients[0].Grant(context.Background(), sharedTTL)
+			check(err)
+			leases = append(leases, lease.ID)
+		}
+		return func(ctx context.Context, number int64) error {
+			_, err := client(number).KeepAliveOnce(ctx, leases[number%leasesKept])
+			return err
+		}
+	}
+	panic("unknown figure " + figure)
+}
+
+var numbers int64
+
+func measure(next operation, inFlight int, duration time.Duration) ([]int64, float64) {
+	var group sync.WaitGroup
+	parts := make([][]int64, inFlight)
+	begun := time.Now()
+	for loop := 0; loop < inFlight; loop++ {
+		group.Add(1)
+		go func(loop int) {
+			defer group.Done()
+			for time.Since(begun) < duration {
+				from := time.Now()
+				check(next(context.Background(), atomic.AddInt64(&numbers, 1)))
+				parts[loop] = append(parts[loop], time.Since(from).Microseconds())
+			}
+		}(loop)
+	}
+	group.Wait()
+	seconds := time.Since(begun).Seconds()
+	var times []int64
+	for _, part := range parts {
+		times = append(times, part...)
+	}
+	return times, seconds
+}
+
+func cpu() int64 {
+	var usage syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return usage.Utime.Nano()/1000 + usage.Stime.Nano()/1000
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
