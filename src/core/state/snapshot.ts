@@ -1,5 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type Role as RoleRecord, type User as UserRecord } from "../gen/etcd/authpb_pb.js";
 import {
+  type SnapshotAuth,
   type SnapshotHead,
   type SnapshotHistory,
   type SnapshotLease,
@@ -10,6 +12,7 @@ import {
   type SnapshotVersion,
   type SnapshotVersionSchema,
 } from "../gen/leasehold/snapshot_pb.js";
+import type { AuthState, Role, User } from "./auth-state.js";
 import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
 import type { CoreMember } from "./members.js";
@@ -34,6 +37,15 @@ export interface SnapshotSource {
     histories(): Iterable<readonly Version[]>;
   };
   readonly leases: { all(): Iterable<LeaseState> };
+  readonly auth: AuthSource;
+}
+
+/** Records that are replaced when they change: a list of them stays as it is. */
+interface AuthSource {
+  readonly isEnabled: boolean;
+  readonly revision: bigint;
+  users(): readonly User[];
+  roles(): readonly Role[];
 }
 
 /**
@@ -45,6 +57,7 @@ export function frozen(state: CoreState): SnapshotSource {
   const { cluster, clusterMs, revisions, leases, members, spaceAlarms } = state;
   const all = leases.all();
   const view = revisions.view();
+  const auth = frozenAuth(state.auth);
   const rest = {
     cluster,
     clusterMs,
@@ -52,7 +65,13 @@ export function frozen(state: CoreState): SnapshotSource {
     leases: { all: () => all },
     members: { all: members.all, removed: new Set(members.removed) },
   };
-  return { ...rest, revisions: view };
+  return { ...rest, auth, revisions: view };
+}
+
+function frozenAuth(auth: AuthState): AuthSource {
+  const { isEnabled, revision } = auth;
+  const [users, roles] = [auth.users(), auth.roles()];
+  return { isEnabled, revision, users: () => users, roles: () => roles };
 }
 
 /**
@@ -88,7 +107,7 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
 
 function* piecesOf(
-  { cluster, clusterMs, revisions, leases, members, spaceAlarms }: SnapshotSource,
+  { auth, cluster, clusterMs, revisions, leases, members, spaceAlarms }: SnapshotSource,
   pieceBytes: number,
 ): Generator<SnapshotPiece> {
   yield pieceOf({
@@ -101,6 +120,7 @@ function* piecesOf(
       spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
     },
   });
+  yield* piecesOfAuth(auth);
   if (members.all.length > 0) yield pieceOf({ case: "members", value: membersValue(members) });
   for (const lease of leases.all()) {
     const { id, ttlSeconds, name = "", leftMs } = lease;
@@ -116,6 +136,22 @@ function* piecesOf(
       start = end;
     }
   }
+}
+
+function* piecesOfAuth(auth: AuthSource): Generator<SnapshotPiece> {
+  const { isEnabled: enabled, revision } = auth;
+  if (revision > 1n) yield pieceOf({ case: "auth", value: { enabled, revision } });
+  for (const { name, roles, secret } of auth.users())
+    yield pieceOf({
+      case: "user",
+      value: { name: utf8(name), password: secret, roles: [...roles] },
+    });
+  for (const { name, permissions } of auth.roles())
+    yield pieceOf({ case: "role", value: { name: utf8(name), keyPermission: [...permissions] } });
+}
+
+function utf8(name: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(name);
 }
 
 function membersValue({
@@ -170,6 +206,7 @@ function readPiece(bytes: Uint8Array): SnapshotPiece {
 /** A state that is put together again, piece by piece. */
 export class RestoringState {
   readonly #state = new CoreState();
+  readonly #names = new TextDecoder("utf-8", { ignoreBOM: true });
   #count = 0n;
   #isWhole = false;
   /** Of the key whose versions are coming: which lease it hangs on, the last of them says. */
@@ -207,6 +244,15 @@ export class RestoringState {
       case "lease":
         this.#takeLease(body.value);
         return;
+      case "auth":
+        this.#takeAuth(body.value);
+        return;
+      case "user":
+        this.#takeUser(body.value);
+        return;
+      case "role":
+        this.#takeRole(body.value);
+        return;
       case "members":
         this.#takeMembers(body.value);
         return;
@@ -235,6 +281,19 @@ export class RestoringState {
   #takeLease({ id, ttl, name, left }: SnapshotLease): void {
     const lease = this.#state.leases.grant(id, Number(ttl), name === "" ? undefined : name);
     lease.leftMs = left === undefined ? undefined : Number(left);
+  }
+
+  #takeAuth({ enabled, revision }: SnapshotAuth): void {
+    this.#state.auth.isEnabled = enabled;
+    this.#state.auth.revision = revision;
+  }
+
+  #takeUser({ name, password: secret, roles }: UserRecord): void {
+    this.#state.auth.restore({ users: [{ name: this.#names.decode(name), secret: owned(secret), roles }] });
+  }
+
+  #takeRole({ name, keyPermission: permissions }: RoleRecord): void {
+    this.#state.auth.restore({ roles: [{ name: this.#names.decode(name), permissions }] });
   }
 
   #takeHistory({ key: bytes, versions }: SnapshotHistory, isContinued: boolean): void {

@@ -35,6 +35,9 @@ import {
   type SpaceAlarm,
 } from "../gen/leasehold/command_pb.js";
 import { AnswerRoom } from "./answer-room.js";
+import { applyAuth, type AuthAnswer } from "./apply-auth.js";
+import { AuthState } from "./auth-state.js";
+import { checkCommand } from "./check-rights.js";
 import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { Leases, ttlSecondsMax } from "./leases.js";
@@ -54,6 +57,7 @@ export type CommandAnswer =
   | LeaseGrantResponse
   | LeaseRevokeResponse
   | AlarmResponse
+  | AuthAnswer
   | MembershipAnswer;
 
 /** With all members, as they are then. */
@@ -83,6 +87,8 @@ export class CoreState {
   readonly revisions = new Revisions();
   readonly leases = new Leases();
   readonly members = new Members();
+  /** Who may do what. */
+  readonly auth = new AuthState();
   /** Which cluster this is; 0 until its first command. */
   cluster = 0n;
   /** Milliseconds that the cluster has been led, as last replicated. */
@@ -155,8 +161,11 @@ export class CoreState {
     }
   }
 
-  *#carryOut({ body, request }: Command, term: number): Steps<CommandAnswer | undefined> {
+  *#carryOut(command: Command, term: number): Steps<CommandAnswer | undefined> {
+    const { body, proposer, request } = command;
     if (this.spaceAlarms.size > 0 && needsRoom(body)) throw new CoreError("noSpace");
+    // What a leader proposes by itself has no proposer: it acts for the core, and not for a client.
+    if (this.auth.isEnabled && proposer !== 0n) yield* checkCommand(this.auth, this.leases, command);
     switch (body.case) {
       case "put": {
         const write = this.#begin();
@@ -201,13 +210,13 @@ export class CoreState {
         this.members.describe(body.value);
         return undefined;
       default:
-        return undefined;
+        return applyAuth(this.auth, body);
     }
   }
 
   /** What the state takes in memory, about. */
   get bytes(): number {
-    return this.revisions.bytes + this.leases.bytes;
+    return this.revisions.bytes + this.leases.bytes + this.auth.bytes;
   }
 
   #alarm({ member, raised }: SpaceAlarm): AlarmResponse {

@@ -180,9 +180,9 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: snapshot,
-        find: "return { ...rest, revisions: view };",
+        find: "return { ...rest, auth, revisions: view };",
         replace:
-          "const histories = [...view.histories()]; return { ...rest, revisions: { ...view, histories: () => histories } };",
+          "const histories = [...view.histories()]; return { ...rest, auth, revisions: { ...view, histories: () => histories } };",
       },
     ],
   },

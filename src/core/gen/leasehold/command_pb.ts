@@ -5,6 +5,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { AuthDisableRequest, AuthEnableRequest, AuthRoleAddRequest, AuthRoleDeleteRequest, AuthRoleGrantPermissionRequest, AuthRoleRevokePermissionRequest, AuthUserDeleteRequest, AuthUserGrantRoleRequest, AuthUserRevokeRoleRequest } from "../etcd/auth_pb.js";
+import { file_etcd_auth } from "../etcd/auth_pb.js";
 import type { CompactionRequest, DeleteRangeRequest, LeaseGrantRequest, LeaseRevokeRequest, PutRequest, TxnRequest } from "../etcd/rpc_pb.js";
 import { file_etcd_rpc } from "../etcd/rpc_pb.js";
 import type { MemberRecord } from "./member_pb.js";
@@ -15,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file leasehold/command.proto.
  */
 export const file_leasehold_command: GenFile = /*@__PURE__*/
-  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUimQYKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBInCgNwdXQYAyABKAsyGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdEgAEjgKDGRlbGV0ZV9yYW5nZRgEIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3RIABInCgN0eG4YBSABKAsyGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdEgAEjIKB2NvbXBhY3QYBiABKAsyHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3RIABI2CgtsZWFzZV9ncmFudBgHIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5MZWFzZUdyYW50UmVxdWVzdEgAEjgKDGxlYXNlX3Jldm9rZRgIIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3RIABIzCgxsZWFzZV9leHBpcmUYCSABKAsyGy5sZWFzZWhvbGQuY29yZS5MZWFzZUV4cGlyZUgAEjcKDnJlZ2lzdGVyX2xlYXNlGAogASgLMh0ubGVhc2Vob2xkLmNvcmUuUmVnaXN0ZXJMZWFzZUgAEjMKDGNsdXN0ZXJfdGltZRgLIAEoCzIbLmxlYXNlaG9sZC5jb3JlLkNsdXN0ZXJUaW1lSAASLgoJYm9vdHN0cmFwGAwgASgLMhkubGVhc2Vob2xkLmNvcmUuQm9vdHN0cmFwSAASMQoLc3BhY2VfYWxhcm0YDSABKAsyGi5sZWFzZWhvbGQuY29yZS5TcGFjZUFsYXJtSAASNQoNbWVtYmVyX2NoYW5nZRg8IAEoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlckNoYW5nZUgAEjUKDW1lbWJlcl91cGRhdGUYPSABKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJVcGRhdGVIABI9ChFtZW1iZXJfYXR0cmlidXRlcxg+IAEoCzIgLmxlYXNlaG9sZC5jb3JlLk1lbWJlckF0dHJpYnV0ZXNIAEIGCgRib2R5IjcKC0xlYXNlRXhwaXJlEgsKA2lkcxgBIAMoAxIMCgR0ZXJtGAIgASgEEg0KBWFwYXJ0GAMgASgIIioKDVJlZ2lzdGVyTGVhc2USDAoEbmFtZRgBIAEoCRILCgN0dGwYAiABKAMiSwoLQ2x1c3RlclRpbWUSFAoMbWlsbGlzZWNvbmRzGAEgASgEEiYKBGxlZnQYAiADKAsyGC5sZWFzZWhvbGQuY29yZS5UaW1lTGVmdCIsCghUaW1lTGVmdBIKCgJpZBgBIAEoAxIUCgxtaWxsaXNlY29uZHMYAiABKAQiLAoKU3BhY2VBbGFybRIOCgZtZW1iZXIYASABKAQSDgoGcmFpc2VkGAIgASgIIksKCUJvb3RzdHJhcBIPCgdjbHVzdGVyGAEgASgEEi0KB21lbWJlcnMYPCADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmQiowEKDE1lbWJlckNoYW5nZRIvCgRraW5kGAEgASgOMiEubGVhc2Vob2xkLmNvcmUuTWVtYmVyQ2hhbmdlLktpbmQSDgoGbWVtYmVyGAIgASgEEhEKCXBlZXJfdXJscxgDIAMoCSI/CgRLaW5kEg0KCUFERF9WT1RFUhAAEg8KC0FERF9MRUFSTkVSEAESCwoHUFJPTU9URRACEgoKBlJFTU9WRRADIjEKDE1lbWJlclVwZGF0ZRIOCgZtZW1iZXIYASABKAQSEQoJcGVlcl91cmxzGAIgAygJIlMKEE1lbWJlckF0dHJpYnV0ZXMSDgoGbWVtYmVyGAEgASgEEgwKBG5hbWUYAiABKAkSEwoLY2xpZW50X3VybHMYAyADKAkSDAoEZGlzaxgEIAEoBGIGcHJvdG8z", [file_etcd_rpc, file_leasehold_member]);
+  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUisAwKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBImCgZjYWxsZXIYKCABKAsyFi5sZWFzZWhvbGQuY29yZS5DYWxsZXISJwoDcHV0GAMgASgLMhguZXRjZHNlcnZlcnBiLlB1dFJlcXVlc3RIABI4CgxkZWxldGVfcmFuZ2UYBCABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SAASJwoDdHhuGAUgASgLMhguZXRjZHNlcnZlcnBiLlR4blJlcXVlc3RIABIyCgdjb21wYWN0GAYgASgLMh8uZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXF1ZXN0SAASNgoLbGVhc2VfZ3JhbnQYByABKAsyHy5ldGNkc2VydmVycGIuTGVhc2VHcmFudFJlcXVlc3RIABI4CgxsZWFzZV9yZXZva2UYCCABKAsyIC5ldGNkc2VydmVycGIuTGVhc2VSZXZva2VSZXF1ZXN0SAASMwoMbGVhc2VfZXhwaXJlGAkgASgLMhsubGVhc2Vob2xkLmNvcmUuTGVhc2VFeHBpcmVIABI3Cg5yZWdpc3Rlcl9sZWFzZRgKIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlJlZ2lzdGVyTGVhc2VIABIzCgxjbHVzdGVyX3RpbWUYCyABKAsyGy5sZWFzZWhvbGQuY29yZS5DbHVzdGVyVGltZUgAEi4KCWJvb3RzdHJhcBgMIAEoCzIZLmxlYXNlaG9sZC5jb3JlLkJvb3RzdHJhcEgAEjEKC3NwYWNlX2FsYXJtGA0gASgLMhoubGVhc2Vob2xkLmNvcmUuU3BhY2VBbGFybUgAEjYKC2F1dGhfZW5hYmxlGCkgASgLMh8uZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXF1ZXN0SAASOAoMYXV0aF9kaXNhYmxlGCogASgLMiAuZXRjZHNlcnZlcnBiLkF1dGhEaXNhYmxlUmVxdWVzdEgAEjQKDGF1dGhlbnRpY2F0ZRgrIAEoCzIcLmxlYXNlaG9sZC5jb3JlLkF1dGhlbnRpY2F0ZUgAEisKCHVzZXJfYWRkGCwgASgLMhcubGVhc2Vob2xkLmNvcmUuVXNlckFkZEgAEjoKC3VzZXJfZGVsZXRlGC0gASgLMiMuZXRjZHNlcnZlcnBiLkF1dGhVc2VyRGVsZXRlUmVxdWVzdEgAEkIKFHVzZXJfY2hhbmdlX3Bhc3N3b3JkGC4gASgLMiIubGVhc2Vob2xkLmNvcmUuVXNlckNoYW5nZVBhc3N3b3JkSAASQQoPdXNlcl9ncmFudF9yb2xlGC8gASgLMiYuZXRjZHNlcnZlcnBiLkF1dGhVc2VyR3JhbnRSb2xlUmVxdWVzdEgAEkMKEHVzZXJfcmV2b2tlX3JvbGUYMCABKAsyJy5ldGNkc2VydmVycGIuQXV0aFVzZXJSZXZva2VSb2xlUmVxdWVzdEgAEjQKCHJvbGVfYWRkGDEgASgLMiAuZXRjZHNlcnZlcnBiLkF1dGhSb2xlQWRkUmVxdWVzdEgAEjoKC3JvbGVfZGVsZXRlGDIgASgLMiMuZXRjZHNlcnZlcnBiLkF1dGhSb2xlRGVsZXRlUmVxdWVzdEgAEk0KFXJvbGVfZ3JhbnRfcGVybWlzc2lvbhgzIAEoCzIsLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUdyYW50UGVybWlzc2lvblJlcXVlc3RIABJPChZyb2xlX3Jldm9rZV9wZXJtaXNzaW9uGDQgASgLMi0uZXRjZHNlcnZlcnBiLkF1dGhSb2xlUmV2b2tlUGVybWlzc2lvblJlcXVlc3RIABI1Cg1tZW1iZXJfY2hhbmdlGDwgASgLMhwubGVhc2Vob2xkLmNvcmUuTWVtYmVyQ2hhbmdlSAASNQoNbWVtYmVyX3VwZGF0ZRg9IAEoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclVwZGF0ZUgAEj0KEW1lbWJlcl9hdHRyaWJ1dGVzGD4gASgLMiAubGVhc2Vob2xkLmNvcmUuTWVtYmVyQXR0cmlidXRlc0gAQgYKBGJvZHkiKAoGQ2FsbGVyEgwKBHVzZXIYASABKAkSEAoIcmV2aXNpb24YAiABKAQiPQoMQXV0aGVudGljYXRlEgwKBHVzZXIYASABKAkSDQoFdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAQiJwoHVXNlckFkZBIMCgRuYW1lGAEgASgJEg4KBnNlY3JldBgCIAEoDCIyChJVc2VyQ2hhbmdlUGFzc3dvcmQSDAoEbmFtZRgBIAEoCRIOCgZzZWNyZXQYAiABKAwiNwoLTGVhc2VFeHBpcmUSCwoDaWRzGAEgAygDEgwKBHRlcm0YAiABKAQSDQoFYXBhcnQYAyABKAgiKgoNUmVnaXN0ZXJMZWFzZRIMCgRuYW1lGAEgASgJEgsKA3R0bBgCIAEoAyJLCgtDbHVzdGVyVGltZRIUCgxtaWxsaXNlY29uZHMYASABKAQSJgoEbGVmdBgCIAMoCzIYLmxlYXNlaG9sZC5jb3JlLlRpbWVMZWZ0IiwKCFRpbWVMZWZ0EgoKAmlkGAEgASgDEhQKDG1pbGxpc2Vjb25kcxgCIAEoBCIsCgpTcGFjZUFsYXJtEg4KBm1lbWJlchgBIAEoBBIOCgZyYWlzZWQYAiABKAgiSwoJQm9vdHN0cmFwEg8KB2NsdXN0ZXIYASABKAQSLQoHbWVtYmVycxg8IAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZCKjAQoMTWVtYmVyQ2hhbmdlEi8KBGtpbmQYASABKA4yIS5sZWFzZWhvbGQuY29yZS5NZW1iZXJDaGFuZ2UuS2luZBIOCgZtZW1iZXIYAiABKAQSEQoJcGVlcl91cmxzGAMgAygJIj8KBEtpbmQSDQoJQUREX1ZPVEVSEAASDwoLQUREX0xFQVJORVIQARILCgdQUk9NT1RFEAISCgoGUkVNT1ZFEAMiMQoMTWVtYmVyVXBkYXRlEg4KBm1lbWJlchgBIAEoBBIRCglwZWVyX3VybHMYAiADKAkiUwoQTWVtYmVyQXR0cmlidXRlcxIOCgZtZW1iZXIYASABKAQSDAoEbmFtZRgCIAEoCRITCgtjbGllbnRfdXJscxgDIAMoCRIMCgRkaXNrGAQgASgEYgZwcm90bzM", [file_etcd_auth, file_etcd_rpc, file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.Command
@@ -32,6 +34,13 @@ export type Command = Message<"leasehold.core.Command"> & {
    * @generated from field: uint64 request = 2;
    */
   request: bigint;
+
+  /**
+   * For which user; absent if for none, and in all that a leader proposes by itself.
+   *
+   * @generated from field: leasehold.core.Caller caller = 40;
+   */
+  caller?: Caller | undefined;
 
   /**
    * @generated from oneof leasehold.core.Command.body
@@ -104,6 +113,78 @@ export type Command = Message<"leasehold.core.Command"> & {
     case: "spaceAlarm";
   } | {
     /**
+     * @generated from field: etcdserverpb.AuthEnableRequest auth_enable = 41;
+     */
+    value: AuthEnableRequest;
+    case: "authEnable";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthDisableRequest auth_disable = 42;
+     */
+    value: AuthDisableRequest;
+    case: "authDisable";
+  } | {
+    /**
+     * @generated from field: leasehold.core.Authenticate authenticate = 43;
+     */
+    value: Authenticate;
+    case: "authenticate";
+  } | {
+    /**
+     * @generated from field: leasehold.core.UserAdd user_add = 44;
+     */
+    value: UserAdd;
+    case: "userAdd";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthUserDeleteRequest user_delete = 45;
+     */
+    value: AuthUserDeleteRequest;
+    case: "userDelete";
+  } | {
+    /**
+     * @generated from field: leasehold.core.UserChangePassword user_change_password = 46;
+     */
+    value: UserChangePassword;
+    case: "userChangePassword";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthUserGrantRoleRequest user_grant_role = 47;
+     */
+    value: AuthUserGrantRoleRequest;
+    case: "userGrantRole";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthUserRevokeRoleRequest user_revoke_role = 48;
+     */
+    value: AuthUserRevokeRoleRequest;
+    case: "userRevokeRole";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthRoleAddRequest role_add = 49;
+     */
+    value: AuthRoleAddRequest;
+    case: "roleAdd";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthRoleDeleteRequest role_delete = 50;
+     */
+    value: AuthRoleDeleteRequest;
+    case: "roleDelete";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthRoleGrantPermissionRequest role_grant_permission = 51;
+     */
+    value: AuthRoleGrantPermissionRequest;
+    case: "roleGrantPermission";
+  } | {
+    /**
+     * @generated from field: etcdserverpb.AuthRoleRevokePermissionRequest role_revoke_permission = 52;
+     */
+    value: AuthRoleRevokePermissionRequest;
+    case: "roleRevokePermission";
+  } | {
+    /**
      * @generated from field: leasehold.core.MemberChange member_change = 60;
      */
     value: MemberChange;
@@ -129,6 +210,109 @@ export type Command = Message<"leasehold.core.Command"> & {
  */
 export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
   messageDesc(file_leasehold_command, 0);
+
+/**
+ * @generated from message leasehold.core.Caller
+ */
+export type Caller = Message<"leasehold.core.Caller"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * Of users, roles and rights, as they were when it was found out who calls.
+   *
+   * @generated from field: uint64 revision = 2;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message leasehold.core.Caller.
+ * Use `create(CallerSchema)` to create a new message.
+ */
+export const CallerSchema: GenMessage<Caller> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 1);
+
+/**
+ * The password was right while users, roles and rights had this revision: a token comes into being if they still have it.
+ *
+ * @generated from message leasehold.core.Authenticate
+ */
+export type Authenticate = Message<"leasehold.core.Authenticate"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * Its random part; the index of the entry follows it. Empty: the token is signed, and nothing is kept of it.
+   *
+   * @generated from field: string token = 2;
+   */
+  token: string;
+
+  /**
+   * @generated from field: uint64 revision = 3;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message leasehold.core.Authenticate.
+ * Use `create(AuthenticateSchema)` to create a new message.
+ */
+export const AuthenticateSchema: GenMessage<Authenticate> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 2);
+
+/**
+ * No password ever stands in the log: a secret is made of it that tells whether one is right.
+ *
+ * @generated from message leasehold.core.UserAdd
+ */
+export type UserAdd = Message<"leasehold.core.UserAdd"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Empty: the user has no password, and is known by a certificate alone.
+   *
+   * @generated from field: bytes secret = 2;
+   */
+  secret: Uint8Array;
+};
+
+/**
+ * Describes the message leasehold.core.UserAdd.
+ * Use `create(UserAddSchema)` to create a new message.
+ */
+export const UserAddSchema: GenMessage<UserAdd> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 3);
+
+/**
+ * @generated from message leasehold.core.UserChangePassword
+ */
+export type UserChangePassword = Message<"leasehold.core.UserChangePassword"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bytes secret = 2;
+   */
+  secret: Uint8Array;
+};
+
+/**
+ * Describes the message leasehold.core.UserChangePassword.
+ * Use `create(UserChangePasswordSchema)` to create a new message.
+ */
+export const UserChangePasswordSchema: GenMessage<UserChangePassword> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 4);
 
 /**
  * The leader found that these have run out. A decision of the log: a lease that was refreshed by a later leader meanwhile
@@ -160,7 +344,7 @@ export type LeaseExpire = Message<"leasehold.core.LeaseExpire"> & {
  * Use `create(LeaseExpireSchema)` to create a new message.
  */
 export const LeaseExpireSchema: GenMessage<LeaseExpire> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 1);
+  messageDesc(file_leasehold_command, 5);
 
 /**
  * A lease by name (the pattern's registerLease): refused when applied if the name is taken.
@@ -186,7 +370,7 @@ export type RegisterLease = Message<"leasehold.core.RegisterLease"> & {
  * Use `create(RegisterLeaseSchema)` to create a new message.
  */
 export const RegisterLeaseSchema: GenMessage<RegisterLease> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 2);
+  messageDesc(file_leasehold_command, 6);
 
 /**
  * The replicated clock: milliseconds that the cluster has been led, and what is left of each lease by it.
@@ -210,7 +394,7 @@ export type ClusterTime = Message<"leasehold.core.ClusterTime"> & {
  * Use `create(ClusterTimeSchema)` to create a new message.
  */
 export const ClusterTimeSchema: GenMessage<ClusterTime> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 3);
+  messageDesc(file_leasehold_command, 7);
 
 /**
  * @generated from message leasehold.core.TimeLeft
@@ -232,7 +416,7 @@ export type TimeLeft = Message<"leasehold.core.TimeLeft"> & {
  * Use `create(TimeLeftSchema)` to create a new message.
  */
 export const TimeLeftSchema: GenMessage<TimeLeft> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 4);
+  messageDesc(file_leasehold_command, 8);
 
 /**
  * While one is raised, nothing is taken that needs more room.
@@ -260,7 +444,7 @@ export type SpaceAlarm = Message<"leasehold.core.SpaceAlarm"> & {
  * Use `create(SpaceAlarmSchema)` to create a new message.
  */
 export const SpaceAlarmSchema: GenMessage<SpaceAlarm> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 5);
+  messageDesc(file_leasehold_command, 9);
 
 /**
  * The first entry of a cluster: who it is. Later again if its first leader was of a version that did not write its members.
@@ -284,7 +468,7 @@ export type Bootstrap = Message<"leasehold.core.Bootstrap"> & {
  * Use `create(BootstrapSchema)` to create a new message.
  */
 export const BootstrapSchema: GenMessage<Bootstrap> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 6);
+  messageDesc(file_leasehold_command, 10);
 
 /**
  * Stands in an entry that changes the membership of the log, and says the same for the state.
@@ -315,7 +499,7 @@ export type MemberChange = Message<"leasehold.core.MemberChange"> & {
  * Use `create(MemberChangeSchema)` to create a new message.
  */
 export const MemberChangeSchema: GenMessage<MemberChange> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 7);
+  messageDesc(file_leasehold_command, 11);
 
 /**
  * @generated from enum leasehold.core.MemberChange.Kind
@@ -353,7 +537,7 @@ export type MemberChange_Kind = (typeof MemberChange_Kind)[keyof typeof MemberCh
  * Describes the enum leasehold.core.MemberChange.Kind.
  */
 export const MemberChange_KindSchema: GenEnum<MemberChange_Kind> = /*@__PURE__*/
-  enumDesc(file_leasehold_command, 7, 0);
+  enumDesc(file_leasehold_command, 11, 0);
 
 /**
  * @generated from message leasehold.core.MemberUpdate
@@ -375,7 +559,7 @@ export type MemberUpdate = Message<"leasehold.core.MemberUpdate"> & {
  * Use `create(MemberUpdateSchema)` to create a new message.
  */
 export const MemberUpdateSchema: GenMessage<MemberUpdate> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 8);
+  messageDesc(file_leasehold_command, 12);
 
 /**
  * What a server says of itself once it has started.
@@ -409,5 +593,5 @@ export type MemberAttributes = Message<"leasehold.core.MemberAttributes"> & {
  * Use `create(MemberAttributesSchema)` to create a new message.
  */
 export const MemberAttributesSchema: GenMessage<MemberAttributes> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 9);
+  messageDesc(file_leasehold_command, 13);
 

@@ -5,6 +5,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Role, User } from "../etcd/authpb_pb.js";
+import { file_etcd_authpb } from "../etcd/authpb_pb.js";
 import type { MemberRecord } from "./member_pb.js";
 import { file_leasehold_member } from "./member_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -13,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/snapshot.proto.
  */
 export const file_leasehold_snapshot: GenFile = /*@__PURE__*/
-  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIqUCCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESAASNAoJY29udGludWVkGAUgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASMgoHbWVtYmVycxg8IAEoCzIfLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TWVtYmVyc0gAQgYKBGJvZHkieAoMU25hcHNob3RIZWFkEg8KB2NsdXN0ZXIYASABKAQSEAoIcmV2aXNpb24YAiABKAMSEQoJY29tcGFjdGVkGAMgASgDEhwKFGNsdXN0ZXJfbWlsbGlzZWNvbmRzGAQgASgEEhQKDHNwYWNlX2FsYXJtcxgFIAMoBCJSCg1TbmFwc2hvdExlYXNlEgoKAmlkGAEgASgDEgsKA3R0bBgCIAEoAxIMCgRuYW1lGAMgASgJEhEKBGxlZnQYBCABKARIAIgBAUIHCgVfbGVmdCJRCg9TbmFwc2hvdEhpc3RvcnkSCwoDa2V5GAEgASgMEjEKCHZlcnNpb25zGAIgAygLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RWZXJzaW9uInAKD1NuYXBzaG90VmVyc2lvbhIQCghtb2RpZmllZBgBIAEoAxILCgNzdWIYAiABKAMSDwoHY3JlYXRlZBgDIAEoAxIPCgd2ZXJzaW9uGAQgASgDEg0KBXZhbHVlGAUgASgMEg0KBWxlYXNlGAYgASgDIlEKD1NuYXBzaG90TWVtYmVycxItCgdtZW1iZXJzGAEgAygLMhwubGVhc2Vob2xkLmNvcmUuTWVtYmVyUmVjb3JkEg8KB3JlbW92ZWQYAiADKARiBnByb3RvMw", [file_leasehold_member]);
+  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIo8DCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESAASNAoJY29udGludWVkGAUgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASLAoEYXV0aBgoIAEoCzIcLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90QXV0aEgAEhwKBHVzZXIYKSABKAsyDC5hdXRocGIuVXNlckgAEhwKBHJvbGUYKiABKAsyDC5hdXRocGIuUm9sZUgAEjIKB21lbWJlcnMYPCABKAsyHy5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdE1lbWJlcnNIAEIGCgRib2R5IngKDFNuYXBzaG90SGVhZBIPCgdjbHVzdGVyGAEgASgEEhAKCHJldmlzaW9uGAIgASgDEhEKCWNvbXBhY3RlZBgDIAEoAxIcChRjbHVzdGVyX21pbGxpc2Vjb25kcxgEIAEoBBIUCgxzcGFjZV9hbGFybXMYBSADKAQiMQoMU25hcHNob3RBdXRoEg8KB2VuYWJsZWQYASABKAgSEAoIcmV2aXNpb24YAiABKAQiUgoNU25hcHNob3RMZWFzZRIKCgJpZBgBIAEoAxILCgN0dGwYAiABKAMSDAoEbmFtZRgDIAEoCRIRCgRsZWZ0GAQgASgESACIAQFCBwoFX2xlZnQiUQoPU25hcHNob3RIaXN0b3J5EgsKA2tleRgBIAEoDBIxCgh2ZXJzaW9ucxgCIAMoCzIfLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90VmVyc2lvbiJwCg9TbmFwc2hvdFZlcnNpb24SEAoIbW9kaWZpZWQYASABKAMSCwoDc3ViGAIgASgDEg8KB2NyZWF0ZWQYAyABKAMSDwoHdmVyc2lvbhgEIAEoAxINCgV2YWx1ZRgFIAEoDBINCgVsZWFzZRgGIAEoAyJRCg9TbmFwc2hvdE1lbWJlcnMSLQoHbWVtYmVycxgBIAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZBIPCgdyZW1vdmVkGAIgAygEYgZwcm90bzM", [file_etcd_authpb, file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.SnapshotPiece
@@ -56,6 +58,26 @@ export type SnapshotPiece = Message<"leasehold.core.SnapshotPiece"> & {
      */
     value: SnapshotHistory;
     case: "continued";
+  } | {
+    /**
+     * Absent if there were never users, roles or rights.
+     *
+     * @generated from field: leasehold.core.SnapshotAuth auth = 40;
+     */
+    value: SnapshotAuth;
+    case: "auth";
+  } | {
+    /**
+     * @generated from field: authpb.User user = 41;
+     */
+    value: User;
+    case: "user";
+  } | {
+    /**
+     * @generated from field: authpb.Role role = 42;
+     */
+    value: Role;
+    case: "role";
   } | {
     /**
      * @generated from field: leasehold.core.SnapshotMembers members = 60;
@@ -112,6 +134,28 @@ export const SnapshotHeadSchema: GenMessage<SnapshotHead> = /*@__PURE__*/
   messageDesc(file_leasehold_snapshot, 1);
 
 /**
+ * @generated from message leasehold.core.SnapshotAuth
+ */
+export type SnapshotAuth = Message<"leasehold.core.SnapshotAuth"> & {
+  /**
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * @generated from field: uint64 revision = 2;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message leasehold.core.SnapshotAuth.
+ * Use `create(SnapshotAuthSchema)` to create a new message.
+ */
+export const SnapshotAuthSchema: GenMessage<SnapshotAuth> = /*@__PURE__*/
+  messageDesc(file_leasehold_snapshot, 2);
+
+/**
  * @generated from message leasehold.core.SnapshotLease
  */
 export type SnapshotLease = Message<"leasehold.core.SnapshotLease"> & {
@@ -145,7 +189,7 @@ export type SnapshotLease = Message<"leasehold.core.SnapshotLease"> & {
  * Use `create(SnapshotLeaseSchema)` to create a new message.
  */
 export const SnapshotLeaseSchema: GenMessage<SnapshotLease> = /*@__PURE__*/
-  messageDesc(file_leasehold_snapshot, 2);
+  messageDesc(file_leasehold_snapshot, 3);
 
 /**
  * What is known of one key, oldest first.
@@ -169,7 +213,7 @@ export type SnapshotHistory = Message<"leasehold.core.SnapshotHistory"> & {
  * Use `create(SnapshotHistorySchema)` to create a new message.
  */
 export const SnapshotHistorySchema: GenMessage<SnapshotHistory> = /*@__PURE__*/
-  messageDesc(file_leasehold_snapshot, 3);
+  messageDesc(file_leasehold_snapshot, 4);
 
 /**
  * @generated from message leasehold.core.SnapshotVersion
@@ -211,7 +255,7 @@ export type SnapshotVersion = Message<"leasehold.core.SnapshotVersion"> & {
  * Use `create(SnapshotVersionSchema)` to create a new message.
  */
 export const SnapshotVersionSchema: GenMessage<SnapshotVersion> = /*@__PURE__*/
-  messageDesc(file_leasehold_snapshot, 4);
+  messageDesc(file_leasehold_snapshot, 5);
 
 /**
  * Follows the head. Earlier versions did not write it.
@@ -237,5 +281,5 @@ export type SnapshotMembers = Message<"leasehold.core.SnapshotMembers"> & {
  * Use `create(SnapshotMembersSchema)` to create a new message.
  */
 export const SnapshotMembersSchema: GenMessage<SnapshotMembers> = /*@__PURE__*/
-  messageDesc(file_leasehold_snapshot, 5);
+  messageDesc(file_leasehold_snapshot, 6);
 
