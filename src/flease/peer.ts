@@ -159,6 +159,14 @@ export class FleasePeer {
     return Math.min(this.proposer.nextDueMono, this.queries.nextDueMono);
   }
 
+  /** It keeps, holds, waits for and doubts nothing: `maintain` may be called once a second. */
+  get isIdle(): boolean {
+    const { acceptor, proposer, waiters, views, skew } = this;
+    if (acceptor !== undefined && (!acceptor.ready || acceptor.size > 0)) return false;
+    if (proposer.size > 0 || waiters.size > 0 || views.view.before !== undefined) return false;
+    return this.#fault === undefined && !skew.weAreFaulty;
+  }
+
   /** Makes a reading of two clock values. It is one reused record: it counts until the next call. */
   read(mono: number, wall: number): Reading {
     return this.clock.read(mono, wall, this.#reading);

@@ -10,6 +10,12 @@ import type { FleaseSettings } from "./protocol/settings.js";
 /** How often a peer looks after itself, ms: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
 
+/**
+ * How often one that keeps, holds and waits for nothing does, ms. It finds a clock fault so much later, with
+ * nothing to lose by it; as soon as it is asked for something it looks as often as the others.
+ */
+const restingEveryMs = 1_000;
+
 export interface RunnerOptions {
   readonly settings: FleaseSettings;
   /** A member has an acceptor; a client is a proposer only. */
@@ -23,6 +29,8 @@ export interface RunnerOptions {
   clockFault(reason: string): void;
   /** The peer has looked after itself: what else is to be done several times a second. */
   maintained(now: Reading): void;
+  /** Whether what `maintained` does can wait as well, until that time. Without it a peer never rests. */
+  restsUntil?(mono: number): boolean;
 }
 
 /**
@@ -41,6 +49,8 @@ export class FleaseRunner {
   #wakeAt = Infinity;
   #wakeTimer: Timer | undefined;
   #maintainTimer: Timer | undefined;
+  /** Until when, on the steady clock; `undefined` while it looks often. */
+  #restsUntil: number | undefined;
   #ended = false;
 
   constructor(options: RunnerOptions) {
@@ -57,13 +67,25 @@ export class FleaseRunner {
   /** Looks after the peer, now and from now on. */
   maintain(): void {
     if (this.#ended) return;
+    this.#restsUntil = undefined;
     const now = this.now();
     this.peer.maintain(now);
     this.#options.maintained(now);
     this.poke();
-    const dueMono = now.mono + maintainEveryMs;
-    this.#maintainTimer = this.world.timers.after(maintainEveryMs, () => {
-      this.peer.admission.look(this.world.clock.monotonicMs() - dueMono);
+    const restedMono = now.mono + restingEveryMs;
+    this.#restsUntil = this.#mayRest(restedMono) ? restedMono : undefined;
+    this.#maintainAfter(this.#restsUntil === undefined ? maintainEveryMs : restingEveryMs);
+  }
+
+  #mayRest(untilMono: number): boolean {
+    return this.peer.isIdle && this.#options.restsUntil?.(untilMono) === true;
+  }
+
+  #maintainAfter(delayMs: number): void {
+    const { clock, timers } = this.world;
+    const dueMono = clock.monotonicMs() + delayMs;
+    this.#maintainTimer = timers.after(delayMs, () => {
+      this.peer.admission.look(clock.monotonicMs() - dueMono);
       this.maintain();
     });
   }
@@ -83,6 +105,7 @@ export class FleaseRunner {
 
   /** Something was asked of the peer, or has arrived: sees when it is due next. */
   poke(): void {
+    if (this.#restsUntil !== undefined && !this.#mayRest(this.#restsUntil)) this.#stir();
     const dueMono = this.peer.nextDueMono;
     if (dueMono >= this.#wakeAt || this.#ended) return;
     this.#wakeTimer?.cancel();
@@ -92,6 +115,12 @@ export class FleaseRunner {
       this.peer.tick(this.now());
       this.poke();
     });
+  }
+
+  #stir(): void {
+    this.#restsUntil = undefined;
+    this.#maintainTimer?.cancel();
+    if (!this.#ended) this.#maintainAfter(0);
   }
 
   /**

@@ -119,6 +119,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       owner: () => ownerName(this.nodeId, this.transport.identity.incarnation),
       clockFault: (reason) => this.#beginAgain(reason),
       maintained: (now) => this.#maintain(now),
+      restsUntil: (mono) => this.role !== "member" || this.membership.isSettledUntil(mono),
     });
     this.peer = this.runner.peer;
     this.#startedMono = this.now().mono;
@@ -236,9 +237,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#world.timers.after(delayMs, run);
   }
 
-  log(text: string): void {
-    this.#options.logger.info(text);
-  }
+  log = (text: string): void => this.#options.logger.info(text);
 
   // What the transport tells and asks: `TransportHandler` says when
 

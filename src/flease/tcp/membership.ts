@@ -155,6 +155,13 @@ export class Membership {
     return this.duplicates.needsRecoveryWait(now.mono, ready);
   }
 
+  /** Our vote counts until then, and every announcement has been heard: `maintain` has nothing to do. */
+  isSettledUntil(monoMs: number): boolean {
+    if (!this.duplicates.votes(monoMs)) return false;
+    for (const { state } of this.#links.values()) if (state !== "confirmed") return false;
+    return true;
+  }
+
   /** We are another incarnation, and every connection ends. */
   restarted(): void {
     this.#links.clear();
