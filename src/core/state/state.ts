@@ -128,14 +128,18 @@ export class CoreState {
     this.#ended = [];
     const answer = yield* this.#answer(command, term);
     this.isApplying = false;
-    const isRefused = answer instanceof CoreError;
     return {
-      answer: this.#room.isExceeded && !isRefused ? new CoreError("answerTooLargeDone") : answer,
+      answer: answerBytes < 0 ? undefined : this.#answerInRoom(answer),
       revision: this.revisions.current,
       changes: this.#changes,
       granted: this.#granted,
       ended: this.#ended,
     };
+  }
+
+  #answerInRoom(answer: CommandAnswer | CoreError | undefined): CommandAnswer | CoreError | undefined {
+    const isTooLarge = this.#room.isExceeded && !(answer instanceof CoreError);
+    return isTooLarge ? new CoreError("answerTooLargeDone") : answer;
   }
 
   /** What stands there now, whatever is applied while it is read. */
