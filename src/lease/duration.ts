@@ -7,6 +7,9 @@ type Unit = keyof typeof unitMs;
 
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
+/** The text that was read last: most programs write the same one in each call. */
+let last: { readonly text: string; readonly ms: number } = { text: "0ms", ms: 0 };
+
 /** The longest part of a refused input that a message repeats. */
 const quotedCharactersMax = 60;
 
@@ -28,6 +31,7 @@ export function parseDuration(
     if (input >= 0 && (input < Infinity || bounds.infinity === true)) return input;
     throw invalid(String(input), what);
   }
+  if (input === last.text) return last.ms;
   const match = typeof input === "string" ? pattern.exec(input) : null;
   if (match === null) {
     // On a command line, in an address or a file everything is text: which unit was meant nobody knows.
@@ -41,6 +45,7 @@ export function parseDuration(
   // Rounded to a nanosecond: 1.001 * 1000 is 1000.9999999999999.
   const ms = Math.round(Number(match[1]) * unitMs[match[2] as Unit] * 1e6) / 1e6;
   if (ms === Infinity) throw invalid(quote(input), what);
+  last = { text: input, ms };
   return ms;
 }
 

@@ -32,6 +32,9 @@ const soonestMs = 1;
 /** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
 const lateLookMs = 1;
 
+/** In place of a time: no renewal is planned. */
+const never = -1;
+
 /** The answer to all whose lease was given back within the call. */
 const given = Promise.resolve();
 
@@ -62,11 +65,11 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   heapIndex = -1;
 
   #terms: LeaseTerms<LeaseKeeper>;
-  #nextRenewalMs = Infinity;
+  /** On the steady clock, in whole ms: a small integer lies in the object, any other number beside it. */
+  #nextRenewalMs = never;
   #renewal: Renewal | undefined;
   #rarity: Rarity | undefined;
   #ended: LossReason | undefined;
-  #returned: Promise<void> | undefined;
 
   /** @param remainingMs what the grant has just answered */
   constructor(
@@ -250,7 +253,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   /** It stays held until it runs out: nothing renews it from now on. */
   letRunOut(): void {
     this.#terms = { ...this.#terms, autoRenew: false };
-    this.#nextRenewalMs = Infinity;
+    this.#nextRenewalMs = never;
   }
 
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number } {
@@ -271,18 +274,17 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
    * been given back.
    */
   end(reason: LossReason, error?: LeaseLostError): Promise<void> {
-    if (this.#returned === undefined) {
+    if (this.#ended === undefined) {
       this.#ended = reason;
       if (error !== undefined) this.#rare.error = error;
       this.#keeper.alarm.cancel(this);
+      const returned = this.#mayReturnAtOnce ? this.#keeper.takeBack(this) : this.#returnToKeeper();
       // Set before the signal aborts: what listens there may call release().
-      this.#returned = this.#mayReturnAtOnce
-        ? (this.#keeper.takeBack(this) ?? given)
-        : this.#returnToKeeper();
+      if (returned !== undefined) this.#rare.returned = returned;
       this.#rarity?.signal?.abort(this.#lossError(reason));
       this.#tellOfEnd(reason);
     }
-    return this.#returned;
+    return this.#rarity?.returned ?? given;
   }
 
   /**
@@ -350,12 +352,12 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     else if (this.#renewedElsewhere) this.#isLate = false;
     // Who was told that it is late may have released it.
     if (this.#ended !== undefined) return;
-    if (this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
+    if (this.#nextRenewalMs !== never && this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
     this.#setAlarm(leftMs, this.#nowMs());
   }
 
   #setAlarm(leftMs: number, nowMs: number): void {
-    let delayMs = Math.min(leftMs, this.#nextRenewalMs - nowMs);
+    let delayMs = this.#nextRenewalMs === never ? leftMs : Math.min(leftMs, this.#nextRenewalMs - nowMs);
     const untilLateMs = leftMs - this.ttlMs / lateParts;
     if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
       delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
@@ -368,11 +370,11 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
    */
   #planRenewal(leftMs: number, nowMs: number): void {
     if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
-      this.#nextRenewalMs = Infinity;
+      this.#nextRenewalMs = never;
       return;
     }
     const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / renewalsPerTtl;
-    this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl);
+    this.#nextRenewalMs = Math.ceil(nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl));
   }
 
   /** Callers at the same time share one request. */
@@ -380,7 +382,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (this.#renewal !== undefined) return this.#renewal;
     const renewal = new Renewal(this.#nowMs());
     this.#renewal = renewal;
-    this.#nextRenewalMs = Infinity;
+    this.#nextRenewalMs = never;
     if (this.#rarity !== undefined) this.#rarity.renewalError = undefined;
     this.#sendRenewal();
     return renewal;
@@ -416,7 +418,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
       this.#planRenewal(leftMs, nowMs);
     } else if (this.#autoRenew) {
       this.#noteLate(leftMs);
-      this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
+      this.#nextRenewalMs = Math.ceil(sentMs + this.ttlMs / renewalRetriesPerTtl);
     }
     if (this.#ended === undefined) this.#setAlarm(leftMs, nowMs);
   }

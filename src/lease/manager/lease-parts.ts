@@ -87,6 +87,8 @@ export class Rarity {
   releaseRequest: LeaseholdError | undefined;
   /** Why the last renewal failed. */
   renewalError: unknown;
+  /** Settles when the resource has been given back, where that takes a while. */
+  returned: Promise<void> | undefined;
   /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
   error: LeaseLostError | undefined;
 }

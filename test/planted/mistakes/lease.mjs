@@ -234,7 +234,7 @@ export const inWaist = /** @type {const} */ ([
     edits: [
       {
         file: "src/lease/manager/held-lease.ts",
-        at: "if (this.#ended !== undefined) return;\n    if (this.#nowMs() >= this.#nextRenewalMs)",
+        at: "if (this.#ended !== undefined) return;\n    if (this.#nextRenewalMs !== never",
         find: "this.#ended !== undefined",
         replace: "false",
       },
