@@ -193,7 +193,12 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     if (instance === undefined || !instance.holding) return undefined;
     if (!holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, this.#reading(at)))
       return undefined;
-    const { token, holdExpiresWallMs: until, holdNumber: number, holdSequence: sequence } = instance;
+    const {
+      tokenNumber: token,
+      holdExpiresWallMs: until,
+      holdNumber: number,
+      holdSequence: sequence,
+    } = instance;
     return { owner: proposer.owner, until, token, number, sequence };
   }
 
@@ -343,7 +348,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   }
 
   acquired(instance: Instance): void {
-    this.#began = instance.token;
+    this.#began = instance.tokenNumber;
   }
 
   refused(): void {}

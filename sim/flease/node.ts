@@ -9,8 +9,8 @@ import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
 import type { Clock, Timers } from "../../src/common/ports.js";
 import type { Lapse, AttemptFailure } from "../../src/flease/protocol/proposer-ports.js";
-import { Phase } from "../../src/flease/protocol/instance.js";
-import type { Instance } from "../../src/flease/protocol/instance.js";
+import { Instance, Phase } from "../../src/flease/protocol/instance.js";
+import type { InstanceMaker } from "../../src/flease/protocol/instance.js";
 import type { MachineNode, ProgramNode, InstanceProgram } from "./stage/node.js";
 import type { SimClock } from "../kit/clocks.js";
 import { Echoes } from "./echoes.js";
@@ -404,6 +404,9 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     if (this.waist !== undefined) return this.waist.provider.hinted(resource);
     return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
   }
+
+  readonly instance: InstanceMaker = (index, resource, cell) =>
+    this.waist?.provider.instance(index, resource, cell) ?? new Instance(index, resource, cell);
 
   acquired(instance: Instance): void {
     const { fast } = this.#world.tenures.begin(this, instance);

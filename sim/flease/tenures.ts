@@ -20,7 +20,7 @@ export class Tenures implements TenureLookup {
 
   begin(node: NodeView, instance: Instance): Tenure {
     const world = this.#world;
-    const { resource, token } = instance;
+    const { resource, tokenNumber: token } = instance;
     const tenure: Tenure = {
       node,
       owner: node.owner,

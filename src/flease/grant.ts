@@ -1,35 +1,51 @@
 import type { DeadlineItem } from "../common/deadlines.js";
 import type { LossReason } from "../lease/errors.js";
-import type { Grant, RenewalTaker } from "../lease/provider.js";
-import type { Instance } from "./protocol/instance.js";
+import type { AttemptOutcome, AttemptTaker, Grant, RenewalTaker } from "../lease/provider.js";
+import { Instance } from "./protocol/instance.js";
+import type { Cell } from "./protocol/quorum.js";
 import type { FleaseRunner } from "./runner.js";
 
 type Clocked = Pick<FleaseRunner, "peer" | "now">;
 
-/** There may be a million of them: what the proposer keeps of the tenure is not written down twice. */
-export class FleaseGrant implements Grant {
-  readonly instance: Instance;
-  ended = false;
+/**
+ * A tenure for the waist. It is the proposer's instance itself: there may be a million of them, and as two
+ * objects they would be a tenth larger.
+ */
+export class FleaseGrant extends Instance implements Grant {
   lossReason: LossReason | undefined;
-  renewal: RequestedRenewal | undefined;
+  /** The attempt, or later a renewal, that has not ended yet. */
+  request: PendingAttempt | RequestedRenewal | undefined;
   readonly #runner: Clocked;
 
-  constructor(instance: Instance, runner: Clocked) {
-    this.instance = instance;
+  constructor(index: number, resource: string, cell: Cell, runner: Clocked) {
+    super(index, resource, cell);
     this.#runner = runner;
   }
 
-  get resource(): string {
-    return this.instance.resource;
+  get token(): bigint {
+    return BigInt(this.tokenNumber);
   }
 
-  get token(): bigint {
-    return BigInt(this.instance.token);
+  get renewal(): RequestedRenewal | undefined {
+    return this.request instanceof RequestedRenewal ? this.request : undefined;
   }
 
   remainingMs(): number {
-    if (this.ended) return 0;
-    return this.#runner.peer.proposer.remainingMs(this.instance, this.#runner.now());
+    if (!this.holding) return 0;
+    return this.#runner.peer.proposer.remainingMs(this, this.#runner.now());
+  }
+}
+
+/** An attempt whose taker has not been told yet. */
+export class PendingAttempt {
+  readonly taker: AttemptTaker;
+  /** What others are to read of the tenure. */
+  readonly data: string | undefined;
+  outcome: AttemptOutcome | undefined;
+
+  constructor(taker: AttemptTaker, data: string | undefined) {
+    this.taker = taker;
+    this.data = data;
   }
 }
 

@@ -69,7 +69,7 @@ class Stage {
     vi.spyOn(proposer, "renew").mockImplementation((instance, ...rest) => {
       this.begun += 1;
       const { grant, renewing } = this.known[names.indexOf(instance.resource)] ?? {};
-      if (grant?.token !== BigInt(instance.token) || !renewing)
+      if (grant?.token !== BigInt(instance.tokenNumber) || !renewing)
         this.wrong.push(`renews ${instance.resource}`);
       renew(instance, ...rest);
     });

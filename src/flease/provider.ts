@@ -15,7 +15,7 @@ import { majorityOf } from "../common/majority.js";
 import { votersOf } from "./protocol/views.js";
 import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
-import { FleaseGrant, RequestedRenewal } from "./grant.js";
+import { FleaseGrant, PendingAttempt, RequestedRenewal } from "./grant.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { DataTeller } from "./admin/data-teller.js";
 import type { AdminDriver } from "./admin/driver.js";
@@ -27,6 +27,7 @@ import type { FleaseRunner } from "./runner.js";
 import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
 import type { Instance } from "./protocol/instance.js";
+import type { Cell } from "./protocol/quorum.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
@@ -52,18 +53,6 @@ function renewsTooLate(): LeaseholdError {
 /** To go on from when the step under way is over. */
 const settled = Promise.resolve();
 
-class PendingAttempt {
-  readonly taker: AttemptTaker;
-  /** What others are to read of the tenure. */
-  readonly data: string | undefined;
-  outcome: AttemptOutcome | undefined;
-
-  constructor(taker: AttemptTaker, data: string | undefined) {
-    this.taker = taker;
-    this.data = data;
-  }
-}
-
 /**
  * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes
  * into promises.
@@ -78,8 +67,6 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   #untold: PendingAttempt[] = [];
   /** The same of renewals. */
   #renewed: RequestedRenewal[] = [];
-  /** What came of each instance, or will, by its handle (`index`). */
-  readonly #known: (PendingAttempt | FleaseGrant | undefined)[] = [];
   /** Only of grants that have not been let go. */
   readonly #renewals = new RenewalQueue<RequestedRenewal>();
   #renewalsPutOff = false;
@@ -124,9 +111,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
     // first.
     const earlier = proposer.instanceOf(resource);
-    if (earlier !== undefined && earlier.operation.kind === OperationKind.none) this.#letGo(earlier, now);
+    if (earlier !== undefined && earlier.operation.kind === OperationKind.none)
+      this.#letGo(earlier as FleaseGrant, now);
     const instance = proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-    this.#known[instance.index] = pending;
+    (instance as FleaseGrant).request = pending;
     taker.onCancel = () => {
       proposer.cancel(instance);
       this.#runner.poke();
@@ -164,8 +152,13 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     }
   };
 
-  #tellOf(data: string, { ended, resource, token }: FleaseGrant): void {
-    if (!ended) this.#driver.teller?.tell(resource, token, data);
+  #tellOf(data: string, grant: FleaseGrant): void {
+    if (this.#keeps(grant)) this.#driver.teller?.tell(grant.resource, grant.token, data);
+  }
+
+  /** It has not been given back. */
+  #keeps(grant: FleaseGrant): boolean {
+    return this.#peer.proposer.instances.at(grant.index) === grant;
   }
 
   renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -174,25 +167,27 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   beginRenewal(grant: Grant, ttlMs: number, taker: RenewalTaker): void {
     const held = grant as FleaseGrant;
-    held.renewal = new RequestedRenewal(held, taker, ttlMs);
-    if (held.ended || this.#closed) {
+    const renewal = new RequestedRenewal(held, taker, ttlMs);
+    held.request = renewal;
+    if (!this.#keeps(held) || this.#closed) {
       this.#settleRenewal(held, false);
       return;
     }
-    this.#renewals.add(held.renewal, held.instance.holdExpiresMonoMs, ttlMs);
+    this.#renewals.add(renewal, held.holdExpiresMonoMs, ttlMs);
     this.#wantRenewals();
   }
 
   forgoRenewal(grant: Grant): void {
     const held = grant as FleaseGrant;
-    if (held.renewal !== undefined && this.#renewals.remove(held.renewal)) this.#settleRenewal(held, false);
+    const { renewal } = held;
+    if (renewal !== undefined && this.#renewals.remove(renewal)) this.#settleRenewal(held, false);
   }
 
   /** As `#tellLater`. */
   #settleRenewal(held: FleaseGrant, extended: boolean): void {
     const { renewal } = held;
     if (renewal === undefined) return;
-    held.renewal = undefined;
+    held.request = undefined;
     renewal.extended = extended;
     if (this.#renewed.push(renewal) === 1) void settled.then(this.#tellOfRenewals);
   }
@@ -222,7 +217,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const renewal = this.#renewals.next();
       if (renewal === undefined) break;
-      const { instance } = renewal.grant;
+      const instance = renewal.grant;
       const leftMs = instance.holdExpiresMonoMs - now.mono;
       if (leftMs < peer.proposer.pacing.roundTripMs && this.#renewals.isCrowded)
         this.renewed(instance, false);
@@ -236,9 +231,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   release(grant: Grant): Promise<void> | undefined {
     const held = grant as FleaseGrant;
-    if (!held.ended) {
+    if (this.#keeps(held)) {
       // Not a fresh one: it only chooses which former ballots the release names, and an old one names more.
-      this.#letGo(held.instance, this.#runner.reading);
+      this.#letGo(held, this.#runner.reading);
       this.#runner.poke();
     }
     return undefined;
@@ -249,13 +244,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * whether it was broken; undefined when it has ended.
    */
   validity(grant: Grant): { expiresWallMs: number; expiresMonoMs: number; broken: boolean } | undefined {
-    const { instance, ended } = grant as FleaseGrant;
-    if (ended || !instance.holding) return undefined;
-    return {
-      expiresWallMs: instance.holdExpiresWallMs,
-      expiresMonoMs: instance.holdExpiresMonoMs,
-      broken: instance.barred,
-    };
+    const { holding, holdExpiresWallMs, holdExpiresMonoMs, barred } = grant as FleaseGrant;
+    if (!holding) return undefined;
+    return { expiresWallMs: holdExpiresWallMs, expiresMonoMs: holdExpiresMonoMs, broken: barred };
   }
 
   /** What every other thread needs to make readings of its own as this peer does. */
@@ -274,8 +265,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * on what it was told.
    */
   letRunOut(grant: Grant): void {
-    const { instance, ended } = grant as FleaseGrant;
-    if (!ended) instance.letRunOut();
+    if (this.#keeps(grant as FleaseGrant)) (grant as FleaseGrant).letRunOut();
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -302,28 +292,17 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#closed = true;
     this.inspection.close();
     this.#peer.queries.closeAll(this.#runner.now());
-    for (const grant of this.#known) {
-      if (!(grant instanceof FleaseGrant)) continue;
-      this.forgoRenewal(grant);
-      this.#settleRenewal(grant, false);
+    for (const instance of this.#peer.proposer.instances.values()) {
+      this.forgoRenewal(instance as FleaseGrant);
+      this.#settleRenewal(instance as FleaseGrant, false);
     }
     return this.#driver.close();
   }
 
-  #letGo(instance: Instance, now: Reading): void {
-    const grant = this.#grantOf(instance);
-    if (grant !== undefined) {
-      this.forgoRenewal(grant);
-      grant.ended = true;
-      this.#driver.teller?.forget(grant.resource);
-    }
-    this.#peer.proposer.release(instance, now);
-    this.#known[instance.index] = undefined;
-  }
-
-  #grantOf({ index }: Instance): FleaseGrant | undefined {
-    const known = this.#known[index];
-    return known instanceof FleaseGrant ? known : undefined;
+  #letGo(grant: FleaseGrant, now: Reading): void {
+    this.forgoRenewal(grant);
+    this.#driver.teller?.forget(grant.resource);
+    this.#peer.proposer.release(grant, now);
   }
 
   /** A member says that somebody asks for a resource that is held here. */
@@ -333,15 +312,17 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   // Called by the peer in the middle of a step: none of these may call it back
 
+  readonly instance = (index: number, resource: string, cell: Cell): FleaseGrant =>
+    new FleaseGrant(index, resource, cell, this.#runner);
+
   /** An acceptor says that the resource was released. */
   hinted(resource: string): boolean {
     return this.#events?.hint(resource) ?? false;
   }
 
   acquired(instance: Instance): void {
-    const grant = new FleaseGrant(instance, this.#runner);
-    this.#settle(instance, { kind: "granted", grant });
-    this.#known[instance.index] = grant;
+    const grant = instance as FleaseGrant;
+    this.#settle(grant, { kind: "granted", grant });
   }
 
   refused(instance: Instance, holder: string, retryInMs: number): void {
@@ -359,14 +340,12 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   renewed(instance: Instance, longer: boolean): void {
     this.#renewals.ended();
-    const grant = this.#grantOf(instance);
-    if (grant !== undefined) this.#settleRenewal(grant, longer);
+    this.#settleRenewal(instance as FleaseGrant, longer);
     this.#wantRenewals();
   }
 
   lapsed(instance: Instance, why: Lapse): void {
-    const grant = this.#grantOf(instance);
-    if (grant === undefined) return;
+    const grant = instance as FleaseGrant;
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
     const error = foundLost(grant.resource, grant.lossReason);
@@ -376,9 +355,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   #settle(instance: Instance, outcome: AttemptOutcome): void {
-    const pending = this.#known[instance.index];
+    const grant = instance as FleaseGrant;
+    const pending = grant.request;
     if (!(pending instanceof PendingAttempt)) return;
-    this.#known[instance.index] = undefined;
+    grant.request = undefined;
     pending.taker.onCancel = undefined;
     this.#tellLater(pending, outcome);
   }

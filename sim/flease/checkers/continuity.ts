@@ -21,7 +21,7 @@ export class Continuity implements Observer {
     const tenure = this.#view.tenures.of(actor, resource);
     if (hold?.valid !== true) {
       if (tenure !== undefined && hasShown(actor.peer, hold)) this.#lapsed.add(tenure);
-    } else if (tenure === undefined || tenure.token !== hold.instance.token) {
+    } else if (tenure === undefined || tenure.token !== hold.instance.tokenNumber) {
       this.#report("I14", `${actor.name} holds ${resource}, and its program was not told`);
     } else if (this.#lapsed.has(tenure)) {
       this.#report("I14", `${actor.name} holds ${resource} again by the lapsed token ${tenure.token}`);

@@ -31,7 +31,7 @@ export class ProgramContinuity implements Observer {
     const { shared, resource, lease } = claim;
     // A reader holds by its slot, whose token is another.
     const instance = node.peer!.proposer.instanceOf(shared ? `${resource}/~${lease.slot}` : resource);
-    const isIts = shared || instance?.token === claim.token;
+    const isIts = shared || instance?.tokenNumber === claim.token;
     const holds = instance !== undefined && instance.holding && isIts;
     const leftMs = holds
       ? validForMs(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, node.look())

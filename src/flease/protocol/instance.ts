@@ -113,7 +113,8 @@ export class Instance {
 
   /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
   holding = false;
-  token = 0;
+  /** The tenure's token. */
+  tokenNumber = 0;
   holdExpiresWallMs = 0;
   holdExpiresMonoMs = 0;
   /** The decided ballot of the hold, and the last sequence number written in it. */
@@ -161,7 +162,7 @@ export class Instance {
 
   hashInto(hash: StateHash): void {
     this.operation.hashInto(hash);
-    hash.text(this.resource).flag(this.barred).flag(this.holding).number(this.token);
+    hash.text(this.resource).flag(this.barred).flag(this.holding).number(this.tokenNumber);
     hash.number(this.holdExpiresWallMs).number(this.holdExpiresMonoMs);
     hash.number(this.holdNumber).number(this.holdSequence).flag(this.renewable);
     for (const past of this.pastBallots) hash.number(past.number).number(past.sequence).number(past.until);
@@ -177,8 +178,14 @@ const idle: Operation = Object.freeze(new Operation());
  */
 const freeOperationsMax = 4_096;
 
+/** Makes the instance of a resource that is wanted now: for callers who keep more of it. */
+export type InstanceMaker = (index: number, resource: string, cell: Cell) => Instance;
+
+const plainInstance: InstanceMaker = (index, resource, cell) => new Instance(index, resource, cell);
+
 /** The instances of one proposer: by handle, as replies name them, and by resource. */
 export class InstanceTable {
+  make: InstanceMaker = plainInstance;
   #instances: (Instance | undefined)[] = [];
   /** Handles that can be used again. */
   #freeIndices: number[] = [];
@@ -205,7 +212,7 @@ export class InstanceTable {
 
   /** Hands out an instance for a resource that has none. */
   take(resource: string, cell: Cell): Instance {
-    const instance = new Instance(this.#freeIndices.pop() ?? this.#instances.length, resource, cell);
+    const instance = this.make(this.#freeIndices.pop() ?? this.#instances.length, resource, cell);
     this.#instances[instance.index] = instance;
     this.#byResource.set(resource, instance);
     return instance;

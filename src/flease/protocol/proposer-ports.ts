@@ -1,5 +1,5 @@
 import type { Message } from "./message.js";
-import type { Instance } from "./instance.js";
+import type { Instance, InstanceMaker } from "./instance.js";
 
 /** Why an attempt failed. */
 export type AttemptFailure =
@@ -37,7 +37,9 @@ export interface Medium extends RequestSink {
  * there.
  */
 export interface ProposerOutcomes {
-  /** A tenure has begun; its token is `instance.token`. */
+  /** Makes instances that tell more than the proposer needs; those of operations from now on. */
+  readonly instance?: InstanceMaker;
+  /** A tenure has begun; its token is `instance.tokenNumber`. */
   acquired(instance: Instance): void;
   /**
    * Another, `holder`, has the resource; trying before `retryInMs` is useless. The instance is no longer the

@@ -59,11 +59,11 @@ test("a renewal is the next write in the tenure's ballot, with the tenure's toke
   bench.ack(0, 210);
   bench.ack(2, 210);
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs, instance.token]).toEqual([
-    700,
-    700,
-    ballot(0),
-  ]);
+  expect([
+    instance.holdExpiresWallMs - baseMs,
+    instance.holdExpiresMonoMs - baseMs,
+    instance.tokenNumber,
+  ]).toEqual([700, 700, ballot(0)]);
 });
 
 test("a shorter renewal asks for no less than is held, on either clock", () => {
@@ -100,7 +100,7 @@ test.each([
   // The new ballot is decided: from here one round trip will do again.
   bench.proposer.renew(instance, 500, at(300));
   expect(bench.last).toMatchObject({ kind: Kind.write, number: ballot(200), sequence: 1 });
-  expect(instance.token).toBe(ballot(0));
+  expect(instance.tokenNumber).toBe(ballot(0));
 });
 
 test("a promise below the tenure's ballot changes nothing", () => {
@@ -182,7 +182,11 @@ test("a lapsed tenure is not reopened by late acknowledgements, and a renewal st
     bench.proposer.renew(instance, 900, at(450));
     bench.ack(0, 505);
     bench.ack(1, 505);
-    return { events: bench.events, held: bench.proposer.isHeld(instance, at(506)), token: instance.token };
+    return {
+      events: bench.events,
+      held: bench.proposer.isHeld(instance, at(506)),
+      token: instance.tokenNumber,
+    };
   };
   expect(run()).toMatchObject({ events: ["acquired", "not renewed", "lapsed expired"], held: false });
   expect(withFaults({ lapsedTenureReopened: true }, run)).toMatchObject({ held: true, token: ballot(0) });
@@ -228,7 +232,7 @@ test("late acknowledgements after a release are ignored for ever (I12)", () => {
   expect(bench.events).toEqual(["acquired", "not renewed"]);
   for (const from of [0, 1, 2]) bench.ack(from, 111, request);
   expect(instance.holding).toBe(false);
-  expect(bench.proposer.size).toBe(0);
+  expect(bench.proposer.instances.size).toBe(0);
   // Its REL goes past the renewal that is still on its way.
   expect(bench.last).toMatchObject({ kind: Kind.release, number: ballot(0), sequence: 2 });
 });

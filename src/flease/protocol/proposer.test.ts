@@ -30,7 +30,7 @@ test("a fast attempt sends ACQ to all members, and a majority of acknowledgement
   expect(bench.events).toEqual([]);
   bench.ack(0, 30);
   expect(bench.events).toEqual(["acquired"]);
-  expect(instance.token).toBe(ballot(0));
+  expect(instance.tokenNumber).toBe(ballot(0));
   // The lease counts from before the request was sent.
   expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs]).toEqual([500, 500]);
 });
@@ -280,7 +280,7 @@ test("an attempt that never hears a majority gives up at its deadline, for want 
   for (let ms = 0; ms <= 350; ms += 1) bench.proposer.tick(at(ms));
   expect(bench.events).toEqual(["failed no-quorum"]);
   expect(bench.proposer.nextDueMono).toBe(Infinity);
-  expect(bench.proposer.size).toBe(0);
+  expect(bench.proposer.instances.size).toBe(0);
 });
 
 test("an attempt whose majority always went along with others gives up at its deadline, for contention", () => {

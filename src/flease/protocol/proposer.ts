@@ -56,6 +56,7 @@ export class Proposer {
   /** From now on the outcomes of operations are told to these. */
   attach(outcomes: ProposerOutcomes): void {
     this.#outcomes = outcomes;
+    if (outcomes.instance !== undefined) this.#instances.make = outcomes.instance;
   }
 
   get owner(): string {
@@ -67,9 +68,9 @@ export class Proposer {
     return this.#deadlines.nextDueMs();
   }
 
-  /** Number of operations and holds. */
-  get size(): number {
-    return this.#instances.size;
+  /** Of all operations and holds; for looks only. */
+  get instances(): Pick<InstanceTable, "at" | "size" | "values"> {
+    return this.#instances;
   }
 
   instanceOf(resource: string): Instance | undefined {
@@ -310,7 +311,7 @@ export class Proposer {
       this.#fail(operation, now); // Decided when it was over already (repair F9).
     } else if (operation.kind === OperationKind.acquire) {
       instance.holding = true;
-      instance.token = operation.number;
+      instance.tokenNumber = operation.number;
       instance.holdExpiresWallMs = operation.until;
       instance.holdExpiresMonoMs = end;
       this.#adoptBallot(instance);

@@ -42,7 +42,7 @@ export class Requests {
     out.renewing = instance.holding;
     out.until = operation.until;
     out.duration = operation.duration;
-    out.token = instance.holding ? instance.token : operation.number;
+    out.token = instance.holding ? instance.tokenNumber : operation.number;
     for (const member of instance.cell.members) this.#sink.send(member, out);
   }
 

@@ -224,7 +224,7 @@ describe("a proposer in another view", () => {
     const instance = bench.hold(0);
     bench.ack(2, 0);
     bench.proposer.enterView(3, cells, at(10));
-    expect([bench.proposer.isHeld(instance, at(20)), instance.token]).toEqual([true, ballot(0)]);
+    expect([bench.proposer.isHeld(instance, at(20)), instance.tokenNumber]).toEqual([true, ballot(0)]);
     bench.proposer.renew(instance, 500, at(20));
     expect(bench.last.kind).toBe(Kind.read);
   });

@@ -510,7 +510,7 @@ export const inFlease = /** @type {const} */ ([
         at: "} else if (this.isHeld(instance, now)) {",
         find: "this.isHeld(instance, now)",
         replace:
-          "this.isHeld(instance, now) || ((instance.token = instance.operation.number), (instance.holding = true))",
+          "this.isHeld(instance, now) || ((instance.tokenNumber = instance.operation.number), (instance.holding = true))",
       },
       {
         file: proposer,

@@ -312,7 +312,7 @@ export class World {
       reaches: () => true,
       acquired: (instance) =>
         this.#say(
-          `${name}: acquired, token ${ballotText(instance.token)}, until ${timeText(instance.holdExpiresWallMs)}`,
+          `${name}: acquired, token ${ballotText(instance.tokenNumber)}, until ${timeText(instance.holdExpiresWallMs)}`,
         ),
       refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
       failed: (_slot, why) => this.#say(`${name}: no answer (${why})`),
