@@ -163,7 +163,7 @@ export class FleasePeer {
   get isIdle(): boolean {
     const { acceptor, proposer, waiters, views, skew } = this;
     if (acceptor !== undefined && (!acceptor.ready || acceptor.size > 0)) return false;
-    if (proposer.size > 0 || waiters.size > 0 || views.view.before !== undefined) return false;
+    if (proposer.instances.size > 0 || waiters.size > 0 || views.view.before !== undefined) return false;
     return this.#fault === undefined && !skew.weAreFaulty;
   }
 
