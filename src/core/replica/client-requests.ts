@@ -26,6 +26,7 @@ interface AnsweredRead {
 /** What this server has is good enough (etcd: `serializable`): it is read without the leader. */
 function isSerializableRead(asked: ClientRequest): boolean {
   if (asked.kind === "range") return asked.request.serializable;
+  if (asked.kind === "freeze") return true;
   if (asked.kind === "memberList") return !asked.request.linearizable;
   return asked.kind === "txn" && isSerializable(asked.request);
 }

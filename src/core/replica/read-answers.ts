@@ -12,6 +12,7 @@ import { bytesOf } from "../state/keys.js";
 import { alarmResponse } from "../state/state.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
+import { freeze } from "./frozen-state.js";
 import type { LeaderAnswer } from "./leader-messages.js";
 import type { MembershipKeeping } from "./membership.js";
 import type { ClientRequest, ClientResponse } from "./types.js";
@@ -32,6 +33,10 @@ export function* answerRead(
   if (asked.kind === "range" || asked.kind === "txn") return yield* read(context, asked);
   if (asked.kind === "leaseTimeToLive")
     return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1);
+  if (asked.kind === "freeze") {
+    while (context.state.isApplying) yield;
+    return freeze(context);
+  }
   if (asked.kind === "memberList") return Object.assign(members.list(), { header: context.header(0) });
   if (asked.kind === "alarm") return alarms(context, asked.request);
   return yield* leases(context);

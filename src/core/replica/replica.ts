@@ -88,6 +88,9 @@ export class Replica implements ServerLogic {
       case "persisted":
         raft.persisted(input.sequence);
         return;
+      case "take-snapshot":
+        this.#snapshots.demand();
+        return;
       case "snapshot-written":
         this.#snapshots.written(input.meta);
         return;

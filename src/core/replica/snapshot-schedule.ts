@@ -9,6 +9,7 @@ export class SnapshotSchedule {
   #entries = 0;
   #bytes = 0;
   #isBeingWritten = false;
+  #isDemanded = false;
 
   constructor(context: Context) {
     this.#context = context;
@@ -28,14 +29,21 @@ export class SnapshotSchedule {
   take(): SnapshotToWrite | undefined {
     const { appliedIndex, limits, raft, state } = this.#context;
     const dueBytes = Math.min(limits.snapshotBytesMax, Math.max(limits.snapshotBytes, state.bytes));
-    const isDue = this.#entries >= limits.snapshotEntries || this.#bytes >= dueBytes;
+    if (this.#isDemanded && appliedIndex === raft.status().snapshotIndex) this.#isDemanded = false;
+    const isDue = this.#isDemanded || this.#entries >= limits.snapshotEntries || this.#bytes >= dueBytes;
     if (!isDue || this.#isBeingWritten) return undefined;
     this.installed();
+    this.#isDemanded = false;
     this.#isBeingWritten = true;
     return {
       meta: raft.snapshotMeta(appliedIndex),
       pieces: snapshotPieces(frozen(state), limits.snapshotPieceBytes),
     };
+  }
+
+  /** Whatever has been applied by now shall be in one. */
+  demand(): void {
+    this.#isDemanded = true;
   }
 
   written(meta: SnapshotMeta): void {

@@ -28,6 +28,7 @@ import type {
 import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta } from "../raft/types.js";
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
+import type { FrozenState } from "./frozen-state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 import type { Roll } from "./roll.js";
 
@@ -48,6 +49,8 @@ export type ClientRequest =
   | { readonly kind: "leaseLeases"; readonly request: LeaseLeasesRequest }
   | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest }
   | { readonly kind: "alarm"; readonly request: AlarmRequest }
+  /** All that this server has, at one moment. */
+  | { readonly kind: "freeze"; readonly request: object }
   | { readonly kind: "memberList"; readonly request: MemberListRequest }
   | MembershipRequest;
 
@@ -68,6 +71,7 @@ export interface RegisterLeaseRequest {
 /** With its header. */
 export type ClientResponse =
   | CommandAnswer
+  | FrozenState
   | MemberListResponse
   | RangeResponse
   | LeaseKeepAliveResponse
@@ -109,6 +113,8 @@ export type Input =
   | { readonly kind: "unreachable"; readonly member: MemberId }
   /** The write `sequence` of `Effects.persist`, and each before it, is on disk. */
   | { readonly kind: "persisted"; readonly sequence: number }
+  /** A snapshot is to be taken now, if anything has been applied since the last one. */
+  | { readonly kind: "take-snapshot" }
   /** `Effects.snapshot` is on disk. */
   | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
   /** It could not be written. Another is tried after as many entries again. */

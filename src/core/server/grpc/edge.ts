@@ -11,9 +11,11 @@ import type { CoreHost } from "../../host/host.js";
 import { Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
+import { Frozen } from "./frozen.js";
 import type { ClusterFacts } from "./header.js";
 import { keepAliveHandler } from "./keep-alive.js";
-import { maintenanceHandlers } from "./maintenance.js";
+import { MaintenanceHandlers } from "./maintenance.js";
+import { snapshotHandler } from "./snapshot.js";
 import { serviceDefinition } from "./services.js";
 import { Streams } from "./streams.js";
 import { unaryHandlers } from "./unary.js";
@@ -61,12 +63,14 @@ export class GrpcEdge {
       callsMax,
     );
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs);
+    const frozen = new Frozen(electionMs);
+    const maintenance = new MaintenanceHandlers(host, facts, electionMs, frozen);
     const services: [DescService, UntypedServiceImplementation][] = [
       [KV, asked],
       [Watch, { Watch: watchHandler(host, this.#streams) }],
       [Lease, { ...asked, LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs) }],
       [Cluster, asked],
-      [Maintenance, { ...asked, ...maintenanceHandlers(host, facts) }],
+      [Maintenance, { ...asked, ...maintenance.handlers(), Snapshot: snapshotHandler(host, frozen) }],
       [Auth, {}],
       [Lock, {}],
       [Election, {}],

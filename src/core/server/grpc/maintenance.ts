@@ -1,29 +1,144 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { type StatusResponse, StatusResponseSchema } from "../../gen/etcd/cluster_pb.js";
+import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import {
+  DefragmentResponseSchema,
+  DowngradeRequest_DowngradeAction as Downgrade,
+  type DowngradeRequest,
+  HashKVResponseSchema,
+  type HashKVRequest,
+  HashResponseSchema,
+  type MoveLeaderRequest,
+  MoveLeaderResponseSchema,
+  type StatusResponse,
+  StatusResponseSchema,
+} from "../../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../../host/host.js";
+import type { FrozenState } from "../../replica/frozen-state.js";
+import { CoreError, refusalFor } from "../../state/errors.js";
+import { hashOfAll, hashOfKeys } from "../backup/hashes.js";
+import { finishInTurns } from "../common/turns.js";
+import { deadlineOf, grpcError } from "./calls.js";
+import type { Frozen } from "./frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./header.js";
 
 /** The API that is served, in part, is that of this version of etcd. */
 const apiVersion = "3.4.0";
 
-/** How this server is. */
-export function maintenanceHandlers(host: CoreHost, facts: ClusterFacts): UnaryHandlers {
-  return { Status: (_call, callback) => callback(null, statusResponse(host, facts)) };
+/** How often it is looked whether something has happened. */
+const lookMs = 10;
+
+type Call = ServerUnaryCall<unknown, unknown>;
+
+/** How this server is, and what is done to it. */
+export class MaintenanceHandlers {
+  readonly #host: CoreHost;
+  readonly #facts: ClusterFacts;
+  readonly #electionMs: number;
+  readonly #frozen: Frozen;
+
+  constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, frozen: Frozen) {
+    this.#host = host;
+    this.#facts = facts;
+    this.#electionMs = electionMs;
+    this.#frozen = frozen;
+  }
+
+  handlers(): UnaryHandlers {
+    return {
+      Status: handler(() => Promise.resolve(this.#status())),
+      Hash: handler((call) => this.#hash(call)),
+      HashKV: handler((call) => this.#hashKeys(call)),
+      Defragment: handler((call) => this.#defragment(call)),
+      MoveLeader: handler((call) => this.#moveLeader(call)),
+      Downgrade: handler((call) => Promise.reject(refusalOfDowngrade(call.request as DowngradeRequest))),
+    };
+  }
+
+  #status(): StatusResponse {
+    const { applied, bytes, leader, lastIndex, membership, spaceAlarms, term } = this.#host.status();
+    const alarms = spaceAlarms.map((member) => `memberID:${member} alarm:NOSPACE `);
+    return create(StatusResponseSchema, {
+      header: headerNow(this.#host, this.#facts),
+      version: apiVersion,
+      dbSize: BigInt(this.#facts.diskBytes()),
+      dbSizeInUse: BigInt(bytes),
+      leader,
+      raftIndex: BigInt(lastIndex),
+      raftTerm: BigInt(term),
+      raftAppliedIndex: BigInt(applied),
+      errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
+      isLearner: membership.learners.includes(this.#facts.id),
+    });
+  }
+
+  async #hash(call: Call): Promise<unknown> {
+    return this.#withFrozen(call, async (state) => {
+      const hash = await finishInTurns(hashOfAll(state));
+      return create(HashResponseSchema, { header: state.header!, hash });
+    });
+  }
+
+  async #hashKeys(call: Call): Promise<unknown> {
+    const { revision } = call.request as HashKVRequest;
+    return this.#withFrozen(call, async (state) => {
+      const hash = await finishInTurns(hashOfKeys(state, revision));
+      const compactRevision = BigInt(state.source.revisions.compacted);
+      return create(HashKVResponseSchema, { header: state.header!, hash, compactRevision });
+    });
+  }
+
+  async #withFrozen(call: Call, body: (state: FrozenState) => Promise<unknown>): Promise<unknown> {
+    try {
+      return await body(await this.#frozen.take(this.#host, call));
+    } finally {
+      this.#frozen.giveBack();
+    }
+  }
+
+  /** Nothing here is in fragments; what stands on disk and is of no use any more goes. */
+  async #defragment(call: Call): Promise<unknown> {
+    const { applied } = this.#host.status();
+    this.#host.step({ kind: "take-snapshot" });
+    await this.#until(call, () => this.#host.status().snapshotIndex >= applied, "timeout");
+    return create(DefragmentResponseSchema, {
+      header: { ...headerNow(this.#host, this.#facts), revision: 0n },
+    });
+  }
+
+  async #moveLeader(call: Call): Promise<unknown> {
+    const { targetID } = call.request as MoveLeaderRequest;
+    const { leader, membership } = this.#host.status();
+    if (leader !== this.#facts.id) throw new CoreError("notLeader");
+    if (!membership.voters.includes(targetID)) throw new CoreError("badTransferee");
+    if (targetID !== this.#facts.id) this.#host.step({ kind: "transfer", to: targetID });
+    await this.#until(call, () => this.#host.status().leader === targetID, "transferTimeout");
+    return create(MoveLeaderResponseSchema, {
+      header: { ...headerNow(this.#host, this.#facts), revision: 0n },
+    });
+  }
+
+  async #until(call: Call, isDone: () => boolean, failure: "timeout" | "transferTimeout"): Promise<void> {
+    const endMs = deadlineOf(call, this.#electionMs);
+    while (!isDone()) {
+      if (call.cancelled || performance.now() > endMs) throw new CoreError(failure);
+      await sleep(lookMs);
+    }
+  }
 }
 
-function statusResponse(host: CoreHost, facts: ClusterFacts): StatusResponse {
-  const { applied, bytes, leader, lastIndex, membership, spaceAlarms, term } = host.status();
-  const alarms = spaceAlarms.map((member) => `memberID:${member} alarm:NOSPACE `);
-  return create(StatusResponseSchema, {
-    header: headerNow(host, facts),
-    version: apiVersion,
-    dbSize: BigInt(facts.diskBytes()),
-    dbSizeInUse: BigInt(bytes),
-    leader,
-    raftIndex: BigInt(lastIndex),
-    raftTerm: BigInt(term),
-    raftAppliedIndex: BigInt(applied),
-    errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
-    isLearner: membership.learners.includes(facts.id),
-  });
+function handler(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
+  return (call, callback) => {
+    answer(call).then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(grpcError(refusalFor(error))),
+    );
+  };
+}
+
+/** There is no earlier version to go back to. */
+function refusalOfDowngrade({ action, version }: DowngradeRequest): CoreError {
+  if (action === Downgrade.CANCEL) return new CoreError("noDowngrade");
+  const isVersion = /^\d+\.\d+(\.\d+)?$/.test(version);
+  return new CoreError(isVersion ? "badDowngrade" : "badDowngradeVersion");
 }

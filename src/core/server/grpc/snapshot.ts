@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import type { handleServerStreamingCall, ServerWritableStream } from "@grpc/grpc-js";
+import { SnapshotResponseSchema } from "../../gen/etcd/cluster_pb.js";
+import type { CoreHost } from "../../host/host.js";
+import type { FrozenState } from "../../replica/frozen-state.js";
+import { CoreError, refusalFor } from "../../state/errors.js";
+import { backupBytes } from "../backup/backup-file.js";
+import { inTurns } from "../common/turns.js";
+import { grpcError } from "./calls.js";
+import type { Frozen } from "./frozen.js";
+
+/** As etcd: small enough for any client, and not too many. */
+const blobBytes = 32 * 1024;
+
+type Call = ServerWritableStream<unknown, unknown>;
+
+/** A backup, as a stream: of one moment, while everything else goes on. */
+export function snapshotHandler(host: CoreHost, frozen: Frozen): handleServerStreamingCall<unknown, unknown> {
+  return (call) => {
+    const gone = new AbortController();
+    call
+      .once("cancelled", () => gone.abort(new Error("the client is gone")))
+      .once("close", () => gone.abort());
+    call.on("error", () => gone.abort());
+    frozen
+      .take(host, call)
+      .then((state) => send(call, state, gone.signal))
+      .then(
+        () => call.end(),
+        (error: unknown) => {
+          if (!gone.signal.aborted) call.emit("error", grpcError(asCoreError(error)));
+        },
+      )
+      .finally(() => frozen.giveBack());
+  };
+}
+
+function asCoreError(error: unknown): CoreError {
+  return error instanceof CoreError ? error : refusalFor(error);
+}
+
+async function send(call: Call, state: FrozenState, signal: AbortSignal): Promise<void> {
+  let sent = 0;
+  const write = async (blob: Uint8Array, isLast: boolean): Promise<void> => {
+    const header = sent === 0 ? { header: state.header! } : {};
+    sent += blob.length;
+    // How much it will be is known at its end only.
+    const remainingBytes = isLast ? 0n : BigInt(Math.max(1, state.bytes - sent));
+    const hasRoom = call.write(create(SnapshotResponseSchema, { ...header, remainingBytes, blob }));
+    if (!hasRoom) await once(call, "drain", { signal });
+  };
+  let parts: Buffer[] = [];
+  let length = 0;
+  for await (const bytes of inTurns(backupBytes(state), signal)) {
+    parts.push(bytes);
+    length += bytes.length;
+    if (length < blobBytes) continue;
+    const whole = Buffer.concat(parts);
+    for (let at = 0; at + blobBytes < whole.length; at += blobBytes)
+      await write(whole.subarray(at, at + blobBytes), false);
+    const rest = whole.length % blobBytes === 0 ? blobBytes : whole.length % blobBytes;
+    parts = [whole.subarray(whole.length - rest)];
+    length = rest;
+  }
+  await write(Buffer.concat(parts), true);
+}
