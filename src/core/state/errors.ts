@@ -47,7 +47,8 @@ const failures = {
   memberNotFound: [5, "etcdserver: member not found"],
   peerUrlExists: [9, "etcdserver: Peer URLs already exists"],
   peerUrlsInvalid: [3, "etcdserver: given member URLs are invalid"],
-  notEnoughStarted: [9, "etcdserver: re-configuration failed due to not enough started members"],
+  // Without a code of its own, as etcd has it.
+  notEnoughStarted: [2, "etcdserver: re-configuration failed due to not enough started members"],
   unhealthy: [14, "etcdserver: unhealthy cluster"],
   tooManyLearners: [9, "etcdserver: too many learner members in cluster"],
   notLearner: [9, "etcdserver: can only promote a learner member"],
