@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import type { handleUnaryCall, sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 import {
   DefragmentResponseSchema,
   DowngradeRequest_DowngradeAction as Downgrade,
@@ -128,12 +128,18 @@ export class MaintenanceHandlers {
 }
 
 function handler(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
-  return (call, callback) => {
-    answer(call).then(
-      (response) => callback(null, response),
-      (error: unknown) => callback(grpcError(refusalFor(error))),
-    );
-  };
+  return (call, callback) => void settle(answer(call), callback);
+}
+
+async function settle(answer: Promise<unknown>, callback: sendUnaryData<unknown>): Promise<void> {
+  let response: unknown;
+  try {
+    response = await answer;
+  } catch (error) {
+    callback(grpcError(refusalFor(error)));
+    return;
+  }
+  callback(null, response);
 }
 
 /** There is no earlier version to go back to. */
