@@ -8,7 +8,7 @@ import { sayLines } from "./output/say.js";
 const NAMES_TIMEOUT = "500ms";
 
 /** Commands whose first word is a resource, or the beginning of one. */
-const RESOURCE_COMMANDS = ["run", "hold", "elect", "ls", "get", "watch", "release", "break"];
+const RESOURCE_COMMANDS = ["run", "hold", "elect", "ls", "get", "watch", "release", "handover", "break"];
 
 const scripts: Readonly<Record<string, (program: Command) => string[]>> = { bash, zsh, fish };
 

@@ -96,6 +96,16 @@ export function addWatching(program: Command, finish: Finish): void {
       finish(await requestRelease(name, command.optsWithGlobals()));
     });
   program
+    .command("handover")
+    .description("ask the holder of a lease to give it back to one who waits for it, before all others")
+    .argument("<name>", "the resource")
+    .argument("<to>", "who is to have it: its label, its holder's name, or that without the incarnation")
+    .addHelpText("after", examples("leasehold handover deploy/production host-b"))
+    .action(async (name: string, to: string, _options: unknown, command: Command) => {
+      const { handOver } = await import("./commands/release.js");
+      finish(await handOver(name, to, command.optsWithGlobals()));
+    });
+  program
     .command("break")
     .description(
       "keep the holder of a lease from renewing it, so that it runs out; it ends no sooner than that",

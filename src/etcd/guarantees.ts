@@ -32,5 +32,6 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     data: true,
     attach: true,
     fair: "strict",
+    handOver: false,
   };
 }

@@ -28,5 +28,6 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     data: false,
     attach: false,
     fair: "bounded",
+    handOver: true,
   };
 }

@@ -14,6 +14,7 @@ import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../common/majority.js";
 import { votersOf } from "./protocol/views.js";
 import { busyRetryMs } from "./admission.js";
+import { nodeIdOf } from "./protocol/ballot.js";
 import type { Reading } from "./protocol/clock.js";
 import { FleaseGrant, PendingAttempt, RequestedRenewal } from "./grant.js";
 import { fleaseGuarantees } from "./guarantees.js";
@@ -376,7 +377,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   #whyFull(fullBy: string): string {
-    const ours = this.holder.slice(0, this.holder.lastIndexOf("."));
+    const ours = nodeIdOf(this.holder);
     if (fullBy === ours)
       return `the members keep as many resources for ${JSON.stringify(ours)} as they may: release some, or use fewer names`;
     return `the members keep as many resources as they may, the most of them for ${JSON.stringify(fullBy)}`;

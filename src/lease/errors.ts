@@ -26,6 +26,7 @@ export const errorCodes = {
     "The settings break a rule that safety or progress needs, or name an option that does not exist; the message says which.",
   INVALID_URL: "The address is not one that Leasehold understands.",
   TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource, or in lines.",
+  NOT_WAITING: "The one that the lease is to be handed over to does not wait for the resource.",
   WATCH_TOO_WIDE: "More resources lie below the prefix than one watch or list can tell of.",
   UNSUPPORTED: "Leases that were opened like this cannot do that.",
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",

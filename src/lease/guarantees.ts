@@ -35,4 +35,6 @@ export interface Guarantees {
    * `UNSUPPORTED`.
    */
   readonly fair: "strict" | "bounded" | "none";
+  /** A holder can give way to one who is named (`Leases.handOver`). */
+  readonly handOver: boolean;
 }

@@ -44,6 +44,7 @@ const optionsOfCalls = {
   leader,
   explain: query,
   requestRelease: query,
+  handOver: query,
   break: query,
 } as const;
 

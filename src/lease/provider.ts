@@ -124,6 +124,11 @@ export interface Inspection {
   ): Watching;
   explain(resource: string, timeoutMs: number): Promise<Explanation>;
   requestRelease(resource: string, timeoutMs: number): Promise<HolderAction>;
+  /**
+   * Of those who wait for the resource one is to have it next. False when none of that name waits, or too
+   * few could be told. Absent where `guarantees.handOver` is false.
+   */
+  favour?(resource: string, to: string, timeoutMs: number): Promise<boolean>;
   /** MUST NOT make a resource free before the end that its lease has now. */
   breakLease(resource: string, timeoutMs: number): Promise<HolderAction>;
 }

@@ -389,6 +389,22 @@ export interface Leases extends AsyncDisposable {
    */
   requestRelease(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
+   * Asks the holder of the resource to give it back, as {@link Leases.requestRelease} does, so that one of
+   * those who wait for it has it next. The members tell that one of the release before all others, and leave
+   * it the time to come; it becomes the holder by its own acquisition, with a token of its own. A holder may
+   * call it for its own lease.
+   *
+   * @param to a participant that waits for the resource ({@link Leases.acquire}): its label, its `holder`, or
+   * that without the incarnation
+   * @throws LeaseholdError `NOT_WAITING`: nothing has changed. `UNSUPPORTED` where
+   * {@link Guarantees.handOver} is false. `NO_QUORUM`, `PERMISSION_DENIED`, `INVALID_NAME`, `CLOSED`.
+   * @example
+   * ```ts
+   * await leases.handOver("scheduler", "host-b");
+   * ```
+   */
+  handOver(resource: string, to: string, options?: QueryOptions): Promise<HolderAction>;
+  /**
    * Bars the holder of the resource from renewing, so that the lease runs out and another can have it: at the
    * end that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has
    * the reason `broken`. For a holder that hangs.

@@ -1,6 +1,7 @@
 import { argumentCases } from "./conformance/arguments.js";
 import { dataCases } from "./conformance/data.js";
 import { attachingCases } from "./conformance/attaching.js";
+import { handingOverCases } from "./conformance/handing-over.js";
 import { detachingCases } from "./conformance/detaching.js";
 import { askingCases } from "./conformance/asking.js";
 import { countingCases } from "./conformance/counting.js";
@@ -55,6 +56,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...dataCases,
     ...detachingCases,
     ...attachingCases,
+    ...handingOverCases,
   };
   return Object.entries(cases).map(([name, run]) => ({
     name,

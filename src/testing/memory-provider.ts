@@ -186,5 +186,6 @@ function memoryGuarantees(ttlMaxMs: number): Guarantees {
     data: true,
     attach: true,
     fair: "strict",
+    handOver: false,
   };
 }

@@ -77,6 +77,32 @@ describe("nobody starves", () => {
   });
 });
 
+describe("a hand-over", () => {
+  test("goes to the one that is named, who came last, with a greater token", async () => {
+    const [holder, ...others] = await Promise.all(
+      ["h", "first", "second", "last"].map((name) => client(name)),
+    );
+    const lease = await holder!.acquire("handed");
+    lease.releaseRequested.addEventListener("abort", () => void lease.release());
+    const order: [number, bigint][] = [];
+    const waiting: Promise<void>[] = [];
+    for (const [index, leases] of others.entries()) {
+      const turn = leases.acquire("handed").then((next) => {
+        order.push([index, next.token]);
+        return next.release();
+      });
+      waiting.push(turn);
+      while ((await holder!.explain("handed")).waiting! <= index) await sleep(5);
+    }
+    await expect(holder!.handOver("handed", "nobody")).rejects.toMatchObject({ code: "NOT_WAITING" });
+    expect([lease.releaseRequested.aborted, lease.remaining() > 0]).toEqual([false, true]);
+    expect(await holder!.handOver("handed", "last")).toMatchObject({ done: true });
+    await Promise.all(waiting);
+    expect(order.map(([index]) => index)).toEqual([2, 0, 1]);
+    expect(order[0]![1]).toBeGreaterThan(lease.token);
+  });
+});
+
 describe("one who waits and does not come when told", () => {
   const patienceMs = 50;
   const noiseMs = 400;

@@ -68,6 +68,7 @@ export class ScriptedProvider implements Provider {
     data: true,
     attach: false,
     fair: "none",
+    handOver: false,
   };
   readonly holder = "me.1";
   readonly attempts: PendingAttempt[] = [];

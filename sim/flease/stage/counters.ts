@@ -41,6 +41,8 @@ export const fleaseCounters = () => ({
   electionsWon: 0,
   electionsLost: 0,
   breaks: 0,
+  /** Hand-overs to one who waited. */
+  namedHeirs: 0,
   requestsFollowed: 0,
   queriesAnswered: 0,
   changesSeen: 0,

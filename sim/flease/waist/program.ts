@@ -20,6 +20,7 @@ export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
   "RESOURCES_FULL",
   "CLOCK_SKEW",
   "UNREACHABLE",
+  "NOT_WAITING",
 ]);
 
 /** Programs look at their leases about this often while they hold. */
@@ -214,8 +215,16 @@ export class Program {
   async #takeFromOthers(): Promise<void> {
     const { random, counters, settings } = this.#world;
     const options = { timeout: 4 * settings.rpcTimeoutMs };
-    if (random.chance(0.5)) {
+    const dice = random.next();
+    if (dice < 0.25) {
       await this.#leases.requestRelease(this.#resource, options);
+    } else if (dice < 0.5) {
+      const { done } = await this.#leases.handOver(
+        this.#resource,
+        random.pick(this.#world.nodes).owner,
+        options,
+      );
+      if (done) counters.namedHeirs += 1;
     } else {
       const { done } = await this.#leases.break(this.#resource, options);
       if (done) counters.breaks += 1;

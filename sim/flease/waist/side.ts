@@ -20,6 +20,10 @@ class Connection implements AdminLink {
     this.owner = node.owner;
   }
 
+  get handle(): number {
+    return this.node.index;
+  }
+
   get role(): "member" | "client" {
     return this.node.isMember ? "member" : "client";
   }

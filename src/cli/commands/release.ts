@@ -12,6 +12,11 @@ export function requestRelease(resource: string, options: SharedOptions): Promis
   return act("release", resource, options, (leases, timeout) => leases.requestRelease(resource, { timeout }));
 }
 
+/** `leasehold handover NAME TO`: 75 when that one does not wait, 69 when the holder could not be told. */
+export function handOver(resource: string, to: string, options: SharedOptions): Promise<number> {
+  return act("release", resource, options, (leases, timeout) => leases.handOver(resource, to, { timeout }));
+}
+
 /** `leasehold break NAME`: 69 when too few members could be told to keep the holder from renewing. */
 export function breakLease(resource: string, options: SharedOptions): Promise<number> {
   return act("break", resource, options, (leases, timeout) => leases.break(resource, { timeout }));

@@ -95,6 +95,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   TTL_OUT_OF_RANGE: "usage",
   INVALID_CONFIG: "usage",
   INVALID_URL: "usage",
+  NOT_WAITING: "conflict",
   TOO_MANY_WAITERS: "unexpected",
   WATCH_TOO_WIDE: "usage",
   UNSUPPORTED: "usage",

@@ -117,6 +117,7 @@ export class DeltaProvider implements Provider {
       data: parts.takesData ?? true,
       attach: protocol.detach !== undefined,
       fair: "none",
+      handOver: false,
     };
     this.#bytesBesideName = this.#bytesWithoutName() - jsonBytes("");
     this.inspection = new DeltaInspection({

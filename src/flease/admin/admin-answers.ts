@@ -18,12 +18,13 @@ export type AdminParams = ReturnType<typeof adminParamsOf>;
 
 /** What a question names, as it arrived from wherever: empty where it names nothing. */
 export function adminParamsOf(given: unknown) {
-  const { resource, owner, prefix, by, session, page, broken, label, token, data } = recordOrEmpty(given);
+  const { resource, owner, prefix, by, to, session, page, broken, label, token, data } = recordOrEmpty(given);
   return {
     resource: textOrEmpty(resource),
     owner: textOrEmpty(owner),
     prefix: textOrEmpty(prefix),
     by: textOrEmpty(by),
+    to: textOrEmpty(to),
     session: Number(session),
     page: Number(page),
     broken: broken === true,

@@ -13,6 +13,7 @@ const heldCount = 1_200;
 class Observer implements AdminLink {
   readonly owner: string;
   readonly role = "observer";
+  readonly handle = 1_000;
   constructor(owner: string) {
     this.owner = owner;
   }

@@ -2,6 +2,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
 import { watchedMax } from "../../lease/watch-set.js";
 import type { Acceptor } from "../protocol/acceptor.js";
+import { nodeIdOf } from "../protocol/ballot.js";
 import type { Reading } from "../protocol/clock.js";
 import type { Waiters } from "../protocol/waiters.js";
 import { FairWork } from "./fair-work.js";
@@ -31,6 +32,8 @@ export interface AdminLink {
   /** Owner name of the peer at its end. */
   readonly owner: string;
   readonly role: "member" | "client" | "observer";
+  /** By which the peer at its end is known here. */
+  readonly handle: number;
 }
 
 /** A member's peer, as far as these calls concern it. */
@@ -39,7 +42,7 @@ export interface AskedPeer {
   readonly feed: WatchFeed | undefined;
   /** Why it does not trust its own clock at present. */
   readonly fault: string | undefined;
-  readonly waiters: Pick<Waiters, "sizeOf">;
+  readonly waiters: Pick<Waiters, "sizeOf" | "favour">;
 }
 
 /** The driver that runs the peer, in production or in a simulation. */
@@ -135,6 +138,8 @@ export class AdminRpc<L extends AdminLink> {
         return this.#keepData(link, params);
       case "break":
         return this.#break(resource, owner);
+      case "favour":
+        return this.#favour(resource, params.to);
       case "requestRelease":
         return this.#passOn(link, resource, owner, broken);
       case "releaseRequested":
@@ -220,6 +225,21 @@ export class AdminRpc<L extends AdminLink> {
 
   #break(resource: string, owner: string): boolean {
     return this.#node.peer.acceptor?.bar(resource, owner, this.#node.now()) ?? false;
+  }
+
+  /**
+   * Hand-over (3.13, E3): one who waits is told of the release before all others. It changes who is asked
+   * first, and nothing that an acceptor promises. True when a participant of that name waits.
+   */
+  #favour(resource: string, to: string): boolean {
+    const { loopback, links } = this.#node.transport;
+    const named = [loopback, ...links].filter((link) => link !== undefined && this.#isNamed(link, to));
+    return this.#node.peer.waiters.favour(resource, new Set(named.map((link) => link!.handle)));
+  }
+
+  /** As people see it: its label, its whole name, or the name without the incarnation. */
+  #isNamed({ owner }: L, to: string): boolean {
+    return owner === to || nodeIdOf(owner) === to || this.labels.of(owner) === to;
   }
 
   /** True when the holder confirms that it has heard of it. */

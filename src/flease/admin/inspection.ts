@@ -129,6 +129,13 @@ export class FleaseInspection implements Inspection {
     return { ...action, done: countTrue(answers) > 0 };
   }
 
+  async favour(resource: string, to: string, timeoutMs: number): Promise<boolean> {
+    const cell = this.#cells.of(resource);
+    const answers = await this.#askCell(cell, "favour", { resource, to }, timeoutMs);
+    if (answers.every(({ error }) => error !== undefined)) throw this.#noQuorum("no member answered");
+    return countTrue(answers) >= cell.majority;
+  }
+
   async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
     const leftMs = this.#timeLeft(timeoutMs);
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);

@@ -28,6 +28,12 @@ export function ownerName(nodeId: string, incarnation: string): string {
   return `${nodeId}.${incarnation}`;
 }
 
+/** An owner without its incarnation: who starts again is the same. */
+export function nodeIdOf(owner: string): string {
+  const dot = owner.lastIndexOf(".");
+  return dot === -1 ? owner : owner.slice(0, dot);
+}
+
 /** Whether an acceptor that promised `promised` may go along with `number` (net B). */
 export function supersedes(number: number, owner: string, promised: number, promisedOwner: string): boolean {
   if (number === promised && owner === promisedOwner) return true;

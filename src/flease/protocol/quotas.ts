@@ -1,4 +1,5 @@
 import { getOrInsert } from "../../common/maps.js";
+import { nodeIdOf } from "./ballot.js";
 
 /**
  * Who may have how much of what one acceptor keeps.
@@ -102,7 +103,7 @@ export class Quotas {
   /** From now on the requests of this owner are paid for by this account. */
   introduce(owner: string, account: string): void {
     this.gone(owner);
-    const payer = this.#payer(account, nameOf(owner));
+    const payer = this.#payer(account, nodeIdOf(owner));
     payer.links += 1;
     this.#byOwner.set(owner, payer);
   }
@@ -122,7 +123,7 @@ export class Quotas {
   }
 
   payerOf(owner: string): Payer {
-    return this.#byOwner.get(owner) ?? this.#payer(unknownAccount, nameOf(owner));
+    return this.#byOwner.get(owner) ?? this.#payer(unknownAccount, nodeIdOf(owner));
   }
 
   /** Who is charged for what is kept; `undefined`: nobody. */
@@ -213,10 +214,4 @@ export class Quotas {
     account.names.delete(name);
     if (account.names.size === 0) this.#accounts.delete(account.key);
   }
-}
-
-/** An owner without its incarnation: who starts again is the same. */
-function nameOf(owner: string): string {
-  const dot = owner.lastIndexOf(".");
-  return dot === -1 ? owner : owner.slice(0, dot);
 }

@@ -29,6 +29,34 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 3)).toBe(7);
   });
 
+  test("one that is favoured is told before all others, and those after it in their order", () => {
+    const waiters = listOf("r", 5, 6, 7);
+    expect(waiters.favour("r", new Set([9]))).toBe(false);
+    expect(waiters.favour("s", new Set([7]))).toBe(false);
+    expect(waiters.favour("r", new Set([7, 9]))).toBe(true);
+    expect([waiters.add("r", 7), waiters.add("r", 5)]).toEqual([0, 0]);
+    expect([waiters.next("r", 0), waiters.standsBack("r", 8, 1)]).toEqual([7, true]);
+    waiters.taken("r", 7);
+    expect(waiters.next("r", 2)).toBe(5);
+    waiters.taken("r", 5);
+    expect([waiters.next("r", 3), waiters.size]).toEqual([6, 1]);
+  });
+
+  test("one that is favoured too late is told at once, and nobody loses a place for it", () => {
+    const waiters = listOf("r", 5, 6);
+    expect(waiters.next("r", 0)).toBe(5);
+    expect(waiters.favour("r", new Set([6]))).toBe(true);
+    expect(waiters.next("r", 1)).toBe(6);
+    expect(waiters.next("r", 1 + patienceMs)).toBe(5);
+  });
+
+  test("one that is favoured and goes away is no obstacle", () => {
+    const waiters = listOf("r", 5, 6);
+    waiters.favour("r", new Set([6]));
+    waiters.forget(6);
+    expect([waiters.next("r", 0), waiters.size]).toEqual([5, 1]);
+  });
+
   test("a waiter that does not come loses its place after a while", () => {
     const waiters = listOf("r", 5, 6);
     expect(waiters.next("r", 0)).toBe(5);

@@ -20,9 +20,11 @@ class WaitingList {
   #nextTicket = 0;
   /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
   toldMono = -Infinity;
+  /** One of them is told before all others: the holder hands over to it. */
+  favoured: number | undefined;
 
   get first(): number | undefined {
-    return this.tickets.keys().next().value;
+    return this.favoured ?? this.tickets.keys().next().value;
   }
 
   add(peer: number): void {
@@ -32,6 +34,7 @@ class WaitingList {
 
   /** How many are before a peer; those who left in between may be counted. */
   aheadOf(peer: number): number {
+    if (peer === this.favoured) return 0;
     const [first] = this.tickets.values();
     return Math.min(this.tickets.get(peer)! - first!, this.tickets.size - 1);
   }
@@ -106,6 +109,19 @@ export class Waiters {
     this.remove(resource, peer);
   }
 
+  /**
+   * The first on the list of these peers is told before all others from now on (E3). False when none of them
+   * waits.
+   */
+  favour(resource: string, peers: ReadonlySet<number>): boolean {
+    const list = this.#lists.get(resource);
+    const peer = [...(list?.tickets.keys() ?? [])].find((each) => peers.has(each));
+    if (list === undefined || peer === undefined) return false;
+    if (list.first !== peer) list.toldMono = -Infinity; // The one that was told keeps its place, no more.
+    list.favoured = peer;
+    return true;
+  }
+
   /** The peer's connection is gone. */
   forget(peer: number): void {
     for (const resource of this.#resourcesOf.get(peer) ?? []) this.remove(resource, peer);
@@ -137,6 +153,7 @@ export class Waiters {
 
   #drop(resource: string, list: WaitingList, peer: number): void {
     list.tickets.delete(peer);
+    if (list.favoured === peer) list.favoured = undefined;
     this.#total -= 1;
     if (list.tickets.size === 0) this.#lists.delete(resource);
     const resources = this.#resourcesOf.get(peer);

@@ -27,5 +27,7 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
     takeoverMsMax: settings.ttlMaxMs + 2 * maxClockSkewMs + pollMs + 3 * settings.rpcTimeoutMs,
     data: true,
     fair: "none",
+    // Nobody keeps a list of those who wait.
+    handOver: false,
   };
 }

@@ -164,6 +164,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return this.#questions.requestRelease(resource, options);
   }
 
+  handOver(resource: string, to: string, options: QueryOptions = {}): Promise<HolderAction> {
+    return this.#questions.handOver(resource, to, options);
+  }
+
   break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
     return this.#questions.break(resource, options);
   }

@@ -67,6 +67,19 @@ export class Questions {
     return plainData(await this.#ask("requestRelease", options, ask));
   }
 
+  async handOver(resource: string, to: string, options: QueryOptions): Promise<HolderAction> {
+    checkResourceName(resource);
+    const inspection = this.#inspection();
+    if (!this.#provider.guarantees.handOver || inspection.favour === undefined)
+      throw new LeaseholdError("UNSUPPORTED", "on this ground nobody can be named to have a resource next");
+    const ask = async (timeoutMs: number) => {
+      if (!(await inspection.favour!(resource, to, timeoutMs)))
+        throw new LeaseholdError("NOT_WAITING", `${JSON.stringify(to)} does not wait for ${resource}`);
+      return inspection.requestRelease(resource, timeoutMs);
+    };
+    return plainData(await this.#ask("handOver", options, ask));
+  }
+
   async break(resource: string, options: QueryOptions): Promise<HolderAction> {
     checkResourceName(resource);
     const ask = (timeoutMs: number) => this.#inspection().breakLease(resource, timeoutMs);

@@ -176,6 +176,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
         return flease.query(message.resource, message.timeoutMs);
       case "list":
         return this.#list(message.prefix, message.timeoutMs, message.partial);
+      case "favour":
+        return flease.inspection.favour(message.resource, message.to, message.timeoutMs);
       case "explain":
       case "requestRelease":
       case "breakLease":

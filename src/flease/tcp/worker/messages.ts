@@ -41,6 +41,7 @@ interface Calls {
   list: [{ readonly prefix: string; readonly timeoutMs: number; readonly partial: boolean }, ListAnswer];
   explain: [AboutResource, Explanation];
   requestRelease: [AboutResource, HolderAction];
+  favour: [AboutResource & { readonly to: string }, boolean];
   breakLease: [AboutResource, HolderAction];
 }
 

@@ -66,6 +66,10 @@ export class WorkerInspection implements Inspection {
     return this.#caller.call("requestRelease", { resource, timeoutMs });
   }
 
+  favour(resource: string, to: string, timeoutMs: number): Promise<boolean> {
+    return this.#caller.call("favour", { resource, to, timeoutMs });
+  }
+
   breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
     return this.#caller.call("breakLease", { resource, timeoutMs });
   }
