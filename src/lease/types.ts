@@ -398,10 +398,6 @@ export interface Leases extends AsyncDisposable {
    * that without the incarnation
    * @throws LeaseholdError `NOT_WAITING`: nothing has changed. `UNSUPPORTED` where
    * {@link Guarantees.handOver} is false. `NO_QUORUM`, `PERMISSION_DENIED`, `INVALID_NAME`, `CLOSED`.
-   * @example
-   * ```ts
-   * await leases.handOver("scheduler", "host-b");
-   * ```
    */
   handOver(resource: string, to: string, options?: QueryOptions): Promise<HolderAction>;
   /**
