@@ -27,7 +27,7 @@ export type CampaignRequest = Message<"v3electionpb.CampaignRequest"> & {
   name: Uint8Array;
 
   /**
-   * The office ends with it at the latest. 0: one that the server makes and refreshes.
+   * The office ends with it at the latest. 0: one of 60 seconds that the server makes, for the client to refresh.
    *
    * @generated from field: int64 lease = 2;
    */

@@ -25,7 +25,7 @@ export type LockRequest = Message<"v3lockpb.LockRequest"> & {
   name: Uint8Array;
 
   /**
-   * The lock ends with it at the latest. 0: one that the server makes and refreshes.
+   * The lock ends with it at the latest. 0: one of 60 seconds that the server makes, for the client to refresh.
    *
    * @generated from field: int64 lease = 2;
    */

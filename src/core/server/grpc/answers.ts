@@ -3,7 +3,7 @@ import { FairShares } from "../../replica/fair-shares.js";
 import type { ClientResponse } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import { finishInTurns } from "../common/turns.js";
-import { grpcError } from "./calls.js";
+import { clientOf, grpcError } from "./calls.js";
 import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
 
 /**
@@ -12,7 +12,7 @@ import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
  */
 const largestMax = 2;
 
-type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "once">;
+type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata" | "once">;
 
 /**
  * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that
@@ -32,7 +32,7 @@ export class Answers {
   }
 
   send(call: Call, answer: ClientResponse, callback: sendUnaryData<unknown>): void {
-    const client = call.getPeer();
+    const client = clientOf(call);
     const bytes = bytesOfAnswer(answer);
     const isLong = isLarge(answer);
     if (!isLong) this.#shares.add(client, bytes);

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type { ServerUnaryCall } from "@grpc/grpc-js";
 import type { CoreError } from "../../state/errors.js";
 
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "getDeadline" | "metadata">;
+type Peer = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata">;
 
 /**
  * How long a request may take when its client has set no deadline, beside two election timeouts: etcd's
@@ -24,4 +26,38 @@ export function asksForLeader(call: AnyCall): boolean {
 /** What grpc-js makes a status of. */
 export function grpcError(error: CoreError): { code: number; details: string } {
   return { code: error.code, details: error.message };
+}
+
+/** For whom a call is made: who shares its room, and what it brings to be let in. */
+export interface Caller {
+  readonly client: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What a call that this server makes of another hands on of its metadata. */
+const handedOn = ["token", "authorization"];
+
+/** Calls of this server to itself (`local.ts`) say for whom they are: nobody else knows this word. */
+const ourWord = randomUUID();
+const clientHeader = "leasehold-client";
+
+/** What grpc-js calls a peer that has no address: a connection in memory. */
+const noPeer = "unknown";
+
+/** Who shares the room for requests, streams and answers with itself only. */
+export function clientOf(call: Peer): string {
+  const peer = call.getPeer();
+  if (peer !== noPeer) return peer;
+  const [word, client] = String(call.metadata.get(clientHeader)[0] ?? "").split(" ");
+  return word === ourWord && client !== undefined ? client : noPeer;
+}
+
+export function callerOf(call: Peer): Caller {
+  const found = handedOn.map((name) => [name, call.metadata.get(name)[0]] as const);
+  const metadata = Object.fromEntries(found.filter(([, value]) => typeof value === "string"));
+  return { client: clientOf(call), metadata: metadata as Caller["metadata"] };
+}
+
+export function localMetadata({ client, metadata }: Caller): Record<string, string> {
+  return { ...metadata, [clientHeader]: `${ourWord} ${client}` };
 }

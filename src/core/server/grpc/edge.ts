@@ -11,9 +11,13 @@ import type { CoreHost } from "../../host/host.js";
 import { Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
+import { electionHandlers } from "./election.js";
 import { Frozen } from "./frozen.js";
 import type { ClusterFacts } from "./header.js";
+import { healthHandlers } from "./health.js";
 import { keepAliveHandler } from "./keep-alive.js";
+import { LocalClient } from "./local.js";
+import { lockHandlers } from "./lock.js";
 import { MaintenanceHandlers } from "./maintenance.js";
 import { snapshotHandler } from "./snapshot.js";
 import { serviceDefinition } from "./services.js";
@@ -50,6 +54,7 @@ export class GrpcEdge {
   });
   readonly #streams: Streams;
   readonly #front: Front;
+  readonly #local: LocalClient;
 
   /** @param answerBytesMax of one answer */
   constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, answerBytesMax: number) {
@@ -62,6 +67,7 @@ export class GrpcEdge {
       },
       callsMax,
     );
+    this.#local = new LocalClient((connection) => injector.injectConnection(connection));
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs);
     const frozen = new Frozen(electionMs);
     const maintenance = new MaintenanceHandlers(host, facts, electionMs, frozen);
@@ -72,9 +78,9 @@ export class GrpcEdge {
       [Cluster, asked],
       [Maintenance, { ...asked, ...maintenance.handlers(), Snapshot: snapshotHandler(host, frozen) }],
       [Auth, {}],
-      [Lock, {}],
-      [Election, {}],
-      [Health, {}],
+      [Lock, lockHandlers(this.#local)],
+      [Election, electionHandlers(this.#local)],
+      [Health, healthHandlers(host, this.#streams)],
     ];
     // A method without a handler answers `UNIMPLEMENTED`.
     for (const [service, handlers] of services) this.#server.addService(serviceDefinition(service), handlers);
@@ -99,6 +105,7 @@ export class GrpcEdge {
         resolve();
       });
     });
+    this.#local.close();
     this.#front.close();
   }
 }

@@ -2,7 +2,7 @@ import type { LeaseKeepAliveRequest } from "../../gen/etcd/rpc_pb.js";
 import type { Answer } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
-import { deadlineOf } from "./calls.js";
+import { clientOf, deadlineOf } from "./calls.js";
 import { type Stream, type Streams, fail } from "./streams.js";
 
 /**
@@ -45,7 +45,7 @@ class KeepAlives {
     this.#host = host;
     this.#stream = stream;
     this.#electionMs = electionMs;
-    this.#client = stream.getPeer();
+    this.#client = clientOf(stream);
   }
 
   begin(): void {

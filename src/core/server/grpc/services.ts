@@ -12,6 +12,7 @@ import {
   RangeRequestSchema,
   TxnRequestSchema,
 } from "../../gen/etcd/rpc_pb.js";
+import { CampaignRequestSchema, ProclaimRequestSchema } from "../../gen/etcd/v3election_pb.js";
 import { CoreError } from "../../state/errors.js";
 import { Encoded } from "./encode.js";
 import { isOversized } from "./txn-size.js";
@@ -41,7 +42,9 @@ function requestCodec(schema: DescMessage): RequestCodec {
 
 /** Others have no content of their own, and a list in them would be decoded as a whole. */
 const withContent: ReadonlySet<DescMessage> = new Set([
+  CampaignRequestSchema,
   DeleteRangeRequestSchema,
+  ProclaimRequestSchema,
   PutRequestSchema,
   RangeRequestSchema,
   TxnRequestSchema,

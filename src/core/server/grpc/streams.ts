@@ -2,7 +2,7 @@ import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { CoreHost } from "../../host/host.js";
 import { FairShares } from "../../replica/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
-import { asksForLeader, grpcError } from "./calls.js";
+import { asksForLeader, clientOf, grpcError } from "./calls.js";
 
 /**
  * How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's
@@ -11,6 +11,11 @@ import { asksForLeader, grpcError } from "./calls.js";
 const leaderlessFactor = 3;
 
 export type Stream = ServerDuplexStream<unknown, unknown>;
+
+/** What is kept of a stream, of one direction or two. */
+interface OpenStream extends Pick<Stream, "emit" | "getDeadline" | "getPeer" | "metadata"> {
+  once(event: "cancelled" | "close", listener: () => void): unknown;
+}
 
 /**
  * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
@@ -21,7 +26,7 @@ export class Streams {
   static readonly max = 16_384;
   readonly #host: CoreHost;
   readonly #electionMs: number;
-  readonly #open = new Map<Stream, boolean>();
+  readonly #open = new Map<OpenStream, boolean>();
   readonly #shares = new FairShares<string>(Streams.max);
   readonly #looking: NodeJS.Timeout;
   #ledMs = performance.now();
@@ -33,13 +38,13 @@ export class Streams {
   }
 
   /** False: it has been refused. */
-  admit(stream: Stream): boolean {
+  admit(stream: OpenStream): boolean {
     const wantsLeader = asksForLeader(stream);
     if (wantsLeader && this.#host.status().leader === 0n) {
       fail(stream, new CoreError("noLeader"));
       return false;
     }
-    const client = stream.getPeer();
+    const client = clientOf(stream);
     if (!this.#shares.take(client, 1)) {
       fail(stream, new CoreError("tooManyRequests"));
       return false;
@@ -48,7 +53,8 @@ export class Streams {
     const gone = () => {
       if (this.#open.delete(stream)) this.#shares.giveBack(client, 1);
     };
-    stream.once("cancelled", gone).once("close", gone);
+    stream.once("cancelled", gone);
+    stream.once("close", gone);
     return true;
   }
 
@@ -66,6 +72,6 @@ export class Streams {
 }
 
 /** Ends a stream with an error. */
-export function fail(stream: Stream, error: CoreError): void {
+export function fail(stream: Pick<Stream, "emit">, error: CoreError): void {
   stream.emit("error", grpcError(error));
 }

@@ -3,7 +3,7 @@ import type { ClientRequest } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
 import type { Answers } from "./answers.js";
-import { asksForLeader, deadlineOf, grpcError } from "./calls.js";
+import { asksForLeader, clientOf, deadlineOf, grpcError } from "./calls.js";
 
 /** A call of one question and one answer: what it asks of the core. */
 const kinds = {
@@ -42,7 +42,7 @@ function handlerOf(
 ): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
     const refuse = (error: CoreError) => callback(grpcError(error));
-    const client = call.getPeer();
+    const client = clientOf(call);
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
     // Refused while it was decoded (`readRequest` in `services.ts`): grpc-js takes only a message from there.
     else if (call.request instanceof CoreError) refuse(call.request);

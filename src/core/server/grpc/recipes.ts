@@ -1,0 +1,82 @@
+import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import { CoreError } from "../../state/errors.js";
+import { type Caller, callerOf } from "./calls.js";
+import { CallFailed, type LocalClient } from "./local.js";
+import { Queue } from "./queue.js";
+
+type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata" | "once">;
+
+const statusUnknown = 2;
+const passing: ReadonlySet<number> = new Set([4, 8, 14]);
+
+/** What a recipe is told of the call that it answers. */
+export interface RecipeCall {
+  /** Aborted when the client is gone or its time is over. */
+  readonly signal: AbortSignal;
+  queue(name: Uint8Array): Queue;
+}
+
+function recipeCall(client: LocalClient, call: Call): RecipeCall {
+  const gone = new AbortController();
+  // grpc-js says so whenever a call is over: who has been answered waits for nothing any more.
+  call.once("cancelled", () => gone.abort());
+  const caller: Caller = callerOf(call);
+  return { signal: gone.signal, queue: (name) => new Queue(client, caller, name) };
+}
+
+/** A call that is made of others, and may wait for long. */
+export function recipe<Request, Response>(
+  client: LocalClient,
+  answer: (request: Request, call: RecipeCall) => Promise<Response>,
+): handleUnaryCall<unknown, unknown> {
+  return (call, callback) => {
+    const run = async () => {
+      try {
+        callback(null, await answer(asked(call.request), recipeCall(client, call)));
+      } catch (error) {
+        callback(statusOf(error));
+      }
+    };
+    void run();
+  };
+}
+
+/** The same with a stream of answers. */
+export function streamRecipe<Request, Response>(
+  client: LocalClient,
+  answer: (request: Request, call: RecipeCall) => AsyncIterable<Response>,
+): handleServerStreamingCall<unknown, unknown> {
+  return (call) => {
+    const under = recipeCall(client, call);
+    const run = async () => {
+      for await (const response of answer(asked(call.request), under))
+        if (!call.write(response)) await drained(call, under.signal);
+      call.end();
+    };
+    run().catch((error: unknown) => call.emit("error", statusOf(error)));
+  };
+}
+
+/** Refused while it was decoded (`readRequest` in `services.ts`). */
+function asked<Request>(request: unknown): Request {
+  if (request instanceof CoreError) throw request;
+  return request as Request;
+}
+
+function drained(stream: NodeJS.EventEmitter, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once("drain", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+/**
+ * As at etcd, what the calls of a recipe were refused with is handed on as text, without its status. What
+ * passes (too much at once, no leader, no answer in time) keeps it: clients may ask again.
+ */
+function statusOf(error: unknown): { code: number; details: string } {
+  const details = error instanceof Error ? error.message : String(error);
+  if (error instanceof CoreError) return { code: error.code, details };
+  const isPassing = error instanceof CallFailed && passing.has(error.code);
+  return { code: isPassing ? error.code : statusUnknown, details };
+}
