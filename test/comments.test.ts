@@ -17,6 +17,7 @@ const foreign = new Set([
   "leasehold/delta",
   "leasehold/etcd",
   "leasehold/flease",
+  "leasehold/membership",
   "leasehold/provider",
   "leasehold/testing",
   "owner/token",

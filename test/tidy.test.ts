@@ -121,6 +121,7 @@ const mayImport: Record<string, readonly string[]> = {
   "files/webdav": ["files", "lease"],
   "files/protocol": ["common", "files", "lease"],
   "files/node": ["common", "files", "files/protocol", "lease", "runtime"],
+  membership: ["common", "lease", "lease/manager"],
   stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "lease/manager", "runtime"],
   testing: ["common", "lease", "lease/manager"],
   entry: [
@@ -137,6 +138,7 @@ const mayImport: Record<string, readonly string[]> = {
     "flease/tcp/worker",
     "lease",
     "lease/manager",
+    "membership",
     "runtime",
     "stores",
     "testing",
@@ -193,6 +195,7 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
 const pureFolders = new Set([
+  "membership",
   "common",
   "lease",
   "lease/manager",

@@ -128,6 +128,16 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: "src/etcd/line.ts", find: "begunMs < this.#endMs", replace: "false" }],
   },
   {
+    name: "graceOfAnEarlierLifeRuns",
+    why: "A member that is back within its grace leaves a group all the same when that is over.",
+    edits: [{ file: "src/membership/member-group.ts", find: "seen?.grace?.cancel()", replace: "undefined" }],
+  },
+  {
+    name: "graceIsForgotten",
+    why: "A member that goes has left a group at once, whatever its grace.",
+    edits: [{ file: "src/membership/member-group.ts", find: "this.#graceMs === 0", replace: "true" }],
+  },
+  {
     name: "readerHasTheTokenOfItsSlot",
     why: "A reader's token is that of its slot, which has no order with those of writers.",
     edits: [

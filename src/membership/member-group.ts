@@ -1,0 +1,141 @@
+import { watchAbort } from "../common/abort-watch.js";
+import type { Timer, World } from "../common/ports.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { ChangeReader } from "./change-reader.js";
+import type { Presence, Registration, Registry } from "./registry.js";
+import type { Group, Member, MemberChange } from "./types.js";
+
+/** Members of one group that a process follows; those of a greater one belong into several groups. */
+const membersMax = 10_000;
+
+/** Who reads the changes of one group at a time: each remembers what it was told of every member. */
+const readersMax = 16;
+
+/** One member, and the end of its grace while it is missing. */
+interface Seen {
+  member: Member;
+  grace: Timer | undefined;
+}
+
+/** The view of a group, made of what its registry tells. */
+export class MemberGroup implements Group {
+  readonly group: string;
+  readonly #registry: Registry;
+  readonly #world: World;
+  readonly #graceMs: number;
+  readonly #seen = new Map<string, Seen>();
+  readonly #readers = new Set<ChangeReader>();
+  readonly #stop = new AbortController();
+  /** Called when it has been left. */
+  onEnd: () => void = () => undefined;
+  #kept: Promise<void> | undefined;
+  #isIn = false;
+  #hasEnded = false;
+  #error: unknown;
+
+  constructor(group: string, registry: Registry, world: World, graceMs: number) {
+    this.group = group;
+    this.#registry = registry;
+    this.#world = world;
+    this.#graceMs = graceMs;
+    registry
+      .follow(this.#stop.signal, (presence) => this.#told(presence))
+      .then(
+        () => this.#end(),
+        (error: unknown) => this.#end(error),
+      );
+  }
+
+  get isIn(): boolean {
+    return this.#isIn;
+  }
+
+  get members(): readonly Member[] {
+    return [...this.#seen.values()].map(({ member }) => member).toSorted(byName);
+  }
+
+  /** Resolves when this process has been registered. Once. */
+  enter(registration: Registration): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#kept = this.#registry
+        .keep(registration, this.#stop.signal, (isIn) => {
+          this.#isIn = isIn;
+          if (isIn) resolve();
+        })
+        .catch((error: unknown) => {
+          this.#end(error);
+          reject(error);
+        })
+        .finally(() => (this.#isIn = false));
+      // A view that ended tells why nobody will be registered.
+      watchAbort(this.#stop.signal, () => reject(this.#error ?? new LeaseholdError("CLOSED")));
+    });
+  }
+
+  changes(): AsyncIterableIterator<MemberChange, undefined> {
+    if (this.#readers.size >= readersMax)
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${readersMax} readers of this group's changes are open`);
+    const find = (name: string) => this.#seen.get(name)?.member;
+    const reader = new ChangeReader(find, () => this.#readers.delete(reader), this.#world.keepAlive);
+    this.#readers.add(reader);
+    for (const name of this.#seen.keys()) reader.mark(name);
+    if (this.#hasEnded) reader.end(this.#error);
+    return reader;
+  }
+
+  async leave(): Promise<void> {
+    this.#end();
+    await this.#kept;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave();
+  }
+
+  #told({ name, isThere, token, data }: Presence): void {
+    if (this.#hasEnded) return;
+    const seen = this.#seen.get(name);
+    if (isThere) {
+      if (seen === undefined && this.#seen.size >= membersMax) {
+        const all = `more than ${membersMax} are in ${JSON.stringify(this.group)}`;
+        this.#end(new LeaseholdError("WATCH_TOO_WIDE", all));
+        return;
+      }
+      seen?.grace?.cancel();
+      const member = { name, token, isMissing: false, ...(data !== undefined && { data }) };
+      this.#seen.set(name, { member, grace: undefined });
+      this.#mark(name);
+    } else if (seen !== undefined && seen.grace === undefined) {
+      if (this.#graceMs === 0) {
+        this.#remove(name);
+        return;
+      }
+      seen.member = { ...seen.member, isMissing: true };
+      seen.grace = this.#world.timers.after(this.#graceMs, () => this.#remove(name));
+    }
+  }
+
+  #remove(name: string): void {
+    this.#seen.delete(name);
+    this.#mark(name);
+  }
+
+  #mark(name: string): void {
+    for (const reader of this.#readers) reader.mark(name);
+  }
+
+  #end(error?: unknown): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#error = error;
+    this.#stop.abort(error ?? new LeaseholdError("CLOSED"));
+    for (const { grace } of this.#seen.values()) grace?.cancel();
+    this.#seen.clear();
+    for (const reader of this.#readers) reader.end(error);
+    this.onEnd();
+  }
+}
+
+function byName(one: Member, other: Member): number {
+  return one.name < other.name ? -1 : 1;
+}
