@@ -4,6 +4,7 @@ import type { ServerLogic, ReplicaStatus } from "../replica/api.js";
 import type {
   Answer,
   ClientRequest,
+  Credentials,
   Effects,
   Input,
   PeerMessage,
@@ -90,16 +91,23 @@ export class CoreHost {
    *
    * @param client whose it is
    * @param settle called once, unless the request is cancelled before
+   * @param credentials for which user; none: for nobody in particular
    * @returns the number to cancel it by
    */
-  request(client: string, request: ClientRequest, deadlineMs: number, settle: Settle): number {
+  request(
+    client: string,
+    request: ClientRequest,
+    deadlineMs: number,
+    settle: Settle,
+    credentials?: Credentials,
+  ): number {
     const id = ++this.#lastId;
     if (this.#isStopped) {
       settle(new CoreError("stopped"));
       return id;
     }
     this.#answers.set(id, settle);
-    this.step({ kind: "request", id, client, request, deadlineMs });
+    this.step({ kind: "request", id, client, request, deadlineMs, credentials });
     return id;
   }
 
@@ -115,8 +123,8 @@ export class CoreHost {
     return stream;
   }
 
-  watch(stream: number, request: WatchRequest): void {
-    if (this.#watches.has(stream)) this.step({ kind: "watch", stream, request });
+  watch(stream: number, request: WatchRequest, credentials?: Credentials): void {
+    if (this.#watches.has(stream)) this.step({ kind: "watch", stream, request, credentials });
   }
 
   watchSent(stream: number, responses: number): void {

@@ -3,7 +3,8 @@ import { isSerializable } from "../state/check.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import type { Applied } from "../state/state.js";
 import type { Steps } from "../state/steps.js";
-import { commandFor } from "./commands.js";
+import type { Callers } from "./callers.js";
+import { commandFor, encodeCommand } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, LeaderAnswer, LeaderRefusal } from "./leader-messages.js";
 import type { MembershipKeeping } from "./membership.js";
@@ -57,6 +58,7 @@ function isMembershipRequest(asked: ClientRequest): boolean {
 export class ClientRequests {
   readonly #context: Context;
   readonly #members: MembershipKeeping;
+  readonly #callers: Callers;
   readonly requests: PendingRequests;
   #number: number;
   /** Have not gone to a leader. */
@@ -73,10 +75,13 @@ export class ClientRequests {
   #answered: AnsweredRead[] = [];
   /** The state is new enough for these. */
   readonly #reads = new ReadScheduler();
+  /** There are some that can go to the leader now. */
+  #hasCleared = false;
 
-  constructor(context: Context, members: MembershipKeeping) {
+  constructor(context: Context, members: MembershipKeeping, callers: Callers) {
     this.#context = context;
     this.#members = members;
+    this.#callers = callers;
     this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
     // Numbers name commands in the log, which outlives this process: it must not take an older one's answer
     // for its own.
@@ -88,16 +93,40 @@ export class ClientRequests {
 
   /** Only queues: `dispatch` proposes together what has come in a turn, so that it makes one write. */
   request(asked: Extract<Input, { kind: "request" }>): void {
-    const { id, request } = asked;
+    const { credentials, id, request } = asked;
     this.#number += 1;
     try {
       if (this.#members.isLearner && !isSerializableRead(request)) throw new CoreError("notForLearner");
       const command = commandFor(request, this.#context, this.#number);
-      const pending = this.requests.admit(asked, this.#number, command);
-      if (isSerializableRead(request)) this.#begin(pending, undefined);
+      const isClear = command === undefined || this.#mayPropose(asked, command);
+      const bytes = command && encodeCommand(command, this.#context);
+      const pending = this.requests.admit(asked, this.#number, bytes);
+      pending.isUnclear = !isClear;
+      if (isSerializableRead(request) && this.#callers.mayRead(request, credentials))
+        this.#begin(pending, undefined);
       else this.#waiting.add(pending);
     } catch (error) {
       this.requests.answerAtOnce(id, refusalFor(error));
+    }
+  }
+
+  /** A change of the members cannot be refused any more where it is applied. */
+  #mayPropose({ credentials, request }: Extract<Input, { kind: "request" }>, command: Command): boolean {
+    return !isMembershipRequest(request) && this.#callers.mayPropose(command, credentials);
+  }
+
+  /** This server has heard of everything that was there when it was asked: may it be proposed? */
+  #clear(pending: PendingRequest): void {
+    const { credentials, number, request } = pending;
+    try {
+      const command = commandFor(request, this.#context, number)!;
+      this.#callers.sign(command, credentials);
+      pending.command = encodeCommand(command, this.#context);
+      pending.isUnclear = false;
+      this.#wait(pending, this.#waiting);
+      this.#hasCleared = true;
+    } catch (error) {
+      this.requests.answer(pending, refusalFor(error));
     }
   }
 
@@ -123,10 +152,12 @@ export class ClientRequests {
     if (!this.#context.knowsLeader || this.#waiting.size === 0) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
+    this.#hasCleared = false;
     const readers: PendingRequest[] = [];
     for (const pending of waiting) {
       const { kind, request } = pending.request;
-      if (pending.command !== undefined) this.#propose(pending, pending.command);
+      if (pending.isUnclear) readers.push(pending);
+      else if (pending.command !== undefined) this.#propose(pending, pending.command);
       else if (kind === "leaseKeepAlive") this.#ask("refresh", request.ID, [pending], pending.dueMs);
       else if (kind === "leaseTimeToLive") this.#ask("remaining", request.ID, [pending], pending.dueMs);
       else readers.push(pending);
@@ -269,12 +300,13 @@ export class ClientRequests {
   }
 
   get isReading(): boolean {
-    return this.#reads.isThere;
+    return this.#reads.isThere || (this.#hasCleared && this.#context.knowsLeader);
   }
 
   #begin(pending: PendingRequest, answer: LeaderAnswer | undefined): void {
     pending.stage = "asked";
-    if (pending.isOpen) this.#reads.add(pending, this.#reading(pending, answer));
+    if (pending.isOpen && pending.isUnclear) this.#clear(pending);
+    else if (pending.isOpen) this.#reads.add(pending, this.#reading(pending, answer));
   }
 
   // Time, and leaders
@@ -323,8 +355,10 @@ export class ClientRequests {
   // What is read
 
   *#reading(pending: PendingRequest, answer: LeaderAnswer | undefined): Steps<void> {
+    const { credentials, request } = pending;
+    const check = () => this.#callers.checkRead(request, credentials);
     try {
-      this.requests.answer(pending, yield* answerRead(this.#context, this.#members, pending.request, answer));
+      this.requests.answer(pending, yield* answerRead(this.#context, this.#members, request, answer, check));
     } catch (error) {
       this.requests.answer(pending, refusalFor(error));
     }

@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Random } from "../../common/ports.js";
 import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
-import { CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
+import { type Command, CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
 import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
@@ -18,18 +18,19 @@ const ttlFloorFactor = 1.5;
  * What is proposed for a request; undefined if it only reads, or refreshes.
  * @throws CoreError for what can be refused without the log
  */
-export function commandFor(
-  request: ClientRequest,
-  context: Context,
-  number: number,
-): Uint8Array<ArrayBuffer> | undefined {
+export function commandFor(request: ClientRequest, context: Context, number: number): Command | undefined {
   const body = bodyFor(request, context);
   if (body === undefined) return undefined;
   const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
   // It would be refused when it is applied, and stand in the log till then.
   if (context.state.spaceAlarms.size > 0 && needsRoom(command.body)) throw new CoreError("noSpace");
+  return command;
+}
+
+/** @throws CoreError `requestTooLarge` */
+export function encodeCommand(command: Command, { limits }: Context): Uint8Array<ArrayBuffer> {
   const bytes = toBinary(CommandSchema, command);
-  if (bytes.length > context.limits.requestBytesMax) throw new CoreError("requestTooLarge");
+  if (bytes.length > limits.requestBytesMax) throw new CoreError("requestTooLarge");
   return bytes;
 }
 
@@ -81,6 +82,8 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       const { ID: member, peerURLs } = asked.request;
       return { case: "memberUpdate", value: { member, peerUrls: checkedUrls(peerURLs) } };
     }
+    case "auth":
+      return asked.request;
     default:
       return undefined;
   }

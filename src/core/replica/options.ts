@@ -102,6 +102,10 @@ export interface ReplicaLimits {
    * as is free.
    */
   readonly watchBytesTotalMax: number;
+  /** How long a token is good after it was used last, ms. */
+  readonly tokenTtlMs: number;
+  /** Tokens that are good; the one that has not been used for longest makes room for more. */
+  readonly tokensMax: number;
 }
 
 export const defaultLimits: ReplicaLimits = {
@@ -146,4 +150,8 @@ export const defaultLimits: ReplicaLimits = {
   revisionBytesMax: 32 * 1024 * 1024,
   // What the connections of a thousand clients take in a second or so.
   watchBytesTotalMax: 256 * 1024 * 1024,
+  // etcd's figure.
+  tokenTtlMs: 300_000,
+  // More than all servers together can look at passwords for in that time.
+  tokensMax: 32_768,
 };

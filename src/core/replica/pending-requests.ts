@@ -2,7 +2,7 @@ import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import { CoreError } from "../state/errors.js";
 import { FairShares } from "./fair-shares.js";
 import type { ReplicaLimits } from "./options.js";
-import type { Answer, ClientRequest, ClientResponse, Input } from "./types.js";
+import type { Answer, ClientRequest, ClientResponse, Credentials, Input } from "./types.js";
 
 export interface PendingRequest extends DeadlineItem {
   readonly id: number;
@@ -10,8 +10,13 @@ export interface PendingRequest extends DeadlineItem {
   readonly request: ClientRequest;
   /** Names its command in the log. */
   readonly number: number;
+  readonly credentials: Credentials | undefined;
   /** What has to go through the log; undefined if nothing. */
-  readonly command: Uint8Array | undefined;
+  command: Uint8Array | undefined;
+  /** Of the command that it came with. */
+  readonly bytes: number;
+  /** Whether it may be proposed is looked at when the leader has said how far the log is. */
+  isUnclear: boolean;
   /**
    * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any
    * time, or not at all. `asked`: the leader has been asked for something that changes no key.
@@ -53,18 +58,22 @@ export class PendingRequests {
 
   /** @throws CoreError `tooManyRequests` */
   admit(
-    { id, client, request, deadlineMs }: Asked,
+    { id, client, credentials, request, deadlineMs }: Asked,
     number: number,
     command: Uint8Array | undefined,
   ): PendingRequest {
     if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
-    this.#take(client, command?.length ?? 0);
+    const bytes = command?.length ?? 0;
+    this.#take(client, bytes);
     const pending: PendingRequest = {
       id,
       client,
       request,
       number,
+      credentials,
       command,
+      bytes,
+      isUnclear: false,
       stage: "waiting",
       term: 0,
       isOpen: true,
@@ -107,9 +116,9 @@ export class PendingRequests {
     pending.isOpen = false;
     this.#byId.delete(pending.id);
     this.#deadlines.cancel(pending);
-    const { client } = pending;
+    const { bytes, client } = pending;
     this.#count.giveBack(client, 1);
-    this.#bytes.giveBack(client, pending.command?.length ?? 0);
+    this.#bytes.giveBack(client, bytes);
     this.#closed(pending);
     return true;
   }

@@ -1,4 +1,11 @@
 import { create } from "@bufbuild/protobuf";
+import {
+  AuthRoleGetResponseSchema,
+  AuthRoleListResponseSchema,
+  AuthStatusResponseSchema,
+  AuthUserGetResponseSchema,
+  AuthUserListResponseSchema,
+} from "../gen/etcd/auth_pb.js";
 import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from "../gen/etcd/cluster_pb.js";
 import {
   LeaseKeepAliveResponseSchema,
@@ -7,15 +14,17 @@ import {
   LeaseStatusSchema,
   LeaseTimeToLiveResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
+import type { AuthState } from "../state/auth-state.js";
+import type { RightsCheck } from "../state/check-rights.js";
 import { CoreError } from "../state/errors.js";
-import { bytesOf } from "../state/keys.js";
+import { bytesOf, singleKeyRange } from "../state/keys.js";
 import { alarmResponse } from "../state/state.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
 import { freeze } from "./frozen-state.js";
 import type { LeaderAnswer } from "./leader-messages.js";
 import type { MembershipKeeping } from "./membership.js";
-import type { ClientRequest, ClientResponse } from "./types.js";
+import type { AuthRead, ClientRequest, ClientResponse } from "./types.js";
 
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
@@ -23,20 +32,24 @@ type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
  * The answer to a request that only reads, in steps. The caller has made sure that the state is new enough.
  *
  * @param answer the leader's, unless the request was not to ask it
+ * @param check whether it may be read, called when the answer begins to be made: it shows the state of then
  */
 export function* answerRead(
   context: Context,
   members: MembershipKeeping,
   asked: ClientRequest,
   answer: LeaderAnswer | undefined,
+  check: () => RightsCheck | undefined,
 ): Steps<ClientResponse> {
-  if (asked.kind === "range" || asked.kind === "txn") return yield* read(context, asked);
   if (asked.kind === "leaseTimeToLive")
-    return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1);
+    return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1, check);
+  const checked = check();
   if (asked.kind === "freeze") {
     while (context.state.isApplying) yield;
     return freeze(context);
   }
+  if (asked.kind === "range" || asked.kind === "txn") return yield* read(context, asked);
+  if (isAuthRead(asked)) return answerAuth(context, asked, checked);
   if (asked.kind === "memberList") return Object.assign(members.list(), { header: context.header(0) });
   if (asked.kind === "alarm") return alarms(context, asked.request);
   return yield* leases(context);
@@ -69,17 +82,22 @@ function* timeToLive(
   context: Context,
   { ID, keys }: { ID: bigint; keys: boolean },
   ttlSeconds: number,
+  check: () => RightsCheck | undefined,
 ): Steps<ClientResponse> {
   // All the keys that hang on it at one revision.
   while (context.state.isApplying) yield;
+  const checked = check();
   const header = context.header();
   const lease = context.state.leases.get(ID);
   if (lease === undefined || ttlSeconds < 0)
     return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
   const names: Uint8Array[] = [];
   if (keys)
-    for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1)))
+    for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1))) {
+      // They tell what others have written.
+      checked?.keys("read", singleKeyRange(key));
       if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;
+    }
   return create(LeaseTimeToLiveResponseSchema, {
     header,
     ID,
@@ -103,4 +121,75 @@ function* leases(context: Context): Steps<ClientResponse> {
   for (const { id } of context.state.leases.all())
     if (leases.push(create(LeaseStatusSchema, { ID: id })) % unitsPerStep === 0) yield;
   return create(LeaseLeasesResponseSchema, { header, leases });
+}
+
+/**
+ * What is asked about users, roles and rights.
+ *
+ * @param check undefined while everybody may do everything
+ * @throws CoreError
+ */
+function answerAuth(context: Context, asked: AuthRead, check: RightsCheck | undefined): ClientResponse {
+  const { auth } = context.state;
+  const header = context.header();
+  switch (asked.kind) {
+    case "authStatus":
+      check?.root();
+      return create(AuthStatusResponseSchema, {
+        header,
+        enabled: auth.isEnabled,
+        authRevision: auth.revision,
+      });
+    case "userList":
+      check?.root();
+      return create(AuthUserListResponseSchema, { header, users: auth.users().map(({ name }) => name) });
+    case "roleList":
+      check?.root();
+      return create(AuthRoleListResponseSchema, { header, roles: auth.roles().map(({ name }) => name) });
+    case "userGet": {
+      const { name } = asked.request;
+      if (check?.user !== name) check?.root();
+      return create(AuthUserGetResponseSchema, { header, roles: [...auth.user(name).roles] });
+    }
+    case "roleGet": {
+      const { role } = asked.request;
+      if (!hasRole(auth, check, role)) check?.root();
+      return create(AuthRoleGetResponseSchema, { header, perm: [...auth.role(role).permissions] });
+    }
+    case "root":
+      check?.root();
+      return { $typeName: "leasehold.Permit", header };
+    case "user":
+      return { $typeName: "leasehold.Permit", header };
+    case "secret":
+      return { ...secretOf(auth, asked.request.name), header };
+  }
+}
+
+function hasRole(auth: AuthState, check: RightsCheck | undefined, role: string): boolean {
+  const user = check?.user ?? "";
+  return auth.hasUser(user) && auth.user(user).roles.includes(role);
+}
+
+function secretOf(auth: AuthState, name: string) {
+  if (!auth.isEnabled) throw new CoreError("authNotEnabled");
+  if (!auth.hasUser(name)) throw new CoreError("authFailed");
+  const { secret } = auth.user(name);
+  if (secret.length === 0) throw new CoreError("passwordNotUsed");
+  return { $typeName: "leasehold.UserSecret" as const, secret, revision: auth.revision };
+}
+
+const kinds = {
+  authStatus: true,
+  userGet: true,
+  userList: true,
+  roleGet: true,
+  roleList: true,
+  root: true,
+  user: true,
+  secret: true,
+} as const satisfies Record<AuthRead["kind"], true>;
+
+function isAuthRead(asked: ClientRequest): asked is AuthRead {
+  return Object.hasOwn(kinds, asked.kind);
 }

@@ -1,11 +1,13 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { Raft } from "../raft/raft.js";
 import type { Ready } from "../raft/types.js";
+import type { Rights } from "../state/auth-state.js";
 import type { CoreState } from "../state/state.js";
 import type { Visits } from "../state/steps.js";
 import type { ServerLogic, ReplicaStatus } from "./api.js";
 import { type AppliedEntry, Applier } from "./applier.js";
 import { ClientRequests } from "./client-requests.js";
+import { Callers } from "./callers.js";
 import { Context } from "./context.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
@@ -30,6 +32,9 @@ export class Replica implements ServerLogic {
   readonly #snapshots: SnapshotSchedule;
   readonly #space: SpaceKeeping;
   readonly #members: MembershipKeeping;
+  readonly #callers: Callers;
+  /** What watches were last held against. */
+  #rights: Rights;
   readonly #applier: Applier;
   #outgoing: LeaderMessage[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
@@ -46,11 +51,13 @@ export class Replica implements ServerLogic {
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     const { founding = [], self } = options;
     this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered.entries);
-    this.#clients = new ClientRequests(this.#context, this.#members);
+    this.#callers = new Callers(this.#context);
+    this.#rights = state.auth.rights;
+    this.#clients = new ClientRequests(this.#context, this.#members, this.#callers);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
     this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
-    this.#watches = new WatchHub(this.#context);
+    this.#watches = new WatchHub(this.#context, this.#callers);
     this.#snapshots = new SnapshotSchedule(this.#context);
     this.#applier = new Applier(this.#context, {
       isAwaited: (command) => this.#clients.isAwaited(command),
@@ -98,7 +105,7 @@ export class Replica implements ServerLogic {
         this.#snapshots.failed();
         return;
       case "watch":
-        this.#watches.request(input.stream, input.request);
+        this.#watches.request(input.stream, input.request, input.credentials);
         return;
       case "watch-sent":
         this.#watches.sent(input.stream, input.responses);
@@ -189,6 +196,7 @@ export class Replica implements ServerLogic {
       this.#members.promote();
     }
     this.#watches.tick();
+    this.#callers.tick();
     this.#members.tick();
   }
 
@@ -268,6 +276,8 @@ export class Replica implements ServerLogic {
     this.#context.appliedIndex = index;
     this.#context.raft.applied(index);
     this.#clients.skipped();
+    this.#callers.replaced();
+    this.#rights = offered.auth.rights;
     this.#watches.replaced(before);
     this.#snapshots.installed();
   }
@@ -276,6 +286,8 @@ export class Replica implements ServerLogic {
     const { leadership } = this.#context;
     if (command !== undefined && applied !== undefined) {
       this.#leases.applied(applied);
+      this.#callers.applied(entry.index, command, applied);
+      this.#watchesHearOfRights();
       if (applied.changes.length > 0) this.#watches.changed(applied.changes);
       this.#clients.applied(command, applied);
       this.#snapshots.applied(entry.data.length);
@@ -283,6 +295,13 @@ export class Replica implements ServerLogic {
     if (this.#leases.isTracking) return;
     const isOwn = leadership.role === "leader" && entry.term === leadership.term;
     if (isOwn) this.#beginLeading();
+  }
+
+  #watchesHearOfRights(): void {
+    const { rights } = this.#context.state.auth;
+    if (rights === this.#rights) return;
+    this.#rights = rights;
+    this.#watches.rightsChanged();
   }
 
   #beginLeading(): void {

@@ -1,4 +1,16 @@
 import type {
+  AuthRoleGetRequest,
+  AuthRoleGetResponse,
+  AuthRoleListRequest,
+  AuthRoleListResponse,
+  AuthStatusRequest,
+  AuthStatusResponse,
+  AuthUserGetRequest,
+  AuthUserGetResponse,
+  AuthUserListRequest,
+  AuthUserListResponse,
+} from "../gen/etcd/auth_pb.js";
+import type {
   AlarmRequest,
   MemberAddRequest,
   MemberListRequest,
@@ -21,6 +33,7 @@ import type {
   PutRequest,
   RangeRequest,
   RangeResponse,
+  ResponseHeader,
   TxnRequest,
   WatchRequest,
   WatchResponse,
@@ -28,6 +41,7 @@ import type {
 import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta } from "../raft/types.js";
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
+import type { CommandBody } from "./context.js";
 import type { FrozenState } from "./frozen-state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 import type { Roll } from "./roll.js";
@@ -52,7 +66,57 @@ export type ClientRequest =
   /** All that this server has, at one moment. */
   | { readonly kind: "freeze"; readonly request: object }
   | { readonly kind: "memberList"; readonly request: MemberListRequest }
-  | MembershipRequest;
+  | MembershipRequest
+  | AuthRead
+  | { readonly kind: "auth"; readonly request: AuthCommand };
+
+/** A change of users, roles and rights, or a user whose password was right: as it stands in the log. */
+export type AuthCommand = Extract<
+  CommandBody,
+  {
+    case:
+      | "authEnable"
+      | "authDisable"
+      | "authenticate"
+      | `user${"Add" | "Delete" | "ChangePassword" | "GrantRole" | "RevokeRole"}`
+      | `role${"Add" | "Delete" | "GrantPermission" | "RevokePermission"}`;
+  }
+>;
+
+/** What is asked about users, roles and rights. */
+export type AuthRead =
+  | { readonly kind: "authStatus"; readonly request: AuthStatusRequest }
+  | { readonly kind: "userGet"; readonly request: AuthUserGetRequest }
+  | { readonly kind: "userList"; readonly request: AuthUserListRequest }
+  | { readonly kind: "roleGet"; readonly request: AuthRoleGetRequest }
+  | { readonly kind: "roleList"; readonly request: AuthRoleListRequest }
+  /** Whether the caller may do everything. */
+  | { readonly kind: "root"; readonly request: object }
+  /** Whether it is known who the caller is, or nobody says so. */
+  | { readonly kind: "user"; readonly request: object }
+  /** For the server itself, that looks whether a password is right. */
+  | { readonly kind: "secret"; readonly request: { readonly name: string } };
+
+/** How a client shows who it is. */
+export type Credentials =
+  /** What `Authenticate` answered. */
+  | { readonly kind: "token"; readonly token: string }
+  /** Found out by the host: from a certificate, or from a signed token, which says how new it is. */
+  | { readonly kind: "user"; readonly user: string; readonly revision?: bigint | undefined };
+
+/** Yes, to `root` and `user`. */
+export interface Permit {
+  readonly $typeName: "leasehold.Permit";
+  header?: ResponseHeader;
+}
+
+export interface UserSecret {
+  readonly $typeName: "leasehold.UserSecret";
+  header?: ResponseHeader;
+  readonly secret: Uint8Array;
+  /** Of users, roles and rights. */
+  readonly revision: bigint;
+}
 
 /** What changes who the members are, or what is known of one: the leader judges it. */
 export type MembershipRequest =
@@ -76,7 +140,14 @@ export type ClientResponse =
   | RangeResponse
   | LeaseKeepAliveResponse
   | LeaseTimeToLiveResponse
-  | LeaseLeasesResponse;
+  | LeaseLeasesResponse
+  | AuthStatusResponse
+  | AuthUserGetResponse
+  | AuthUserListResponse
+  | AuthRoleGetResponse
+  | AuthRoleListResponse
+  | Permit
+  | UserSecret;
 
 /**
  * Between servers: the replicated log's own messages, and what only the leader can do for a follower's
@@ -97,6 +168,7 @@ export type Input =
       readonly deadlineMs: number;
       /** Whose it is: clients share the room that there is for requests. */
       readonly client: string;
+      readonly credentials?: Credentials | undefined;
     }
   /** The client is gone: nothing is answered any more. What was proposed may still happen. */
   | { readonly kind: "cancel"; readonly id: number }
@@ -123,7 +195,12 @@ export type Input =
    * A client's message on a watch stream. A stream begins with its first message; the host chooses its
    * number.
    */
-  | { readonly kind: "watch"; readonly stream: number; readonly request: WatchRequest }
+  | {
+      readonly kind: "watch";
+      readonly stream: number;
+      readonly request: WatchRequest;
+      readonly credentials?: Credentials | undefined;
+    }
   /** So many more of the stream's responses have left for the client, and use no memory here any more. */
   | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
   /** The stream is over. Its number is never used again. */

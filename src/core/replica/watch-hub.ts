@@ -4,7 +4,8 @@ import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
 import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 import { FairShares } from "./fair-shares.js";
-import type { WatchAnswer } from "./types.js";
+import type { Callers } from "./callers.js";
+import type { Credentials, WatchAnswer } from "./types.js";
 import { Watcher, WatchStream } from "./watch-stream.js";
 
 /** What it costs to look after a watch, beside what it looks at. */
@@ -30,6 +31,7 @@ const noWatch = -1n;
  */
 export class WatchHub {
   readonly #context: Context;
+  readonly #callers: Callers;
   readonly #streams = new Map<number, WatchStream>();
   #answers: WatchAnswer[] = [];
   /** Synced watches of one key, and all other synced ones. */
@@ -48,8 +50,9 @@ export class WatchHub {
   readonly #gathering = new Set<Watcher>();
   readonly #waiting = new Set<Watcher>();
 
-  constructor(context: Context) {
+  constructor(context: Context, callers: Callers) {
     this.#context = context;
+    this.#callers = callers;
     this.#shares = new FairShares(context.limits.watchBytesTotalMax);
   }
 
@@ -68,10 +71,10 @@ export class WatchHub {
 
   // Requests
 
-  request(streamNumber: number, { requestUnion: asked }: WatchRequest): void {
+  request(streamNumber: number, { requestUnion: asked }: WatchRequest, credentials?: Credentials): void {
     const stream = this.#streamOf(streamNumber);
     this.#endOnError(stream, () => {
-      if (asked.case === "createRequest") this.#create(stream, asked.value);
+      if (asked.case === "createRequest") this.#create(stream, asked.value, credentials);
       else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
       else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
     });
@@ -120,9 +123,17 @@ export class WatchHub {
     return stream;
   }
 
-  #create(stream: WatchStream, request: WatchCreateRequest): void {
+  #create(stream: WatchStream, request: WatchCreateRequest, credentials: Credentials | undefined): void {
     const refuse = (cancelReason: string) =>
       stream.emit({ watchId: noWatch, created: true, canceled: true, cancelReason });
+    const range = watchedRange(request);
+    let user: string | undefined;
+    try {
+      user = this.#callers.checkWatch(range, credentials);
+    } catch (error) {
+      refuse(refusalFor(error).grpcText);
+      return;
+    }
     if (stream.watchers.size >= this.#context.limits.watchesPerStreamMax) {
       refuse(new CoreError("tooManyRequests").message);
       return;
@@ -131,7 +142,6 @@ export class WatchHub {
       refuse("mvcc: duplicate watch ID provided on the WatchStream");
       return;
     }
-    const range = watchedRange(request);
     if (range.to !== undefined && range.to <= range.from) {
       refuse("mvcc: watcher range is empty");
       return;
@@ -140,6 +150,8 @@ export class WatchHub {
     const { current } = this.#context.state.revisions;
     const next = request.startRevision > 0n ? Number(request.startRevision) : current + 1;
     const watcher = new Watcher(stream, id, range, request, next);
+    watcher.user = user;
+    watcher.rights = this.#context.state.auth.rights;
     stream.watchers.set(id, watcher);
     this.#count += 1;
     stream.emit({ watchId: id, created: true });
@@ -198,6 +210,11 @@ export class WatchHub {
       for (const change of changes) watcher.add(change, this.#context.state.revisions);
       this.#touched.add(watcher);
     } else this.#unsync(watcher, changes[0]!.modified);
+  }
+
+  /** Each is held against them before it gets anything more: see `#catchUp`. */
+  rightsChanged(): void {
+    this.#unsyncAll(this.#context.state.revisions.current + 1);
   }
 
   /** The state is another, newer one: what lies between is read from its history. */
@@ -267,6 +284,7 @@ export class WatchHub {
     const { limits, state } = this.#context;
     const { compacted, current } = state.revisions;
     const { stream } = watcher;
+    if (!this.#mayGoOn(watcher)) return;
     if (watcher.next < compacted) {
       this.#remove(watcher);
       stream.emit({
@@ -287,6 +305,22 @@ export class WatchHub {
     if (next.sub > 0) this.#interrupted(watcher, next.revision === from.revision);
     else this.#gathered(watcher);
     if (watcher.next > current) this.#sync(watcher);
+  }
+
+  /** False: its user may not read all of its keys any more, and it was cancelled. */
+  #mayGoOn(watcher: Watcher): boolean {
+    const { rights } = this.#context.state.auth;
+    if (watcher.rights === rights) return true;
+    try {
+      this.#callers.recheckWatch(watcher.range, watcher.user);
+      watcher.rights = rights;
+      return true;
+    } catch (error) {
+      this.#remove(watcher);
+      const cancelReason = refusalFor(error).grpcText;
+      watcher.stream.emit({ watchId: watcher.id, canceled: true, cancelReason });
+      return false;
+    }
   }
 
   /** @returns where to go on: what was found may be more than one response */

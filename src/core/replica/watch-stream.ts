@@ -9,6 +9,7 @@ import {
 } from "../gen/etcd/rpc_pb.js";
 import { contains, type KeyRange } from "../state/keys.js";
 import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
+import type { Rights } from "../state/auth-state.js";
 import type { Context } from "./context.js";
 import type { FairShares } from "./fair-shares.js";
 import { byRevision, bytesOf, eventOf, eventOverheadBytes, sizeOf } from "./watch-events.js";
@@ -154,6 +155,9 @@ export class Watcher {
   readonly #noPut: boolean;
   readonly #noDelete: boolean;
   readonly #prevKv: boolean;
+  /** Whose it is, if anybody has said so; and the rights that it was last held against. */
+  user: string | undefined;
+  rights: Rights | undefined;
   /** Everything before it has been handed out, or was not asked for. */
   next: number;
   /** So many changes of revision `next` have been looked at. */

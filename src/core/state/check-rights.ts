@@ -7,7 +7,7 @@ import type {
 } from "../gen/etcd/rpc_pb.js";
 import type { Caller, Command } from "../gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
-import { type Key, type KeyRange, rangeOf } from "./keys.js";
+import { type Key, type KeyRange, keyOf, rangeOf, singleKeyRange } from "./keys.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import type { AuthState } from "./auth-state.js";
 import type { Right } from "./permissions.js";
@@ -33,32 +33,31 @@ export class RightsCheck {
   /** @throws CoreError unless all of the keys may be read, or written */
   keys(right: Right, range: KeyRange): void {
     const { rights } = this.#auth;
-    const permissions = rights.of(this.#user());
+    const permissions = rights.of(this.#current());
     if (permissions === "everything") return;
     if (permissions?.allow(right, range) !== true) throw new CoreError("permissionDenied");
   }
 
   /** @throws CoreError unless it is a user's, whoever that is */
   known(): void {
-    const user = this.#asker?.user ?? "";
-    if (user === "") throw new CoreError("userNameEmpty");
-    if (!this.#auth.hasUser(user)) throw new CoreError("permissionDenied");
+    if (this.user === "") throw new CoreError("userNameEmpty");
+    if (!this.#auth.hasUser(this.user)) throw new CoreError("permissionDenied");
   }
 
   /** @throws CoreError unless it is one of those who may do everything */
   root(): void {
-    const user = this.#asker?.user ?? "";
-    if (user === "") throw new CoreError("userNameEmpty");
-    this.#auth.user(user);
-    if (!this.#auth.rights.isRoot(user)) throw new CoreError("permissionDenied");
+    if (this.user === "") throw new CoreError("userNameEmpty");
+    this.#auth.user(this.user);
+    if (!this.#auth.rights.isRoot(this.user)) throw new CoreError("permissionDenied");
   }
 
-  isRoot(): boolean {
-    return this.#auth.rights.isRoot(this.#asker?.user ?? "");
+  /** Empty if nobody has said who asks. */
+  get user(): string {
+    return this.#asker?.user ?? "";
   }
 
   /** What was found out about the asker may not hold any more, as in etcd. */
-  #user(): string {
+  #current(): string {
     if (this.#asker === undefined || this.#asker.user === "") throw new CoreError("userNameEmpty");
     if (this.#asker.revision < this.#auth.revision) throw new CoreError("authRevisionOld");
     return this.#asker.user;
@@ -69,7 +68,7 @@ export class RightsCheck {
   }
 
   put({ key, prevKv }: PutRequest): void {
-    const range = rangeOf(key, new Uint8Array());
+    const range = singleKeyRange(keyOf(key));
     this.keys("write", range);
     if (prevKv) this.keys("read", range);
   }
@@ -98,7 +97,7 @@ export class RightsCheck {
   *attached(right: Right, leases: AttachedKeys, id: bigint): Steps<void> {
     let looked = 0;
     for (const key of leases.get(id)?.keys ?? []) {
-      this.keys(right, { from: key, to: `${key}\0` });
+      this.keys(right, singleKeyRange(key));
       looked += 1;
       if (looked % unitsPerStep === 0) yield;
     }

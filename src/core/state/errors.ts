@@ -82,7 +82,19 @@ export class CoreError extends Error {
     this.failure = failure;
     this.code = failures[failure][0];
   }
+
+  /** As etcd's clients in Go print it, and find it in the reason why a watch was cancelled. */
+  get grpcText(): string {
+    return `rpc error: code = ${codeNames.get(this.code)} desc = ${this.message}`;
+  }
 }
+
+/** Of the refusals that the reasons of watches name. */
+const codeNames = new Map([
+  [3, "InvalidArgument"],
+  [7, "PermissionDenied"],
+  [16, "Unauthenticated"],
+]);
 
 /**
  * What the client is told when this was thrown while its request was looked at, and before anything had come

@@ -30,9 +30,14 @@ export interface KeyRange {
 /** As requests say it: no `rangeEnd` is one key, `\0` is everything from the key on. */
 export function rangeOf(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
   const from = keyOf(key);
-  if (rangeEnd.length === 0) return { from, to: `${from}\0` };
+  if (rangeEnd.length === 0) return singleKeyRange(from);
   if (rangeEnd.length === 1 && rangeEnd[0] === 0) return { from, to: undefined };
   return { from, to: keyOf(rangeEnd) };
+}
+
+/** Nothing but this key. */
+export function singleKeyRange(key: Key): KeyRange {
+  return { from: key, to: `${key}\0` };
 }
 
 export function contains({ from, to }: KeyRange, key: Key): boolean {

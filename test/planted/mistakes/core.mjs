@@ -331,8 +331,8 @@ export const inCore = /** @type {const} */ ([
       { file: pendingRequests, at: "this.#take(client,", find: "client", replace: '"all"' },
       {
         file: pendingRequests,
-        find: "this.#count.giveBack(client, 1);\n    this.#bytes.giveBack(client, pending.command?.length ?? 0);",
-        replace: 'this.#count.giveBack("all", 1); this.#bytes.giveBack("all", pending.command?.length ?? 0);',
+        find: "this.#count.giveBack(client, 1);\n    this.#bytes.giveBack(client, bytes);",
+        replace: 'this.#count.giveBack("all", 1); this.#bytes.giveBack("all", bytes);',
       },
     ],
   },
