@@ -83,6 +83,7 @@ export class Callers {
     const check = new RightsCheck(auth, asker);
     if (asked.kind === "range") check.range(asked.request);
     else if (asked.kind === "txn") check.txn(asked.request);
+    else if (asked.kind === "freeze") check.root();
     else if (asked.kind === "leaseTimeToLive" || asked.kind === "leaseLeases") check.known();
     return check;
   }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LeaseKeepAliveRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { withFaults } from "../../../test/planted/switches.js";
-import { FairShares } from "./fair-shares.js";
+import { FairShares } from "../../common/fair-shares.js";
 import { defaultLimits } from "./options.js";
 import { PendingRequests } from "./pending-requests.js";
 

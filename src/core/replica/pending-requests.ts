@@ -1,6 +1,6 @@
 import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import { CoreError } from "../state/errors.js";
-import { FairShares } from "./fair-shares.js";
+import { FairShares } from "../../common/fair-shares.js";
 import type { ReplicaLimits } from "./options.js";
 import type { Answer, ClientRequest, ClientResponse, Credentials, Input } from "./types.js";
 

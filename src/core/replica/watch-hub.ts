@@ -3,7 +3,7 @@ import { CoreError, refusalFor } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
 import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
-import { FairShares } from "./fair-shares.js";
+import { FairShares } from "../../common/fair-shares.js";
 import type { Callers } from "./callers.js";
 import type { Credentials, WatchAnswer } from "./types.js";
 import { Watcher, WatchStream } from "./watch-stream.js";

@@ -11,7 +11,7 @@ import { contains, type KeyRange } from "../state/keys.js";
 import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
 import type { Rights } from "../state/auth-state.js";
 import type { Context } from "./context.js";
-import type { FairShares } from "./fair-shares.js";
+import type { FairShares } from "../../common/fair-shares.js";
 import { byRevision, bytesOf, eventOf, eventOverheadBytes, sizeOf } from "./watch-events.js";
 
 /** In a response about progress that was asked for. */

@@ -159,8 +159,10 @@ export class AuthState {
     this.#changed();
   }
 
+  /** A user without a password stays one, as in etcd. */
   changePassword({ name, secret }: UserChangePassword): void {
-    this.#setUser({ ...this.user(name), secret: owned(secret) });
+    const user = this.user(name);
+    this.#setUser(user.secret.length === 0 ? user : { ...user, secret: owned(secret) });
     this.#changed();
   }
 

@@ -1,5 +1,5 @@
 import type { ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
-import { FairShares } from "../../replica/fair-shares.js";
+import { FairShares } from "../../../common/fair-shares.js";
 import type { ClientResponse } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import { finishInTurns } from "../common/turns.js";

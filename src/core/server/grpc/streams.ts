@@ -1,6 +1,6 @@
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { CoreHost } from "../../host/host.js";
-import { FairShares } from "../../replica/fair-shares.js";
+import { FairShares } from "../../../common/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
 import { asksForLeader, clientOf, grpcError } from "./calls.js";
 
