@@ -13,7 +13,14 @@ const options = [
     "where the other servers find this one (default: http://localhost:2380)",
   ],
   ["--initial-cluster <list>", "all servers, as name=url,name=url (default: this one alone)"],
-  ["--initial-cluster-state <state>", "new, or existing for a server that has data already (default: new)"],
+  [
+    "--initial-cluster-state <state>",
+    "new, or existing for a server that was added to a core that runs (default: new)",
+  ],
+  [
+    "--force-new-cluster",
+    "make this server the only one of a new core, with what is on its disk: when the others are lost for good",
+  ],
   [
     "--initial-cluster-token <token>",
     "tells clusters apart that have the same addresses (default: etcd-cluster)",
@@ -60,6 +67,28 @@ export function addCore(program: Command, finish: Finish): void {
     .action(async (own: Record<string, string | boolean>, self: Command) => {
       const { core } = await import("./commands/core.js");
       finish(await core({ ...own, ...keyFileOf(self.parent) }));
+    });
+  addBackups(command, finish);
+}
+
+/** What etcdctl does with etcd's own files, and cannot do with ours. */
+function addBackups(core: Command, finish: Finish): void {
+  core
+    .command("restore <file>")
+    .description("make the data directory of a server of a new core from a backup (etcdctl snapshot save)")
+    .addHelpText("after", examples("leasehold core restore backup.db --name a --data-dir /var/lib/core"))
+    .action(async (file: string) => {
+      const { restore } = await import("./commands/core.js");
+      finish(await restore(file, core.opts()));
+    });
+  core
+    .command("snapshot")
+    .description("look at a backup")
+    .command("status <file>")
+    .description("check a backup, and tell of which moment it is")
+    .action(async (file: string, _own: unknown, self: Command) => {
+      const { snapshotStatus } = await import("./commands/core.js");
+      finish(await snapshotStatus(file, self.optsWithGlobals()["output"] === "json"));
     });
 }
 

@@ -80,6 +80,12 @@ export class Snapshots {
     return { meta: { index: position.index, term: position.term, membership }, pieces };
   }
 
+  /** Removes those that are newer than the one at `index`, which the journal goes on from. */
+  async removeAfter(index: number): Promise<void> {
+    for (const position of await this.list())
+      if (position.index > index) await rm(join(this.#folder, fileName(position)), { force: true });
+  }
+
   /**
    * Removes those that are older than the one at `index`, but for the last of them, which may be on its way
    * to another server. To be called when the journal goes on from `index`, and says so on disk.

@@ -117,7 +117,8 @@ export class Applier {
  */
 const commandDepthMax = 200;
 
-function readCommand(index: number, data: Uint8Array): Command {
+/** @throws LeaseholdError `LOG_CORRUPT` */
+export function readCommand(index: number, data: Uint8Array): Command {
   try {
     return fromBinary(CommandSchema, data, {
       recursionLimit: commandDepthMax,

@@ -48,6 +48,11 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
     logger.warn(
       `${directory.tornBytes} bytes of a write that a crash had cut off were removed from the journal`,
     );
+  if (config.forceNewCluster)
+    logger.warn(
+      "--force-new-cluster: this server is the only one of a new core now; what only the others had is lost. " +
+        "Start it without that option from now on, and add servers with empty directories",
+    );
   const core = new Server(config, directory, logger);
   try {
     await core.open();

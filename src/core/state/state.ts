@@ -229,6 +229,14 @@ export class CoreState {
     return alarmResponse(isNew ? [member] : []);
   }
 
+  /** What belongs to the cluster that it was the state of goes: it becomes that of another one. */
+  becomeNew(): void {
+    this.cluster = 0n;
+    this.members.set([]);
+    this.members.removed.clear();
+    this.spaceAlarms.clear();
+  }
+
   #found({ cluster, members }: Bootstrap): void {
     if (this.cluster === 0n) this.cluster = cluster;
     if (this.members.all.length === 0) this.members.set(members);

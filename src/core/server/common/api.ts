@@ -8,6 +8,11 @@ export interface CoreFlags {
   readonly initialAdvertisePeerUrls?: string | undefined;
   readonly initialCluster?: string | undefined;
   readonly initialClusterState?: string | undefined;
+  /**
+   * Makes this server the only one of a new core, with what is on its disk: when the others are lost for good.
+   * What only they had is lost.
+   */
+  readonly forceNewCluster?: boolean | undefined;
   readonly initialClusterToken?: string | undefined;
   readonly heartbeatInterval?: string | undefined;
   readonly electionTimeout?: string | undefined;

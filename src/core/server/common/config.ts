@@ -16,6 +16,8 @@ export interface CoreConfig {
   readonly initialCluster: readonly FoundingMember[];
   readonly isNewCluster: boolean;
   readonly token: string;
+  /** This server shall be the only one of a new core, with what is on its disk. */
+  readonly forceNewCluster: boolean;
   readonly heartbeatMs: number;
   readonly electionTicks: number;
   readonly snapshotEntries: number;
@@ -95,6 +97,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
     ),
     initialCluster: parseCluster(flags.initialCluster ?? `${name}=${peerUrls.join(`,${name}=`)}`),
     isNewCluster,
+    forceNewCluster: flags.forceNewCluster ?? false,
     token: flags.initialClusterToken ?? "etcd-cluster",
     heartbeatMs,
     electionTicks: Math.ceil(electionMs / heartbeatMs),

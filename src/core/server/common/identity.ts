@@ -28,6 +28,12 @@ export function foundingMember({ id, name, peerUrls }: KnownMember): CoreMember 
   return { id, name, peerUrls, clientUrls: [], learner: false, disk: 0n, joining: false };
 }
 
+/** Of a server of a new core. */
+export function newIdentity(founding: readonly FoundingMember[], name: string, token: string): Identity {
+  const members = foundingMembers(founding, token);
+  return { id: members.find((member) => member.name === name)!.id, cluster: clusterIdOf(members), members };
+}
+
 export function clusterIdOf(members: readonly KnownMember[]): bigint {
   const ids = members.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
   const bytes = Buffer.alloc(8 * ids.length);

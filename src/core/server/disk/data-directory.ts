@@ -11,9 +11,10 @@ import { founding, joining } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../common/config.js";
-import { finishInTurns } from "../common/turns.js";
+import { finishInTurns, inTurns } from "../common/turns.js";
 import { invalid } from "../common/invalid.js";
-import { clusterIdOf, foundingMembers, type Identity } from "../common/identity.js";
+import { type Identity, newIdentity } from "../common/identity.js";
+import { forceNewCluster, type OpenedContent } from "./force-new-cluster.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** What a server found on its disk, and what writes there. */
@@ -74,7 +75,10 @@ export async function openContent(
   const { journal, content } = await Journal.open(join(path, journalFolder), options);
   try {
     const { recovered, state } = await recover(snapshots, content, path);
-    return { journal, snapshots, record, recovered, state, tornBytes: content.tornBytes };
+    const opened = { journal, snapshots, record, recovered, state };
+    const isForced = config.forceNewCluster && !isAlone(opened);
+    const used = isForced ? await forceNewCluster(path, opened) : opened;
+    return { ...used, tornBytes: content.tornBytes };
   } catch (error) {
     await journal.close();
     throw error;
@@ -100,17 +104,28 @@ async function syncNames(path: string): Promise<void> {
  * is replaced.
  */
 async function begin(path: string, config: CoreConfig, findIdentity: FindIdentity): Promise<MemberRecord> {
-  const identity = config.isNewCluster ? foundingIdentity(config) : await findIdentity(config);
+  if (!config.isNewCluster)
+    return beginDirectory(path, await findIdentity(config), joining(), new CoreState());
+  const { initialCluster, name, token } = config;
+  const identity = newIdentity(initialCluster, name, token);
+  return beginDirectory(path, identity, founding(identity.members.map(({ id }) => id)), new CoreState());
+}
+
+/** What `begin` does once it is known who the server is. @throws LeaseholdError `DISK_FAILED` */
+export async function beginDirectory(
+  path: string,
+  identity: Identity,
+  { hardState, snapshot }: Recovered,
+  state: CoreState,
+): Promise<MemberRecord> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
   const disk = randomBytes(8).readBigUInt64BE();
   const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map() };
   await writeMemberRecord(path, record);
   await rm(join(path, journalFolder), { recursive: true, force: true });
   await rm(join(path, snapshotFolder), { recursive: true, force: true });
-  const { snapshot, hardState } = config.isNewCluster
-    ? founding(identity.members.map(({ id }) => id))
-    : joining();
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
-  await snapshots.save(snapshot, snapshotPieces(new CoreState()));
+  await snapshots.save(snapshot, inTurns(snapshotPieces(state)));
   const { journal } = await Journal.open(join(path, journalFolder));
   await journal.append({ installed: snapshot, hardState });
   await journal.close();
@@ -119,10 +134,11 @@ async function begin(path: string, config: CoreConfig, findIdentity: FindIdentit
   return begun;
 }
 
-function foundingIdentity(config: CoreConfig): Identity {
-  const members = foundingMembers(config.initialCluster, config.token);
-  const { id } = members.find(({ name }) => name === config.name)!;
-  return { id, cluster: clusterIdOf(members), members };
+/** Nobody else could vote here, or is known by any entry. */
+function isAlone({ record, recovered }: OpenedContent): boolean {
+  const { learners, voters } = recovered.snapshot.membership;
+  const isChanged = recovered.entries.some(({ kind }) => kind === "config");
+  return !isChanged && learners.length === 0 && voters.length === 1 && voters[0] === record.id;
 }
 
 /** A journal without the file that says whose it is may be all that is left of a server. */
@@ -140,6 +156,8 @@ async function recover(
     throw damaged(`the journal in ${path} is empty, and this server has taken part before`);
   if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
     throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
+  // Nothing rests on them yet: what was begun when the server crashed.
+  await snapshots.removeAfter(base.index);
   const { meta, pieces } = await snapshots.read(base);
   const restoring = new RestoringState();
   try {

@@ -1,0 +1,51 @@
+import { readdir, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { diskError, syncFolder } from "../../journal/files.js";
+import type { CoreConfig } from "../common/config.js";
+import { idText, type Identity, newIdentity } from "../common/identity.js";
+import { invalid } from "../common/invalid.js";
+import { beginDirectory } from "../disk/data-directory.js";
+import { founding } from "../../raft/options.js";
+import { type Backup, readBackup } from "./backup-file.js";
+
+/** What a restored server is. */
+export interface Restored {
+  readonly identity: Identity;
+  readonly backup: Backup;
+}
+
+/**
+ * Makes the data directory of a server of a new core from a backup. All servers of that core have to be
+ * restored from the same file: its hash is a part of the cluster's id, so that others are refused.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` if the directory has something in it, or the file cannot be read;
+ * `LOG_CORRUPT` if it is damaged
+ */
+export async function restoreBackup(path: string, config: CoreConfig): Promise<Restored> {
+  const { dataDir } = config;
+  const found = await readdir(dataDir).catch(() => []);
+  if (found.length > 0) throw invalid(`--data-dir ${dataDir} is not empty: nothing was restored`);
+  const backup = await readBackup(path);
+  const { state } = backup;
+  // Who the new members are, the first entry of the new log says.
+  state.becomeNew();
+  const identity = newIdentity(config.initialCluster, config.name, `${config.token} ${backup.hash}`);
+  // A directory that is half restored would begin an empty core.
+  const unfinished = `${dataDir}.restoring`;
+  await rm(unfinished, { recursive: true, force: true });
+  await beginDirectory(unfinished, identity, founding(identity.members.map(({ id }) => id)), state);
+  try {
+    await rename(unfinished, dataDir);
+    await syncFolder(dirname(dataDir));
+  } catch (error) {
+    throw diskError(`${unfinished} cannot become ${dataDir}`, error);
+  }
+  return { identity, backup };
+}
+
+/** For people. */
+export function restoredText({ identity, backup }: Restored, dataDir: string): string {
+  const { id, cluster, members } = identity;
+  const { revision } = backup.head;
+  return `${dataDir} is restored at revision ${revision} for the server ${idText(id)} of a new core of ${members.length} (${idText(cluster)})`;
+}
