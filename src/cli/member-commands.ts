@@ -5,7 +5,7 @@ import { type Finish, examples } from "./command-help.js";
 export function addMember(program: Command, finish: Finish): void {
   const member = program
     .command("member")
-    .description("add, remove, replace or list the members of a running cluster of peers")
+    .description("list, add, remove, replace or restart the members of a running cluster of peers")
     .addHelpText(
       "after",
       examples(
@@ -13,6 +13,7 @@ export function addMember(program: Command, finish: Finish): void {
         "leasehold member add d=10.0.0.4:7400",
         "leasehold member replace c d=10.0.0.4:7400",
         "leasehold member remove a",
+        `leasehold member roll --with "ssh {host} systemctl restart leasehold"`,
       ),
     );
   member
@@ -46,5 +47,15 @@ export function addMember(program: Command, finish: Finish): void {
     .action(async (remove: string, added: string, _options: unknown, command: Command) => {
       const { change } = await import("./commands/member.js");
       finish(await change({ added, remove }, command.optsWithGlobals()));
+    });
+  member
+    .command("roll")
+    .description("restart one member after another, and wait for each until it is ready")
+    .requiredOption("--with <command>", "restarts a member; {id}, {address}, {host} and {port} are put in")
+    .option("--from <id>", "go on with this member; those before it, by their ids, are left alone")
+    .option("--within <duration>", "how long one member may take until it is ready", "5m")
+    .action(async (_options: unknown, command: Command) => {
+      const { roll } = await import("./commands/roll.js");
+      finish(await roll(command.optsWithGlobals()));
     });
 }

@@ -1,6 +1,7 @@
+import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { LeaseholdError, clusterStatus, open } from "leasehold";
 import type { Leases } from "leasehold";
 import { freePorts } from "../free-ports.js";
-import { leasehold } from "../support/built.js";
+import { leasehold, mainPath } from "../support/built.js";
 import { report } from "./arena.js";
 
 /**
@@ -35,12 +36,16 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-function start(id: string): void {
+function configure(id: string): string {
   const config = join(folder, `${id}.config.json`);
   const common = { ttlMax: "2s", maxClockSkew: "20ms", rpcTimeout: "200ms" };
   const own = { id, listen: endpoints.get(id), viewsFile: join(folder, `${id}.views.json`) };
   writeFileSync(config, JSON.stringify({ ...own, members: founding, ...common }));
-  processes.set(id, leasehold(["peer", "--config", config]).process);
+  return config;
+}
+
+function start(id: string): void {
+  processes.set(id, leasehold(["peer", "--config", configure(id)]).process);
 }
 
 async function kill(id: string): Promise<void> {
@@ -165,4 +170,78 @@ test("from three members to five and back to three, under load and with kills", 
   report(`${tenures.length} tenures while the members changed`);
   expect(tenures.length).toBeGreaterThan(100);
   expect(overlaps(tenures)).toEqual([]);
+});
+
+test("a roll restarts each of three members in its turn, under load; one is replaced after it", async () => {
+  const pidOf = (id: string) => Number(readFileSync(join(folder, `${id}.pid`), "utf8"));
+  const restart = join(folder, "restart.sh");
+  // As a supervisor would: ends the member, and leaves the new one to itself.
+  writeFileSync(
+    restart,
+    `cd ${folder}; if [ -f $1.pid ]; then kill -9 $(cat $1.pid); fi
+     setsid ${process.execPath} ${mainPath} peer --config $1.config.json >$1.log 2>&1 </dev/null &
+     echo $! >$1.pid`,
+  );
+  founding = {};
+  for (const [index, port] of (await freePorts(4)).entries())
+    endpoints.set("rstu"[index]!, `127.0.0.1:${port}`);
+  for (const id of ["r", "s", "t"]) founding[id] = endpoints.get(id)!;
+  for (const id of ["r", "s", "t", "u"]) configure(id);
+  const shell = (id: string) => once(spawn("/bin/sh", [restart, id], { stdio: "ignore" }), "exit");
+  try {
+    for (const id of ["r", "s", "t"]) await shell(id);
+    await allReady("r", 3);
+    const before = ["r", "s", "t"].map(pidOf);
+    const tenures: Tenure[] = [];
+    let works = true;
+    const clients = await Promise.all([0, 1, 2].map(() => open(`flease://${endpoints.get("t")}`)));
+    const kept = await clients[0]!.acquire("kept");
+    const workers = clients.map((leases, worker) => work(worker, leases, tenures, () => works));
+    const printed = await member("s", "roll", "--with", `sh ${restart} {id}`);
+    expect(printed.match(/^[rst] .*: restarted and ready$/gm)).toHaveLength(3);
+    expect(kept.remaining()).toBeGreaterThan(0);
+    for (const [index, id] of ["r", "s", "t"].entries()) expect(pidOf(id)).not.toBe(before[index]);
+
+    // A command that restarts nothing stops the roll at its first member, which stays as it is.
+    const asked = leasehold([
+      "member",
+      "roll",
+      "--with",
+      "exit 3",
+      "--endpoints",
+      `flease://${endpoints.get("s")}`,
+    ]);
+    const failed = await asked.finished;
+    expect([failed.code, failed.stderr]).toEqual([69, expect.stringContaining("roll --from r")]);
+    process.kill(pidOf("r"), "SIGKILL");
+    await sleep(500);
+    const refused = leasehold([
+      "member",
+      "roll",
+      "--with",
+      "exit 0",
+      "--endpoints",
+      `flease://${endpoints.get("s")}`,
+    ]);
+    expect(await refused.finished).toMatchObject({
+      code: 69,
+      stderr: expect.stringContaining("r is unreachable"),
+    });
+
+    // The one that died is replaced.
+    await shell("u");
+    await sleep(1_000);
+    await member("s", "replace", "r", `u=${endpoints.get("u")}`);
+    await allReady("s", 3);
+    expect((await member("s", "list")).match(/^[r-u](?= )/gm)).toEqual(["s", "t", "u"]);
+    expect(kept.remaining()).toBeGreaterThan(0);
+    works = false;
+    await Promise.all(workers);
+    for (const leases of clients) await leases.close();
+    report(`${tenures.length} tenures while all members were restarted and one replaced`);
+    expect(tenures.length).toBeGreaterThan(50);
+    expect(overlaps(tenures)).toEqual([]);
+  } finally {
+    for (const id of ["s", "t", "u"]) process.kill(pidOf(id), "SIGKILL");
+  }
 });

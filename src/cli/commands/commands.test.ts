@@ -12,6 +12,7 @@ import { examineMembers } from "./doctor-members.js";
 import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";
 import { memberOptionsOf } from "./peer-config.js";
+import { commandFor } from "./roll.js";
 import { presentAction } from "./release.js";
 import { presentStatus } from "./status.js";
 import { changeLine, changeView } from "./watch.js";
@@ -350,5 +351,16 @@ describe("the settings of a peer", () => {
     );
     expect(() => memberOptionsOf({ id: "a", member: ["a=h:1", "a=h:2"] })).toThrow("a was given already");
     expect(() => memberOptionsOf({ config: join(folder, "none.json") })).toThrow("no such file");
+  });
+});
+
+describe("member roll", () => {
+  test("puts what the member is into the command, and refuses what a shell would take apart", () => {
+    const member = { id: "b", address: "10.0.0.2:7400" };
+    expect(commandFor("ssh {host} restart {id} {port} {address} {x}", member)).toBe(
+      "ssh 10.0.0.2 restart b 7400 10.0.0.2:7400 {x}",
+    );
+    expect(commandFor("{host}", { id: "b", address: "[::1]:7400" })).toBe("[::1]");
+    expect(() => commandFor("ssh {host}", { id: "b", address: "h;rm:1" })).toThrow("may stand in a command");
   });
 });
