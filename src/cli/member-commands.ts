@@ -20,7 +20,7 @@ export function addMember(program: Command, finish: Finish): void {
     .command("list")
     .description("show the members, and how a change of them stands")
     .action(async (_options: unknown, command: Command) => {
-      const { list } = await import("./commands/member.js");
+      const { list } = await import("./commands/members/member.js");
       finish(await list(command.optsWithGlobals()));
     });
   member
@@ -28,7 +28,7 @@ export function addMember(program: Command, finish: Finish): void {
     .description("add a member, which has been started with --views-file")
     .argument("<id=host:port>", "the member")
     .action(async (added: string, _options: unknown, command: Command) => {
-      const { change } = await import("./commands/member.js");
+      const { change } = await import("./commands/members/member.js");
       finish(await change({ added }, command.optsWithGlobals()));
     });
   member
@@ -36,7 +36,7 @@ export function addMember(program: Command, finish: Finish): void {
     .description("remove a member; stop it when that is done, and delete its files")
     .argument("<id>", "the member")
     .action(async (remove: string, _options: unknown, command: Command) => {
-      const { change } = await import("./commands/member.js");
+      const { change } = await import("./commands/members/member.js");
       finish(await change({ remove }, command.optsWithGlobals()));
     });
   member
@@ -45,7 +45,7 @@ export function addMember(program: Command, finish: Finish): void {
     .argument("<id>", "the member that goes")
     .argument("<id=host:port>", "the member that comes")
     .action(async (remove: string, added: string, _options: unknown, command: Command) => {
-      const { change } = await import("./commands/member.js");
+      const { change } = await import("./commands/members/member.js");
       finish(await change({ added, remove }, command.optsWithGlobals()));
     });
   member
@@ -55,7 +55,7 @@ export function addMember(program: Command, finish: Finish): void {
     .option("--from <id>", "go on with this member; those before it, by their ids, are left alone")
     .option("--within <duration>", "how long one member may take until it is ready", "5m")
     .action(async (_options: unknown, command: Command) => {
-      const { roll } = await import("./commands/roll.js");
+      const { roll } = await import("./commands/members/roll.js");
       finish(await roll(command.optsWithGlobals()));
     });
 }

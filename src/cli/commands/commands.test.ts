@@ -12,7 +12,7 @@ import { examineMembers } from "./doctor-members.js";
 import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";
 import { memberOptionsOf } from "./peer-config.js";
-import { commandFor } from "./roll.js";
+import { commandFor } from "./members/roll.js";
 import { presentAction } from "./release.js";
 import { presentStatus } from "./status.js";
 import { changeLine, changeView } from "./watch.js";

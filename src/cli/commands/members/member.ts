@@ -1,14 +1,14 @@
-import { changeMembers, listMembers } from "../../flease/tcp/change-members.js";
-import type { MemberChange } from "../../flease/tcp/change-members.js";
-import type { ViewStatus } from "../../flease/tcp/node-views.js";
-import { keptAlive } from "../../common/keep-alive.js";
-import { realWorld } from "../../runtime/world.js";
-import { usageError } from "../common/failure.js";
-import { exitCode } from "../common/exit-codes.js";
-import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
-import { type Presentation, present, shortTime } from "../output/present.js";
-import { sayProgress } from "../output/say.js";
-import { tableLines } from "../output/table.js";
+import { changeMembers, listMembers } from "../../../flease/tcp/change-members.js";
+import type { MemberChange } from "../../../flease/tcp/change-members.js";
+import type { ViewStatus } from "../../../flease/tcp/node-views.js";
+import { keptAlive } from "../../../common/keep-alive.js";
+import { realWorld } from "../../../runtime/world.js";
+import { usageError } from "../../common/failure.js";
+import { exitCode } from "../../common/exit-codes.js";
+import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
+import { type Presentation, present, shortTime } from "../../output/present.js";
+import { sayProgress } from "../../output/say.js";
+import { tableLines } from "../../output/table.js";
 
 /** What is said on the command line: `id=host:port` of the member that comes, the id of the one that goes. */
 export interface ChangeWords {

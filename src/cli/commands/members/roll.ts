@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { clusterStatus } from "../../index.js";
-import type { MemberReport } from "../../flease/tcp/types.js";
-import { few } from "../../common/lists.js";
-import { parseDuration } from "../../lease/duration.js";
-import { CommandFailure, usageError } from "../common/failure.js";
-import { exitCode } from "../common/exit-codes.js";
-import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
-import { sayLine, sayProgress } from "../output/say.js";
-import { stateOf } from "./status.js";
+import { clusterStatus } from "../../../index.js";
+import type { MemberReport } from "../../../flease/tcp/types.js";
+import { few } from "../../../common/lists.js";
+import { parseDuration } from "../../../lease/duration.js";
+import { CommandFailure, usageError } from "../../common/failure.js";
+import { exitCode } from "../../common/exit-codes.js";
+import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
+import { sayLine, sayProgress } from "../../output/say.js";
+import { stateOf } from "../status.js";
 
 export interface RollOptions extends SharedOptions {
   readonly with: string;
@@ -20,8 +20,8 @@ export interface RollOptions extends SharedOptions {
 const lookEveryMs = 250;
 
 /**
- * `leasehold member roll`: restarts one member after another. The next is not touched before the one before is
- * another process and ready, and all others are: with one member away a majority is always there.
+ * `leasehold member roll`: restarts one member after another. The next is not touched before the one before
+ * is another process and ready, and all others are: with one member away a majority is always there.
  */
 export async function roll(options: RollOptions): Promise<number> {
   const settings = settingsOf(options);
