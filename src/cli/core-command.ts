@@ -40,6 +40,11 @@ const options = [
     "--quota-backend-bytes <n>",
     "of keys, values and history in memory: what needs more is refused (default: half of the heap, 2 GB at most)",
   ],
+  [
+    "--auth-token <kind>",
+    "simple, or jwt,sign-method=RS256,priv-key=FILE,pub-key=FILE,ttl=5m for signed ones (default: simple)",
+  ],
+  ["--auth-token-ttl <seconds>", "how long a simple token is good after its last use (default: 300)"],
   ["--cert-file <file>", "certificate for clients, PEM"],
   ["--key-file <file>", "its private key, PEM"],
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],

@@ -11,6 +11,7 @@ import { defaultLimits } from "../replica/options.js";
 import type { Roll } from "../replica/roll.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
+import { SignedTokens } from "./auth/signed-tokens.js";
 import type { RunningCore } from "./common/api.js";
 import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
@@ -43,6 +44,7 @@ const transferLookMs = 10;
  */
 export async function startCore(config: CoreConfig, logger: Logger): Promise<RunningCore> {
   for (const tls of [config.clientTls, config.peerTls]) checkCertificate(tls);
+  const signed = config.tokens.kind === "jwt" ? await SignedTokens.open(config.tokens) : undefined;
   const directory = await openDataDirectory(config, join);
   if (directory.tornBytes > 0)
     logger.warn(
@@ -53,7 +55,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
       "--force-new-cluster: this server is the only one of a new core now; what only the others had is lost. " +
         "Start it without that option from now on, and add servers with empty directories",
     );
-  const core = new Server(config, directory, logger);
+  const core = new Server(config, directory, logger, signed);
   try {
     await core.open();
   } catch (error) {
@@ -81,7 +83,7 @@ class Server implements RunningCore {
   #leaving: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(config: CoreConfig, directory: DataDirectory, logger: Logger) {
+  constructor(config: CoreConfig, directory: DataDirectory, logger: Logger, signed?: SignedTokens) {
     const { journal, record, recovered, snapshots, state } = directory;
     const { id, cluster, disk, members } = record;
     const { name, advertiseClientUrls: clientUrls } = config;
@@ -113,7 +115,7 @@ class Server implements RunningCore {
         quotaBytes: config.quotaBytes,
         founding,
         self: { name, clientUrls, disk },
-        limits: { snapshotEntries: config.snapshotEntries, answerBytesMax },
+        limits: { snapshotEntries: config.snapshotEntries, answerBytesMax, tokenTtlMs: config.tokens.ttlMs },
       }),
       tickMs,
       send: (message) => this.#peers.send(message),
@@ -131,7 +133,10 @@ class Server implements RunningCore {
     };
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
     const facts = { cluster, id, diskBytes: () => bytesBelow(directory.path) };
-    this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax);
+    this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, {
+      signed,
+      byCertificate: config.clientTls?.clientCertAuth === true,
+    });
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
 

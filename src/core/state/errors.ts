@@ -16,6 +16,7 @@ const failures = {
   authManagement: [3, "etcdserver: invalid auth management"],
   authRevisionOld: [3, "etcdserver: revision of auth store is old"],
   passwordNotUsed: [2, "auth: authentication failed, password was given for no password user"],
+  tokensNotSigned: [2, "auth: token signing attempted with verify-only key"],
   permissionDenied: [7, "etcdserver: permission denied"],
   rootUserMissing: [9, "etcdserver: root user does not exist"],
   rootRoleMissing: [9, "etcdserver: root user does not have root role"],

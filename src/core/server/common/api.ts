@@ -20,6 +20,8 @@ export interface CoreFlags {
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
   readonly quotaBackendBytes?: string | undefined;
+  readonly authToken?: string | undefined;
+  readonly authTokenTtl?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly trustedCaFile?: string | undefined;

@@ -4,6 +4,7 @@ import { parseDuration } from "../../../lease/duration.js";
 import { invalid } from "./invalid.js";
 import type { AutoCompaction } from "../../replica/options.js";
 import type { CoreFlags } from "./api.js";
+import { parseTokens, type TokenOptions } from "./token-options.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
 
 /** A server's settings, checked. */
@@ -23,6 +24,7 @@ export interface CoreConfig {
   readonly snapshotEntries: number;
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number;
+  readonly tokens: TokenOptions;
   readonly clientTls: TlsFiles | undefined;
   readonly peerTls: TlsFiles | undefined;
 }
@@ -104,6 +106,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
     snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
     autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
     quotaBytes: parseQuota(flags.quotaBackendBytes),
+    tokens: parseTokens(flags.authToken, flags.authTokenTtl),
     clientTls,
     peerTls,
   };

@@ -4,6 +4,7 @@ import type { CoreError } from "../../state/errors.js";
 
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "getDeadline" | "metadata">;
 type Peer = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata">;
+type Certified = Pick<ServerUnaryCall<unknown, unknown>, "getAuthContext">;
 
 /**
  * How long a request may take when its client has set no deadline, beside two election timeouts: etcd's
@@ -32,6 +33,8 @@ export function grpcError(error: CoreError): { code: number; details: string } {
 export interface Caller {
   readonly client: string;
   readonly metadata: Readonly<Record<string, string>>;
+  /** By its certificate; empty if it has shown none. */
+  readonly user?: string | undefined;
 }
 
 /** What a call that this server makes of another hands on of its metadata. */
@@ -47,17 +50,29 @@ const noPeer = "unknown";
 /** Who shares the room for requests, streams and answers with itself only. */
 export function clientOf(call: Peer): string {
   const peer = call.getPeer();
-  if (peer !== noPeer) return peer;
-  const [word, client] = String(call.metadata.get(clientHeader)[0] ?? "").split(" ");
-  return word === ourWord && client !== undefined ? client : noPeer;
+  return peer === noPeer ? (ourCall(call)?.client ?? noPeer) : peer;
 }
 
-export function callerOf(call: Peer): Caller {
+/** Of the one at the other end of the connection, who has shown a certificate; empty otherwise. */
+export function commonNameOf(call: Peer & Certified): string {
+  if (call.getPeer() === noPeer) return ourCall(call)?.user ?? "";
+  const name: unknown = call.getAuthContext().sslPeerCertificate?.subject.CN;
+  return typeof name === "string" ? name : "";
+}
+
+/** Of a call that this server makes of itself: for whom it is. */
+function ourCall(call: Peer): { readonly client: string; readonly user: string } | undefined {
+  const [word, client, user = ""] = String(call.metadata.get(clientHeader)[0] ?? "").split(" ");
+  if (word !== ourWord || client === undefined) return undefined;
+  return { client, user: decodeURIComponent(user) };
+}
+
+export function callerOf(call: Peer & Certified): Caller {
   const found = handedOn.map((name) => [name, call.metadata.get(name)[0]] as const);
   const metadata = Object.fromEntries(found.filter(([, value]) => typeof value === "string"));
-  return { client: clientOf(call), metadata: metadata as Caller["metadata"] };
+  return { client: clientOf(call), metadata: metadata as Caller["metadata"], user: commonNameOf(call) };
 }
 
-export function localMetadata({ client, metadata }: Caller): Record<string, string> {
-  return { ...metadata, [clientHeader]: `${ourWord} ${client}` };
+export function localMetadata({ client, metadata, user = "" }: Caller): Record<string, string> {
+  return { ...metadata, [clientHeader]: `${ourWord} ${client} ${encodeURIComponent(user)}` };
 }

@@ -23,7 +23,7 @@ beforeEach(async () => {
   authorities = [new Authority(), new Authority("/CN=the next")];
   [port] = (await freePorts(1)) as [number];
   const host = { status: () => ({ leader: 1n }) } as CoreHost;
-  edge = new GrpcEdge(host, {} as ClusterFacts, 1_000, 1_000_000);
+  edge = new GrpcEdge(host, {} as ClusterFacts, 1_000, 1_000_000, { byCertificate: false });
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
 });
 afterEach(async () => {

@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { SignedTokens } from "../auth/signed-tokens.js";
 import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { Health } from "../../gen/etcd/health_pb.js";
@@ -11,6 +12,8 @@ import type { CoreHost } from "../../host/host.js";
 import { Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
+import { AuthHandlers } from "./auth.js";
+import { CredentialsReader } from "./credentials.js";
 import { electionHandlers } from "./election.js";
 import { Frozen } from "./frozen.js";
 import type { ClusterFacts } from "./header.js";
@@ -44,6 +47,14 @@ const keepAliveTimeoutMs = 20_000;
 /** When the server stops, what is under way may take so long. */
 const closeMs = 1_000;
 
+/** How it is found out for whom a call is. */
+export interface Admission {
+  /** If tokens are of that kind; else servers keep them. */
+  readonly signed?: SignedTokens | undefined;
+  /** The common names of clients' certificates are users. */
+  readonly byCertificate: boolean;
+}
+
 /** The services of etcd's API that the core has, over gRPC. */
 export class GrpcEdge {
   readonly #server = new Server({
@@ -57,7 +68,13 @@ export class GrpcEdge {
   readonly #local: LocalClient;
 
   /** @param answerBytesMax of one answer */
-  constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, answerBytesMax: number) {
+  constructor(
+    host: CoreHost,
+    facts: ClusterFacts,
+    electionMs: number,
+    answerBytesMax: number,
+    { byCertificate, signed }: Admission,
+  ) {
     this.#streams = new Streams(host, electionMs);
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#front = new Front(
@@ -68,16 +85,19 @@ export class GrpcEdge {
       callsMax,
     );
     this.#local = new LocalClient((connection) => injector.injectConnection(connection));
-    const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs);
-    const frozen = new Frozen(electionMs);
+    const reader = new CredentialsReader(signed, byCertificate);
+    const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
+    const auth = new AuthHandlers(host, reader, signed, electionMs);
+    const frozen = new Frozen(electionMs, reader);
     const maintenance = new MaintenanceHandlers(host, facts, electionMs, frozen);
+    const maintained = auth.rootOnly(maintenance.handlers(), ["Defragment", "MoveLeader", "Downgrade"]);
     const services: [DescService, UntypedServiceImplementation][] = [
       [KV, asked],
-      [Watch, { Watch: watchHandler(host, this.#streams) }],
+      [Watch, { Watch: watchHandler(host, this.#streams, electionMs, reader) }],
       [Lease, { ...asked, LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs) }],
       [Cluster, asked],
-      [Maintenance, { ...asked, ...maintenance.handlers(), Snapshot: snapshotHandler(host, frozen) }],
-      [Auth, {}],
+      [Maintenance, { ...asked, ...maintained, Snapshot: snapshotHandler(host, frozen) }],
+      [Auth, auth.handlers()],
       [Lock, lockHandlers(this.#local)],
       [Election, electionHandlers(this.#local)],
       [Health, healthHandlers(host, this.#streams)],

@@ -4,7 +4,7 @@ import { type Caller, callerOf } from "./calls.js";
 import { CallFailed, type LocalClient } from "./local.js";
 import { Queue } from "./queue.js";
 
-type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata" | "once">;
+type Call = Pick<ServerUnaryCall<unknown, unknown>, "getAuthContext" | "getPeer" | "metadata" | "once">;
 
 const statusUnknown = 2;
 const passing: ReadonlySet<number> = new Set([4, 8, 14]);

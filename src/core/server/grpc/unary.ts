@@ -1,9 +1,10 @@
 import type { handleUnaryCall } from "@grpc/grpc-js";
-import type { ClientRequest } from "../../replica/types.js";
-import { CoreError } from "../../state/errors.js";
-import type { CoreHost } from "../../host/host.js";
+import type { ClientRequest, Credentials } from "../../replica/types.js";
+import { CoreError, refusalFor } from "../../state/errors.js";
+import type { CoreHost, Settle } from "../../host/host.js";
 import type { Answers } from "./answers.js";
 import { asksForLeader, clientOf, deadlineOf, grpcError } from "./calls.js";
+import type { CredentialsReader } from "./credentials.js";
 
 /** A call of one question and one answer: what it asks of the core. */
 const kinds = {
@@ -26,10 +27,15 @@ const kinds = {
 
 type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;
 
-export function unaryHandlers(host: CoreHost, answers: Answers, electionMs: number): Handlers {
+export function unaryHandlers(
+  host: CoreHost,
+  answers: Answers,
+  electionMs: number,
+  reader: CredentialsReader,
+): Handlers {
   const handlers = Object.entries(kinds).map(([method, kind]) => [
     method,
-    handlerOf(host, kind, answers, electionMs),
+    handlerOf(host, kind, answers, electionMs, reader),
   ]);
   return Object.fromEntries(handlers) as Handlers;
 }
@@ -39,6 +45,7 @@ function handlerOf(
   kind: ClientRequest["kind"],
   answers: Answers,
   electionMs: number,
+  reader: CredentialsReader,
 ): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
     const refuse = (error: CoreError) => callback(grpcError(error));
@@ -48,12 +55,19 @@ function handlerOf(
     else if (call.request instanceof CoreError) refuse(call.request);
     else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
     else {
-      const request = { kind, request: call.request } as ClientRequest;
-      const id = host.request(client, request, deadlineOf(call, electionMs), (result) => {
-        if (result instanceof CoreError) refuse(result);
-        else answers.send(call, result, callback);
-      });
-      call.on("cancelled", () => host.cancel(id));
+      const ask = (credentials: Credentials | undefined) => {
+        const request = { kind, request: call.request } as ClientRequest;
+        const settle: Settle = (result) => {
+          if (result instanceof CoreError) refuse(result);
+          else answers.send(call, result, callback);
+        };
+        const id = host.request(client, request, deadlineOf(call, electionMs), settle, credentials);
+        call.on("cancelled", () => host.cancel(id));
+      };
+      const credentials = reader.of(call);
+      if (credentials instanceof Promise)
+        credentials.then(ask, (error: unknown) => refuse(refusalFor(error)));
+      else ask(credentials);
     }
   };
 }

@@ -40,10 +40,9 @@ test("a client that asks on and takes in nothing is not listened to until it doe
     watchSent: () => undefined,
     closeWatches: () => undefined,
   };
-  watchHandler(
-    host as unknown as CoreHost,
-    { admit: () => true } as unknown as Streams,
-  )(stream as unknown as Stream);
+  watchHandler(host as unknown as CoreHost, { admit: () => true } as unknown as Streams, 1_000, {
+    of: () => undefined,
+  })(stream as unknown as Stream);
   const requests = 5_000;
   for (let count = 0; count < requests; count += 1) {
     stream.push(create(WatchRequestSchema));

@@ -1,7 +1,10 @@
 import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
+import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
 import { finishInTurns } from "../common/turns.js";
+import { clientOf, deadlineOf } from "./calls.js";
+import type { CredentialsReader } from "./credentials.js";
 import { type Stream, type Streams, fail } from "./streams.js";
 import { encode, isLarge } from "./encode.js";
 
@@ -16,7 +19,12 @@ const unsentMax = 1_024;
  * (`watchResponsesMax`), as it hears of each response only when the connection has taken it; the rest waits
  * in history.
  */
-export function watchHandler(host: CoreHost, streams: Streams) {
+export function watchHandler(
+  host: CoreHost,
+  streams: Streams,
+  electionMs: number,
+  reader: Pick<CredentialsReader, "of">,
+) {
   return (stream: Stream): void => {
     if (!streams.admit(stream)) return;
     let unsent = 0;
@@ -35,10 +43,14 @@ export function watchHandler(host: CoreHost, streams: Streams) {
     });
     const writing = new InOrder(stream);
     const over = () => host.closeWatches(number);
-    stream.on("data", (request: WatchRequest | CoreError) => {
-      if (request instanceof CoreError) fail(stream, request);
-      else host.watch(number, request);
-    });
+    const begin = (credentials: Credentials | undefined) =>
+      stream.on("data", (request: WatchRequest | CoreError) => {
+        if (request instanceof CoreError) fail(stream, request);
+        else host.watch(number, request, credentials);
+      });
+    const credentials = reader.of(stream);
+    if (credentials === undefined) begin(undefined);
+    else void heardOf(host, stream, electionMs, credentials).then(begin);
     stream.once("cancelled", over).once("error", over).once("close", over);
     // A client that says nothing more wants to hear nothing more, either.
     stream.once("end", () => {
@@ -46,6 +58,27 @@ export function watchHandler(host: CoreHost, streams: Streams) {
       stream.end();
     });
   };
+}
+
+/** No token has this name. */
+const unknown: Credentials = { kind: "token", token: "" };
+
+/**
+ * What rests on a server's own rights waits until it has heard of everything that was there when its client
+ * came, or of as much as can be had: then each watch is judged for itself.
+ */
+async function heardOf(
+  host: CoreHost,
+  stream: Stream,
+  electionMs: number,
+  read: Credentials | Promise<Credentials>,
+): Promise<Credentials> {
+  const credentials = await Promise.resolve(read).catch(() => unknown);
+  return new Promise((resolve) => {
+    const deadlineMs = deadlineOf(stream, electionMs);
+    const request = { kind: "user", request: {} } as const;
+    host.request(clientOf(stream), request, deadlineMs, () => resolve(credentials), credentials);
+  });
 }
 
 /** What takes a while to encode is encoded in turns, and what follows waits for it. */
