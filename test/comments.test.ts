@@ -18,6 +18,7 @@ const foreign = new Set([
   "leasehold/etcd",
   "leasehold/flease",
   "leasehold/membership",
+  "leasehold/members/web/a",
   "leasehold/provider",
   "leasehold/testing",
   "owner/token",

@@ -115,7 +115,7 @@ const mayImport: Record<string, readonly string[]> = {
     "lease",
     "runtime",
   ],
-  etcd: ["common", "core/gen", "lease", "runtime"],
+  etcd: ["common", "core/gen", "lease", "membership", "runtime"],
   files: ["common", "lease"],
   "files/disk": ["common", "files", "lease", "runtime"],
   "files/webdav": ["files", "lease"],

@@ -9,14 +9,19 @@ const level = "leases/";
 /** Lines of those who wait in order stand beside them. */
 const linesLevel = "lines/";
 
+/** And the members of groups that are kept as plain keys. */
+const membersLevel = "members/";
+
 /** Maps the names of resources to keys and back. */
 export class Keys {
   readonly #root: string;
   readonly #lines: string;
+  readonly #members: string;
 
   constructor(prefix: string) {
     this.#root = prefix + level;
     this.#lines = prefix + linesLevel;
+    this.#members = prefix + membersLevel;
   }
 
   /** The key of a resource, or, of the beginning of names, what their keys begin with. */
@@ -27,6 +32,11 @@ export class Keys {
   /** What the keys of all who are in line for a resource begin with; a number follows. */
   lineOf(resource: string): string {
     return this.#lines + resource + slotMark;
+  }
+
+  /** What the keys of a group's members begin with; a member's name follows. */
+  membersOf(group: string): string {
+    return `${this.#members}${group}/`;
   }
 
   resourceOf(key: string): string {

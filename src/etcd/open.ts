@@ -11,9 +11,14 @@ import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import type { World } from "../common/ports.js";
 import type { OptionNames } from "../lease/option-names.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Duration } from "../lease/options.js";
 import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
-import { parseCoreUrls } from "./address.js";
+import { type CoreAddress, parseCoreUrls, ttlMinMs } from "./address.js";
+import type { CoreClient } from "./core-client.js";
+import { CoreRegistry } from "./core-registry.js";
+import { Keys } from "./keys.js";
 import { CoreProvider } from "./provider.js";
 import type { CoreReport } from "./core-report.js";
 
@@ -40,6 +45,46 @@ export async function openCoreLeases(
 ): Promise<Provider> {
   const address = parseCoreUrls(urls);
   checkOpenOptions(options, coreOptionNames, "core://: a core has no members to talk to");
+  const core = await connected(address, options, world);
+  const holder = `${clientName(options.name)}.${incarnation()}`;
+  return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
+}
+
+/** What a group on a core is opened with. */
+export interface CoreGroupParts extends Pick<CoreOptions, "timeout" | "tls"> {
+  readonly group: string;
+  readonly ttl: Duration | undefined;
+  readonly jitterMs: number;
+}
+
+/** A group as plain keys of the core at these addresses. Rejects as {@link openCoreLeases}. */
+export async function openCoreRegistry(
+  urls: readonly string[],
+  { group, ttl, jitterMs, ...options }: CoreGroupParts,
+  world: World,
+): Promise<CoreRegistry> {
+  const address = parseCoreUrls(urls);
+  const ttlMs = ttl === undefined ? address.ttlMaxMs : parseDuration(ttl, "ttl");
+  if (ttlMs < ttlMinMs || ttlMs > address.ttlMaxMs)
+    throw new LeaseholdError("TTL_OUT_OF_RANGE", `the ttl of a group on a core is 1s to its ttlMax`);
+  const core = await connected(address, options, world);
+  const prefix = new Keys(address.keyPrefix).membersOf(group);
+  return new CoreRegistry({
+    core,
+    world,
+    prefix,
+    ttlSeconds: Math.ceil(ttlMs / 1_000),
+    jitterMs,
+    drawLeaseId,
+  });
+}
+
+/** The core, when one of its servers has answered. */
+async function connected(
+  address: CoreAddress,
+  options: Pick<CoreOptions, "timeout" | "tls">,
+  world: World,
+): Promise<CoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);
   const load = () => import("./grpc-core-client.js");
@@ -51,8 +96,7 @@ export async function openCoreLeases(
     core.close();
     throw error;
   }
-  const holder = `${clientName(options.name)}.${incarnation()}`;
-  return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
+  return core;
 }
 
 /** How every server of the core at these addresses is. Rejects as {@link openCoreLeases}. */

@@ -10,7 +10,7 @@ import type { Group, GroupOptions } from "./types.js";
 const waitDefault = "1m";
 const jitterDefault = "1s";
 
-const optionNames: OptionNames<GroupOptions> = {
+export const groupOptionNames: OptionNames<GroupOptions> = {
   name: true,
   data: true,
   ttl: true,
@@ -21,8 +21,12 @@ const optionNames: OptionNames<GroupOptions> = {
 };
 
 /** @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME`, `INVALID_DURATION` */
-export function groupSettings(group: string, options: GroupOptions) {
-  checkOptionNames("joinGroup", options, optionNames);
+export function groupSettings(
+  group: string,
+  options: GroupOptions,
+  names: OptionNames<GroupOptions> = groupOptionNames,
+) {
+  checkOptionNames("joinGroup", options, names);
   const { name, grace = 0, wait = waitDefault, jitter = jitterDefault } = options;
   for (const each of [group, name])
     if (each !== undefined && (typeof each !== "string" || each === ""))
@@ -36,20 +40,22 @@ export function groupSettings(group: string, options: GroupOptions) {
   };
 }
 
+export type GroupSettings = ReturnType<typeof groupSettings>;
+
 /** Begins to follow the group, and registers this process there if it has a name. */
 export async function join(
   group: string,
   registry: Registry,
   world: World,
+  { graceMs, waitMs }: GroupSettings,
   options: GroupOptions,
 ): Promise<Group> {
-  const { graceMs, waitMs } = groupSettings(group, options);
   const { name, data, signal } = options;
-  signal?.throwIfAborted();
   const joined = new MemberGroup(group, registry, world, graceMs);
   const leave = () => void joined.leave();
   let late: Timer | undefined;
   try {
+    signal?.throwIfAborted();
     if (name !== undefined) {
       const giveUp = new Promise<never>((_resolve, reject) => {
         watchAbort(signal, () => reject(signal!.reason));

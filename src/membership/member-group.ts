@@ -28,7 +28,9 @@ export class MemberGroup implements Group {
   readonly #stop = new AbortController();
   /** Called when it has been left. */
   onEnd: () => void = () => undefined;
+  readonly #followed: Promise<void>;
   #kept: Promise<void> | undefined;
+  #settled: Promise<void> = Promise.resolve();
   #isIn = false;
   #hasEnded = false;
   #error: unknown;
@@ -38,12 +40,10 @@ export class MemberGroup implements Group {
     this.#registry = registry;
     this.#world = world;
     this.#graceMs = graceMs;
-    registry
+    this.#followed = registry
       .follow(this.#stop.signal, (presence) => this.#told(presence))
-      .then(
-        () => this.#end(),
-        (error: unknown) => this.#end(error),
-      );
+      .catch((error: unknown) => this.#end(error))
+      .finally(() => this.#end());
   }
 
   get isIn(): boolean {
@@ -83,9 +83,9 @@ export class MemberGroup implements Group {
     return reader;
   }
 
-  async leave(): Promise<void> {
+  leave(): Promise<void> {
     this.#end();
-    await this.#kept;
+    return this.#settled;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -133,6 +133,12 @@ export class MemberGroup implements Group {
     this.#seen.clear();
     for (const reader of this.#readers) reader.end(error);
     this.onEnd();
+    this.#settled = this.#close();
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([this.#kept, this.#followed]);
+    this.#registry.close();
   }
 }
 

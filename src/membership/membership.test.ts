@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { duringFaults, type Fault } from "../../test/planted/switches.js";
-import { virtualCoreGround } from "../../test/support/memory-core.js";
+import {
+  MemoryCore,
+  memoryCoreClient,
+  openMemoryCore,
+  virtualCoreGround,
+} from "../../test/support/memory-core.js";
 import { virtualFarmGround } from "../../test/support/memory-farm.js";
 import { virtualGridGround } from "../../test/support/memory-grid.js";
-import { virtualGround } from "../../test/support/virtual-ground.js";
+import { groundOfProcesses, virtualGround } from "../../test/support/virtual-ground.js";
 import { joinGroup } from "../entry/membership.js";
 import type { ConformanceGround } from "../testing/conformance.js";
+import { CoreRegistry } from "../etcd/core-registry.js";
+import type { World } from "../common/ports.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { groupSettings, join } from "./join.js";
 import { MemoryProvider } from "../testing/memory-provider.js";
 import type { Group, GroupOptions, MemberChange } from "./types.js";
 
@@ -15,8 +24,35 @@ const memory = () =>
       new MemoryProvider(ground, world, { name, ttlMaxMs: 2_000, process }),
   );
 
-const grounds: Record<string, () => ConformanceGround> = {
+/** A ground, and how groups are joined there if they are no leases. */
+interface GroupGround extends ConformanceGround {
+  join?(who: string, options: GroupOptions): Promise<Group>;
+}
+
+/** As `joinCoreGroup`, on a core in memory. */
+function plainKeys(): GroupGround {
+  const world = new VirtualWorld();
+  const core = new MemoryCore(world);
+  const worlds = new Map<string, World>();
+  const ground = groundOfProcesses(world, (name, own) => {
+    worlds.set(name, own);
+    return openMemoryCore(core, name, own);
+  });
+  return {
+    ...ground,
+    join: (who, options) => {
+      const own = worlds.get(who)!;
+      const settings = groupSettings("g", options);
+      const parts = { prefix: "members/g/", ttlSeconds: 2, jitterMs: settings.jitterMs, world: own };
+      const registry = new CoreRegistry({ ...parts, ...memoryCoreClient(core, own) });
+      return join("g", registry, own, settings, options);
+    },
+  };
+}
+
+const grounds: Record<string, () => GroupGround> = {
   memory,
+  "plain keys of a core": plainKeys,
   core: () => virtualCoreGround(),
   "stores that compare and set": () => virtualFarmGround({ kinds: ["atomic", "atomic"] }),
   grid: () => virtualGridGround(),
@@ -32,12 +68,14 @@ async function until<T>(ground: ConformanceGround, promise: Promise<T>): Promise
   return promise;
 }
 
-async function stage(ground: ConformanceGround) {
-  const join = async (who: string, options: GroupOptions = {}) => {
+async function stage(ground: GroupGround) {
+  const joinAs = async (who: string, options: GroupOptions = {}) => {
     const leases = await until(ground, ground.open(who));
-    return { leases, group: await until(ground, joinGroup(leases, "g", { ttl: 2_000, ...options })) };
+    const all = { ttl: 2_000, ...options };
+    const joining = ground.join?.(who, all) ?? joinGroup(leases, "g", all);
+    return { leases, group: await until(ground, joining) };
   };
-  return join;
+  return joinAs;
 }
 
 /** Collects what is told from now on. */
@@ -54,17 +92,17 @@ function follow(group: Group): string[] {
 const names = (group: Group) => group.members.map(({ name }) => name).join();
 
 /** Three lives of one member with pauses below the grace: who is in after each, and what was told in all. */
-async function flapping(open: () => ConformanceGround): Promise<string[]> {
+async function flapping(open: () => GroupGround): Promise<string[]> {
   const ground = open();
-  const join = await stage(ground);
-  const { group: calm } = await join("calm", { grace: "8s" });
+  const joinAs = await stage(ground);
+  const { group: calm } = await joinAs("calm", { grace: "8s" });
   const told = follow(calm);
   const seen: string[] = [];
   const look = () => {
     for (const { name, isMissing } of calm.members) seen.push(isMissing ? `${name} missing` : name);
   };
   for (let life = 0; life < 3; life += 1) {
-    const { group } = await join(`alice${life}`, { name: "a" });
+    const { group } = await joinAs(`alice${life}`, { name: "a" });
     await ground.pass(3_000);
     look();
     await until(ground, group.leave());
@@ -80,12 +118,12 @@ async function flapping(open: () => ConformanceGround): Promise<string[]> {
 describe.each(Object.entries(grounds))("a group on %s", (_name, open) => {
   test("tells who is in, who comes, and who leaves at once", async () => {
     const ground = open();
-    const join = await stage(ground);
-    const { group: watcher } = await join("watcher");
+    const joinAs = await stage(ground);
+    const { group: watcher } = await joinAs("watcher");
     const told = follow(watcher);
-    const { group: a } = await join("alice", { name: "a", data: { port: 1 } });
+    const { group: a } = await joinAs("alice", { name: "a", data: { port: 1 } });
     expect(a.isIn).toBe(true);
-    const { group: b } = await join("bob", { name: "b" });
+    const { group: b } = await joinAs("bob", { name: "b" });
     await ground.pass(4_000);
     expect([names(watcher), names(a), names(b), watcher.isIn]).toEqual(["a,b", "a,b", "a,b", false]);
     expect(b.members[0]).toMatchObject({ data: { port: 1 }, isMissing: false });
@@ -93,15 +131,16 @@ describe.each(Object.entries(grounds))("a group on %s", (_name, open) => {
     await ground.pass(4_000);
     expect([names(watcher), names(a), names(b)]).toEqual(["b", "", "b"]);
     expect(told).toEqual(["a joined", "b joined", "a left"]);
-    await ground.close();
+    await until(ground, Promise.all([watcher.leave(), b.leave()]));
     expect(told.at(-1)).toBe("end");
+    await ground.close();
   });
 
   test("tells of one that has stopped within its ttl and what the ground needs, and it comes back", async () => {
     const ground = open();
-    const join = await stage(ground);
-    const { group: watcher, leases } = await join("watcher");
-    const { leases: stopped, group } = await join("alice", { name: "a" });
+    const joinAs = await stage(ground);
+    const { group: watcher, leases } = await joinAs("watcher");
+    const { leases: stopped, group } = await joinAs("alice", { name: "a" });
     await ground.pass(4_000);
     const told = follow(watcher);
     await ground.freeze!(stopped, leases.guarantees.takeoverMsMax + 1_000);
@@ -128,10 +167,10 @@ describe.each(Object.entries(grounds))("a group on %s", (_name, open) => {
 describe("a group", () => {
   test("has one member of a name: the second waits, until its TIMEOUT or until the first has gone", async () => {
     const ground = memory();
-    const join = await stage(ground);
-    const { group: first } = await join("alice", { name: "a" });
-    await expect(join("bob", { name: "a", wait: "1s" })).rejects.toMatchObject({ code: "TIMEOUT" });
-    const second = join("carol", { name: "a" });
+    const joinAs = await stage(ground);
+    const { group: first } = await joinAs("alice", { name: "a" });
+    await expect(joinAs("bob", { name: "a", wait: "1s" })).rejects.toMatchObject({ code: "TIMEOUT" });
+    const second = joinAs("carol", { name: "a" });
     await ground.pass(500);
     await first.leave();
     expect((await second).group.isIn).toBe(true);
@@ -140,12 +179,12 @@ describe("a group", () => {
 
   test("ends with its signal, with the participant, and by leave; what was not joined leaves nothing", async () => {
     const ground = memory();
-    const join = await stage(ground);
+    const joinAs = await stage(ground);
     const stop = new AbortController();
-    const { group, leases } = await join("alice", { name: "a", signal: stop.signal });
+    const { group, leases } = await joinAs("alice", { name: "a", signal: stop.signal });
     const told = follow(group);
     await ground.pass(10);
-    const waiting = join("bob", { name: "a", signal: stop.signal });
+    const waiting = joinAs("bob", { name: "a", signal: stop.signal });
     await ground.pass(10);
     const reason = new Error("enough");
     stop.abort(reason);
@@ -153,7 +192,7 @@ describe("a group", () => {
     await ground.pass(10);
     expect([group.isIn, told]).toEqual([false, ["a joined", "end"]]);
     expect(await leases.list("g/")).toEqual([]);
-    const { group: last, leases: closing } = await join("carol", { name: "c" });
+    const { group: last, leases: closing } = await joinAs("carol", { name: "c" });
     const heard = follow(last);
     await ground.pass(10);
     await until(ground, closing.close());
@@ -165,17 +204,17 @@ describe("a group", () => {
 
   test("tells a slow reader how each member differs from what it was told, and nothing in between", async () => {
     const ground = memory();
-    const join = await stage(ground);
-    const { group: watcher } = await join("watcher");
+    const joinAs = await stage(ground);
+    const { group: watcher } = await joinAs("watcher");
     const changes = watcher.changes();
-    const { group: a } = await join("alice", { name: "a", data: 1 });
+    const { group: a } = await joinAs("alice", { name: "a", data: 1 });
     await ground.pass(10);
     expect((await changes.next()).value).toMatchObject({ type: "joined", member: { name: "a", data: 1 } });
-    const { group: b } = await join("bob", { name: "b" });
+    const { group: b } = await joinAs("bob", { name: "b" });
     await ground.pass(10);
     await b.leave();
     await a.leave();
-    await join("alice2", { name: "a", data: 2 });
+    await joinAs("alice2", { name: "a", data: 2 });
     await ground.pass(10);
     expect((await changes.next()).value).toMatchObject({ type: "changed", member: { name: "a", data: 2 } });
     const next = changes.next();
@@ -185,8 +224,8 @@ describe("a group", () => {
 
   test("refuses what it has no name or option for, and more than 16 readers", async () => {
     const ground = memory();
-    const join = await stage(ground);
-    const { leases, group } = await join("alice");
+    const joinAs = await stage(ground);
+    const { leases, group } = await joinAs("alice");
     const refused = (name: string, options: object) =>
       joinGroup(leases, name, options).then(
         () => "joined",

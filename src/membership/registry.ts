@@ -25,4 +25,6 @@ export interface Registry {
   keep(registration: Registration, signal: AbortSignal, told: (isIn: boolean) => void): Promise<void>;
   /** Tells who is there and what changes until the signal aborts. Rejects when nothing more will be told. */
   follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void>;
+  /** Called once, when the group has been left and nothing of it is under way. */
+  close(): void;
 }

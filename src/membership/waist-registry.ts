@@ -39,6 +39,9 @@ export class WaistRegistry implements Registry {
     await this.#leases.lead(this.#prefix + name, work, { ttl: this.#ttl, data, signal });
   }
 
+  /** The leases are their opener's. */
+  close(): void {}
+
   async follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void> {
     for await (const { resource, state, token, data } of this.#leases.watch(this.#prefix, { signal })) {
       const name = resource.slice(this.#prefix.length);

@@ -238,15 +238,19 @@ class MemoryCoreClient implements CoreClient {
 
 let drawn = 0n;
 
+/** One participant's way to the core, and what it draws as ids of leases. */
+export function memoryCoreClient(core: MemoryCore, world: World) {
+  return { core: new MemoryCoreClient(core, world), drawLeaseId: () => (drawn += 1n) };
+}
+
 /** A participant of its own, with these clocks. */
 export function openMemoryCore(core: MemoryCore, name: string, world: World, ttlMax = "4s"): CoreProvider {
   return new CoreProvider({
-    core: new MemoryCoreClient(core, world),
+    ...memoryCoreClient(core, world),
     world,
     address: parseCoreUrls([`core://memory?ttlMax=${ttlMax}`]),
     holder: `${name}.${(drawn += 1n)}`,
     label: "",
-    drawLeaseId: () => (drawn += 1n),
   });
 }
 
