@@ -101,3 +101,45 @@ test.each(["requestRelease", "breakLease"] as const)(
     await asking;
   },
 );
+
+test("a watch follows the members of the present view: those that come, and none that has gone", async () => {
+  const { world, driver, provider, peer, runner } = benchProvider();
+  const [a, b, c] = peer.settings.members;
+  const view = (number: number, ...members: string[]) =>
+    peer.hearView(
+      {
+        view: { number, stamp: number, members, cellSize: members.length, before: undefined },
+        barrier: 0,
+        settled: new Map(),
+      },
+      runner.now(),
+    );
+  let asked: number[] = [];
+  driver.ask = (member, method) =>
+    new Promise((resolve) => {
+      if (method !== "watch") return resolve(true);
+      asked.push(member);
+      const lease = { resource: "r", owner: "q.1", number: 1, sequence: 0, until: 900, token: 1 };
+      // The first word at once; then it has nothing to tell.
+      const isFirst = asked.filter((each) => each === member).length === 1;
+      const page = { held: isFirst ? [lease] : [], free: [], more: false, anew: isFirst };
+      world.timers.after(isFirst ? 0 : 5_000, () => resolve(page));
+    });
+  expect(view(2, a!, b!)).toBe(true);
+  const told: string[] = [];
+  const watch = provider.inspection.watch(
+    "",
+    ({ resource }) => told.push(resource),
+    () => undefined,
+  );
+  await world.advance(1_000);
+  expect([new Set(asked), told]).toEqual([new Set([0, 1]), ["r"]]);
+  expect(view(4, b!, c!)).toBe(true);
+  await world.advance(10_000);
+  expect(asked).toContain(2);
+  asked = [0, 1, 2, 0, 1, 2];
+  await world.advance(20_000);
+  expect(asked.slice(6)).not.toContain(0);
+  expect(new Set(asked.slice(6))).toEqual(new Set([1, 2]));
+  watch.stop();
+});

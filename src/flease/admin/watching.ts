@@ -40,6 +40,11 @@ export class ClusterWatch {
   readonly #pauses: Pauses;
   /** By member: the session under way. */
   readonly #sessions: (number | undefined)[] = [];
+  /** The view whose members are followed, and these. */
+  #stamp = -1;
+  #voters: ReadonlySet<number> = new Set();
+  /** Those with a loop that asks them, which may not have noticed yet that they have gone. */
+  readonly #followed = new Set<number>();
   #stopped = false;
 
   constructor(
@@ -59,9 +64,24 @@ export class ClusterWatch {
     this.#newSession = newSession;
   }
 
+  /** Follows the members of the present view: at the beginning, and whenever another view is found. */
   begin(): void {
     const { settings, views } = this.#driver.runner.peer;
-    for (const id of votersOf(views.view)) void this.#follow(settings.members.indexOf(id));
+    const { view } = views;
+    if (view.stamp === this.#stamp) return;
+    this.#stamp = view.stamp;
+    this.#voters = new Set(votersOf(view).map((id) => settings.members.indexOf(id)));
+    for (const member of this.#voters) {
+      if (this.#followed.has(member)) continue;
+      this.#followed.add(member);
+      void this.#follow(member);
+    }
+  }
+
+  /** Whether the member has a vote in the present view. One that has come is followed from here on. */
+  #isVoter(member: number): boolean {
+    this.begin();
+    return this.#voters.has(member);
   }
 
   stop(): void {
@@ -76,7 +96,7 @@ export class ClusterWatch {
   }
 
   async #follow(member: number): Promise<void> {
-    while (!this.#stopped) {
+    while (!this.#stopped && this.#isVoter(member)) {
       const session = this.#newSession();
       this.#sessions[member] = session;
       try {
@@ -89,6 +109,8 @@ export class ClusterWatch {
       const { random } = this.#driver.runner.world;
       if (!this.#stopped) await this.#pauses.pause(retryMs * (1 + random.next()) * 0.5);
     }
+    this.#followed.delete(member);
+    this.#view.forget(member);
   }
 
   #fail(error: LeaseholdError): void {
@@ -102,7 +124,7 @@ export class ClusterWatch {
     const params = { session, prefix: this.#prefix };
     // What it tells from the beginning, until that is complete; `undefined` when it tells changes.
     let first: Map<string, ListedLease> | undefined;
-    while (!this.#stopped) {
+    while (!this.#stopped && this.#isVoter(member)) {
       const page = pageFrom(await this.#driver.ask(member, "watch", params, answerMsMax));
       if (this.#stopped) return;
       if (page.anew) first = new Map();
