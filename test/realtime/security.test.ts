@@ -2,11 +2,22 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterStatus, open } from "leasehold";
 import type { Leases, OpenOptions } from "leasehold";
+import { changeMembers } from "../../src/flease/tcp/change-members.js";
+import type { FleaseOptions } from "../../src/flease/tcp/types.js";
+import { realWorld } from "../../src/runtime/world.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 import { asText, Authority } from "../support/pki.js";
 
 /** Whole clusters that prove who they are: a client takes a lease, an observer only looks. */
+
+/** What a cluster whose members keep no views says to who may change them. */
+const mayChange = { code: "INVALID_CONFIG", message: expect.stringContaining("file for views") };
+
+function removeOne(cluster: LocalCluster, options: FleaseOptions): Promise<unknown> {
+  const addresses = cluster.urls.map((url) => url.slice("flease://".length));
+  return changeMembers(addresses, options, { remove: "m2" }, () => undefined, realWorld());
+}
 
 const newKey = () => randomBytes(32).toString("hex");
 const keys = { member: newKey(), client: newKey(), observer: newKey() };
@@ -61,6 +72,12 @@ describe("with certificates", () => {
       { tls: authority.for("observer") },
     );
     expect(second).toBeGreaterThan(first!);
+  });
+
+  test("the members are changed with a member's certificate, and with no client's", async () => {
+    const asClient = removeOne(cluster, { tls: authority.for("client") });
+    await expect(asClient).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+    await expect(removeOne(cluster, { tls: authority.for("member/m0") })).rejects.toMatchObject(mayChange);
   });
 
   test("a member's certificate serves its machine's clients too", async () => {
@@ -123,6 +140,12 @@ describe("with a key for each role", () => {
         /^no connection from 127\.0\.0\.1:\d+: the cluster differs: "leasehold" .*"other 1"/,
       ),
     ]);
+  });
+
+  test("the members are changed with the members' key, and with no client's", async () => {
+    const asClient = removeOne(cluster, { key: `client: ${keys.client}` });
+    await expect(asClient).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+    await expect(removeOne(cluster, { key: keys.member })).rejects.toMatchObject(mayChange);
   });
 
   test("the key of the members allows every role", async () => {

@@ -363,7 +363,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (method === "rival") return this.membership.toldOfRival(link, params);
     if (method === "view") return this.views.heard(link, params);
     if (method === "members") return this.views.status();
-    if (method === "change") return this.views.change(params);
+    if (method === "change") return this.views.change(link, params);
     if (method === "connected") return this.membership.toldOfConnections(link, params);
     return this.#adminRpc.answer(link, method, params);
   }

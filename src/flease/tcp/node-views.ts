@@ -189,8 +189,16 @@ export class NodeViews {
     return { number, members: this.#addressesOf(members), cellSize, ...(joint && { joint }) };
   }
 
-  /** CALL `change`: adds a member, removes one, or replaces one. Resolves when the change has begun. */
-  async change(params: unknown): Promise<ViewStatus> {
+  /**
+   * CALL `change`: adds a member, removes one, or replaces one. Resolves when the change has begun. Only for
+   * who may be a member: others could put one of their own in the place of each.
+   */
+  async change(from: Link, params: unknown): Promise<ViewStatus> {
+    if (!from.mayBeMember)
+      throw new LeaseholdError(
+        "PERMISSION_DENIED",
+        "the members are changed with credentials of a member: its certificate, or a file with the member key alone",
+      );
     const { add, address, remove } = isRecord(params) ? params : {};
     const { views } = this.#host.peer;
     const { view } = views;

@@ -241,6 +241,7 @@ export class Connection implements Carrier {
       address: this.address,
       clusterDocument,
       account: accountOf(this.#proof!, peer, this.address),
+      mayBeMember: this.#proof!.roles.includes("member"),
     });
     this.#link = link;
     this.#ports.established(this, link);

@@ -68,6 +68,8 @@ export interface LinkOrigin {
   readonly clusterDocument: string;
   /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
   readonly account: string;
+  /** Its credentials allow it to be a member, whatever it is. */
+  readonly mayBeMember: boolean;
 }
 
 // One of each serves all links of the process: they are in use only within a single call of `frame`, and such
@@ -97,6 +99,8 @@ export class Link {
   readonly address: string;
   /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
   readonly account: string;
+  /** Its credentials allow it to be a member, whatever it is. */
+  readonly mayBeMember: boolean;
   /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
   readonly clusterDocument: string;
   /**
@@ -126,6 +130,7 @@ export class Link {
     this.owner = ownerName(origin.peer.nodeId, origin.peer.incarnation);
     this.address = origin.address;
     this.account = origin.account;
+    this.mayBeMember = origin.mayBeMember;
     this.clusterDocument = origin.clusterDocument;
   }
 

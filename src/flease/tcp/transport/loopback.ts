@@ -43,6 +43,7 @@ export function loopbackLink(links: LinkPorts, clock: Clock, self: Identity): Li
     address: "loopback",
     clusterDocument: "",
     account: `member ${self.nodeId}`,
+    mayBeMember: true,
   });
   return carrier.link;
 }

@@ -60,6 +60,7 @@ class Receiver {
         address: "",
         clusterDocument: "",
         account: "",
+        mayBeMember: false,
       },
     );
     this.#decoder = new FrameDecoder((kind, bytes, start, end) => {
