@@ -405,8 +405,8 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
   }
 
-  readonly instance: InstanceMaker = (index, resource, cell) =>
-    this.waist?.provider.instance(index, resource, cell) ?? new Instance(index, resource, cell);
+  readonly instance: InstanceMaker = (index, resource, cell, page) =>
+    this.waist?.provider.instance(index, resource, cell, page) ?? new Instance(index, resource, cell, page);
 
   acquired(instance: Instance): void {
     const { fast } = this.#world.tenures.begin(this, instance);

@@ -2,6 +2,7 @@ import type { DeadlineItem } from "../common/deadlines.js";
 import type { LossReason } from "../lease/errors.js";
 import type { AttemptOutcome, AttemptTaker, Grant, RenewalTaker } from "../lease/provider.js";
 import { Instance } from "./protocol/instance.js";
+import type { HoldNumbers } from "./protocol/instance.js";
 import type { Cell } from "./protocol/quorum.js";
 import type { FleaseRunner } from "./runner.js";
 
@@ -17,8 +18,8 @@ export class FleaseGrant extends Instance implements Grant {
   request: PendingAttempt | RequestedRenewal | undefined;
   readonly #runner: Clocked;
 
-  constructor(index: number, resource: string, cell: Cell, runner: Clocked) {
-    super(index, resource, cell);
+  constructor(index: number, resource: string, cell: Cell, page: HoldNumbers, runner: Clocked) {
+    super(index, resource, cell, page);
     this.#runner = runner;
   }
 

@@ -27,8 +27,7 @@ import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
 import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
-import type { Instance } from "./protocol/instance.js";
-import type { Cell } from "./protocol/quorum.js";
+import type { Instance, InstanceMaker } from "./protocol/instance.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
@@ -313,8 +312,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   // Called by the peer in the middle of a step: none of these may call it back
 
-  readonly instance = (index: number, resource: string, cell: Cell): FleaseGrant =>
-    new FleaseGrant(index, resource, cell, this.#runner);
+  readonly instance: InstanceMaker = (index, resource, cell, page) =>
+    new FleaseGrant(index, resource, cell, page, this.#runner);
 
   /** An acceptor says that the resource was released. */
   hinted(resource: string): boolean {

@@ -6,6 +6,12 @@ import { StateHash } from "./state-hash.js";
 
 const cell = cellOf([0, 1, 2]);
 
+const numbers = (one: number) => ({
+  holdExpiresWallMs: one,
+  holdExpiresMonoMs: 2 * one,
+  holdNumber: 3 * one,
+});
+
 test("an instance is found by its handle and by its resource, until it is given back", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
@@ -22,6 +28,33 @@ test("the handle of an instance that was given back is used again, by another in
   const next = table.take("s", cell);
   expect(next).not.toBe(instance);
   expect([next.index, next.resource, next.holding]).toEqual([instance.index, "s", false]);
+});
+
+test("an instance that was given back neither reads nor writes the numbers of the next one with its handle", () => {
+  const table = new InstanceTable();
+  const former = table.take("r", cell);
+  Object.assign(former, { holding: true, ...numbers(1) });
+  table.give(former);
+  const next = table.take("s", cell);
+  expect([next.index, former.holding]).toEqual([former.index, false]);
+  expect(next).toMatchObject(numbers(0));
+  Object.assign(next, { holding: true, ...numbers(2) });
+  expect(former).not.toMatchObject(numbers(2));
+  former.letRunOut();
+  Object.assign(former, numbers(3));
+  expect(next).toMatchObject(numbers(2));
+});
+
+test("each instance has numbers of its own, also when all before it were given back, and in a clone", () => {
+  const table = new InstanceTable();
+  for (let round = 0; round < 2; round += 1) {
+    const all = Array.from({ length: 10_000 }, (_, at) => table.take(`r${at}`, cell));
+    for (const [at, instance] of all.entries()) Object.assign(instance, numbers(at));
+    const copy = table.clone();
+    for (const instance of copy.values()) Object.assign(instance, numbers(-1));
+    expect(all.every((instance, at) => instance.holdNumber === 3 * at)).toBe(true);
+    for (const instance of all) table.give(instance);
+  }
 });
 
 test("an operation begins clean, lasts until it is ended, and is used again for another instance", () => {
@@ -143,6 +176,7 @@ test("every field of an instance and of its operation counts in its hash", () =>
     }
   };
   check(new Instance(0, "r", cell), uncounted, (instance) => instance);
+  check(numbers(0), uncounted, (instance) => instance);
   check(new Operation(), uncountedOfOperations, (_, operation) => operation);
   expect(counted).toBeGreaterThan(25);
   const due = digestOf((_, operation) => Object.assign(operation, { heapIndex: 0, dueMs: 5 }));

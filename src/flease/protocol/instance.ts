@@ -100,6 +100,27 @@ export class Operation implements DeadlineItem {
 const noPast: readonly PastBallot[] = [];
 
 /**
+ * Numbers of holds, beside their instances: a number with a fraction, or a large one, would be an object of
+ * its own, of which the garbage collector had to move three for each lease that is taken.
+ */
+export type HoldNumbers = Float64Array;
+
+/** Of one instance: its hold's end on both clocks, and its ballot. */
+const numbersEach = 3;
+const [endWall, endMono, ballot] = [0, 1, 2];
+
+/** Instances whose numbers lie together: some 12 KB, so that a table of few is small. */
+const instancesPerPage = 512;
+
+/** Pages of an empty table that are kept. */
+const pagesKept = 8;
+
+const newPage = (): HoldNumbers => new Float64Array(instancesPerPage * numbersEach);
+
+/** That of all instances that were given back: their place may be another's by now. */
+const nobodysPage = newPage();
+
+/**
  * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
  * most one operation and at most one hold. (The acceptor's side is its `Entry`.) There may be hundreds of
  * thousands that are held, and few of them have an operation: so what only an operation needs is there.
@@ -115,10 +136,7 @@ export class Instance {
   holding = false;
   /** The tenure's token. */
   tokenNumber = 0;
-  holdExpiresWallMs = 0;
-  holdExpiresMonoMs = 0;
-  /** The decided ballot of the hold, and the last sequence number written in it. */
-  holdNumber = 0;
+  /** The last sequence number that was written in the ballot of the hold. */
   holdSequence = 0;
   /** Whether the next renewal may go in one round trip. */
   renewable = false;
@@ -126,12 +144,51 @@ export class Instance {
   barred = false;
   /** Earlier ballots of this tenure whose leases may still live. */
   pastBallots: readonly PastBallot[] = noPast;
+  #page: HoldNumbers;
 
-  constructor(index: number, resource: string, cell: Cell) {
+  /** @param page has the place of this index, which is nobody else's until `leave` */
+  constructor(index: number, resource: string, cell: Cell, page: HoldNumbers = newPage()) {
     this.index = index;
     this.resource = resource;
     this.cell = cell;
     this.operation = idle;
+    this.#page = page;
+    this.holdExpiresWallMs = this.holdExpiresMonoMs = this.holdNumber = 0;
+  }
+
+  get #place(): number {
+    return (this.index % instancesPerPage) * numbersEach;
+  }
+
+  get holdExpiresWallMs(): number {
+    return this.#page[this.#place + endWall]!;
+  }
+
+  set holdExpiresWallMs(ms: number) {
+    this.#page[this.#place + endWall] = ms;
+  }
+
+  get holdExpiresMonoMs(): number {
+    return this.#page[this.#place + endMono]!;
+  }
+
+  set holdExpiresMonoMs(ms: number) {
+    this.#page[this.#place + endMono] = ms;
+  }
+
+  /** The decided ballot of the hold. */
+  get holdNumber(): number {
+    return this.#page[this.#place + ballot]!;
+  }
+
+  set holdNumber(number: number) {
+    this.#page[this.#place + ballot] = number;
+  }
+
+  /** It was given back: from now on it neither reads nor writes what its place has. */
+  leave(): void {
+    this.holding = false;
+    this.#page = nobodysPage;
   }
 
   /**
@@ -154,8 +211,14 @@ export class Instance {
     this.pastBallots = noPast;
   }
 
-  clone(): Instance {
-    const copy: Instance = Object.assign(new Instance(this.index, this.resource, this.cell), this);
+  clone(page: HoldNumbers): Instance {
+    const { holdExpiresWallMs, holdExpiresMonoMs, holdNumber } = this;
+    const held = { holdExpiresWallMs, holdExpiresMonoMs, holdNumber };
+    const copy: Instance = Object.assign(
+      new Instance(this.index, this.resource, this.cell, page),
+      this,
+      held,
+    );
     if (this.operation !== idle) copy.operation = this.operation.clone(copy);
     return copy;
   }
@@ -179,14 +242,17 @@ const idle: Operation = Object.freeze(new Operation());
 const freeOperationsMax = 4_096;
 
 /** Makes the instance of a resource that is wanted now: for callers who keep more of it. */
-export type InstanceMaker = (index: number, resource: string, cell: Cell) => Instance;
+export type InstanceMaker = (index: number, resource: string, cell: Cell, page: HoldNumbers) => Instance;
 
-const plainInstance: InstanceMaker = (index, resource, cell) => new Instance(index, resource, cell);
+const plainInstance: InstanceMaker = (index, resource, cell, page) =>
+  new Instance(index, resource, cell, page);
 
 /** The instances of one proposer: by handle, as replies name them, and by resource. */
 export class InstanceTable {
   make: InstanceMaker = plainInstance;
   #instances: (Instance | undefined)[] = [];
+  /** By index, `instancesPerPage` in each. */
+  readonly #pages: HoldNumbers[] = [];
   /** Handles that can be used again. */
   #freeIndices: number[] = [];
   readonly #freeOperations: Operation[] = [];
@@ -212,10 +278,15 @@ export class InstanceTable {
 
   /** Hands out an instance for a resource that has none. */
   take(resource: string, cell: Cell): Instance {
-    const instance = this.make(this.#freeIndices.pop() ?? this.#instances.length, resource, cell);
+    const index = this.#freeIndices.pop() ?? this.#instances.length;
+    const instance = this.make(index, resource, cell, this.#pageOf(index));
     this.#instances[instance.index] = instance;
     this.#byResource.set(resource, instance);
     return instance;
+  }
+
+  #pageOf(index: number): HoldNumbers {
+    return (this.#pages[Math.floor(index / instancesPerPage)] ??= newPage());
   }
 
   /** Begins an operation of an instance that has none. */
@@ -238,7 +309,9 @@ export class InstanceTable {
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
     this.#instances[instance.index] = undefined;
+    instance.leave();
     if (instance.index >= this.#retiredBelow) this.#freeIndices.push(instance.index);
+    if (this.size === 0 && this.#pages.length > pagesKept) this.#pages.length = 0;
   }
 
   /**
@@ -265,7 +338,7 @@ export class InstanceTable {
   clone(): InstanceTable {
     const copy = new InstanceTable();
     copy.#retiredBelow = this.#retiredBelow;
-    copy.#instances = this.#instances.map((instance) => instance?.clone());
+    copy.#instances = this.#instances.map((instance) => instance?.clone(copy.#pageOf(instance.index)));
     copy.#freeIndices = [...this.#freeIndices];
     for (const [resource, instance] of this.#byResource)
       copy.#byResource.set(resource, copy.#instances[instance.index]!);
