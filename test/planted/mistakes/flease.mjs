@@ -502,18 +502,6 @@ export const inFlease = /** @type {const} */ ([
     ],
   },
   {
-    name: "releasedHoldKeepsItsPlace",
-    why: "A tenure that was given back shows when that of another resource ends, which has its place.",
-    edits: [{ file: instance, find: "instance.leave();", replace: "instance.holding = false;" }],
-    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /neither reads nor writes/ },
-  },
-  {
-    name: "holdsShareAPlace",
-    why: "Two tenures have one place for their ends.",
-    edits: [{ file: instance, find: "this.index % instancesPerPage", replace: "this.index >> 1" }],
-    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /numbers of its own/ },
-  },
-  {
     name: "lateRenewalStartsTenure",
     why: "P43",
     edits: [

@@ -257,6 +257,30 @@ export const inWaist = /** @type {const} */ ([
     caughtBy: { file: "src/lease/manager/detach.test.ts" },
   },
   {
+    name: "releasedHoldKeepsItsPlace",
+    why: "A tenure that was given back shows when that of another resource ends, which has its place.",
+    edits: [
+      {
+        file: "src/flease/protocol/instance.ts",
+        find: "instance.leave();",
+        replace: "instance.holding = false;",
+      },
+    ],
+    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /neither reads nor writes/ },
+  },
+  {
+    name: "holdsShareAPlace",
+    why: "Two tenures have one place for their ends.",
+    edits: [
+      {
+        file: "src/flease/protocol/instance.ts",
+        find: "this.index % instancesPerPage",
+        replace: "this.index >> 1",
+      },
+    ],
+    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /numbers of its own/ },
+  },
+  {
     name: "detachedBlocksOthersAlone",
     why: "The participant that has detached a lease gets its resource again at once.",
     edits: [{ file: leaseManager, find: "this.#detached.add(grant)", replace: "undefined" }],
