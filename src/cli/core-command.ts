@@ -7,6 +7,10 @@ const options = [
   ["--data-dir <path>", "where this server keeps its log and its snapshots (default: NAME.core)"],
   ["--listen-client-urls <urls>", "where clients are served (default: http://localhost:2379)"],
   ["--advertise-client-urls <urls>", "where clients find this server (default: where it listens)"],
+  [
+    "--listen-metrics-urls <urls>",
+    "where /metrics and /health are served alone (default: nowhere; both are where clients are served)",
+  ],
   ["--listen-peer-urls <urls>", "where the other servers are heard (default: http://localhost:2380)"],
   [
     "--initial-advertise-peer-urls <urls>",

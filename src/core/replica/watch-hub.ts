@@ -287,12 +287,9 @@ export class WatchHub {
     if (!this.#mayGoOn(watcher)) return;
     if (watcher.next < compacted) {
       this.#remove(watcher);
-      stream.emit({
-        watchId: watcher.id,
-        canceled: true,
-        compactRevision: BigInt(compacted),
-        cancelReason: new CoreError("compacted").message,
-      });
+      // As at etcd: it says no revision but the one to go on from, and no reason beside it.
+      const header = { ...this.#context.header(), revision: 0n };
+      stream.emit({ header, watchId: watcher.id, canceled: true, compactRevision: BigInt(compacted) });
       return;
     }
     const { unitsPerTurn, watchBatch } = limits;

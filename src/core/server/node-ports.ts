@@ -2,8 +2,12 @@ import type { Done, HostPorts } from "../host/ports.js";
 import type { Disk } from "./disk/disk.js";
 import { Turns } from "./common/turns.js";
 
-/** What a host needs of Node: its clock, timers and event loop, and the disk. */
-export function nodePorts(disk: Disk): Omit<HostPorts, "send"> {
+/**
+ * What a host needs of Node: its clock, timers and event loop, and the disk.
+ *
+ * @param synced told how long each write of the log took
+ */
+export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<HostPorts, "send"> {
   return {
     nowMs: () => performance.now(),
     every: (periodMs, run) => {
@@ -13,7 +17,13 @@ export function nodePorts(disk: Disk): Omit<HostPorts, "send"> {
     defer: (turn) => void setImmediate(turn),
     beginTurn: () => new Turns(),
     disk: {
-      persist: (persist, received, done) => void tell(disk.persist(persist, received), done),
+      persist: (persist, received, done) => {
+        const begunMs = performance.now();
+        void tell(disk.persist(persist, received), (error) => {
+          synced(performance.now() - begunMs);
+          done(error);
+        });
+      },
       saveSnapshot: (snapshot, signal, done) => void tell(disk.saveSnapshot(snapshot, signal), done),
     },
   };

@@ -17,6 +17,10 @@ import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
 import { DiskIndex } from "./disk/disk-index.js";
+import { Counters } from "./common/counters.js";
+import type { LocalClient } from "./grpc/local.js";
+import { metricsText } from "./http/metrics.js";
+import { clientHttp, metricsHttp } from "./http/server.js";
 import { GrpcEdge } from "./grpc/edge.js";
 import { foundingMember, idText } from "./common/identity.js";
 import { join } from "./peers/join.js";
@@ -75,6 +79,7 @@ class Server implements RunningCore {
   readonly #directory: DataDirectory;
   readonly #logger: Logger;
   readonly #limit = new LogLimit();
+  readonly #counters = new Counters();
   readonly #host: CoreHost;
   readonly #peers: Peers;
   readonly #edge: GrpcEdge;
@@ -102,7 +107,9 @@ class Server implements RunningCore {
     const founding = members.map(foundingMember);
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
-      ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index)),
+      ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), (tookMs) =>
+        this.#counters.walSync.observe(tookMs / 1e3),
+      ),
       logic: new Replica({
         id,
         cluster,
@@ -133,16 +140,21 @@ class Server implements RunningCore {
     };
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
     const facts = { cluster, id, diskBytes: () => bytesBelow(directory.path) };
-    this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, {
-      signed,
-      byCertificate: config.clientTls?.clientCertAuth === true,
-    });
+    const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
+    const metrics = () => metricsText(this.#host, facts, this.#counters);
+    const http = (local: LocalClient) => {
+      const parts = { host: this.#host, local, metrics };
+      return { clients: clientHttp(parts), metrics: metricsHttp(parts) };
+    };
+    const beside = { counters: this.#counters, http };
+    this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
 
   async open(): Promise<void> {
     await this.#peers.open(this.#config.listenPeerUrls);
-    await this.#edge.listen(this.#config.listenClientUrls, this.#config.clientTls);
+    const { clientTls, listenClientUrls, listenMetricsUrls } = this.#config;
+    await this.#edge.listen(listenClientUrls, listenMetricsUrls, clientTls);
   }
 
   close(): Promise<void> {
@@ -214,6 +226,7 @@ class Server implements RunningCore {
 
   #tellLeadership({ role, leader, term }: NonNullable<Effects["leadership"]>): void {
     if (leader === 0n) return;
+    this.#counters.leaderChanges += 1;
     const known = this.#peers.members.find(({ id }) => id === leader)?.name ?? "";
     const name = known === "" ? idText(leader) : known;
     this.#logger.info(role === "leader" ? `leads in term ${term}` : `follows ${name} in term ${term}`);

@@ -4,6 +4,7 @@ export interface CoreFlags {
   readonly dataDir?: string | undefined;
   readonly listenClientUrls?: string | undefined;
   readonly advertiseClientUrls?: string | undefined;
+  readonly listenMetricsUrls?: string | undefined;
   readonly listenPeerUrls?: string | undefined;
   readonly initialAdvertisePeerUrls?: string | undefined;
   readonly initialCluster?: string | undefined;

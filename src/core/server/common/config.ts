@@ -13,6 +13,7 @@ export interface CoreConfig {
   readonly dataDir: string;
   readonly listenClientUrls: readonly ListenUrl[];
   readonly advertiseClientUrls: readonly string[];
+  readonly listenMetricsUrls: readonly ListenUrl[];
   readonly listenPeerUrls: readonly ListenUrl[];
   readonly initialCluster: readonly FoundingMember[];
   readonly isNewCluster: boolean;
@@ -91,6 +92,12 @@ export function configOf(flags: CoreFlags): CoreConfig {
     dataDir: resolve(flags.dataDir ?? `${name}.core`),
     listenClientUrls: parseListenUrls("--listen-client-urls", clientUrls, clientTls !== undefined, insecure),
     advertiseClientUrls: parseUrls("--advertise-client-urls", flags.advertiseClientUrls ?? clientUrls),
+    listenMetricsUrls: parseListenUrls(
+      "--listen-metrics-urls",
+      flags.listenMetricsUrls ?? "",
+      clientTls !== undefined,
+      insecure,
+    ),
     listenPeerUrls: parseListenUrls(
       "--listen-peer-urls",
       flags.listenPeerUrls ?? "http://localhost:2380",

@@ -24,6 +24,7 @@ export function parseUrls(flag: string, text: string): string[] {
 
 /** Nobody should find a server open to the whole network who has not said so. */
 export function parseListenUrls(flag: string, text: string, hasTls: boolean, insecure: boolean): ListenUrl[] {
+  if (text === "") return [];
   return parseUrls(flag, text).map((url) => {
     const parsed = parseUrl(flag, url);
     if (parsed.isTls && !hasTls) throw invalid(`${flag} has ${url}, and there is no certificate for it`);

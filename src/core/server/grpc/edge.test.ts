@@ -1,4 +1,5 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -8,6 +9,7 @@ import { Authority } from "../../../../test/support/pki.js";
 import type { CoreHost } from "../../host/host.js";
 import { renewMs } from "../common/tls.js";
 import type { ClusterFacts } from "./header.js";
+import { Counters } from "../common/counters.js";
 import { GrpcEdge } from "./edge.js";
 
 /** The port for clients, with real TLS, and nothing behind it. */
@@ -22,8 +24,17 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "lh-edge-"));
   authorities = [new Authority(), new Authority("/CN=the next")];
   [port] = (await freePorts(1)) as [number];
+  const away = (socket: Socket) => void socket.destroy();
+  const http = () => ({ clients: away, metrics: away });
   const host = { status: () => ({ leader: 1n }) } as CoreHost;
-  edge = new GrpcEdge(host, {} as ClusterFacts, 1_000, 1_000_000, { byCertificate: false });
+  edge = new GrpcEdge(
+    host,
+    {} as ClusterFacts,
+    1_000,
+    1_000_000,
+    { byCertificate: false },
+    { counters: new Counters(), http },
+  );
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
 });
 afterEach(async () => {
@@ -41,7 +52,7 @@ function take({ ca, cert, key }: { ca: unknown; cert: unknown; key: unknown }): 
 
 const listening = (clientCertAuth: boolean) => {
   const tls = { certFile: path("cert"), keyFile: path("key"), trustedCaFile: path("ca"), clientCertAuth };
-  return edge.listen([{ host: "127.0.0.1", port, isTls: true }], tls);
+  return edge.listen([{ host: "127.0.0.1", port, isTls: true }], [], tls);
 };
 
 /** What a client is shown that shows this certificate; nothing if it is sent away. */

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { DescService } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
@@ -9,8 +10,10 @@ import { Election } from "../../gen/etcd/v3election_pb.js";
 import { Lock } from "../../gen/etcd/v3lock_pb.js";
 import type { TlsFiles } from "../common/config.js";
 import type { CoreHost } from "../../host/host.js";
-import { Front } from "../front/front.js";
+import type { Counters } from "../common/counters.js";
+import { type Behind, Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
+import { counted } from "./counted.js";
 import { Answers } from "./answers.js";
 import { AuthHandlers } from "./auth.js";
 import { CredentialsReader } from "./credentials.js";
@@ -55,6 +58,13 @@ export interface Admission {
   readonly byCertificate: boolean;
 }
 
+/** What stands beside gRPC. */
+export interface Beside {
+  readonly counters: Counters;
+  /** What takes connections of HTTP/1.1: for clients, and where metrics are served alone. */
+  http(local: LocalClient): Readonly<Record<"clients" | "metrics", Behind["http1"]>>;
+}
+
 /** The services of etcd's API that the core has, over gRPC. */
 export class GrpcEdge {
   readonly #server = new Server({
@@ -65,6 +75,7 @@ export class GrpcEdge {
   });
   readonly #streams: Streams;
   readonly #front: Front;
+  readonly #metricsFront: Front;
   readonly #local: LocalClient;
 
   /** @param answerBytesMax of one answer */
@@ -74,17 +85,16 @@ export class GrpcEdge {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
+    { counters, http }: Beside,
   ) {
     this.#streams = new Streams(host, electionMs);
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#front = new Front(
-      {
-        http1: (socket) => socket.destroy(),
-        http2: (connection) => injector.injectConnection(connection),
-      },
-      callsMax,
-    );
-    this.#local = new LocalClient((connection) => injector.injectConnection(connection));
+    const http2 = (connection: Duplex) => injector.injectConnection(connection);
+    this.#local = new LocalClient(http2);
+    const { clients, metrics } = http(this.#local);
+    this.#front = new Front({ http1: clients, http2 }, callsMax);
+    const nobody = (connection: Duplex) => void connection.destroy();
+    this.#metricsFront = new Front({ http1: metrics, http2: nobody }, callsMax);
     const reader = new CredentialsReader(signed, byCertificate);
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
     const auth = new AuthHandlers(host, reader, signed, electionMs);
@@ -103,18 +113,24 @@ export class GrpcEdge {
       [Health, healthHandlers(host, this.#streams)],
     ];
     // A method without a handler answers `UNIMPLEMENTED`.
-    for (const [service, handlers] of services) this.#server.addService(serviceDefinition(service), handlers);
+    for (const [service, handlers] of services)
+      this.#server.addService(serviceDefinition(service), counted(service, handlers, counters));
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
-  async listen(urls: readonly ListenUrl[], tls: TlsFiles | undefined): Promise<void> {
+  async listen(
+    urls: readonly ListenUrl[],
+    metricsUrls: readonly ListenUrl[],
+    tls: TlsFiles | undefined,
+  ): Promise<void> {
     for (const url of urls) await this.#front.listen(url, tls);
+    for (const url of metricsUrls) await this.#metricsFront.listen(url, tls);
   }
 
   /** Ends the streams, lets what is under way end, and then all the rest. */
   async close(): Promise<void> {
     this.#streams.stop();
-    this.#front.stop();
+    for (const front of [this.#front, this.#metricsFront]) front.stop();
     await new Promise<void>((resolve) => {
       const force = setTimeout(() => {
         this.#server.forceShutdown();
@@ -126,6 +142,6 @@ export class GrpcEdge {
       });
     });
     this.#local.close();
-    this.#front.close();
+    for (const front of [this.#front, this.#metricsFront]) front.close();
   }
 }

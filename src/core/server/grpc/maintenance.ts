@@ -23,7 +23,7 @@ import type { Frozen } from "./frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./header.js";
 
 /** The API that is served, in part, is that of this version of etcd. */
-const apiVersion = "3.4.0";
+export const apiVersion = "3.4.0";
 
 /** How often it is looked whether something has happened. */
 const lookMs = 10;

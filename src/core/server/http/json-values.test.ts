@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { JsonValues } from "./json-values.js";
+
+test("objects in any pieces come out whole and in order", () => {
+  const object = fc.dictionary(fc.string(), fc.oneof(fc.string({ unit: "binary" }), fc.jsonValue()));
+  const spaces = fc.constantFrom("", " ", "\n", "\r\n\t");
+  const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(object, spaces)), sizes, (all, cuts) => {
+      const bytes = Buffer.from(all.map(([value, space]) => JSON.stringify(value) + space).join(""));
+      const values = new JsonValues();
+      const found: string[] = [];
+      for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+        const size = cuts[turn % cuts.length]!;
+        found.push(...values.take(bytes.subarray(at, at + size)));
+        at += size;
+      }
+      values.end();
+      expect(found.map((text) => text.trim())).toEqual(all.map(([value]) => JSON.stringify(value)));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("what is no object, does not end or is too long is refused", () => {
+  expect(() => new JsonValues().take(Buffer.from("[1]"))).toThrow("invalid character");
+  const open = new JsonValues();
+  open.take(Buffer.from('{"a":{"b":"}'));
+  expect(() => open.end()).toThrow("unexpected EOF");
+  const long = new JsonValues();
+  const piece = Buffer.alloc(1024 * 1024, "x");
+  const flood = () => {
+    for (let count = 0; count < 4; count += 1) long.take(piece);
+  };
+  long.take(Buffer.from('{"a":"'));
+  expect(flood).toThrow("request is too large");
+});
+
+test("a body in single bytes takes no more time than its length", () => {
+  const values = new JsonValues();
+  const bytes = Buffer.from(`{"a":"${"x".repeat(200_000)}"}`);
+  const found: string[] = [];
+  for (let at = 0; at < bytes.length; at += 1) found.push(...values.take(bytes.subarray(at, at + 1)));
+  expect(found).toEqual([bytes.toString()]);
+});

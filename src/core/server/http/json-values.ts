@@ -1,0 +1,68 @@
+/** As etcd takes no larger request: in base64 and with names about half as much again. */
+const bytesMax = 3 * 1024 * 1024;
+
+/** A text that is no JSON object, or too long a one. */
+export class NoJson extends Error {
+  constructor(text: string) {
+    super(text);
+    this.name = "NoJson";
+  }
+}
+
+const [quote, backslash, open, close] = [...'"\\{}'].map((character) => character.charCodeAt(0));
+
+/** JSON objects one after another, with or without space between them, in any pieces. */
+export class JsonValues {
+  /** Of the object that has not ended. Its pieces are put together once, however many they are. */
+  #held: Buffer[] = [];
+  #bytes = 0;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  /**
+   * The objects that have ended with this piece, as text.
+   *
+   * @param most what follows after so many is not looked at
+   * @throws NoJson
+   */
+  take(piece: Buffer, most = Infinity): string[] {
+    const found: string[] = [];
+    let from = 0;
+    for (let at = 0; at < piece.length; at += 1) {
+      if (!this.#endsWith(piece[at]!)) continue;
+      found.push(Buffer.concat([...this.#held, piece.subarray(from, at + 1)]).toString());
+      this.#held = [];
+      this.#bytes = 0;
+      from = at + 1;
+      if (found.length === most) return found;
+    }
+    if (this.#depth === 0) return found;
+    this.#held.push(Buffer.from(piece.subarray(from)));
+    this.#bytes += piece.length - from;
+    if (this.#bytes > bytesMax) throw new NoJson("etcdserver: request is too large");
+    return found;
+  }
+
+  /** No object is under way. */
+  end(): void {
+    if (this.#depth > 0) throw new NoJson("unexpected EOF");
+  }
+
+  /** True: an object ends with this byte. */
+  #endsWith(byte: number): boolean {
+    if (this.#isInString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === backslash) this.#isEscaped = true;
+      else if (byte === quote) this.#isInString = false;
+      return false;
+    }
+    if (byte === open) this.#depth += 1;
+    else if (this.#depth === 0) {
+      const character = String.fromCharCode(byte);
+      if (/\S/.test(character)) throw new NoJson(`invalid character ${JSON.stringify(character)}`);
+    } else if (byte === quote) this.#isInString = true;
+    else if (byte === close) this.#depth -= 1;
+    return byte === close && this.#depth === 0;
+  }
+}

@@ -1,0 +1,134 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { CoreHost } from "../../host/host.js";
+import { KV } from "../../gen/etcd/rpc_pb.js";
+import type { LocalClient } from "../grpc/local.js";
+import { apiVersion } from "../grpc/maintenance.js";
+import { answerJson } from "./gateway.js";
+import { methodAt } from "./routes.js";
+
+/** A connection on which nothing comes for so long, while nothing is answered on it, is closed. */
+const idleMs = 60_000;
+
+/** In this time a healthy server answers a read that all servers agree on. */
+const healthMs = 1_000;
+
+/** Pages of all origins may ask, as at etcd. */
+const anyOrigin = {
+  "Access-Control-Allow-Headers": "accept, content-type, authorization",
+  "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE",
+  "Access-Control-Allow-Origin": "*",
+};
+
+export interface HttpParts {
+  readonly host: Pick<CoreHost, "status">;
+  readonly local: LocalClient;
+  /** As text for Prometheus. */
+  readonly metrics: () => string;
+}
+
+/** What takes connections that speak HTTP/1.1. */
+type TakeSocket = (socket: Socket) => void;
+
+/** JSON, health, version and metrics, beside gRPC on one port. */
+export function clientHttp(parts: HttpParts): TakeSocket {
+  return takeSockets((request, response) => {
+    for (const [name, value] of Object.entries(anyOrigin)) response.setHeader(name, value);
+    if (request.method === "OPTIONS") {
+      response.writeHead(200, { "Content-Length": 0 });
+      response.end();
+      return;
+    }
+    const path = pathOf(request);
+    const method = methodAt(path);
+    if (method === undefined) answerPage(parts, request, response, path);
+    else if (request.method === "POST") void answerJson(parts.local, method, request, response);
+    else notAllowed(response);
+  });
+}
+
+/** Metrics and health alone, for a port of their own. */
+export function metricsHttp(parts: HttpParts): TakeSocket {
+  return takeSockets((request, response) => {
+    const path = pathOf(request);
+    if (path === "/version") notFound(response, path);
+    else answerPage(parts, request, response, path);
+  });
+}
+
+function takeSockets(listener: RequestListener): TakeSocket {
+  const server = createServer(listener);
+  server.timeout = idleMs;
+  server.on("clientError", (_error, socket) => {
+    if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    else socket.destroy();
+  });
+  return (socket) => void server.emit("connection", socket);
+}
+
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return url.replace(/\?.*$/s, "");
+}
+
+function answerPage(
+  parts: HttpParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): void {
+  const pages: Readonly<Record<string, () => void>> = {
+    "/health": () => void answerHealth(parts, response),
+    "/metrics": () => plain(response, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
+    "/version": () =>
+      plain(
+        response,
+        200,
+        JSON.stringify({ etcdserver: apiVersion, etcdcluster: apiVersion }),
+        "application/json",
+      ),
+  };
+  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  if (page === undefined) notFound(response, path);
+  else if (request.method === "GET" || request.method === "HEAD") page();
+  else {
+    response.setHeader("Allow", "GET");
+    notAllowed(response);
+  }
+}
+
+/** There is a leader, room, and an answer in time. */
+async function answerHealth({ host, local }: HttpParts, response: ServerResponse): Promise<void> {
+  const { leader, spaceAlarms } = host.status();
+  const isHealthy = leader !== 0n && spaceAlarms.length === 0 && (await answers(local));
+  plain(response, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
+}
+
+async function answers(local: LocalClient): Promise<boolean> {
+  const caller = { client: "health", metadata: {} };
+  try {
+    const asked = { key: Buffer.from("health"), countOnly: true };
+    await local.ask(KV.method.range, asked, caller, AbortSignal.timeout(healthMs));
+    return true;
+  } catch (error) {
+    // Where rights are asked for, it is an answer to be refused.
+    return (error as { code?: number }).code === 7 || (error as { code?: number }).code === 3;
+  }
+}
+
+function notFound(response: ServerResponse, path: string): void {
+  plain(response, 404, /^\/v3(?:beta)?\//.test(path) ? "Not Found\n" : "404 page not found\n");
+}
+
+function notAllowed(response: ServerResponse): void {
+  plain(response, 405, "Method Not Allowed\n");
+}
+
+function plain(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  type = "text/plain; charset=utf-8",
+): void {
+  response.writeHead(status, { "Content-Type": type, "Content-Length": Buffer.byteLength(text) });
+  response.end(text);
+}
