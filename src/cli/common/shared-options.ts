@@ -19,6 +19,7 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   peer: { names: aboutAsking, why: "it is a member itself, and asks no running member" },
   // It has a --key-file of its own, as etcd has: its server's private key.
   core: { names: all, why: "it is a server itself, and asks no running member" },
+  "core snapshot status": { names: all.filter((name) => !isOutput(name)), why: "it reads a file" },
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   completion: { names: all },
