@@ -173,8 +173,10 @@ export class MembershipKeeping {
   }
 
   #objectionToRemoval(member: CoreMember): LeaderRefusal["failure"] | undefined {
-    if (member.learner) return undefined;
-    const voters = this.#context.state.members.all.filter(({ learner }) => !learner);
+    const { raft, state } = this.#context;
+    // Those that vote now: one that only is to vote may be there, and helps nobody to a majority yet.
+    const voters = state.members.all.filter(({ id }) => raft.membership.voters.includes(id));
+    if (!voters.includes(member)) return undefined;
     const others = voters.filter((voter) => voter !== member);
     if (others.length === 0 || countStarted(others) < majority(others.length)) return "notEnoughStarted";
     const active = this.#active(voters);

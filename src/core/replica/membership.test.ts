@@ -1,0 +1,109 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
+import {
+  MemberAddRequestSchema,
+  MemberListRequestSchema,
+  MemberPromoteRequestSchema,
+  MemberRemoveRequestSchema,
+  MemberUpdateRequestSchema,
+} from "../gen/etcd/cluster_pb.js";
+import type { ClientRequest } from "./types.js";
+
+const add = (url: string, isLearner = false): ClientRequest => ({
+  kind: "memberAdd",
+  request: create(MemberAddRequestSchema, { peerURLs: [url], isLearner }),
+});
+const remove = (ID: bigint): ClientRequest => ({
+  kind: "memberRemove",
+  request: create(MemberRemoveRequestSchema, { ID }),
+});
+const promote = (ID: bigint): ClientRequest => ({
+  kind: "memberPromote",
+  request: create(MemberPromoteRequestSchema, { ID }),
+});
+const list: ClientRequest = {
+  kind: "memberList",
+  request: create(MemberListRequestSchema, { linearizable: true }),
+};
+
+/** Of servers that know each other's names. */
+function started(): VirtualCluster {
+  const cluster = new VirtualCluster({ membershipEveryMs: Infinity });
+  cluster.leader();
+  cluster.run(3_000);
+  return cluster;
+}
+
+test("a voter that is added holds nobody up before it has started, and votes once it has caught up", () => {
+  const cluster = started();
+  const [asked] = cluster.followers();
+  const { member } = cluster.ask(asked!, "etcdserverpb.MemberAddResponse", add("http://x:1"));
+  expect(member).toMatchObject({ name: "", isLearner: false });
+  cluster.run(5_000);
+  const votersOf = () => cluster.leader().replica!.status().membership.voters;
+  expect(votersOf()).toHaveLength(3);
+  cluster.world.join(member!.ID);
+  cluster.run(5_000);
+  expect(votersOf()).toContain(member!.ID);
+  const { members } = cluster.ask(asked!, "etcdserverpb.MemberListResponse", list);
+  expect(members.map(({ name }) => name)).toContain(`s${member!.ID}`);
+});
+
+test("a learner votes when it is told to and has caught up, and not before it has started", () => {
+  const cluster = started();
+  const leader = cluster.leader();
+  const { member } = cluster.ask(leader, "etcdserverpb.MemberAddResponse", add("http://x:1", true));
+  expect(cluster.failure(leader, add("http://y:1", true))).toBe("tooManyLearners");
+  expect(cluster.failure(leader, promote(member!.ID))).toBe("learnerNotReady");
+  expect(cluster.failure(leader, promote(leader.id))).toBe("notLearner");
+  cluster.world.join(member!.ID);
+  cluster.run(5_000);
+  const learner = cluster.world.servers.at(-1)!;
+  expect(cluster.failure(learner, list)).toBe("notForLearner");
+  cluster.ask(leader, "etcdserverpb.MemberPromoteResponse", promote(member!.ID));
+  cluster.run(1_000);
+  expect(cluster.failure(learner, list)).toBe("none");
+});
+
+test("a server that is down may be removed, and none that the others need", () => {
+  const cluster = started();
+  const leader = cluster.leader();
+  const [down, up] = cluster.followers();
+  cluster.world.crash(down!);
+  cluster.run(3_000);
+  expect(cluster.failure(leader, remove(up!.id))).toBe("unhealthy");
+  expect(cluster.failure(leader, add("http://x:1"))).toBe("unhealthy");
+  cluster.ask(leader, "etcdserverpb.MemberRemoveResponse", remove(down!.id));
+  expect(cluster.failure(leader, remove(down!.id))).toBe("memberNotFound");
+  expect(leader.replica!.status().membership.voters).toHaveLength(2);
+});
+
+test("a leader that is removed has another one follow it", () => {
+  const cluster = started();
+  const leader = cluster.leader();
+  cluster.ask(leader, "etcdserverpb.MemberRemoveResponse", remove(leader.id));
+  cluster.run(5_000);
+  const next = cluster.world.members().find((server) => server.leads)!;
+  expect(next.id).not.toBe(leader.id);
+  expect(leader.leads).toBe(false);
+});
+
+test("an address is one member's, also when several ask at once", () => {
+  const cluster = started();
+  const [one, other] = cluster.followers();
+  const sent = [cluster.send(one!, add("http://x:1")), cluster.send(other!, add("http://x:1"))];
+  cluster.run(3_000);
+  const failures = sent.map(({ outcome }) => (outcome instanceof Error ? outcome.message : "done")).sort();
+  expect(failures).toEqual(["done", "etcdserver: Peer URLs already exists"]);
+  const update = create(MemberUpdateRequestSchema, { ID: one!.id, peerURLs: ["http://x:1"] });
+  expect(cluster.failure(one!, { kind: "memberUpdate", request: update })).toBe("peerUrlExists");
+});
+
+test("the last server cannot be removed, and addresses have to be some", () => {
+  const cluster = new VirtualCluster({ membershipEveryMs: Infinity, servers: 1 });
+  const leader = cluster.leader();
+  expect(cluster.failure(leader, remove(leader.id))).toBe("notEnoughStarted");
+  for (const url of ["", "x:1", "http://x", "ftp://x:1", "http://x:1/path"])
+    expect(cluster.failure(leader, add(url))).toBe("peerUrlsInvalid");
+});
