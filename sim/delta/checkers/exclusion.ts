@@ -1,5 +1,6 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
+import { isConditional } from "../stage/plan.js";
 import type { SimParty } from "../stage/party.js";
 
 /**
@@ -18,7 +19,7 @@ export function claimExclusion(view: WorldView, report: StorageReport): StorageO
   );
   const look = () => {
     const { plan, nowMs, settledMs, claims } = view;
-    if (plan.ground === "conditional" || nowMs >= settledMs) exclusion.look("the lease", claims);
+    if (isConditional(plan.ground) || nowMs >= settledMs) exclusion.look("the lease", claims);
   };
   return { began: look, renewed: (_claim, succeeded) => succeeded && look() };
 }

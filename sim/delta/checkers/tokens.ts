@@ -1,4 +1,5 @@
 import { Tokens } from "../../kit/checkers/tokens.js";
+import { isConditional } from "../stage/plan.js";
 import type { StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
 
 /**
@@ -11,7 +12,7 @@ export function claimTokens(view: WorldView, report: StorageReport): StorageObse
   return {
     began({ party, token, shared }) {
       const { plan, nowMs, settledMs } = view;
-      const ordered = plan.ground === "conditional" || nowMs >= settledMs;
+      const ordered = isConditional(plan.ground) || nowMs >= settledMs;
       tokens.given({ resource: "the lease", token, who: party.writer, shared, ordered });
     },
   };

@@ -8,6 +8,8 @@ import { DeltaProvider } from "../../../src/delta/provider/provider.js";
 import { least } from "../../../src/common/lists.js";
 import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
+import { sharers } from "./sharers.js";
+import { isConditional } from "../stage/plan.js";
 import { readAndWrite } from "./register.js";
 import type { PartsStage, Stage } from "../stage/stage.js";
 
@@ -27,11 +29,13 @@ export async function runProcess(stage: Stage): Promise<void> {
   }
   watch(stage, farm);
   const environment: ProtocolEnvironment = { farm, writer: party.writer, random, settings };
-  if (plan.ground === "conditional" || plan.ground === "paper") {
-    const protocol: LeaseProtocol =
-      plan.ground === "conditional" ? new ConditionalLease(environment) : new PaperLease(environment);
+  if (isConditional(plan.ground) || plan.ground === "paper") {
+    const protocol: LeaseProtocol = isConditional(plan.ground)
+      ? new ConditionalLease(environment)
+      : new PaperLease(environment);
     const bytesMax = least(traits.map((each) => each.bytesMax));
     const provider = new DeltaProvider({ driver, farm, protocol, settings, holder: party.writer, bytesMax });
+    if (plan.ground === "forms") return sharers({ ...stage, provider });
     stage.leaves(() => provider.close());
     await providedLease({ ...stage, provider });
   } else {

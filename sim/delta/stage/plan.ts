@@ -11,8 +11,14 @@ export const grounds = [
   "consensus",
   "shared",
   "register",
+  "forms",
 ] as const;
 export type Ground = (typeof grounds)[number];
+
+/** Where leases are conditional: exclusion and the order of tokens need no bound on delays. */
+export function isConditional(ground: Ground): boolean {
+  return ground === "conditional" || ground === "forms";
+}
 
 /** Everything about a run that is decided before it begins. */
 export interface StoragePlan {
@@ -123,7 +129,7 @@ function drawRates(random: SimRandom): Pick<StoragePlan, "clockRateError" | "clo
 /** Which stores an algorithm can stand on. */
 function drawKinds(ground: Ground, n: number, random: SimRandom): StoreTraits["kind"][] {
   const all = (kind: StoreTraits["kind"]) => Array.from({ length: n }, () => kind);
-  if (ground === "conditional" || ground === "consensus") return all("atomic");
+  if (isConditional(ground) || ground === "consensus") return all("atomic");
   if (random.chance(0.3)) return all("atomic");
   if (random.chance(0.6)) return all("slotted");
   return Array.from({ length: n }, () => random.pick(["atomic", "slotted"]));
