@@ -4,7 +4,7 @@ import {
   WatchRequestSchema,
   type WatchResponse,
 } from "../../src/core/gen/etcd/rpc_pb.js";
-import type { ClientRequest, ClientResponse } from "../../src/core/replica/types.js";
+import type { ClientRequest, ClientResponse, Credentials } from "../../src/core/replica/types.js";
 import { CoreError } from "../../src/core/state/errors.js";
 import type { CorePlan } from "../../sim/core/world/plan.js";
 import type { ReferenceObserver } from "../../sim/core/world/reference.js";
@@ -84,15 +84,15 @@ export class VirtualCluster {
     return this.world.servers.filter((server) => !server.leads);
   }
 
-  send(server: SimServer, request: ClientRequest): Sent {
+  send(server: SimServer, request: ClientRequest, credentials?: Credentials): Sent {
     const sent: Sent = { outcome: undefined };
-    this.world.call(server, request, (outcome) => (sent.outcome = outcome));
+    this.world.call(server, request, (outcome) => (sent.outcome = outcome), credentials);
     return sent;
   }
 
   /** Runs until there is an answer. */
-  outcome(server: SimServer, request: ClientRequest): Outcome {
-    const sent = this.send(server, request);
+  outcome(server: SimServer, request: ClientRequest, credentials?: Credentials): Outcome {
+    const sent = this.send(server, request, credentials);
     for (let waitedMs = 0; sent.outcome === undefined && waitedMs < 20_000; waitedMs += 10) this.run(10);
     if (sent.outcome === undefined) throw new Error("no answer");
     return sent.outcome;
@@ -113,8 +113,8 @@ export class VirtualCluster {
   }
 
   /** The name of its failure. */
-  failure(server: SimServer, request: ClientRequest): string {
-    return failureOf(this.outcome(server, request));
+  failure(server: SimServer, request: ClientRequest, credentials?: Credentials): string {
+    return failureOf(this.outcome(server, request, credentials));
   }
 
   /** These hear each other only. */
@@ -126,12 +126,17 @@ export class VirtualCluster {
     this.world.side.clear();
   }
 
-  watch(server: SimServer, request: MessageInitShape<typeof WatchCreateRequestSchema>) {
+  watch(
+    server: SimServer,
+    request: MessageInitShape<typeof WatchCreateRequestSchema>,
+    credentials?: Credentials,
+  ) {
     const responses: WatchResponse[] = [];
     const connection = this.world.watch(
       server,
       (response) => responses.push(response),
       () => {},
+      credentials,
     )!;
     const send = (union: MessageInitShape<typeof WatchRequestSchema>["requestUnion"]) =>
       connection.send(create(WatchRequestSchema, { requestUnion: union! }));

@@ -53,6 +53,8 @@ export interface CorePlan {
   readonly quotaBytes?: number | undefined;
   /** An operator adds, promotes or removes a server, mean; never if it is not given. */
   readonly membershipEveryMs?: number | undefined;
+  /** Users and rights change all the while, and every client has a user. */
+  readonly rights?: boolean | undefined;
   /** From here on nothing more goes wrong. */
   readonly stableFromMs: number;
   readonly endMs: number;

@@ -10,7 +10,7 @@ import {
   RangeRequestSchema,
   TxnRequestSchema,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
-import type { ClientRequest } from "../../../src/core/replica/types.js";
+import type { AuthCommand, ClientRequest } from "../../../src/core/replica/types.js";
 
 /** Requests as a client writes them. */
 export const bytes = (text: string): Uint8Array<ArrayBuffer> =>
@@ -58,6 +58,11 @@ export function revoke(id: bigint): ClientRequest {
 
 export function keepAlive(id: bigint): ClientRequest {
   return { kind: "leaseKeepAlive", request: create(LeaseKeepAliveRequestSchema, { ID: id }) };
+}
+
+/** A change of users, roles and rights, or a user who has authenticated. */
+export function auth(request: AuthCommand): ClientRequest {
+  return { kind: "auth", request };
 }
 
 export function timeToLive(id: bigint, keys = false): ClientRequest {

@@ -3,6 +3,7 @@ import type { AutoCompaction } from "../../../src/core/replica/options.js";
 import type {
   ClientRequest,
   ClientResponse,
+  Credentials,
   PeerMessage,
   WatchAnswer,
 } from "../../../src/core/replica/types.js";
@@ -273,7 +274,17 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
 
   // Clients
 
-  call(server: SimServer, request: ClientRequest, done: (outcome: Outcome) => void): void {
+  get #anybody(): Credentials | undefined {
+    return this.plan.rights === true ? { kind: "user", user: "root" } : undefined;
+  }
+
+  /** @param credentials for which user; while rights are on in this run: for `root`, if it is not said */
+  call(
+    server: SimServer,
+    request: ClientRequest,
+    done: (outcome: Outcome) => void,
+    credentials: Credentials | undefined = this.#anybody,
+  ): void {
     this.#number += 1;
     const number = this.#number;
     const answered = (result: ClientResponse | CoreError) =>
@@ -288,7 +299,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
       this.#calls.set(number, { server, done });
       server.enter((host) => {
         const deadlineMs = server.plan.clockMs() + this.plan.timeoutMs;
-        host.request(`${number}`, request, deadlineMs, answered);
+        host.request(`${number}`, request, deadlineMs, answered, credentials);
       }, true);
     });
   }
@@ -298,6 +309,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     server: SimServer,
     heard: (response: WatchResponse) => void,
     lost: () => void,
+    credentials: Credentials | undefined = this.#anybody,
   ): WatchConnection | undefined {
     if (!server.isUp || this.#retired.has(server)) return undefined;
     this.#number += 1;
@@ -308,7 +320,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
       stream = host.openWatches((response) => this.watched(server, number, { stream, response }));
     });
     return {
-      send: (request) => server.enter((host) => host.watch(stream, request)),
+      send: (request) => server.enter((host) => host.watch(stream, request, credentials)),
       close: () => {
         this.#watches.delete(number);
         server.enter((host) => host.closeWatches(stream));

@@ -122,13 +122,15 @@ export class Callers {
 
   // What the log says
 
-  applied(index: number, { body }: Command, { answer }: Applied): void {
-    if (answer === undefined || answer instanceof CoreError) return;
-    if (body.case === "authenticate" && answer.$typeName === "etcdserverpb.AuthenticateResponse") {
-      const { token, user } = body.value;
-      if (token === "") return;
-      answer.token = `${token}.${index}`;
-      if (index > this.#recoveredIndex) this.#tokens.add(answer.token, user, this.#context.nowMs);
+  applied(index: number, { body }: Command, { answer, isDone }: Applied): void {
+    if (!isDone) return;
+    if (body.case === "authenticate") {
+      const { token: random, user } = body.value;
+      if (random === "") return;
+      const token = `${random}.${index}`;
+      // Other servers wait for no answer.
+      if (answer !== undefined) Object.assign(answer, { token });
+      if (index > this.#recoveredIndex) this.#tokens.add(token, user, this.#context.nowMs);
     } else if (body.case === "userDelete" || body.case === "userChangePassword")
       this.#tokens.end(body.value.name);
     else if (body.case === "authDisable") this.#tokens.endAll();

@@ -70,6 +70,8 @@ export type MembershipAnswer =
 export interface Applied {
   /** Absent for what nobody waits for. */
   readonly answer: CommandAnswer | CoreError | undefined;
+  /** Whether or not anybody waits for its answer. */
+  readonly isDone: boolean;
   /** The revision after it. */
   readonly revision: number;
   /** What it changed, one revision after the other, and each in order. */
@@ -130,6 +132,7 @@ export class CoreState {
     this.isApplying = false;
     return {
       answer: answerBytes < 0 ? undefined : this.#answerInRoom(answer),
+      isDone: !(answer instanceof CoreError),
       revision: this.revisions.current,
       changes: this.#changes,
       granted: this.#granted,

@@ -14,6 +14,7 @@ const applier = "src/core/replica/applier.ts";
 const revisions = "src/core/state/revisions.ts";
 const txnSize = "src/core/server/grpc/txn-size.ts";
 const check = "src/core/state/check.ts";
+const callers = "src/core/replica/callers.ts";
 const watchStream = "src/core/replica/watch-stream.ts";
 const errors = "src/core/state/errors.ts";
 const spaceKeeping = "src/core/replica/space-keeping.ts";
@@ -436,5 +437,38 @@ export const inCore = /** @type {const} */ ([
       { file: "src/etcd/provider.ts", find: "token + 1n", replace: "token" },
     ],
     caughtBy: { file: "src/etcd/provider.test.ts" },
+  },
+  {
+    name: "rightsUncheckedAtApply",
+    why: "Rights are looked at before a command is proposed, and not again where it is applied.",
+    edits: [
+      {
+        file: state,
+        find: "if (this.auth.isEnabled && proposer !== 0n) yield* checkCommand(this.auth, this.leases, command);",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "staleRightsRefuse",
+    why: "A server refuses by the rights that it knows, which may be old.",
+    edits: [
+      {
+        file: callers,
+        at: "this.sign(command, credentials);\n      return true;\n    } catch (error) {\n      if (error instanceof CoreError) return false;",
+        find: "if (error instanceof CoreError) return false;",
+        replace: "if (error instanceof CoreError) throw error;",
+      },
+    ],
+  },
+  {
+    name: "tokenOutlivesUser",
+    why: "A token stays when its user is deleted.",
+    edits: [{ file: callers, find: "this.#tokens.end(body.value.name);", replace: ";" }],
+  },
+  {
+    name: "watchOutlivesRights",
+    why: "A watch goes on when its user's rights are withdrawn.",
+    edits: [{ file: replica, find: "this.#watches.rightsChanged();", replace: ";" }],
   },
 ]);
