@@ -43,8 +43,10 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
     case grpcCode.unimplemented:
       return refused("UNSUPPORTED");
     case grpcCode.invalidArgument:
-      // A core whose users must give a name says so like this.
-      return refused(/user name is empty/.test(why) ? "UNAUTHENTICATED" : "INVALID_CONFIG");
+      // A core whose users must give a name, or another password, says so like this.
+      return refused(
+        /user name is empty|authentication failed/.test(why) ? "UNAUTHENTICATED" : "INVALID_CONFIG",
+      );
     case grpcCode.resourceExhausted:
       return /space exceeded/.test(why) ? refused("STORE_FULL") : { kind: "mute", code: "NO_QUORUM", why };
     case grpcCode.notFound:

@@ -20,6 +20,7 @@ import type { CoreClient } from "./core-client.js";
 import { CoreRegistry } from "./core-registry.js";
 import { Keys } from "./keys.js";
 import { CoreProvider } from "./provider.js";
+import type { Login } from "./servers.js";
 import type { CoreReport } from "./core-report.js";
 
 const timeoutDefault = "5s";
@@ -28,9 +29,18 @@ const timeoutDefault = "5s";
 export interface CoreOptions extends ParticipantOptions {
   /** Certificates, where the core's servers ask for them. */
   tls?: TlsFiles | undefined;
+  /** A user of the core, where it has users. Default: the environment's `LEASEHOLD_CORE_USER`, if there is one. */
+  user?: string | undefined;
+  /** That user's password. Default: the environment's `LEASEHOLD_CORE_PASSWORD`. */
+  password?: string | undefined;
 }
 
-const coreOptionNames: OptionNames<CoreOptions> = { ...participantOptionNames, tls: true };
+const coreOptionNames: OptionNames<CoreOptions> = {
+  ...participantOptionNames,
+  tls: true,
+  user: true,
+  password: true,
+};
 
 /**
  * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
@@ -82,14 +92,14 @@ export async function openCoreRegistry(
 /** The core, when one of its servers has answered. */
 async function connected(
   address: CoreAddress,
-  options: Pick<CoreOptions, "timeout" | "tls">,
+  options: Pick<CoreOptions, "password" | "timeout" | "tls" | "user">,
   world: World,
 ): Promise<CoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);
   const load = () => import("./grpc-core-client.js");
   const { GrpcCoreClient } = await loadPackage(grpcPackages, "core://", load);
-  const core = new GrpcCoreClient(address.endpoints, tls, world);
+  const core = new GrpcCoreClient(address.endpoints, { tls, login: loginOf(options) }, world);
   try {
     await core.connect({ timeoutMs });
   } catch (error) {
@@ -111,6 +121,20 @@ export async function coreReport(
   const load = () => import("./server-reports.js");
   const { serverReports } = await loadPackage(grpcPackages, "core://", load);
   return serverReports(endpoints, tls, timeoutMs, world);
+}
+
+/** An address has no place for a password: lists of processes show it. */
+function loginOf(options: Pick<CoreOptions, "password" | "user">): Login | undefined {
+  const { LEASEHOLD_CORE_USER: envName, LEASEHOLD_CORE_PASSWORD: envPassword } = process.env;
+  const name = options.user ?? envName;
+  if (name === undefined || name === "") {
+    if (options.password === undefined) return undefined;
+    throw new LeaseholdError("INVALID_CONFIG", "password is given, and user is not");
+  }
+  const password = options.password ?? envPassword;
+  if (password === undefined)
+    throw new LeaseholdError("INVALID_CONFIG", `the password of ${JSON.stringify(name)} is missing`);
+  return { name, password };
 }
 
 async function textsOf(files: TlsFiles | undefined) {

@@ -38,7 +38,7 @@ async function ask(
   timeoutMs: number,
   world: World,
 ): Promise<{ readonly report: ServerReport; readonly members: readonly Member[] }> {
-  const servers = new Servers([address], tls, world);
+  const servers = new Servers([address], { tls }, world);
   try {
     const { members } = await servers.ask(Cluster.method.memberList, create(MemberListRequestSchema), {
       timeoutMs,

@@ -1,4 +1,4 @@
-import { fromBinary, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import {
   type ChannelCredentials,
   Client,
@@ -11,6 +11,7 @@ import {
 import { backOffMs } from "../common/back-off.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../common/ports.js";
+import { Auth, AuthenticateRequestSchema } from "../core/gen/etcd/auth_pb.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
 import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
@@ -47,6 +48,18 @@ export interface TlsTexts {
   readonly key: string;
 }
 
+/** A user of the core. */
+export interface Login {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** How a client shows who it is. */
+export interface Proof {
+  readonly tls?: TlsTexts | undefined;
+  readonly login?: Login | undefined;
+}
+
 /** A method of a service as the generated code describes it. */
 export interface Method<Input extends DescMessage, Output extends DescMessage> {
   readonly name: string;
@@ -78,9 +91,14 @@ export class Servers {
   /** Counts up; the server that is asked first is this one, modulo their number. */
   #turn: number;
   #isClosed = false;
+  readonly #login: Login | undefined;
+  /** A token was had, or the core wants none. */
+  #isLoggedIn: boolean;
 
-  constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
+  constructor(endpoints: readonly string[], { login, tls }: Proof, world: World) {
     this.#world = world;
+    this.#login = login;
+    this.#isLoggedIn = login === undefined;
     const proof = credentialsOf(tls);
     this.#metadata.set("hasleader", "true");
     this.#servers = endpoints.map((endpoint) => {
@@ -98,23 +116,34 @@ export class Servers {
     request: MessageShape<Input>,
     limits: CallLimits,
   ): Promise<MessageShape<Output>> {
-    const bytes = toBinary(method.input, request);
     return this.#reach(limits, ({ client }, deadline, canceller) => {
       return new Promise((resolve, reject) => {
-        client.makeUnaryRequest(
-          pathOf(method),
-          toBuffer,
-          (answer) => fromBinary(method.output, answer),
-          bytes,
-          this.#metadata,
-          { deadline },
-          (error, answer) => (error === null ? resolve(answer!) : reject(error)),
-        );
+        unary(client, method, request, this.#metadata, deadline).then(resolve, reject);
         // The call itself goes on to its answer, or its deadline: servers close a connection on which many
         // are reset.
         canceller(() => reject(serviceError(1, "Cancelled")));
       });
     });
+  }
+
+  /** Another token for the streams that are opened from now on; without one, the next request tries it. */
+  async renewToken(limits: CallLimits): Promise<void> {
+    this.#isLoggedIn = this.#login === undefined;
+    await this.#reach(limits, () => Promise.resolve()).catch(() => undefined);
+  }
+
+  /** Gets a token, unless there is one or the core wants none. */
+  async #logIn({ client }: Server, deadline: number): Promise<void> {
+    if (this.#isLoggedIn) return;
+    this.#metadata.remove("token");
+    const request = create(AuthenticateRequestSchema, this.#login!);
+    try {
+      const { token } = await unary(client, Auth.method.authenticate, request, this.#metadata, deadline);
+      this.#metadata.set("token", token);
+    } catch (error) {
+      if (!isServiceError(error) || !/authentication is not enabled/.test(error.details)) throw error;
+    }
+    this.#isLoggedIn = true;
   }
 
   /** Refreshes a lease, on the stream that all refreshes at a server share. */
@@ -169,6 +198,7 @@ export class Servers {
       if (cancellation !== undefined) cancellation.onCancel = cancel;
     };
     const isCancelled = () => cancellation?.cancelled === true;
+    let isRenewed = this.#login === undefined;
     for (let tries = 0; ; tries += 1) {
       if (this.#isClosed) throw new LeaseholdError("CLOSED");
       const leftMs = endMs - clock.monotonicMs();
@@ -178,11 +208,19 @@ export class Servers {
       const untried = this.#servers.length - (tries % this.#servers.length);
       const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
       try {
+        await this.#logIn(server, Date.now() + tryMs);
         return await ask(server, Date.now() + tryMs, canceller);
       } catch (error) {
         if (!isServiceError(error)) throw error;
         // That says nothing about the server.
         if (isCancelled()) throw noAnswer(failures, timeoutMs);
+        // Nothing was carried out for a token that is over, or is older than the rights.
+        if (!isRenewed && isTokenOver(error.details)) {
+          isRenewed = true;
+          this.#isLoggedIn = false;
+          tries -= 1;
+          continue;
+        }
         const isConnected =
           server.client.getChannel().getConnectivityState(false) === connectivityState.READY;
         const failure = failureOf(error, isConnected);
@@ -227,6 +265,31 @@ function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
     const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
   }
+}
+
+/** As servers say it: what they kept of it is gone, rights have changed since, or they want one now. */
+export function isTokenOver(text: string): boolean {
+  return /invalid auth token|revision of auth store is old|user name is empty/.test(text);
+}
+
+function unary<Input extends DescMessage, Output extends DescMessage>(
+  client: Client,
+  method: Method<Input, Output>,
+  request: MessageShape<Input>,
+  metadata: Metadata,
+  deadline: number,
+): Promise<MessageShape<Output>> {
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      pathOf(method),
+      toBuffer,
+      (answer) => fromBinary(method.output, answer),
+      toBinary(method.input, request),
+      metadata,
+      { deadline },
+      (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+    );
+  });
 }
 
 function duplex<Input extends DescMessage, Output extends DescMessage>(

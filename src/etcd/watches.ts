@@ -12,7 +12,7 @@ import {
 import type { Timer, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
 import type { Entry, WatchListener } from "./core-client.js";
-import type { Servers, Stream } from "./servers.js";
+import { isTokenOver, type Servers, type Stream } from "./servers.js";
 
 /**
  * Before a stream that ended is opened anew at the next server: a random pause, whose bound doubles up to the
@@ -23,6 +23,9 @@ const pauseMsMax = 2_000;
 
 /** The pause before a watch is asked for again that the server has refused, ms. */
 const refusedMs = 5_000;
+
+/** A token for the next stream takes no longer, ms. */
+const renewMs = 5_000;
 
 /**
  * Watches of single keys on the stream: a server may allow no more than 10,000. Without one, renewals and
@@ -150,9 +153,22 @@ export class Watches {
       watched.nextRevision = last.modRevision + 1n;
   }
 
+  /** A stream has the token that it was opened with. */
+  #reopen(): void {
+    const stream = this.#stream;
+    if (stream === undefined) return;
+    this.#stream = undefined;
+    stream.close();
+    void this.#servers.renewToken({ timeoutMs: renewMs }).then(() => this.#lost());
+  }
+
   /** By the server: what happened since has been compacted away, or it refuses the watch. */
-  #cancelled({ compactRevision }: WatchResponse, watched: Watched): void {
+  #cancelled({ cancelReason, compactRevision }: WatchResponse, watched: Watched): void {
     this.#number(watched);
+    if (isTokenOver(cancelReason)) {
+      this.#reopen();
+      return;
+    }
     if (compactRevision === 0n) {
       this.#world.timers.after(refusedMs, () => {
         if (this.#watched.get(watched.id) === watched) this.#create(watched);

@@ -69,7 +69,7 @@ export function splitArguments<Options extends object>(
 }
 
 /** What only some grounds understand. */
-const optionsOfSome = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"];
+const optionsOfSome = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker", "user", "password"];
 
 /**
  * Refuses options that mean nothing to a ground, and those that no ground has. The types do so, too; this is

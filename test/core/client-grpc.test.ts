@@ -30,7 +30,7 @@ for (const program of ["etcd", "leasehold"] as const) {
     let core: GrpcCoreClient;
     beforeAll(async () => {
       cluster = await CoreCluster.start(1, { program });
-      core = new GrpcCoreClient([cluster.endpoints], undefined, realWorld());
+      core = new GrpcCoreClient([cluster.endpoints], {}, realWorld());
     });
     afterAll(async () => {
       core.close();

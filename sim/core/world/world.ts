@@ -278,7 +278,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     return this.plan.rights === true ? { kind: "user", user: "root" } : undefined;
   }
 
-  /** @param credentials for which user; while rights are on in this run: for `root`, if it is not said */
+  /** @param credentials for which user; while rights are on in this run: for root, if it is not said */
   call(
     server: SimServer,
     request: ClientRequest,

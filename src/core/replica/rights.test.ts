@@ -33,7 +33,7 @@ const revokeMine = auth({ case: "roleRevokePermission", value: { role: "some", .
 let cluster: VirtualCluster;
 let leader: SimServer;
 
-/** Rights are switched on; `ann` may read and write all keys below `a/`. */
+/** Rights are switched on; ann may read and write all keys below a/. */
 function begin(): void {
   cluster = new VirtualCluster({ limits: { tokenTtlMs: 20_000 } });
   leader = cluster.leader();

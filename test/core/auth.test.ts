@@ -1,0 +1,111 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Etcd3, Range } from "etcd3";
+import { afterEach, expect, test } from "vitest";
+import { open } from "../../src/index.js";
+import { CoreCluster } from "./support/core-cluster.js";
+
+/** Users of a core, with clients that are made for etcd and with our own. */
+let cluster: CoreCluster;
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+function etcdctl(...words: string[]): string {
+  const env = { ...process.env, ETCDCTL_API: "3" };
+  return execFileSync("etcdctl", [`--endpoints=${cluster.endpoints}`, ...words], { encoding: "utf8", env });
+}
+
+/** ann may do everything below leasehold/ and a/. */
+function setUp(): void {
+  for (const line of [
+    "user add root:rootpw",
+    "user grant-role root root",
+    "user add ann:annpw",
+    "role add some",
+    "role grant-permission some readwrite leasehold --prefix",
+    "role grant-permission some readwrite a/ --prefix",
+    "user grant-role ann some",
+    "auth enable",
+  ])
+    etcdctl(...line.split(" "));
+}
+
+test("our client authenticates, and gets another token when the one it had is over", async () => {
+  cluster = await CoreCluster.start(3, { flags: ["--auth-token-ttl", "1"] });
+  setUp();
+  const url = `core://${cluster.endpoints}`;
+  await expect(open(url, { timeout: "3s" })).rejects.toThrow(/user name is empty/);
+  await expect(open(url, { user: "ann", password: "wrong" })).rejects.toMatchObject({
+    code: "UNAUTHENTICATED",
+  });
+  await using leases = await open(url, { user: "ann", password: "annpw" });
+  await using lease = await leases.acquire("job", { ttl: "3s" });
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  // Renewed with other tokens than the first.
+  expect(lease.signal.aborted).toBe(false);
+  await using second = await leases.acquire("other", { ttl: "3s" });
+  expect(second.signal.aborted).toBe(false);
+  // Its password has changed: the tokens that there were are over at once, and the old one is refused.
+  execFileSync(
+    "etcdctl",
+    [
+      `--endpoints=${cluster.endpoints}`,
+      "--user=root:rootpw",
+      "user",
+      "passwd",
+      "ann",
+      "--interactive=false",
+    ],
+    { input: "newpw\n", env: { ...process.env, ETCDCTL_API: "3" } },
+  );
+  await expect(leases.acquire("third", { ttl: "3s" })).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+});
+
+test("npm's etcd3 manages users and roles, and authenticates", async () => {
+  cluster = await CoreCluster.start(3);
+  const hosts = cluster.servers.map(({ endpoint }) => `http://${endpoint}`);
+  const plain = new Etcd3({ hosts });
+  const role = plain.role("some");
+  await role.create();
+  await role.grant({ permission: "Readwrite", range: Range.prefix("a/") });
+  await plain.role("root").create();
+  const [rootUser, ann] = [plain.user("root"), plain.user("ann")];
+  await rootUser.create("rootpw");
+  await rootUser.addRole("root");
+  await ann.create("annpw");
+  await ann.addRole(role);
+  expect((await ann.roles()).map(({ name }) => name)).toEqual(["some"]);
+  await plain.auth.authEnable();
+  await expect(plain.put("a/1").value("x")).rejects.toThrow(/user name is empty/);
+  const client = new Etcd3({ hosts, auth: { username: "ann", password: "annpw" } });
+  await client.put("a/1").value("mine");
+  expect(await client.get("a/1").string()).toBe("mine");
+  await expect(client.put("b").value("x")).rejects.toThrow(/permission denied/);
+  await expect(client.getAll().prefix("")).rejects.toThrow(/permission denied/);
+  const admin = new Etcd3({ hosts, auth: { username: "root", password: "rootpw" } });
+  await admin.auth.authDisable();
+  await plain.put("b").value("x");
+  for (const each of [plain, client, admin]) each.close();
+});
+
+test("signed tokens are taken by every server, and another one is had when rights have changed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-jwt-"));
+  try {
+    const [key, pub] = ["key.pem", "pub.pem"].map((name) => join(folder, name)) as [string, string];
+    execFileSync("openssl", ["genrsa", "-traditional", "-out", key, "2048"], { stdio: "ignore" });
+    execFileSync("openssl", ["rsa", "-in", key, "-pubout", "-out", pub], { stdio: "ignore" });
+    const token = `jwt,sign-method=RS256,priv-key=${key},pub-key=${pub},ttl=1m`;
+    cluster = await CoreCluster.start(3, { flags: ["--auth-token", token] });
+    setUp();
+    expect(etcdctl("--user=ann:annpw", "put", "a/1", "x")).toBe("OK\n");
+    await using leases = await open(`core://${cluster.endpoints}`, { user: "ann", password: "annpw" });
+    await using lease = await leases.acquire("job");
+    etcdctl("--user=root:rootpw", "role", "add", "more");
+    await using other = await leases.acquire("other");
+    expect([lease.signal.aborted, other.signal.aborted]).toEqual([false, false]);
+    expect(() => etcdctl("--user=ann:annpw", "put", "b", "x")).toThrow(/permission denied/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
