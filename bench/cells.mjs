@@ -1,9 +1,16 @@
 // Thirty members in processes of their own, cells of three: how evenly resources lie on them, and what the loss of one
-// and of three of them costs. Prints one JSON object a line. Needs some 2 GB of memory.
+// and of three of them costs. Prints one JSON object a line. Needs some 2 GB of memory. With the argument `cost` it measures what
+// an acquisition costs with more members instead (`cells-cost.mjs`).
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "leasehold";
+import { measureCost } from "./cells-cost.mjs";
 import { Cells } from "../dist/src/flease/protocol/cells.js";
 import { startCluster } from "./cluster.mjs";
+
+if (process.argv[2] === "cost") {
+  await measureCost(process.argv.slice(3).map(Number));
+  process.exit();
+}
 
 const memberCount = 30;
 const cellSize = 3;

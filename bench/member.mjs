@@ -6,7 +6,9 @@ const member = await startMember(options);
 process.on("message", (asked) => {
   const { user, system } = process.cpuUsage();
   if (asked === "heap") globalThis.gc?.();
-  process.send({ cpuUs: user + system, heapBytes: process.memoryUsage().heapUsed });
+  const { heapUsed, rss } = process.memoryUsage();
+  const { counters } = member.status();
+  process.send({ cpuUs: user + system, heapBytes: heapUsed, rssBytes: rss, counters });
 });
 process.on("disconnect", () => process.exit());
 process.send("listening");

@@ -42,8 +42,10 @@ export async function startProcesses(script, args) {
     Promise.all(
       children.map(async (child) => {
         child.send(what);
-        const [usage] = await once(child, "message");
-        return usage;
+        // One that was restarted may say meanwhile how far it is.
+        for await (const [answer] of on(child, "message", { close: ["exit"] }))
+          if (typeof answer === "object") return answer;
+        throw new Error(`${child.spawnargs.join(" ")} ended`);
       }),
     );
   const servers = args.map((arg, index) => ({
