@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { MemoryCluster } from "../../testing/memory-cluster.js";
 import { MemoryBlockStore } from "../memory-store.js";
+import type { Leases } from "../../lease/types.js";
 import { FilesNode } from "./files-node.js";
 import { type Answered, noBytes, type Peers } from "./messages.js";
 import { Replica } from "./replica.js";
@@ -33,8 +34,8 @@ async function diskOf(node: string, base: bigint, epoch: bigint, content: string
   return store;
 }
 
-/** Nodes that reach each other as long as they are in `reachable`. */
-async function nodesOn(stores: readonly MemoryBlockStore[]) {
+/** Nodes that reach each other as long as they are in `reachable`; `leasesOf` may change what they get of their leases. */
+async function nodesOn(stores: readonly MemoryBlockStore[], leasesOf = (leases: Leases) => leases) {
   const cluster = new MemoryCluster();
   const reachable = new Set(names);
   const nodes = new Map<string, FilesNode>();
@@ -55,7 +56,7 @@ async function nodesOn(stores: readonly MemoryBlockStore[]) {
       scrubPauseMs: 10_000,
     };
     const store = stores[index]!;
-    const leases = cluster.open(node);
+    const leases = leasesOf(cluster.open(node));
     const options = { node, nodes: names, addresses: {}, world: cluster.world, leases, store, settings };
     nodes.set(node, new FilesNode({ ...options, peers: peersOf(node), newId: () => node }));
     await nodes.get(node)!.begin();
@@ -115,4 +116,20 @@ test("a primary does not serve on after a change that no majority has confirmed"
   await expect(during(cluster, file.read(0, 4))).rejects.toMatchObject({ code: "NO_QUORUM" });
   reachable.add("b");
   expect(text(await during(cluster, file.read(0, 4)))).toBe("new!");
+});
+
+test("an operation goes on trying while members of the leases have too much to do", async () => {
+  const stores = await Promise.all(names.map((name) => diskOf(name, 0n, 0n, "old!")));
+  let refused = 0;
+  const busyFirst = (leases: Leases): Leases => {
+    const { tryAcquire } = leases;
+    leases.tryAcquire = async (...args: Parameters<Leases["tryAcquire"]>) => {
+      if ((refused += 1) <= 2) throw new LeaseholdError("OVERLOADED");
+      return tryAcquire.apply(leases, args);
+    };
+    return leases;
+  };
+  const { cluster, nodes } = await nodesOn(stores, busyFirst);
+  expect((await during(cluster, nodes.get("a")!.stat("f"))).size).toBe(4);
+  expect(refused).toBeGreaterThan(2);
 });

@@ -176,7 +176,7 @@ export class Router {
   }
 
   async #becomePrimary(path: string, left: () => number): Promise<Primary | undefined> {
-    const lease = await this.#takeLease(path, left);
+    const lease = await this.#takeLease(path, left).catch(passing);
     if (lease === undefined) return undefined;
     const primary = new Primary(this.#parts, lease, path);
     this.counters.resets += 1;
@@ -247,4 +247,10 @@ export class Router {
   #assertOpen(): void {
     if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
   }
+}
+
+/** That the members of the leases have too much to do passes, and is worth another try. */
+function passing(error: unknown): never {
+  if (!isLeaseholdError(error, "OVERLOADED")) throw error;
+  throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
 }
