@@ -34,7 +34,7 @@ async function diskOf(node: string, base: bigint, epoch: bigint, content: string
   return store;
 }
 
-/** Nodes that reach each other as long as they are in `reachable`; `leasesOf` may change what they get of their leases. */
+/** Nodes that reach each other as long as they are in `reachable`; `leasesOf` may change their leases. */
 async function nodesOn(stores: readonly MemoryBlockStore[], leasesOf = (leases: Leases) => leases) {
   const cluster = new MemoryCluster();
   const reachable = new Set(names);
