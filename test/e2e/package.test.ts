@@ -107,9 +107,17 @@ describe("the package", () => {
     const subpaths = Object.keys(manifest().exports).filter((path) => path !== "./package.json");
     expect(subpaths).toEqual([
       ".",
-      ...["flease", "delta", "etcd", "core", "files", "provider", "lease-worker", "testing"].map(
-        (name) => `./${name}`,
-      ),
+      ...[
+        "flease",
+        "delta",
+        "etcd",
+        "core",
+        "files",
+        "membership",
+        "provider",
+        "lease-worker",
+        "testing",
+      ].map((name) => `./${name}`),
     ]);
     const specifiers = subpaths.map((path) => path.replace(".", "leasehold"));
     const listing = `const all = [];
@@ -153,7 +161,7 @@ describe("the package", () => {
       typeRoots: [join(modules, "@types")],
       outDir: "out",
     };
-    const others = ["flease", "delta", "etcd", "core", "provider"].map(
+    const others = ["flease", "delta", "etcd", "core", "membership", "provider"].map(
       (name) => `import "leasehold/${name}";\n`,
     );
     writeFileSync(join(folder, "typed.ts"), others.join("") + program);
