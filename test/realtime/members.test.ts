@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { open, startMember } from "leasehold";
 import type { Member } from "leasehold";
 import { realWorld } from "../../src/runtime/world.js";
+import { openFleaseClient } from "../../src/flease/tcp/client.js";
 import { changeMembers, listMembers } from "../../src/flease/tcp/change-members.js";
 import { freePorts } from "../free-ports.js";
 
@@ -58,6 +59,27 @@ test("one member becomes two, and a change that was refused changes nothing", as
   await b.close();
   const again = await start("b", spare);
   expect(again.status().view).toBe(5);
+}, 60_000);
+
+test("of two changes that are begun at two members at one moment no more than one begins, and it ends", async () => {
+  const { founding } = await cluster(["a", "b", "c", "d"]);
+  const addresses = Object.values(founding);
+  const node = await openFleaseClient(addresses, {}, world);
+  try {
+    while (node.reachable() < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    const change = (member: number, remove: string) =>
+      node.transport.call(node.link(member)!, "change", { remove }, 5_000);
+    const changes = await Promise.allSettled([change(0, "d"), change(1, "c")]);
+    const begun = changes.filter(({ status }) => status === "fulfilled").length;
+    expect(begun).toBeLessThan(2);
+    const again = begun === 1 ? [] : [change(0, "d")];
+    await Promise.all(again);
+    await expect
+      .poll(async () => (await listMembers([addresses[0]!], {}, world)).number, { timeout: 20_000 })
+      .toBe(3);
+  } finally {
+    await node.close();
+  }
 }, 60_000);
 
 test("a member comes and another goes, and leases are kept with their tokens by those who know one address", async () => {

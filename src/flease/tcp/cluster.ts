@@ -25,6 +25,8 @@ export interface Cluster {
    * changes. False when there is no place left.
    */
   learn(id: string, address: string): boolean;
+  /** Gives back the place of one that was learnt last and never connected. */
+  unlearn(id: string): void;
 }
 
 /**
@@ -49,13 +51,20 @@ export function defineCluster(
     places[index === -1 ? members.length - 1 : index] = address;
     return true;
   };
+  const foundedBy = members.length;
+  const unlearn = (id: string) => {
+    if (members.length === foundedBy || members.at(-1) !== id) return;
+    members.pop();
+    places.pop();
+  };
   return {
     name,
     settings: { ...settings, members },
     configHash,
     addresses: places,
-    foundedBy: members.length,
+    foundedBy,
     learn,
+    unlearn,
   };
 }
 

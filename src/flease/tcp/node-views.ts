@@ -17,6 +17,12 @@ import type { ToldView, ViewFile } from "./view-notes.js";
 /** How long another participant may take to confirm that it was told of a view, ms. */
 const tellTimeoutMs = 1_000;
 
+/**
+ * A member that was asked for its consent to a change gives none to another for so long, ms: by then the change
+ * has begun and is told, or was given up.
+ */
+const consentMs = 4 * tellTimeoutMs;
+
 /** In a joint view members tell each other this often who has waited, ms. */
 const tellEveryMs = 500;
 
@@ -63,6 +69,10 @@ export class NodeViews {
   #toldStamp = 0;
   #toldMono = -Infinity;
   #complained = false;
+  /** Who has this member's consent to begin a change, of which view, and until when, on the steady clock. */
+  #consentTo = "";
+  #consentStamp = 0;
+  #consentUntilMono = -Infinity;
 
   constructor(
     host: ViewsHost,
@@ -99,8 +109,9 @@ export class NodeViews {
     }
   }
 
-  #learn(addresses: Readonly<Record<string, string>>): void {
-    for (const [id, address] of Object.entries(addresses)) this.#host.cluster.learn(id, address);
+  /** False when there is no place left for one of them. */
+  #learn(addresses: Readonly<Record<string, string>>): boolean {
+    return Object.entries(addresses).every(([id, address]) => this.#host.cluster.learn(id, address));
   }
 
   #addressesOf(ids: readonly string[]): Record<string, string> {
@@ -152,9 +163,29 @@ export class NodeViews {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members tell of views");
     const told = readToldView(params);
     const { peer } = this.#host;
-    if (told.view.number > peer.views.view.number) this.#learn(told.addresses);
+    if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) {
+      const why = `this process has met ${membersMax} ids of members, and no more: restart it`;
+      throw new LeaseholdError("CONFIG_MISMATCH", why);
+    }
     if (peer.hearView(told, this.#host.now())) this.#entered();
-    return { stamp: peer.views.view.stamp, keeps: this.#file !== undefined };
+    const isAsked = isRecord(params) && params["begins"] === true;
+    const consents = !isAsked || this.#consents(from.peerId);
+    return { stamp: peer.views.view.stamp, keeps: this.#file !== undefined, consents };
+  }
+
+  /**
+   * Two that begin a change at one moment would make two joint views, and with half of the members in each
+   * neither would ever end. So each asks all for their consent, and of two no more than one gets a majority.
+   */
+  #consents(to: string): boolean {
+    const { mono } = this.#host.now();
+    const { stamp } = this.#host.peer.views.view;
+    const isGiven = this.#consentStamp === stamp && mono < this.#consentUntilMono;
+    if (isGiven && this.#consentTo !== to) return false;
+    this.#consentTo = to;
+    this.#consentStamp = stamp;
+    this.#consentUntilMono = mono + consentMs;
+    return true;
   }
 
   /** To be called several times a second. */
@@ -220,7 +251,7 @@ export class NodeViews {
     if (meanwhile !== undefined) refuse(meanwhile);
     if (!this.#host.peer.changeMembers(next, this.#host.now()))
       refuse(
-        `${this.#host.nodeId} has no file for views that it can write: start it with one (--views FILE)`,
+        `${this.#host.nodeId} has no file for views that it can write: start it with one (--views-file FILE)`,
       );
     this.#entered();
     return this.status();
@@ -240,6 +271,7 @@ export class NodeViews {
     for (let waitedMs = 0; this.#host.link(index) === undefined; waitedMs += connectLookMs) {
       if (waitedMs > connectMs) {
         transport.undial(address);
+        cluster.unlearn(id);
         refuse(`${id} cannot be reached at ${address}: start it first`);
       }
       await new Promise<void>((resolve) => this.#host.after(connectLookMs, resolve));
@@ -248,24 +280,28 @@ export class NodeViews {
 
   /**
    * All members that will have a vote and can be reached must keep views, and a majority of those before and
-   * of those after must be in the present view: a change that could not go on would stop the cluster.
+   * of those after must be in the present view and consent: a change that could not go on would stop the
+   * cluster.
    */
   async #askAll(next: Membership, stamp: number): Promise<void> {
     const { cluster, transport, nodeId } = this.#host;
     const present = this.#host.peer.views.view.members;
     const agree = new Set(this.#file === undefined ? [] : [nodeId]);
-    if (this.#file === undefined) refuse(`${nodeId} was started without a file for views (--views FILE)`);
+    if (!this.#consents(nodeId)) refuse(`${this.#consentTo} is beginning another change: try again`);
+    if (this.#file === undefined)
+      refuse(`${nodeId} was started without a file for views (--views-file FILE)`);
     const others = new Set([...present, ...next.members].filter((id) => id !== nodeId));
     await Promise.all(
       [...others].map(async (id) => {
         const link = this.#host.link(cluster.settings.members.indexOf(id));
         if (link === undefined) return;
         const answer = await transport
-          .call(link, "view", this.document(), tellTimeoutMs)
+          .call(link, "view", { ...this.document(), begins: true }, tellTimeoutMs)
           .catch(() => undefined);
         if (!isRecord(answer)) return;
-        if (answer["keeps"] !== true) refuse(`${id} was started without a file for views (--views FILE)`);
-        if (answer["stamp"] === stamp) agree.add(id);
+        if (answer["keeps"] !== true)
+          refuse(`${id} was started without a file for views (--views-file FILE)`);
+        if (answer["stamp"] === stamp && answer["consents"] !== false) agree.add(id);
       }),
     );
     for (const [members, which] of [
@@ -275,7 +311,7 @@ export class NodeViews {
       const there = members.filter((id) => agree.has(id));
       if (there.length < majorityOf(members.length))
         refuse(
-          `only ${there.length} of the ${members.length} ${which} are there and in this view: ${there.join(", ")}`,
+          `only ${there.length} of the ${members.length} ${which} are there, in this view, and consent to no other change: ${there.join(", ")}`,
         );
     }
   }

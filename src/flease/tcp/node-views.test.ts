@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { at, benchSettings } from "../../../test/support/flease-bench.js";
+import { FleasePeer } from "../peer.js";
+import { membersMax } from "../protocol/settings.js";
+import { defineCluster } from "./cluster.js";
+import { NodeViews } from "./node-views.js";
+import type { ViewsHost } from "./node-views.js";
+import type { Link } from "./transport/link.js";
+import { readToldView } from "./view-notes.js";
+import type { ToldView, ViewFile } from "./view-notes.js";
+
+const ports = (ids: readonly string[]) => Object.fromEntries(ids.map((id, index) => [id, `h:${index + 1}`]));
+
+/** A member with a file in memory, which hears what a test says. */
+function aMember() {
+  const founding = benchSettings();
+  const cluster = defineCluster("test", founding, ports(founding.members));
+  let ms = 0;
+  let kept: unknown;
+  const file: Pick<ViewFile, "read" | "write"> = {
+    read: () => undefined,
+    write: (told: ToldView) => void (kept = JSON.parse(JSON.stringify({ ...told, settled: [] }))),
+  };
+  const host = {
+    nodeId: founding.members[0]!,
+    role: "member",
+    cluster,
+    transport: { links: [], loopback: undefined },
+    now: () => host.peer.read(at(ms).mono, at(ms).wall),
+    link: () => undefined,
+    dialMembers: () => undefined,
+    after: () => undefined,
+    log: () => undefined,
+  } as unknown as ViewsHost & { peer: FleasePeer };
+  const views = new NodeViews(host, file as ViewFile, undefined);
+  const medium = { send: () => undefined, reaches: () => true, tell: () => false };
+  const options = { owner: "a.1", seed: 1, acceptor: true, views: views.port() };
+  host.peer = new FleasePeer(cluster.settings, options, at(0).mono, at(0).wall, medium, () => undefined);
+  const tells = (peerId: string, params: object) =>
+    views.heard({ role: "member", peerId } as Link, params) as { stamp: number; consents: boolean };
+  const later = (passMs: number) => void (ms += passMs);
+  return { cluster, host, views, tells, later, kept: () => kept };
+}
+
+function viewOf(number: number, members: readonly string[]) {
+  const view = { number, stamp: number, members, cellSize: members.length };
+  return { view, barrier: 0, settled: [], addresses: ports(members) };
+}
+
+test("of two that begin a change at one moment one gets a member's consent, and the other when that was given up", () => {
+  const { views, tells, later } = aMember();
+  const begins = { ...views.document(), begins: true };
+  expect([tells("b", begins).consents, tells("c", begins).consents]).toEqual([true, false]);
+  expect([tells("b", begins).consents, tells("c", views.document()).consents]).toEqual([true, true]);
+  later(4_000);
+  expect([tells("c", begins).consents, tells("b", begins).consents]).toEqual([true, false]);
+  // It was for a change of that view, which is over.
+  tells("c", viewOf(3, ["a", "b"]));
+  expect(tells("b", begins).consents).toBe(true);
+});
+
+test("a view with more ids than a process can know is not entered, and the file can be read again", () => {
+  const { cluster, host, tells, kept } = aMember();
+  const many = Array.from(
+    { length: membersMax - cluster.settings.members.length },
+    (_, index) => `x${index}`,
+  );
+  for (const [index, id] of many.entries()) {
+    const number = 2 + index;
+    expect(tells("b", viewOf(number, ["b", "c", id])).stamp).toBe(number);
+  }
+  const { number } = host.peer.views.view;
+  expect(() => tells("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
+  expect(host.peer.views.view.number).toBe(number);
+  expect(readToldView(kept()).view.number).toBe(number);
+});
+
+test("an id that was to be added and did not connect takes no place for good", () => {
+  const { cluster } = aMember();
+  const before = [...cluster.settings.members];
+  expect(cluster.learn("typo", "h:9")).toBe(true);
+  cluster.unlearn("typo");
+  expect([cluster.settings.members, cluster.addresses.length]).toEqual([before, before.length]);
+  cluster.unlearn(before.at(-1)!);
+  expect(cluster.settings.members).toEqual(before);
+});
