@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { at } from "../../../test/support/flease-bench.js";
+import { Membership } from "./membership.js";
+import type { MembershipHost } from "./membership.js";
+import type { Link } from "./transport/link.js";
+import type { Echo } from "./wire/codec.js";
+
+const heartbeatMs = 500;
+
+/** A member of three, whose links confirm whatever they are told. */
+function memberOfThree() {
+  let ms = 0;
+  const host: MembershipHost = {
+    nodeId: "a",
+    cluster: { settings: { members: ["a", "b", "c", "d", "e"] } } as unknown as MembershipHost["cluster"],
+    transport: {
+      identity: { incarnation: "1" } as MembershipHost["transport"]["identity"],
+      call: () => Promise.resolve(null),
+    },
+    views: { isVoter: (id) => ["a", "b", "c"].includes(id) },
+    now: () => at(ms),
+  };
+  const membership = new Membership(host, heartbeatMs, () => undefined);
+  membership.duplicates.members = 3;
+  const connect = (peerId: string) => {
+    const link = { peerId, incarnation: `${peerId}1`, role: "member" } as Link;
+    membership.connected(link);
+    return link;
+  };
+  /** Some heartbeats, each of which every link echoes; whether the vote counts after them. */
+  const beat = async (links: readonly Link[]) => {
+    for (let beats = 0; beats < 4; beats += 1) {
+      ms += heartbeatMs;
+      const { mono, lo } = at(ms);
+      for (const link of links) membership.echoed(link, { monoMs: mono, loMs: lo } as Echo, mono);
+      await Promise.resolve();
+      membership.maintain(at(ms), false);
+      await Promise.resolve();
+    }
+    return membership.duplicates.votes(at(ms).mono);
+  };
+  return { connect, beat };
+}
+
+test("members without a vote in the present view confirm no member: neither by echoes nor by what they are told", async () => {
+  const { connect, beat } = memberOfThree();
+  const strangers = [connect("d"), connect("e")];
+  expect(await beat(strangers)).toBe(false);
+  expect(await beat([...strangers, connect("b")])).toBe(true);
+});
+
+test("a member that is told alone confirms as one that echoes does", async () => {
+  const { connect, beat } = memberOfThree();
+  connect("c");
+  expect(await beat([])).toBe(true);
+});
