@@ -18,8 +18,8 @@ import type { ToldView, ViewFile } from "./view-notes.js";
 const tellTimeoutMs = 1_000;
 
 /**
- * A member that was asked for its consent to a change gives none to another for so long, ms: by then the change
- * has begun and is told, or was given up.
+ * A member that was asked for its consent to a change gives none to another for so long, ms: by then the
+ * change has begun and is told, or was given up.
  */
 const consentMs = 4 * tellTimeoutMs;
 
