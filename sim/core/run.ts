@@ -9,6 +9,7 @@ import { checkMembers } from "./checkers/membership.js";
 import { checkProgress } from "./checkers/progress.js";
 import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
+import { RightsJudge } from "./checkers/rights.js";
 import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
 import { type CoreCounters, coreCounters } from "./world/counters.js";
@@ -17,6 +18,7 @@ import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { Operator } from "./programs/operator.js";
 import { RegisterClient } from "./programs/register-client.js";
+import { RightsClient } from "./programs/rights-client.js";
 import { WatchClient } from "./programs/watch-client.js";
 import type { CoreInvariant } from "./world/invariants.js";
 import { CoreWorld, drawRate } from "./world/world.js";
@@ -65,6 +67,11 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
   if (plan.membershipEveryMs !== undefined) new Operator(world).begin();
+  if (plan.rights === true) {
+    const judge = new RightsJudge(world);
+    reference.attach(judge);
+    new RightsClient(world, judge).begin();
+  }
   new CoreHazards(world).begin();
   world.runUntil(plan.endMs);
   world.guard(() => {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";
 import type { Call, Group } from "./calls/call.js";
+import { auth } from "./calls/auth.js";
 import { cluster } from "./calls/cluster.js";
 import { kv } from "./calls/kv.js";
 import { leases } from "./calls/leases.js";
@@ -12,7 +13,7 @@ import { normalised } from "./normalised.js";
 
 /** Calls of Debian's etcdctl against ours and a real etcd: they say the same, line by line. */
 
-const groups: readonly Group[] = [...kv, ...leases, ...watches, ...locks, ...cluster];
+const groups: readonly Group[] = [...kv, ...leases, ...watches, ...locks, ...cluster, ...auth];
 
 /** No call should take so long: one that does not end by itself is ended when it has said enough. */
 const openMs = 5_000;

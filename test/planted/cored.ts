@@ -173,6 +173,24 @@ export const cored: readonly Cored[] = [
     seed: 4,
   },
   {
+    name: "C: rights are not checked where a command is applied",
+    faults: { rightsUncheckedAtApply: true },
+    breaks: "rights",
+    seed: 7,
+  },
+  {
+    name: "C: a server refuses by rights that are old",
+    faults: { staleRightsRefuse: true },
+    breaks: "rights",
+    seed: 17,
+  },
+  {
+    name: "C: a token outlives its user",
+    faults: { tokenOutlivesUser: true },
+    breaks: "rights",
+    seed: 7,
+  },
+  {
     name: "C: a snapshot begins with a copy of the state",
     faults: { snapshotCopiedAtOnce: true },
     breaks: "turn",

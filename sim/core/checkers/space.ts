@@ -1,3 +1,4 @@
+import { AuthState } from "../../../src/core/state/auth-state.js";
 import { sizeOf } from "../../../src/core/state/revisions.js";
 import type { CoreWorld } from "../world/world.js";
 
@@ -22,7 +23,10 @@ export function checkSpace(world: CoreWorld): void {
 }
 
 function countedBytes({ reference: { state } }: CoreWorld): number {
-  let bytes = state.leases.bytes;
+  // Users and roles counted anew.
+  const auth = new AuthState();
+  auth.restore({ users: state.auth.users(), roles: state.auth.roles() });
+  let bytes = state.leases.bytes + auth.bytes;
   for (const history of state.revisions.histories()) for (const version of history) bytes += sizeOf(version);
   return bytes;
 }

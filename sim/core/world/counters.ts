@@ -22,6 +22,10 @@ export const coreCounters = () => ({
   leasesEnded: 0,
   watchEvents: 0,
   watchResumes: 0,
+  /** Changes of users and rights that were asked for; what a user was given, and what it was refused. */
+  rightsChanges: 0,
+  rightsUses: 0,
+  rightsRefusals: 0,
   /** Ranges of many keys. */
   ranges: 0,
   /** Turns after which there was more to do. */

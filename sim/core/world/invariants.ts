@@ -12,6 +12,7 @@ export const coreInvariants = [
   "expiry",
   "watch",
   "space",
+  "rights",
   "range",
   "turn",
   "membership",

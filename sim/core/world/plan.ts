@@ -77,6 +77,9 @@ const bulkyEvery = 8;
 /** In one run of so many several inputs may come to one turn. */
 const batchedEvery = 4;
 
+/** In one run of so many users and rights change. No draw, either. */
+const rightsEvery = 10;
+
 /** In one run of so many servers come and go. No draw, either. */
 const changingEvery = 6;
 const membershipMs = 2_000;
@@ -129,6 +132,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     compactEveryMs: often(10_000),
     // Not drawn: the seeds that show a mistake would all be others.
     keepRevisions: seed % 3 === 0 ? 40 : undefined,
+    rights: seed % rightsEvery === 7 ? true : undefined,
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
