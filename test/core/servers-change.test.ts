@@ -224,7 +224,7 @@ test("a server that lost its directory does not come back under its old id", asy
   second.start();
   expect(await second.ended()).toBe(2);
   expect(second.output).toContain("has started before, with another data directory");
-  await core.servers[0]!.client.put("k", "v");
+  await eventually("the others go on", () => core.servers[0]!.client.put("k", "v", 1_000));
 });
 
 test("a backup that was taken under load is restored on three servers, which agree; one of them goes on alone", async () => {

@@ -68,7 +68,8 @@ export class MaintenanceHandlers {
       raftTerm: BigInt(term),
       raftAppliedIndex: BigInt(applied),
       errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
-      isLearner: membership.learners.includes(this.#facts.id),
+      // Also one that has not heard yet who the members are.
+      isLearner: !membership.voters.includes(this.#facts.id),
     });
   }
 
