@@ -1,5 +1,8 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import type { CoreFlags } from "../entry/core.js";
 import { type Finish, examples } from "./command-help.js";
+import { coreSettings, foreign, type Given } from "./core-settings.js";
+import { sayError } from "./output/say.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [
@@ -22,7 +25,7 @@ const options = [
     "new, or existing for a server that was added to a core that runs (default: new)",
   ],
   [
-    "--force-new-cluster",
+    "--force-new-cluster [bool]",
     "make this server the only one of a new core, with what is on its disk: when the others are lost for good",
   ],
   [
@@ -49,22 +52,36 @@ const options = [
     "simple, or jwt,sign-method=RS256,priv-key=FILE,pub-key=FILE,ttl=5m for signed ones (default: simple)",
   ],
   ["--auth-token-ttl <seconds>", "how long a simple token is good after its last use (default: 300)"],
+  ["--max-request-bytes <n>", "of one request (default: 1572864)"],
+  ["--max-concurrent-streams <n>", "calls of one connection at once (default: 16384)"],
+  ["--log-level <level>", "debug, info, warn or error: from which on lines are written (default: info)"],
+  ["--log-outputs <where>", "default (warnings and errors apart), stdout or stderr (default: default)"],
+  ["--config-file <file>", "all settings in etcd's form, YAML; needs the package yaml"],
   ["--cert-file <file>", "certificate for clients, PEM"],
   ["--key-file <file>", "its private key, PEM"],
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],
-  ["--client-cert-auth", "clients have to show a certificate"],
+  ["--client-cert-auth [bool]", "clients have to show a certificate"],
+  ["--client-crl-file <file>", "certificates of clients that were taken back, PEM"],
   ["--peer-cert-file <file>", "certificate for the other servers, PEM"],
   ["--peer-key-file <file>", "its private key, PEM"],
   ["--peer-trusted-ca-file <file>", "the authority of the servers' certificates, PEM"],
-  ["--peer-client-cert-auth", "servers have to show a certificate to each other"],
-  ["--insecure", "allow plain TCP beyond loopback"],
+  ["--peer-client-cert-auth [bool]", "servers have to show a certificate to each other"],
+  ["--peer-crl-file <file>", "certificates of servers that were taken back, PEM"],
+  ["--insecure [bool]", "allow plain TCP beyond loopback"],
 ] as const;
+
+const flagsWith = (end: RegExp) =>
+  new Set(options.filter(([flags]) => end.test(flags)).map(([flags]) => /^--(\S+)/.exec(flags)![1]!));
+
+/** The core's own flags, by what they take. */
+export const knownFlags = { texts: flagsWith(/<.*>$/), switches: flagsWith(/\[bool\]$/) };
 
 export function addCore(program: Command, finish: Finish): void {
   const command = program
     .command("core")
     .description("run a server of a consistent core, for clients of etcd");
   for (const [flags, what] of options) command.option(flags, what);
+  for (const flag of Object.keys(foreign)) command.addOption(new Option(`--${flag} [value]`).hideHelp());
   command
     .addHelpText(
       "after",
@@ -75,7 +92,7 @@ export function addCore(program: Command, finish: Finish): void {
     )
     .action(async (own: Record<string, string | boolean>, self: Command) => {
       const { core } = await import("./commands/core.js");
-      finish(await core({ ...own, ...keyFileOf(self.parent) }));
+      finish(await core(await settingsOf(own, self)));
     });
   addBackups(command, finish);
 }
@@ -88,7 +105,7 @@ function addBackups(core: Command, finish: Finish): void {
     .addHelpText("after", examples("leasehold core restore backup.db --name a --data-dir /var/lib/core"))
     .action(async (file: string) => {
       const { restore } = await import("./commands/core.js");
-      finish(await restore(file, core.opts()));
+      finish(await restore(file, await settingsOf(core.opts(), core)));
     });
   core
     .command("snapshot")
@@ -99,6 +116,13 @@ function addBackups(core: Command, finish: Finish): void {
       const { snapshotStatus } = await import("./commands/core.js");
       finish(await snapshotStatus(file, self.optsWithGlobals()["output"] === "json"));
     });
+}
+
+async function settingsOf(own: Given, command: Command): Promise<CoreFlags> {
+  const line = { ...own, ...keyFileOf(command.parent) };
+  const { flags, warnings } = await coreSettings(line, process.env, knownFlags);
+  for (const warning of warnings) sayError(`warning: ${warning}`);
+  return flags;
 }
 
 /**

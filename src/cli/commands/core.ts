@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type CoreFlags, startCore } from "../../entry/core.js";
 import type { Logger } from "../../runtime/logger.js";
 import { grpcPackages, loadPackage } from "../../runtime/optional-package.js";
+import { usageError } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
 import { sayError, sayLine } from "../output/say.js";
 import { stopRequested } from "../common/stop-requested.js";
@@ -9,17 +10,37 @@ import { stopRequested } from "../common/stop-requested.js";
 /** A clean end takes at most this long; then the process ends anyway. */
 const closeMsMax = 5_000;
 
-const logger: Logger = {
-  info: (message) => void sayLine(message),
-  warn: (message) => sayError(`warning: ${message}`),
-  error: (message) => sayError(message),
-};
+type Say = (line: string) => unknown;
+
+const levels = ["debug", "info", "warn", "error"];
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Logger {
+  const least = levels.indexOf(logLevel);
+  if (least === -1) throw usageError(`--log-level is ${JSON.stringify(logLevel)}: ${levels.join(", ")}`);
+  const outputs: Readonly<Record<string, readonly [say: Say, warn: Say]>> = {
+    default: [sayLine, sayError],
+    stdout: [sayLine, sayLine],
+    stderr: [sayError, sayError],
+  };
+  const [say, warn] = outputs[logOutputs] ?? [];
+  if (say === undefined || warn === undefined)
+    throw usageError(`--log-outputs is ${JSON.stringify(logOutputs)}: default, stdout or stderr`);
+  const from = (level: string, write: (text: string) => unknown) =>
+    levels.indexOf(level) < least ? () => undefined : (text: string) => void write(text);
+  return {
+    info: from("info", say),
+    warn: from("warn", (message) => warn(`warning: ${message}`)),
+    error: from("error", warn),
+  };
+}
 
 /** `leasehold core`: one server, until a signal, or until it cannot go on. */
 export async function core(flags: CoreFlags): Promise<number> {
   const stopped = stopRequested();
+  const logger = loggerOf(flags);
   const server = await startCore({ ...flags, logger });
-  sayLine(`${server.name} (${server.id.toString(16)}) serves clients at ${server.clientUrls.join(",")}`);
+  logger.info(`${server.name} (${server.id.toString(16)}) serves clients at ${server.clientUrls.join(",")}`);
   await Promise.race([stopped, server.failed]);
   await Promise.race([server.close(), sleep(closeMsMax)]);
   return exitCode("ok");

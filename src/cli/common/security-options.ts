@@ -17,7 +17,11 @@ const fileOptions = [
   { flag: "--tls-ca", variable: "LEASEHOLD_TLS_CA", what: "certificate of the cluster's authority, PEM" },
   { flag: "--tls-cert", variable: "LEASEHOLD_TLS_CERT", what: "our certificate, PEM" },
   { flag: "--tls-key", variable: "LEASEHOLD_TLS_KEY", what: "our certificate's private key, PEM" },
-  { flag: "--key-file", variable: "LEASEHOLD_KEY_FILE", what: "the cluster key, instead of certificates" },
+  {
+    flag: "--key-file",
+    variable: "LEASEHOLD_KEY_FILE",
+    what: "the cluster key, instead of certificates; at core, the private key of --cert-file",
+  },
 ] as const;
 
 /** The options of every command that say how to prove who we are. */

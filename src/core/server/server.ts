@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import { join as joinPath } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -146,7 +146,8 @@ class Server implements RunningCore {
       const parts = { host: this.#host, local, metrics };
       return { clients: clientHttp(parts), metrics: metricsHttp(parts) };
     };
-    const beside = { counters: this.#counters, http };
+    const { maxConcurrentStreams, requestBytesMax } = config;
+    const beside = { counters: this.#counters, http, maxConcurrentStreams, requestBytesMax };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
@@ -250,6 +251,20 @@ function checkCertificate(tls: TlsFiles | undefined): void {
   }
   if (Date.parse(certificate.validTo) < Date.now())
     throw invalid(`the certificate ${tls.certFile} expired on ${certificate.validTo}`);
+  checkKey(tls, certificate);
+}
+
+/** Elsewhere on our command line the same flag names a cluster key: who takes one for the other is told. */
+function checkKey({ certFile, keyFile }: TlsFiles, certificate: X509Certificate): void {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(readTlsFile(keyFile));
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw error;
+    throw invalid(`${keyFile} is no private key in PEM: a core's key file is that of ${certFile}`);
+  }
+  if (!certificate.checkPrivateKey(key))
+    throw invalid(`${keyFile} is the private key of another certificate than ${certFile}`);
 }
 
 function bytesBelow(folder: string): number {

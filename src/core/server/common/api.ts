@@ -21,16 +21,24 @@ export interface CoreFlags {
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
   readonly quotaBackendBytes?: string | undefined;
+  readonly maxRequestBytes?: string | undefined;
+  readonly maxConcurrentStreams?: string | undefined;
   readonly authToken?: string | undefined;
   readonly authTokenTtl?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly trustedCaFile?: string | undefined;
   readonly clientCertAuth?: boolean | undefined;
+  readonly clientCrlFile?: string | undefined;
   readonly peerCertFile?: string | undefined;
   readonly peerKeyFile?: string | undefined;
   readonly peerTrustedCaFile?: string | undefined;
   readonly peerClientCertAuth?: boolean | undefined;
+  readonly peerCrlFile?: string | undefined;
+  /** `debug`, `info`, `warn` or `error`. */
+  readonly logLevel?: string | undefined;
+  /** `default`, `stdout` or `stderr`: of the command, as a program's `logger` is its own. */
+  readonly logOutputs?: string | undefined;
   /** Not etcd's: plain TCP beyond loopback must be asked for. */
   readonly insecure?: boolean | undefined;
 }

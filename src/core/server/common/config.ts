@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
 import { invalid } from "./invalid.js";
-import type { AutoCompaction } from "../../replica/options.js";
+import { type AutoCompaction, defaultLimits } from "../../replica/options.js";
 import type { CoreFlags } from "./api.js";
 import { parseTokens, type TokenOptions } from "./token-options.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
@@ -25,6 +25,9 @@ export interface CoreConfig {
   readonly snapshotEntries: number;
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number;
+  readonly requestBytesMax: number;
+  /** Calls of one connection at once. */
+  readonly maxConcurrentStreams: number;
   readonly tokens: TokenOptions;
   readonly clientTls: TlsFiles | undefined;
   readonly peerTls: TlsFiles | undefined;
@@ -41,6 +44,8 @@ export interface TlsFiles {
   readonly trustedCaFile: string | undefined;
   /** A client that connects has to show a certificate of that authority. */
   readonly clientCertAuth: boolean;
+  /** Certificates that are taken back. */
+  readonly crlFile?: string | undefined;
 }
 
 const heartbeatMsDefault = 100;
@@ -60,6 +65,9 @@ const keepMsMin = 10_000;
 const quotaBytesMost = 2 * 1024 ** 3;
 /** Requests of the largest kind have to fit in, and some. */
 const quotaBytesMin = 16 * 1024 ** 2;
+/** As many calls as all connections together may have under way. */
+const concurrentStreamsMost = 16_384;
+const requestBytesMost = 10 * 1024 ** 2;
 /** More servers make writes slower and nothing safer. */
 const membersMax = 9;
 
@@ -78,14 +86,20 @@ export function configOf(flags: CoreFlags): CoreConfig {
     flags.initialAdvertisePeerUrls ?? "http://localhost:2380",
   );
   const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
-  const clientTls = tlsOf("", flags.certFile, flags.keyFile, flags.trustedCaFile, flags.clientCertAuth);
-  const peerTls = tlsOf(
-    "peer-",
-    flags.peerCertFile,
-    flags.peerKeyFile,
-    flags.peerTrustedCaFile,
-    flags.peerClientCertAuth,
-  );
+  const clientTls = tlsOf("", {
+    certFile: flags.certFile,
+    keyFile: flags.keyFile,
+    trustedCaFile: flags.trustedCaFile,
+    clientCertAuth: flags.clientCertAuth,
+    crlFile: flags.clientCrlFile,
+  });
+  const peerTls = tlsOf("peer-", {
+    certFile: flags.peerCertFile,
+    keyFile: flags.peerKeyFile,
+    trustedCaFile: flags.peerTrustedCaFile,
+    clientCertAuth: flags.peerClientCertAuth,
+    crlFile: flags.peerCrlFile,
+  });
   const insecure = flags.insecure ?? false;
   const config: CoreConfig = {
     name,
@@ -113,6 +127,11 @@ export function configOf(flags: CoreFlags): CoreConfig {
     snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
     autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
     quotaBytes: parseQuota(flags.quotaBackendBytes),
+    requestBytesMax: parseRequestBytes(flags.maxRequestBytes),
+    maxConcurrentStreams: Math.min(
+      whole("--max-concurrent-streams", flags.maxConcurrentStreams, concurrentStreamsMost),
+      concurrentStreamsMost,
+    ),
     tokens: parseTokens(flags.authToken, flags.authTokenTtl),
     clientTls,
     peerTls,
@@ -165,6 +184,14 @@ function quotaBytesDefault(): number {
   return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
 }
 
+/** More would make others wait too long: etcd warns of such. */
+function parseRequestBytes(text: string | undefined): number {
+  const bytes = whole("--max-request-bytes", text, defaultLimits.requestBytesMax);
+  if (bytes > requestBytesMost)
+    throw invalid(`--max-request-bytes is ${bytes}, and must be ${requestBytesMost} at most`);
+  return bytes;
+}
+
 function parseState(text = "new"): boolean {
   if (text !== "new" && text !== "existing")
     throw invalid(`--initial-cluster-state is ${JSON.stringify(text)}, and must be "new" or "existing"`);
@@ -209,17 +236,17 @@ function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly
 }
 
 function tlsOf(
-  prefix: string,
-  certFile: string | undefined,
-  keyFile: string | undefined,
-  trustedCaFile: string | undefined,
-  clientCertAuth = false,
+  prefix: "" | "peer-",
+  given: { readonly [Name in keyof TlsFiles]: TlsFiles[Name] | undefined },
 ): TlsFiles | undefined {
-  if (certFile === undefined && keyFile === undefined && trustedCaFile === undefined && !clientCertAuth)
-    return undefined;
+  const { certFile, clientCertAuth = false, crlFile, keyFile, trustedCaFile } = given;
+  const files = [certFile, crlFile, keyFile, trustedCaFile];
+  if (files.every((file) => file === undefined) && !clientCertAuth) return undefined;
   if (certFile === undefined || keyFile === undefined)
     throw invalid(`--${prefix}cert-file and --${prefix}key-file are needed together`);
   if (clientCertAuth && trustedCaFile === undefined)
     throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
-  return { certFile, keyFile, trustedCaFile, clientCertAuth };
+  if (crlFile !== undefined && !clientCertAuth)
+    throw invalid(`--${prefix === "" ? "client-" : prefix}crl-file needs --${prefix}client-cert-auth`);
+  return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile };
 }

@@ -13,6 +13,7 @@ export interface TlsContent {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
+  readonly crl?: Buffer;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
@@ -25,9 +26,10 @@ export function readTlsFile(path: string): Buffer {
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
-export function readTls({ certFile, keyFile, trustedCaFile }: TlsFiles): TlsContent {
+export function readTls({ certFile, crlFile, keyFile, trustedCaFile }: TlsFiles): TlsContent {
   const authority = trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
-  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority };
+  const crl = crlFile === undefined ? {} : { crl: readTlsFile(crlFile) };
+  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, ...crl };
 }
 
 /**
@@ -54,6 +56,8 @@ export function whenRenewed(tls: TlsFiles, take: (content: TlsContent) => void):
 }
 
 function isSame(one: TlsContent, other: TlsContent): boolean {
-  const isAuthoritySame = one.ca === undefined || other.ca === undefined || one.ca.equals(other.ca);
-  return one.cert.equals(other.cert) && one.key.equals(other.key) && isAuthoritySame;
+  return (["ca", "cert", "crl", "key"] as const).every((name) => {
+    const [mine, theirs] = [one[name], other[name]];
+    return mine === theirs || (mine !== undefined && theirs !== undefined && mine.equals(theirs));
+  });
 }

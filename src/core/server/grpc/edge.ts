@@ -31,17 +31,8 @@ import { Streams } from "./streams.js";
 import { unaryHandlers } from "./unary.js";
 import { watchHandler } from "./watch.js";
 
-/**
- * As etcd: what the core refuses as too large (1.5 MiB) has to arrive, so that it can be refused in its
- * words.
- */
-const messageBytesMax = 2 * 1024 * 1024;
-
-/**
- * Of one connection at once, also such as have been answered and not been taken in: clients wait with more.
- * As many as all may ask.
- */
-const callsMax = 16_384;
+/** As etcd: what the core refuses as too large has to arrive, so that it can be refused in its words. */
+const messageOverheadBytes = 512 * 1024;
 
 /** A client that has vanished without a word is noticed: etcd's figures. */
 const keepAliveMs = 2 * 60 * 60_000;
@@ -61,18 +52,16 @@ export interface Admission {
 /** What stands beside gRPC. */
 export interface Beside {
   readonly counters: Counters;
+  readonly requestBytesMax: number;
+  /** Of one connection, also such as have been answered and not been taken in: clients wait with more. */
+  readonly maxConcurrentStreams: number;
   /** What takes connections of HTTP/1.1: for clients, and where metrics are served alone. */
   http(local: LocalClient): Readonly<Record<"clients" | "metrics", Behind["http1"]>>;
 }
 
 /** The services of etcd's API that the core has, over gRPC. */
 export class GrpcEdge {
-  readonly #server = new Server({
-    "grpc.max_receive_message_length": messageBytesMax,
-    "grpc.max_concurrent_streams": callsMax,
-    "grpc.keepalive_time_ms": keepAliveMs,
-    "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
-  });
+  readonly #server: Server;
   readonly #streams: Streams;
   readonly #front: Front;
   readonly #metricsFront: Front;
@@ -85,16 +74,22 @@ export class GrpcEdge {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
-    { counters, http }: Beside,
+    { counters, http, maxConcurrentStreams, requestBytesMax }: Beside,
   ) {
+    this.#server = new Server({
+      "grpc.max_receive_message_length": requestBytesMax + messageOverheadBytes,
+      "grpc.max_concurrent_streams": maxConcurrentStreams,
+      "grpc.keepalive_time_ms": keepAliveMs,
+      "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
+    });
     this.#streams = new Streams(host, electionMs);
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     const http2 = (connection: Duplex) => injector.injectConnection(connection);
     this.#local = new LocalClient(http2);
     const { clients, metrics } = http(this.#local);
-    this.#front = new Front({ http1: clients, http2 }, callsMax);
+    this.#front = new Front({ http1: clients, http2 }, maxConcurrentStreams);
     const nobody = (connection: Duplex) => void connection.destroy();
-    this.#metricsFront = new Front({ http1: metrics, http2: nobody }, callsMax);
+    this.#metricsFront = new Front({ http1: metrics, http2: nobody }, maxConcurrentStreams);
     const reader = new CredentialsReader(signed, byCertificate);
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
     const auth = new AuthHandlers(host, reader, signed, electionMs);
