@@ -37,7 +37,7 @@ function commandsOf(program: Command): Completed[] {
     name: command.name(),
     description: command.description(),
     options: [
-      ...optionsOf(command.options),
+      ...optionsOf(command.options.filter((option) => !option.hidden)),
       ...optionsOf(usefulOptions(command)),
       { flag: "--help", description: "print help" },
     ],

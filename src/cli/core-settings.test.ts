@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { knownFlags } from "./core-command.js";
-import { coreSettings, type Given } from "./core-settings.js";
+import { coreSettings, foreign, type Given } from "./core-settings.js";
 
 let folder: string;
 beforeEach(() => {
@@ -13,6 +13,11 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const settings = (line: Given, environment: NodeJS.ProcessEnv = {}) =>
   coreSettings(line, environment, knownFlags);
+
+test("the page lists each flag of etcd that has no effect or is refused", () => {
+  const page = readFileSync(new URL("../../docs/core.md", import.meta.url), "utf8");
+  expect(Object.keys(foreign).filter((flag) => !page.includes(`\`--${flag}\``))).toEqual([]);
+});
 
 test("what the command line does not say comes from the environment", async () => {
   const environment = {

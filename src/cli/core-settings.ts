@@ -74,8 +74,8 @@ const flagOf = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${lette
 const nameOf = (flag: string) => flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 /**
- * A server's settings from its command line, and for what that does not say from the environment (`ETCD_NAME`),
- * or from a file of etcd's form alone.
+ * A server's settings from its command line, and for what that does not say from the environment
+ * (`ETCD_NAME`), or from a file of etcd's form alone.
  *
  * @param known the core's own flags that take a text, and those that are switches
  * @throws LeaseholdError `INVALID_CONFIG`
