@@ -6,11 +6,11 @@ import { pipeline } from "node:stream/promises";
 import { startMember } from "leasehold";
 import { openBlockDirectory, readStream, startFiles, writeStream } from "leasehold/files";
 
-const { id, members, nodes, folder, ttl, timing } = JSON.parse(process.argv[2]);
+const { id, members, nodes, folder, ttl, timing, blockSize } = JSON.parse(process.argv[2]);
 const member = await startMember({ id, members, ...timing });
 await member.ready();
 const store = await openBlockDirectory(folder);
-const files = await startFiles({ node: id, nodes, leases: member.leases, store, ttl, idle: "30m" });
+const files = await startFiles({ node: id, nodes, leases: member.leases, store, ttl, blockSize, idle: "30m" });
 const content = Buffer.alloc(4 * 2 ** 20);
 for (let at = 0; at < content.length; at += 4) content.writeUInt32LE((at * 2_654_435_761) % 2 ** 32, at);
 
