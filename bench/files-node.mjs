@@ -10,7 +10,15 @@ const { id, members, nodes, folder, ttl, timing, blockSize } = JSON.parse(proces
 const member = await startMember({ id, members, ...timing });
 await member.ready();
 const store = await openBlockDirectory(folder);
-const files = await startFiles({ node: id, nodes, leases: member.leases, store, ttl, blockSize, idle: "30m" });
+const files = await startFiles({
+  node: id,
+  nodes,
+  leases: member.leases,
+  store,
+  ttl,
+  blockSize,
+  idle: "30m",
+});
 const content = Buffer.alloc(4 * 2 ** 20);
 for (let at = 0; at < content.length; at += 4) content.writeUInt32LE((at * 2_654_435_761) % 2 ** 32, at);
 
