@@ -11,7 +11,6 @@ export const locks: readonly Group[] = [
       "lock",
       { words: "elect e someone", lines: 2 },
       "elect e",
-      { words: "elect -l e", lines: 2 },
       "elect",
       { words: ["get", "", "--prefix"] },
     ],
