@@ -222,6 +222,28 @@ describe("a group", () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
+  test("the slots of a counted lease with the group's name are no members", async () => {
+    const ground = memory();
+    const joinAs = await stage(ground);
+    const { group, leases } = await joinAs("alice", { name: "a" });
+    const told = follow(group);
+    for (let slot = 0; slot < 3; slot += 1) await leases.acquire("g", { limit: 3 });
+    await ground.pass(10);
+    expect([names(group), told]).toEqual(["a", ["a joined"]]);
+    await ground.close();
+  });
+
+  test("who only watches is refused, too, where nothing can be watched", async () => {
+    const ground = memory();
+    const joinAs = await stage(ground);
+    const { leases } = await joinAs("alice");
+    for (let count = 1; count < 16; count += 1) await joinGroup(leases, "g");
+    await expect(joinGroup(leases, "g")).rejects.toMatchObject({ code: "TOO_MANY_WAITERS" });
+    await until(ground, leases.close());
+    await expect(joinGroup(leases, "g")).rejects.toMatchObject({ code: "CLOSED" });
+    await ground.close();
+  });
+
   test("refuses what it has no name or option for, and more than 16 readers", async () => {
     const ground = memory();
     const joinAs = await stage(ground);

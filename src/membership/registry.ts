@@ -23,7 +23,10 @@ export interface Registry {
    * @param told whether it is registered now
    */
   keep(registration: Registration, signal: AbortSignal, told: (isIn: boolean) => void): Promise<void>;
-  /** Tells who is there and what changes until the signal aborts. Rejects when nothing more will be told. */
+  /**
+   * Tells who is there and what changes until the signal aborts. Rejects when nothing more will be told;
+   * throws where it cannot begin.
+   */
   follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void>;
   /** Called once, when the group has been left and nothing of it is under way. */
   close(): void;

@@ -1,7 +1,8 @@
 import { watchAbort } from "../common/abort-watch.js";
 import type { World } from "../common/ports.js";
 import type { Duration } from "../lease/options.js";
-import type { Lease, Leases } from "../lease/types.js";
+import { slotNumber } from "../lease/slots.js";
+import type { Change, Lease, Leases } from "../lease/types.js";
 import type { Presence, Registration, Registry } from "./registry.js";
 
 /** A group on any ground: one lease for each member, under the group's name, a slash and the member's. */
@@ -42,11 +43,16 @@ export class WaistRegistry implements Registry {
   /** The leases are their opener's. */
   close(): void {}
 
-  async follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void> {
-    for await (const { resource, state, token, data } of this.#leases.watch(this.#prefix, { signal })) {
+  follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void> {
+    // No async function: a watch that is refused refuses the group.
+    return this.#tellAll(this.#leases.watch(this.#prefix, { signal }), told);
+  }
+
+  async #tellAll(changes: AsyncIterable<Change>, told: (presence: Presence) => void): Promise<void> {
+    for await (const { resource, state, token, data } of changes) {
       const name = resource.slice(this.#prefix.length);
-      // Names below a member's are another group's.
-      if (name !== "" && !name.includes("/"))
+      // Names below a member's are another group's, and slots those of a counted or shared lease.
+      if (name !== "" && !name.includes("/") && slotNumber(resource) === 0)
         told({ name, isThere: state === "held", token: token ?? 0n, data });
     }
   }
