@@ -8,6 +8,21 @@ import type { Context } from "./context.js";
 import type { ClientRequest, Credentials } from "./types.js";
 
 /**
+ * Where these are applied, keys are held against the revision of rights at which their token or certificate
+ * was looked at; without keys they do no harm. All others are held against their user alone, so a server that
+ * has not heard that a token has ended must not let it pass.
+ */
+const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
+  "authenticate",
+  "deleteRange",
+  "leaseGrant",
+  "leaseRevoke",
+  "put",
+  "registerLease",
+  "txn",
+] as const);
+
+/**
  * Who asks, and what may be asked. A command is looked at before it is proposed, and again where it is
  * applied: only there it is certain who may do what. So the look before may only let a command pass, or have
  * it looked at again after the leader has confirmed how far the log is: this server may not have heard yet of
@@ -36,6 +51,7 @@ export class Callers {
    */
   mayPropose(command: Command, credentials: Credentials | undefined): boolean {
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
+    if (!lookedAtTwice.has(command.body.case)) return false;
     try {
       this.sign(command, credentials);
       return true;

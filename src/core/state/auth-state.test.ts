@@ -140,6 +140,13 @@ test("a put with the value from before needs the right to read it", () => {
   expect(outcome(state, { case: "txn", value: { success } }, "ann")).toBe("permissionDenied");
 });
 
+test("a permission of a type that is not known grants nothing", () => {
+  const perm = { key: bytes("a"), rangeEnd: bytes("b"), permType: 7 as Type };
+  const permissions = new Permissions([create(PermissionSchema, perm)]);
+  const range = rangeOf(bytes("a"), bytes(""));
+  expect([permissions.allow("read", range), permissions.allow("write", range)]).toEqual([false, false]);
+});
+
 test("what was found out about a caller before rights changed is refused", () => {
   const state = guarded();
   const { revision } = state.auth;

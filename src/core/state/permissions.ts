@@ -46,9 +46,12 @@ export class Permissions {
   readonly #keys: Record<Right, KeySet>;
 
   constructor(granted: readonly Permission[]) {
-    const ranges = (other: Type) =>
-      granted.filter(({ permType }) => permType !== other).map(({ key, rangeEnd }) => rangeOf(key, rangeEnd));
-    this.#keys = { read: new KeySet(ranges(Type.WRITE)), write: new KeySet(ranges(Type.READ)) };
+    // A type of a later version grants nothing.
+    const ranges = (type: Type) =>
+      granted
+        .filter(({ permType }) => permType === type || permType === Type.READWRITE)
+        .map(({ key, rangeEnd }) => rangeOf(key, rangeEnd));
+    this.#keys = { read: new KeySet(ranges(Type.READ)), write: new KeySet(ranges(Type.WRITE)) };
   }
 
   allow(right: Right, range: KeyRange): boolean {
