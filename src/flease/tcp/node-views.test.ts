@@ -17,6 +17,9 @@ function aMember() {
   const cluster = defineCluster("test", founding, ports(founding.members));
   let ms = 0;
   let kept: unknown;
+  const timers: (() => void)[] = [];
+  const undialed: string[] = [];
+  const undial = (address: string) => void undialed.push(address);
   const file: Pick<ViewFile, "read" | "write"> = {
     read: () => undefined,
     write: (told: ToldView) => void (kept = JSON.parse(JSON.stringify({ ...told, settled: [] }))),
@@ -25,11 +28,11 @@ function aMember() {
     nodeId: founding.members[0]!,
     role: "member",
     cluster,
-    transport: { links: [], loopback: undefined },
+    transport: { links: [], loopback: undefined, dial: () => undefined, undial },
     now: () => host.peer.read(at(ms).mono, at(ms).wall),
     link: () => undefined,
     dialMembers: () => undefined,
-    after: () => undefined,
+    after: (_delayMs: number, run: () => void) => void timers.push(run),
     log: () => undefined,
   } as unknown as ViewsHost & { peer: FleasePeer };
   const views = new NodeViews(host, file as ViewFile, undefined);
@@ -39,7 +42,7 @@ function aMember() {
   const tells = (peerId: string, params: object) =>
     views.heard({ role: "member", peerId } as Link, params) as { stamp: number; consents: boolean };
   const later = (passMs: number) => void (ms += passMs);
-  return { cluster, host, views, tells, later, kept: () => kept };
+  return { cluster, host, views, tells, later, timers, undialed, kept: () => kept };
 }
 
 function viewOf(number: number, members: readonly string[]) {
@@ -83,4 +86,21 @@ test("an id that was to be added and did not connect takes no place for good", (
   expect([cluster.settings.members, cluster.addresses.length]).toEqual([before, before.length]);
   cluster.unlearn(before.at(-1)!);
   expect(cluster.settings.members).toEqual(before);
+});
+
+test("a member that was to be added here and was added elsewhere meanwhile keeps its place", async () => {
+  const { cluster, views, tells, timers, undialed } = aMember();
+  const adding = views.change({ mayBeMember: true } as Link, { add: "d", address: "h:4" });
+  const outcome = adding.then(
+    () => "begun",
+    (error: Error) => error.message,
+  );
+  tells("b", viewOf(2, ["a", "b", "c", "d"]));
+  for (let looks = 0; looks < 1_000; looks += 1) {
+    timers.shift()?.();
+    await Promise.resolve();
+  }
+  expect(await outcome).toContain("d cannot be reached");
+  expect([cluster.settings.members.at(-1), undialed]).toEqual(["d", []]);
+  expect(readToldView(views.document()).addresses["d"]).toBe("h:4");
 });

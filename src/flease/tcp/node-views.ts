@@ -237,6 +237,7 @@ export class NodeViews {
     if (remove !== undefined && stay.length === view.members.length)
       refuse(`${JSON.stringify(remove)} is no member`);
     const members = [...stay];
+    if ((add === undefined) !== (address === undefined)) refuse("a member is added with its address");
     if (typeof add === "string" && typeof address === "string") {
       if (view.members.includes(add)) refuse(`${JSON.stringify(add)} is a member already`);
       parseAddress(address);
@@ -249,6 +250,7 @@ export class NodeViews {
     await this.#askAll(next, view.stamp);
     const meanwhile = views.whyNoChange(next);
     if (meanwhile !== undefined) refuse(meanwhile);
+    if (typeof add === "string") this.#place(add, address as string);
     if (!this.#host.peer.changeMembers(next, this.#host.now()))
       refuse(
         `${this.#host.nodeId} has no file for views that it can write: start it with one (--views-file FILE)`,
@@ -262,16 +264,25 @@ export class NodeViews {
     return joint === undefined ? "" : `: ${Math.ceil(joint.waitMs / 1_000)} s are left of this member's wait`;
   }
 
+  #place(id: string, address: string): void {
+    if (!this.#host.cluster.learn(id, address))
+      refuse(`a cluster has at most ${membersMax} members in its time`);
+  }
+
   /** A member that is added must be there, or the others would wait for it. */
   async #connect(id: string, address: string): Promise<void> {
     const { cluster, transport, role } = this.#host;
-    if (!cluster.learn(id, address)) refuse(`a cluster has at most ${membersMax} members in its time`);
+    this.#place(id, address);
     if (role === "member") transport.dial(address, id);
-    const index = cluster.settings.members.indexOf(id);
-    for (let waitedMs = 0; this.#host.link(index) === undefined; waitedMs += connectLookMs) {
+    // Looked up each time: another call that has given up may have given back the place.
+    const link = () => this.#host.link(cluster.settings.members.indexOf(id));
+    for (let waitedMs = 0; link() === undefined; waitedMs += connectLookMs) {
       if (waitedMs > connectMs) {
-        transport.undial(address);
-        cluster.unlearn(id);
+        // MUST keep the place of one that another member has added meanwhile: the cells count by it.
+        if (!this.isVoter(id)) {
+          transport.undial(address);
+          cluster.unlearn(id);
+        }
         refuse(`${id} cannot be reached at ${address}: start it first`);
       }
       await new Promise<void>((resolve) => this.#host.after(connectLookMs, resolve));
