@@ -3,6 +3,7 @@ import { duringFaults, type Fault } from "../../../test/planted/switches.js";
 import { type Parts, virtualGround } from "../../../test/support/virtual-ground.js";
 import { MemoryProvider } from "../../testing/memory-provider.js";
 import type { MemoryGround } from "../../testing/memory-ground.js";
+import { LeaseholdError } from "../errors.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
 
 const ttlMs = 2_000;
@@ -68,6 +69,49 @@ describe("a reader that is stopped between gate and slot", () => {
     ["lateSlotIsKept", "the writer is in, the reader is not in, something was left"],
   ])("with the mistake %s is, or leaves something", async (fault, then) => {
     expect(await duringFaults({ [fault]: true }, stoppedOnItsWayIn)).toBe(then);
+  });
+});
+
+/** A participant without the right to the readers' slots. */
+class RefusedAtSlots extends MemoryProvider {
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    if (request.resource === "s") return super.attempt(request, cancellation);
+    return { kind: "failed", error: new LeaseholdError("PERMISSION_DENIED") };
+  }
+}
+
+const outcomeOf = (asked: Promise<unknown>) =>
+  asked.then(
+    (lease) => (lease === undefined ? "held" : "granted"),
+    (error: LeaseholdError) => error.code,
+  );
+
+describe("a reader", () => {
+  test("that is refused for good is told so at once, and does not come again and again", async () => {
+    const ground = virtualGround(
+      ({ ground: memory, world, name, process }) =>
+        new RefusedAtSlots(memory, world, { name, ttlMaxMs: ttlMs, process }),
+    );
+    const alice = await ground.open("alice");
+    let outcome = "waits";
+    void outcomeOf(alice.acquire("s", { mode: "shared", wait: Infinity })).then((code) => (outcome = code));
+    await ground.pass(500);
+    expect(outcome).toBe("PERMISSION_DENIED");
+    await ground.close();
+  });
+
+  test("whose participant closes while it tries is not told that another is in", async () => {
+    const ground = virtualGround((parts) => new SlowAtSlots(parts));
+    const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+    const writing = bob.acquire("s", { mode: "exclusive" });
+    await ground.pass(1_000);
+    await writing;
+    const reading = outcomeOf(alice.tryAcquire("s", { mode: "shared" }));
+    await ground.pass(50);
+    void alice.close();
+    await ground.pass(1_000);
+    expect(await reading).toBe("CLOSED");
+    await ground.close();
   });
 });
 

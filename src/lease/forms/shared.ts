@@ -5,6 +5,7 @@ import { LeaseholdError } from "../errors.js";
 import { tryAny } from "./counted.js";
 import type { ExclusiveLeases, Held } from "./exclusive.js";
 import { SharedLease } from "./shared-lease.js";
+import { mayPass } from "../retryable.js";
 import { slotNames } from "../slots.js";
 import { within } from "./within.js";
 
@@ -59,8 +60,11 @@ export async function tryShared(
   if (gate === undefined) {
     // It may be a reader on its way in.
     const passageMs = Math.max(passageMsMin, passing.ttlMs / passagesPerTtl);
-    gate = await passing.wait(name, passageMs, signal).catch(() => undefined);
-    signal?.throwIfAborted();
+    gate = await passing.wait(name, passageMs, signal).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      if (!mayPass(error)) throw error;
+      return undefined;
+    });
   }
   return gate === undefined ? undefined : enter(own, gate, signal);
 }
@@ -83,6 +87,7 @@ export async function waitShared(
     const lease = await entering.catch((error: unknown) => void (failure = error));
     if (lease !== undefined) return lease;
     signal?.throwIfAborted();
+    if (failure !== undefined && !mayPass(failure)) throw failure;
     if (leftMs() === 0) throw failure ?? tooManyReaders(name, waitMs);
     const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));
     await within(timers, pauseMs, signal, aborted).catch(() => undefined);

@@ -1,8 +1,9 @@
 import { backOffBoundMs } from "../../common/back-off.js";
 import type { World } from "../../common/ports.js";
-import { type ErrorCode, LeaseholdError } from "../errors.js";
+import { LeaseholdError } from "../errors.js";
 import { type Handle, spent } from "../handle.js";
 import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provider.js";
+import { mayPass } from "../retryable.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 import { Contender, type Contest } from "./contender.js";
 import type { Detached } from "./detached.js";
@@ -22,17 +23,6 @@ const retryMsMin = 1;
 /** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
 const backoffMsBase = 50;
 const backoffMsMax = 2_000;
-
-/** Errors that may pass by themselves; with any other an attempt is not repeated. */
-const retryable: ReadonlySet<ErrorCode> = new Set([
-  "NO_QUORUM",
-  "TIMEOUT",
-  "RESOURCES_FULL",
-  "OVERLOADED",
-  "CLOCK_SKEW",
-  "UNREACHABLE",
-  "LEASE_BROKEN",
-]);
 
 type Resolve = (lease: HeldLease | undefined) => void;
 
@@ -231,7 +221,7 @@ export class Acquisitions implements Contest {
     const isHeld = outcome.kind === "held";
     contender.failures = isHeld ? 0 : contender.failures + 1;
     contender.lastError = isHeld ? undefined : outcome.error;
-    if (!isHeld && !retryable.has(outcome.error.code)) throw outcome.error;
+    if (!isHeld && !mayPass(outcome.error)) throw outcome.error;
     contender.queue!.settle(contender, isHeld ? "held" : outcome.error);
     const sleepMs = isHeld ? outcome.retryInMs : this.#backoffMs(contender.failures, outcome.retryInMs);
     void contender.sleep(Math.max(retryMsMin, sleepMs)).then(() => this.#retry(contender));

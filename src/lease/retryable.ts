@@ -1,0 +1,16 @@
+import { type ErrorCode, LeaseholdError } from "./errors.js";
+
+const retryable: ReadonlySet<ErrorCode> = new Set([
+  "NO_QUORUM",
+  "TIMEOUT",
+  "RESOURCES_FULL",
+  "OVERLOADED",
+  "CLOCK_SKEW",
+  "UNREACHABLE",
+  "LEASE_BROKEN",
+]);
+
+/** Whether an error may pass by itself; with any other an attempt is not repeated. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof LeaseholdError && retryable.has(error.code);
+}
