@@ -1,6 +1,12 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { request as httpsRequest } from "node:https";
+import { basename } from "node:path";
 import { connect } from "node:tls";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockRequestSchema, LockResponseSchema } from "../../src/core/gen/etcd/v3lock_pb.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 
@@ -9,6 +15,8 @@ const authority = new Authority();
 const stranger = new Authority("/CN=somebody else");
 const ours = authority.issue(["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"]);
 let cluster: CoreCluster;
+
+type TlsFiles = typeof ours;
 
 beforeAll(async () => {
   const flags = ["", "peer-"].flatMap((kind) => [
@@ -59,4 +67,72 @@ test("a server without a certificate of the authority is refused, and the messag
   socket.on("error", () => undefined);
   await new Promise((resolve) => socket.once("close", resolve));
   await expect.poll(() => first!.output).toMatch(/127.0.0.1 was refused: .*certificate/);
+});
+
+function contents({ ca, cert, key }: TlsFiles): { ca: Buffer; cert: Buffer; key: Buffer } {
+  return { ca: readFileSync(String(ca)), cert: readFileSync(String(cert)), key: readFileSync(String(key)) };
+}
+
+/** What etcd's Lock service answers a client that gives no token: the key, or why it is refused. */
+async function lock(endpoint: string, tls: TlsFiles, name: string): Promise<string> {
+  const { ca, cert, key } = contents(tls);
+  const client = new Client(endpoint, credentials.createSsl(ca, key, cert));
+  try {
+    return await new Promise((resolve) => {
+      client.makeUnaryRequest(
+        "/v3lockpb.Lock/Lock",
+        (words: string) => {
+          const request = create(LockRequestSchema, { name: Buffer.from(words) });
+          return Buffer.from(toBinary(LockRequestSchema, request));
+        },
+        (bytes) => fromBinary(LockResponseSchema, bytes),
+        name,
+        (error, response) => resolve(error?.details ?? Buffer.from(response!.key).toString()),
+      );
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** The same of the JSON API, for a read. */
+function json(endpoint: string, tls: TlsFiles): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { method: "POST", ...contents(tls), agent: false };
+    const asked = httpsRequest(`https://${endpoint}/v3/kv/range`, options, (response) => {
+      let text = "";
+      response.on("data", (piece: Buffer) => (text += piece.toString()));
+      response.once("end", () => resolve(text));
+    });
+    asked.once("error", reject);
+    asked.end(JSON.stringify({ key: Buffer.from("a/1").toString("base64") }));
+  });
+}
+
+test("who gives no token is the user of the certificate's common name, through Lock, too, and no more", async () => {
+  const [ann, unknown] = [1, 2].map(() => authority.issue(["extendedKeyUsage = clientAuth"]));
+  const name = basename(String(ann!.cert), ".pem");
+  const { endpoint } = cluster.servers[0]!;
+  await expect.poll(() => etcdctl(["put", "b", "1"], ours).catch(() => ""), { timeout: 30_000 }).toBe("OK\n");
+  for (const line of [
+    "user add root:rootpw",
+    "user grant-role root root",
+    `user add ${name} --no-password`,
+    "role add some",
+    "role grant-permission some readwrite a/ --prefix",
+    `user grant-role ${name} some`,
+    "auth enable",
+  ])
+    await etcdctl(line.split(" "), ours);
+  expect(await etcdctl(["put", "a/1", "x"], ann)).toBe("OK\n");
+  await expect(etcdctl(["get", "b"], ann)).rejects.toThrow("permission denied");
+  await expect(etcdctl(["get", "a/1"], unknown)).rejects.toThrow("permission denied");
+  // A token says more than the certificate.
+  expect(await etcdctl(["--user", "root:rootpw", "get", "b"], ann)).toBe("b\n1\n");
+  expect(await lock(endpoint, ann!, "a/lock")).toMatch(/^a\/lock\//);
+  expect(await lock(endpoint, ann!, "b")).toMatch("permission denied");
+  expect(await lock(endpoint, unknown!, "a/lock")).toMatch("permission denied");
+  // As at etcd, JSON has users by token only.
+  expect(await json(endpoint, ann!)).toMatch("user name is empty");
+  await etcdctl(["--user", "root:rootpw", "auth", "disable"], ann);
 });
