@@ -1,4 +1,4 @@
-import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import type { Timer, World } from "../common/ports.js";
 import { formatDuration, parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
@@ -58,12 +58,11 @@ export async function join(
     signal?.throwIfAborted();
     if (name !== undefined) {
       const giveUp = new Promise<never>((_resolve, reject) => {
-        watchAbort(signal, () => reject(signal!.reason));
         const what = `waited ${formatDuration(waitMs)} to be ${JSON.stringify(name)} in ${JSON.stringify(group)}`;
         if (waitMs < Infinity)
           late = world.timers.after(waitMs, () => reject(new LeaseholdError("TIMEOUT", what)));
       });
-      await Promise.race([joined.enter({ name, data }), giveUp]);
+      await unlessAborted(Promise.race([joined.enter({ name, data }), giveUp]), signal);
     }
   } catch (error) {
     await joined.leave();

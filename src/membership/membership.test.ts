@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { duringFaults, type Fault } from "../../test/planted/switches.js";
 import {
@@ -220,6 +221,17 @@ describe("a group", () => {
     const next = changes.next();
     await ground.close();
     expect(await next).toEqual({ done: true, value: undefined });
+  });
+
+  test("keeps nothing at the signal of its caller when it has been left", async () => {
+    const ground = memory();
+    const joinAs = await stage(ground);
+    const { signal } = new AbortController();
+    const { group } = await joinAs("alice", { name: "a", signal });
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await until(ground, group.leave());
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+    await ground.close();
   });
 
   test("the slots of a counted lease with the group's name are no members", async () => {
