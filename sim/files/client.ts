@@ -1,21 +1,19 @@
 import { LeaseholdError } from "../../src/lease/errors.js";
 import type { FilesNode } from "../../src/files/protocol/files-node.js";
-import type { FileHistory, FileInput, FileOutput } from "./history.js";
+import type { FileCall, FileHistories, FileOutput } from "./history.js";
 import type { FilesWorld, Machine } from "./world.js";
 
 /** Offsets and sizes are multiples of this, so that one call stays in one block. */
 const unit = 4;
-/** The longest file, in units. */
-const unitsMax = 8;
 
 /** A program that works on the files, each time at whichever node, and writes down what it was told. */
 export class FilesClient {
   readonly #world: FilesWorld;
-  readonly #histories: ReadonlyMap<string, FileHistory>;
+  readonly #histories: FileHistories;
   readonly #name: string;
   #written = 0;
 
-  constructor(world: FilesWorld, histories: ReadonlyMap<string, FileHistory>, name: string) {
+  constructor(world: FilesWorld, histories: FileHistories, name: string) {
     this.#world = world;
     this.#histories = histories;
     this.#name = name;
@@ -33,7 +31,7 @@ export class FilesClient {
   }
 
   /** True if it was done. */
-  async perform(machine: Machine, path: string, input: FileInput): Promise<boolean> {
+  async perform(machine: Machine, path: string, input: FileCall): Promise<boolean> {
     const { counters } = this.#world;
     const history = this.#histories.get(path)!;
     const calledAt = this.#world.nowMs;
@@ -44,16 +42,17 @@ export class FilesClient {
     this.#world.say(`${this.#name}: ${JSON.stringify(outcome)}`);
     if (input.kind === "read") counters.reads += 1;
     else counters.writes += 1;
-    if (outcome === "uncertain") {
+    if (outcome === "uncertain" || outcome === "uncertain at its primary") {
       counters.uncertain += 1;
-      history.push({ input, calledAt });
+      if (outcome === "uncertain") history.operations.push({ input, calledAt });
+      else history.uncertain.push({ input, calledAt, saidAt: returnedAt });
       return false;
     }
     if (typeof outcome === "string" && outcome !== "missing") {
       counters.refused += 1;
       return false;
     }
-    history.push({ input, output: outcome, calledAt, returnedAt });
+    history.operations.push({ input, output: outcome, calledAt, returnedAt });
     return true;
   }
 
@@ -68,10 +67,10 @@ export class FilesClient {
     });
   }
 
-  #draw(): FileInput {
-    const { random } = this.#world;
+  #draw(): FileCall {
+    const { plan, random } = this.#world;
     const at = random.next();
-    const offset = unit * random.below(unitsMax);
+    const offset = unit * random.below(plan.units);
     if (at < 0.45) return { kind: "read", offset, length: unit };
     if (at < 0.5) return { kind: "stat" };
     if (at < 0.6) return { kind: "create" };
@@ -88,23 +87,27 @@ export class FilesClient {
   }
 }
 
+/** Its tenure is over then. Who has only lost sight of the primary says it in other words. */
+const saidByPrimary = /whether .* was changed is not known/;
+
 async function settled(
   files: FilesNode,
   path: string,
-  input: FileInput,
-): Promise<FileOutput | "uncertain" | `refused: ${string}`> {
+  input: FileCall,
+): Promise<FileOutput | "uncertain" | "uncertain at its primary" | `refused: ${string}`> {
   try {
     return await outputOf(files, path, input);
   } catch (error) {
     const code = error instanceof LeaseholdError ? error.code : undefined;
     if (code === "FILE_NOT_FOUND") return "missing";
-    if (code === "FILE_UNCERTAIN") return "uncertain";
+    if (code === "FILE_UNCERTAIN")
+      return saidByPrimary.test(String(error)) ? "uncertain at its primary" : "uncertain";
     if (code === undefined) throw error;
     return `refused: ${code} ${String(error)}`;
   }
 }
 
-async function outputOf(files: FilesNode, path: string, input: FileInput): Promise<FileOutput> {
+async function outputOf(files: FilesNode, path: string, input: FileCall): Promise<FileOutput> {
   const bytes = "text" in input ? Uint8Array.from(input.text, (letter) => letter.charCodeAt(0)) : undefined;
   if (input.kind === "stat") return { size: (await files.stat(path)).size };
   if (input.kind === "remove") {

@@ -8,6 +8,7 @@ const troubleMsMax = 2_500;
 export class FilesHazards {
   readonly #world: FilesWorld;
   #wiped: Machine | undefined;
+  #alone: Machine | undefined;
 
   constructor(world: FilesWorld) {
     this.#world = world;
@@ -27,6 +28,7 @@ export class FilesHazards {
       { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#crash() },
       { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },
       { everyMs: plan.partitionEveryMs, untilMs, happens: () => this.#part() },
+      { everyMs: plan.isolateEveryMs, untilMs, happens: () => this.#isolate() },
       { everyMs: plan.leaseLossEveryMs, untilMs, happens: () => this.#loseLeases() },
       { everyMs: plan.rotEveryMs, untilMs, happens: () => this.#rot() },
       { everyMs: plan.fullEveryMs, untilMs, happens: () => this.#fill() },
@@ -77,6 +79,21 @@ export class FilesHazards {
     for (const machine of machines)
       machine.side = isWhole ? 0 : alone === undefined ? random.below(2) : Number(machine === alone);
     this.#world.say(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
+  }
+
+  /** Often also from the ground of its leases, as a network does not choose. */
+  #isolate(): void {
+    const { machines, random, counters } = this.#world;
+    const alone = machines.filter((machine) => machine !== this.#alone);
+    const machine = random.chance(0.5) ? random.pick(alone) : this.#some();
+    const isCutOff = random.chance(0.5);
+    counters.isolations += 1;
+    this.#alone = machine;
+    for (const other of machines) {
+      other.side = Number(other === machine);
+      this.#world.cutOff(other, other === machine && isCutOff);
+    }
+    this.#world.say(`${machine.id} is alone${isCutOff ? ", and without the ground of its leases" : ""}`);
   }
 
   #loseLeases(): void {

@@ -5,7 +5,12 @@ import {
 } from "../../src/testing/linearizability.js";
 
 /** What a client does to a file. Content is text, a character for a byte. */
-export type FileInput =
+export type FileInput = FileCall & {
+  /** Its primary has said that nobody knows, and the next one has settled it: it was done by then, or never. */
+  readonly isSettled?: boolean;
+};
+
+export type FileCall =
   | { readonly kind: "read"; readonly offset: number; readonly length: number }
   | { readonly kind: "stat" }
   | { readonly kind: "create" }
@@ -24,6 +29,8 @@ const stepsMax = 400_000;
 export const fileModel: SequentialModel<string | null, FileInput, FileOutput> = {
   initial: null,
   step(content, input, output) {
+    if (input.isSettled === true)
+      return [content, ...this.step(content, { ...input, isSettled: false }, undefined)];
     if (input.kind === "create") return output === "missing" ? [] : [content ?? ""];
     // An operation without an answer on a file that is not there does nothing.
     if (content === null) return output === undefined || output === "missing" ? [null] : [];
@@ -53,6 +60,35 @@ function written(content: string, offset: number, text: string): string {
   return longer.slice(0, offset) + text + longer.slice(offset + text.length);
 }
 
-export type FileHistory = HistoryOperation<FileInput, FileOutput>[];
+export type FileOperations = HistoryOperation<FileInput, FileOutput>[];
 
-export const judgeFile = (history: FileHistory) => checkLinearizable(fileModel, history, { stepsMax });
+export interface FileHistory {
+  readonly operations: FileOperations;
+  readonly uncertain: Uncertain;
+}
+
+/** By the file's path. */
+export type FileHistories = ReadonlyMap<string, FileHistory>;
+
+/**
+ * Operations that a primary has left uncertain, and when it said so. What was called later and has succeeded
+ * was served by a later tenure, whose reset came before: the operation is done by then, or never.
+ */
+export type Uncertain = { readonly input: FileCall; readonly calledAt: number; readonly saidAt: number }[];
+
+export function judgeFile({ operations, uncertain }: FileHistory) {
+  const settled = uncertain.map(({ input, calledAt, saidAt }) => {
+    const later = operations.flatMap((other) =>
+      other.calledAt > saidAt && other.returnedAt !== undefined ? [other.returnedAt] : [],
+    );
+    return later.length === 0
+      ? { input, calledAt }
+      : {
+          input: { ...input, isSettled: true },
+          output: {},
+          calledAt,
+          returnedAt: Math.min(...later),
+        };
+  });
+  return checkLinearizable(fileModel, [...operations, ...settled], { stepsMax });
+}

@@ -6,18 +6,26 @@ export interface FilesPlan {
   readonly seed: number;
   readonly nodes: number;
   readonly files: number;
+  /** How long files become, in units: with few, operations meet. */
+  readonly units: number;
   readonly clients: number;
   /** Between two operations of a client, on average. */
   readonly thinkMs: number;
   readonly ttlMs: number;
   readonly idleMs: number;
+  /** The longest that a node tries one operation. With little, many are left uncertain. */
+  readonly operationMs: number;
   readonly delayMsMax: number;
   readonly diskMsMax: number;
   readonly lossRate: number;
   readonly duplicateRate: number;
+  /** Messages that are held up for long, as in the buffers of a connection that is cut and comes back. */
+  readonly lateRate: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
   readonly partitionEveryMs: number;
+  /** One node is alone, another one each time: majorities follow each other that have one node in common. */
+  readonly isolateEveryMs: number;
   /** A node does not reach the ground of its leases. */
   readonly leaseLossEveryMs: number;
   readonly rotEveryMs: number;
@@ -38,17 +46,21 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
     seed,
     nodes: random.chance(0.2) ? 5 : 3,
     files: 1 + random.below(2),
-    clients: 3,
-    thinkMs: random.magnitude(40, 200),
+    units: random.pick([2, 4, 8]),
+    clients: random.pick([3, 6]),
+    thinkMs: random.magnitude(10, 150),
     ttlMs: random.pick([400, 1_000]),
     idleMs: random.pick([300, 60_000]),
+    operationMs: random.pick([300, 1_000]),
     delayMsMax: random.magnitude(2, 40),
     diskMsMax: random.magnitude(1, 20),
     lossRate: random.chance(0.5) ? 0 : 0.05,
     duplicateRate: random.chance(0.5) ? 0 : 0.2,
+    lateRate: random.chance(0.5) ? 0 : 0.15,
     crashEveryMs: often(random, 2_000),
     pauseEveryMs: often(random, 2_000),
     partitionEveryMs: often(random, 2_000),
+    isolateEveryMs: often(random, 1_000),
     leaseLossEveryMs: often(random, 2_000),
     rotEveryMs: wipes ? Infinity : often(random, 800),
     fullEveryMs: random.chance(0.8) ? Infinity : 3_000,
@@ -63,12 +75,14 @@ export const filesFeatures = new Features({
   crashes: less({ crashEveryMs: Infinity }),
   pauses: less({ pauseEveryMs: Infinity }),
   partitions: less({ partitionEveryMs: Infinity }),
+  isolations: less({ isolateEveryMs: Infinity }),
   "lease-losses": less({ leaseLossEveryMs: Infinity }),
   rot: less({ rotEveryMs: Infinity }),
   "full-disks": less({ fullEveryMs: Infinity }),
   wipes: less({ wipeEveryMs: Infinity }),
   loss: less({ lossRate: 0 }),
   duplicates: less({ duplicateRate: 0 }),
+  "late-messages": less({ lateRate: 0 }),
 });
 
 export const filesCounters = () => ({
@@ -82,6 +96,8 @@ export const filesCounters = () => ({
   crashes: 0,
   pauses: 0,
   partitions: 0,
+  isolations: 0,
+  late: 0,
   leaseLosses: 0,
   rotten: 0,
   repaired: 0,

@@ -13,6 +13,9 @@ import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
 /** Small, so that files have several blocks. */
 const blockSize = 8;
 
+/** A question may be held up for so long: by then its file has another primary. */
+const lateMsMax = 3_000;
+
 /** One machine: a disk that stays, and the process that runs there. */
 export interface Machine {
   readonly id: string;
@@ -132,8 +135,8 @@ export class FilesWorld {
         blockSize,
         ttlMs: plan.ttlMs,
         leaseMarginMs: 5,
-        operationTimeoutMs: 1_000,
-        answerTimeoutMs: 300,
+        operationTimeoutMs: plan.operationMs,
+        answerTimeoutMs: Math.min(300, plan.operationMs / 2),
         idleMs: plan.idleMs,
         scrubPauseMs: 200,
       },
@@ -254,12 +257,18 @@ export class FilesWorld {
     timers: Timers,
   ): void {
     const delayMs = () => this.random.next() * this.plan.delayMsMax * (copy === 0 ? 1 : 20);
+    const heldUpMs = (): number => {
+      if (!this.#isRough || !this.random.chance(this.plan.lateRate)) return 0;
+      this.counters.late += 1;
+      return this.random.next() * lateMsMax;
+    };
     const isLost = () =>
       target.side !== from.side || (this.#isRough && this.random.chance(this.plan.lossRate));
-    if (isLost()) return;
-    this.cluster.world.timers.after(delayMs(), () => {
+    const heldMs = heldUpMs();
+    if (heldMs === 0 && isLost()) return;
+    this.cluster.world.timers.after(delayMs() + heldMs, () => {
       this.counters.events += 1;
-      if (!target.isUp) return;
+      if (!target.isUp || (heldMs > 0 && target.side !== from.side)) return;
       const { life } = target;
       this.#timers(target).after(0, () => {
         void answer().then((deliver) => {

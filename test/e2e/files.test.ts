@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
-import { type FileHistory, judgeFile } from "../../sim/files/history.js";
+import { type FileOperations, judgeFile } from "../../sim/files/history.js";
 import { freePorts } from "../free-ports.js";
 
 /** Three processes with replicated files on real directories and sockets, killed and stopped. */
@@ -85,7 +85,7 @@ async function startAll(): Promise<void> {
 
 /** Where each file is written: each of these places is judged by itself. */
 const offsets = [0, 4_096, 8_192];
-const histories = new Map<string, FileHistory>(
+const histories = new Map<string, FileOperations>(
   paths.flatMap((path) => offsets.map((offset) => [`${path} ${offset}`, []])),
 );
 /** What was refused with one of these was not done. */
@@ -115,7 +115,7 @@ async function call(path: string, offset: number, text?: string): Promise<boolea
 }
 
 /** What is uncertain and was read by nobody needs no place in an order: each value is written once. */
-function withoutUnseen(history: FileHistory): FileHistory {
+function withoutUnseen(history: FileOperations): FileOperations {
   const seen = new Set(
     history.flatMap(({ output }) => (typeof output === "object" ? (output.text ?? []) : [])),
   );
@@ -163,7 +163,7 @@ test("kill -9 and SIGSTOP of nodes: each file is linearizable, and nothing that 
   await Promise.all(clients);
   for (const path of paths) for (const offset of offsets) expect(await call(path, offset)).toBe(true);
   for (const history of histories.values()) {
-    const { verdict, stuckAt } = judgeFile(withoutUnseen(history));
+    const { verdict, stuckAt } = judgeFile({ operations: withoutUnseen(history), uncertain: [] });
     expect([verdict, stuckAt.slice(0, 3)]).toEqual(["linearizable", []]);
   }
   process.stderr.write(

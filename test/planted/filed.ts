@@ -17,25 +17,43 @@ export const filed: readonly Filed[] = [
     name: "B: a reset from a minority",
     faults: { filesResetOfOne: true },
     breaks: "linearizability",
-    seed: 1,
+    seed: 3,
   },
   {
     name: "B: a read without a look at the lease",
     faults: { filesReadWithoutLease: true },
     breaks: "linearizability",
-    seed: 1,
+    seed: 57,
   },
   {
     name: "B: a repair with another version",
     faults: { filesRepairOfAnyVersion: true },
     breaks: "linearizability",
-    seed: 11,
+    seed: 161,
   },
   {
     name: "B: an empty disk votes",
     faults: { filesEmptyDiskVotes: true },
     breaks: "linearizability",
-    seed: 1,
+    seed: 276,
+  },
+  {
+    name: "B: orders of a primary that was deposed are carried out",
+    faults: { filesOldEpochsCount: true },
+    breaks: "linearizability",
+    seed: 313,
+  },
+  {
+    name: "B: copies that an earlier reset has left out count",
+    faults: { filesAllBasesCount: true },
+    breaks: "linearizability",
+    seed: 128,
+  },
+  {
+    name: "B: a primary goes on after an uncertain change",
+    faults: { filesUncertainGoesOn: true },
+    breaks: "linearizability",
+    seed: 17,
   },
 ];
 

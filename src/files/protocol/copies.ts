@@ -43,6 +43,8 @@ export class Copies {
   readonly #missed = new Set<string>();
   readonly #catchingUp = new Map<string, Promise<boolean>>();
   readonly #waiting = new Map<string, number>();
+  /** Changes on their way to a node, or waiting until its copy is complete. */
+  readonly #underWay = new Set<Promise<void>>();
   readonly #ended = new AbortController();
   /** The epoch was refused: a later one has begun. */
   superseded = false;
@@ -152,8 +154,18 @@ export class Copies {
         throw error;
       }
     };
-    await this.#untilEnough(left, enough, send, () => isDone);
+    const tracked = (node: string): Promise<void> => {
+      const sending = send(node);
+      this.#underWay.add(sending);
+      return sending.finally(() => this.#underWay.delete(sending));
+    };
+    await this.#untilEnough(left, enough, tracked, () => isDone);
     isDone = true;
+  }
+
+  /** Resolves when each node has acknowledged the changes that were begun, or is known to lack one. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
   }
 
   /** Makes the copies complete of so many nodes as a majority needs. */
@@ -223,12 +235,12 @@ export class Copies {
     body: Uint8Array,
     left: () => number,
   ): Promise<Vote> {
-    if (this.#behind.has(node) && !(await this.catchUp(node)))
-      throw new LeaseholdError("UNREACHABLE", `${node} is behind`);
     const waiting = this.#waiting.get(node) ?? 0;
     if (waiting >= changesAtOnceMax) throw new LeaseholdError("OVERLOADED", `${node} is slow`);
     this.#waiting.set(node, waiting + 1);
     try {
+      if (this.#behind.has(node) && !(await this.catchUp(node)))
+        throw new LeaseholdError("UNREACHABLE", `${node} is behind`);
       const vote: Vote = await this.#ask(node, kind, ask, left, body);
       if (vote.base === String(this.epoch)) return vote;
       throw new LeaseholdError("STORE_FORGOTTEN", `${node} has lost its copy`);

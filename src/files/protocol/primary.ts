@@ -221,6 +221,7 @@ export class Primary {
 
   async #sync(): Promise<Outcome> {
     await Promise.all([...this.copies.behind].map((node) => this.copies.catchUp(node)));
+    await this.copies.settled();
     return this.#inTurn({ from: 0, to: 0, changes: false }, async () => {
       const { result, bytes } = this.#certain(noBytes);
       return { result: { ...result, nodes: this.#parts.nodes.length - this.copies.behind.size }, bytes };

@@ -6,14 +6,11 @@ const primary = "src/files/protocol/primary.ts";
 const resetting = "src/files/protocol/reset.ts";
 const joining = "src/files/protocol/join.ts";
 
-const epochsTest = { file: "src/files/protocol/epochs.test.ts" };
-
 export const inFiles = /** @type {const} */ ([
   {
     name: "filesOldEpochsCount",
     why: "A replica does what a primary says whose epoch it has promised to refuse.",
     edits: [{ file: replica, at: "if (epoch < promised)", find: "epoch < promised", replace: "false" }],
-    caughtBy: epochsTest,
   },
   {
     name: "filesResetOfOne",
@@ -43,7 +40,6 @@ export const inFiles = /** @type {const} */ ([
     name: "filesAllBasesCount",
     why: "A reset takes blocks of copies that an earlier reset has left out: a change appears after a read did not show it.",
     edits: [{ file: resetting, find: "BigInt(base!) === newestBase", replace: "true" }],
-    caughtBy: epochsTest,
   },
   {
     name: "filesUncertainGoesOn",
@@ -51,7 +47,6 @@ export const inFiles = /** @type {const} */ ([
     edits: [
       { file: primary, at: "void this.end();\n      const message", find: "void this.end();", replace: "" },
     ],
-    caughtBy: epochsTest,
   },
   {
     name: "filesRepairOfAnyVersion",
