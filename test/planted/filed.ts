@@ -35,7 +35,7 @@ export const filed: readonly Filed[] = [
     name: "B: an empty disk votes",
     faults: { filesEmptyDiskVotes: true },
     breaks: "linearizability",
-    seed: 276,
+    seed: 661,
   },
   {
     name: "B: orders of a primary that was deposed are carried out",
