@@ -87,7 +87,7 @@ export function judgeFile({ operations, uncertain }: FileHistory) {
           input: { ...input, isSettled: true },
           output: {},
           calledAt,
-          returnedAt: Math.min(...later),
+          returnedAt: later.reduce((one, other) => Math.min(one, other)),
         };
   });
   return checkLinearizable(fileModel, [...operations, ...settled], { stepsMax });
