@@ -153,3 +153,20 @@ describe("a writer", () => {
     await ground.close();
   });
 });
+
+test("a reader that was asked to stop and still works keeps out its participant's calls without a mode", async () => {
+  const ground = virtualGround((parts) => new SlowAtSlots(parts));
+  const alice = await ground.open("alice");
+  const stop = new AbortController();
+  let finish: () => void = () => undefined;
+  const work = () => new Promise<void>((resolve) => (finish = resolve));
+  const reading = alice.using("s", { mode: "shared", signal: stop.signal }, work);
+  await ground.pass(500);
+  stop.abort();
+  expect(await outcomeOf(alice.tryAcquire("s"))).toBe("INVALID_CONFIG");
+  finish();
+  await ground.pass(500);
+  await reading;
+  expect(await outcomeOf(alice.tryAcquire("s"))).toBe("granted");
+  await ground.close();
+});
