@@ -3,6 +3,14 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it, vi } from "vitest";
 import { incarnation, realWorld } from "./world.js";
 
+// The clock that is read is the one that fake timers replace.
+vi.mock("node:perf_hooks", async (original) => ({
+  ...(await original<object>()),
+  get performance() {
+    return globalThis.performance;
+  },
+}));
+
 /** In virtual time: a process that rests between two calls would set their deadlines in another order. */
 async function inVirtualTime(body: () => Promise<void>): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
