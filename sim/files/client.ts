@@ -44,8 +44,12 @@ export class FilesClient {
     else counters.writes += 1;
     if (outcome === "uncertain" || outcome === "uncertain at its primary") {
       counters.uncertain += 1;
-      if (outcome === "uncertain") history.operations.push({ input, calledAt });
-      else history.uncertain.push({ input, calledAt, saidAt: returnedAt });
+      if (outcome === "uncertain") {
+        history.operations.push({ input, calledAt });
+        return false;
+      }
+      counters.settled += 1;
+      history.uncertain.push({ input, calledAt, saidAt: returnedAt });
       return false;
     }
     if (typeof outcome === "string" && outcome !== "missing") {

@@ -10,6 +10,7 @@ const minima: Readonly<Record<string, number>> = {
   reads: 400,
   writes: 500,
   uncertain: 40,
+  settled: 8,
   resets: 50,
   crashes: 30,
   pauses: 15,

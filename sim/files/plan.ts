@@ -91,6 +91,7 @@ export const filesCounters = () => ({
   reads: 0,
   writes: 0,
   uncertain: 0,
+  settled: 0,
   refused: 0,
   resets: 0,
   crashes: 0,

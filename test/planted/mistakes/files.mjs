@@ -6,11 +6,14 @@ const primary = "src/files/protocol/primary.ts";
 const resetting = "src/files/protocol/reset.ts";
 const joining = "src/files/protocol/join.ts";
 
+const epochsTest = { file: "src/files/protocol/epochs.test.ts" };
+
 export const inFiles = /** @type {const} */ ([
   {
     name: "filesOldEpochsCount",
     why: "A replica does what a primary says whose epoch it has promised to refuse.",
     edits: [{ file: replica, at: "if (epoch < promised)", find: "epoch < promised", replace: "false" }],
+    caughtBy: epochsTest,
   },
   {
     name: "filesResetOfOne",
