@@ -9,6 +9,6 @@ export const simulator: Simulator = {
   tellsStories: true,
   run: simulateCore,
   isLiveness: (invariant) => coreLivenessInvariants.has(invariant),
-  // A history that is too hard to decide is nothing to wish for.
-  canHappen: (counter) => counter !== "undecided",
+  // Neither a history that is too hard to decide nor an election in good times is anything to wish for.
+  canHappen: (counter) => counter !== "undecided" && counter !== "lateElections",
 };
