@@ -10,6 +10,7 @@ import {
   type Asks,
   type Answers,
   blocksPerPage,
+  copiesPerSync,
   noBytes,
   type PromiseAnswer,
   type Vote,
@@ -212,11 +213,13 @@ export class Copies {
     const there = await this.tagsAt(node);
     const here = new Map(await replica.tags(path));
     const differing = [...here].filter(([index, tag]) => there.get(index) !== tag);
+    let copied = 0;
     await forEachOf(differing, blocksAtOnce, async ([index]) => {
       const block = await this.readHere(index);
       if (block === undefined) return;
       const { tag, bytes } = block;
-      await this.#ask(node, "put", { path, epoch, index, tag, spare: false }, undefined, bytes);
+      const later = (copied += 1) % copiesPerSync !== 0;
+      await this.#ask(node, "put", { path, epoch, index, tag, spare: false, later }, undefined, bytes);
     });
     const { header } = await replica.meta(path);
     if (header !== undefined && theirs !== headerText(header))

@@ -6,8 +6,13 @@ export interface Asks {
   promise: { readonly path: string; readonly epoch: string };
   /** The tags of the blocks behind that index. */
   blocks: { readonly path: string; readonly after: number };
-  /** A block, as a change (`spare` keeps the disk's reserve) or as a copy. The content is the body. */
-  put: BlockName & { readonly epoch: string; readonly spare: boolean };
+  /**
+   * A block. The content is the body.
+   *
+   * - `spare`: what a program writes, which leaves the disk its reserve
+   * - `later`: a copy that need not be on disk before the header or the mark that follows is
+   */
+  put: BlockName & { readonly epoch: string; readonly spare: boolean; readonly later?: boolean };
   header: { readonly path: string; readonly epoch: string; readonly header: string };
   /** Remove a block that the file does not have: it is from before this epoch. */
   drop: { readonly path: string; readonly epoch: string; readonly index: number };
@@ -113,6 +118,8 @@ export interface OperationResult {
 /** In one answer, so that it stays far below what a connection takes. */
 export const blocksPerPage = 5_000;
 export const pathsPerPage = 1_000;
+/** Of the blocks that are copied, every so many-th is on disk, with those before it, when it is answered. */
+export const copiesPerSync = 256;
 
 /** The most that one call of a program reads or writes, in bytes. */
 export const bytesPerCallMax = 4 * 2 ** 20;

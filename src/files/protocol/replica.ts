@@ -78,7 +78,7 @@ export class Replica {
     });
   }
 
-  put({ path, epoch, index, tag, spare }: Asks["put"], bytes: Uint8Array): Promise<Vote> {
+  put({ path, epoch, index, tag, spare, later = false }: Asks["put"], bytes: Uint8Array): Promise<Vote> {
     return this.#run(path, { from: index, to: index, changes: true }, async (kept) => {
       const { meta } = kept;
       refuseUnpromised(BigInt(epoch), meta);
@@ -88,7 +88,7 @@ export class Replica {
         await this.#changeBlock(path, kept, index, () => this.#store.writeBlock(path, index, tag, bytes));
         this.#setTag(tags, index, tag);
       }
-      await this.#store.sync(path);
+      if (!later) await this.#store.sync(path);
       return this.#vote(kept.meta);
     });
   }
@@ -100,6 +100,7 @@ export class Replica {
       const header = headerOf(text);
       const isOlder = meta.header !== undefined && compareVersions(header, meta.header) <= 0;
       if (isOlder && meta.header.epoch === BigInt(epoch)) return this.#vote(meta);
+      await this.#store.sync(path);
       await this.#writeMeta(path, kept, { ...meta, header });
       await this.#removeVoid(path, kept, header);
       return this.#vote(kept.meta);
@@ -128,6 +129,7 @@ export class Replica {
       // It was sent to the disk that stood here before, and this one lacks what that had.
       if (generation !== this.#standings.generation)
         throw new LeaseholdError("STORE_FORGOTTEN", "this node's disk was replaced meanwhile");
+      await this.#store.sync(path);
       if (meta.base !== BigInt(epoch)) await this.#writeMeta(path, kept, { ...meta, base: BigInt(epoch) });
       return this.#vote(kept.meta);
     });

@@ -1,6 +1,6 @@
 import type { Copies } from "./copies.js";
 import { forEachOf } from "./each.js";
-import type { PromiseAnswer } from "./messages.js";
+import { copiesPerSync, type PromiseAnswer } from "./messages.js";
 import { compareVersions, type Header, headerOf, headerText, stampOf } from "./records.js";
 import type { NodeParts } from "./settings.js";
 
@@ -62,9 +62,11 @@ async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Fo
   const epoch = String(copies.epoch);
   const here = new Map(await replica.tags(path));
   const lacking = [...blocks].filter(([index, { tag }]) => here.get(index) !== tag);
+  let copied = 0;
   await forEachOf(lacking, blocksAtOnce, async ([index, { tag, nodes: having }]) => {
     const bytes = await copies.fetch(index, tag, new Set([...having, ...nodes]));
-    await replica.put({ path, epoch, index, tag, spare: false }, bytes);
+    const later = (copied += 1) % copiesPerSync !== 0;
+    await replica.put({ path, epoch, index, tag, spare: false, later }, bytes);
   });
   if (header !== undefined) await replica.header({ path, epoch, header: headerText(header) });
   for (const index of here.keys()) if (!blocks.has(index)) await replica.drop({ path, epoch, index });
