@@ -222,8 +222,9 @@ export class Copies {
       await this.#ask(node, "put", { path, epoch, index, tag, spare: false, later }, undefined, bytes);
     });
     const { header } = await replica.meta(path);
-    if (header !== undefined && theirs !== headerText(header))
-      await this.#ask(node, "header", { path, epoch, header: headerText(header) });
+    // Also that there is none: one that a reset has left out must not count with this epoch's mark.
+    const ours = header === undefined ? null : headerText(header);
+    if (theirs !== ours) await this.#ask(node, "header", { path, epoch, header: ours });
     const strange = [...there.keys()].filter((index) => !here.has(index));
     await forEachOf(strange, blocksAtOnce, async (index) => {
       await this.#ask(node, "drop", { path, epoch, index });

@@ -5,7 +5,7 @@ import type { Leases } from "../../lease/types.js";
 import { FilesNode } from "./files-node.js";
 import { type Answered, noBytes, type Peers } from "./messages.js";
 import { Replica } from "./replica.js";
-import { headerText, metaText, tagOf } from "./records.js";
+import { headerText, metaOf, metaText, tagOf } from "./records.js";
 import { Standings } from "./standings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
@@ -101,6 +101,37 @@ test("a change that an earlier reset has left out does not come back with the co
   reachable.delete("c");
   const file = nodes.get("a")!.named("f");
   expect(text(await during(cluster, file.read(0, 4)))).toBe("kept");
+});
+
+test.each([
+  ["at the next primary", "b"],
+  ["at a copy that is completed", "a"],
+])("a file whose creation an earlier reset has left out does not appear: %s", async (_, left) => {
+  // The primary of epoch 2 has created it on its own disk alone; that of epoch 3 has said that there is none.
+  const stores = await Promise.all(
+    names.map(async (node) => {
+      const store = await diskOf(node, 3n, 1n, "old!");
+      const isLeft = node === left;
+      await store.removeBlock("f", 0);
+      const meta = {
+        promised: 3n,
+        base: isLeft ? 2n : 3n,
+        header: isLeft ? { ...header, epoch: 2n } : undefined,
+      };
+      await store.writeMeta("f", metaText(meta));
+      return store;
+    }),
+  );
+  const { cluster, reachable, nodes } = await nodesOn(stores);
+  for (let token = 0n; token < 3n;) {
+    await using lease = await cluster.open("other").acquire("files/f");
+    token = lease.token;
+  }
+  reachable.delete("c");
+  const stat = during(cluster, nodes.get("b")!.named("f").stat());
+  await expect(stat).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+  const metas = await Promise.all(stores.slice(0, 2).map((store) => store.readMeta("f")));
+  expect(metas.map((meta) => metaOf(meta!).header)).toEqual([undefined, undefined]);
 });
 
 test("a primary does not serve on after a change that no majority has confirmed", async () => {

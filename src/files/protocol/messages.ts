@@ -13,7 +13,8 @@ export interface Asks {
    * - `later`: a copy that need not be on disk before the header or the mark that follows is
    */
   put: BlockName & { readonly epoch: string; readonly spare: boolean; readonly later?: boolean };
-  header: { readonly path: string; readonly epoch: string; readonly header: string };
+  /** `null` as a copy: there is no such file, and none that an earlier epoch has left. */
+  header: { readonly path: string; readonly epoch: string; readonly header: string | null };
   /** Remove a block that the file does not have: it is from before this epoch. */
   drop: { readonly path: string; readonly epoch: string; readonly index: number };
   /** You have all of the file now. */

@@ -97,6 +97,11 @@ export class Replica {
     return this.#run(path, wholeFile, async (kept) => {
       const { meta } = kept;
       refuseUnpromised(BigInt(epoch), meta);
+      if (text === null) {
+        const isEarlier = meta.header !== undefined && meta.header.epoch < BigInt(epoch);
+        if (isEarlier) await this.#writeMeta(path, kept, { ...meta, header: undefined });
+        return this.#vote(kept.meta);
+      }
       const header = headerOf(text);
       const isOlder = meta.header !== undefined && compareVersions(header, meta.header) <= 0;
       if (isOlder && meta.header.epoch === BigInt(epoch)) return this.#vote(meta);

@@ -68,7 +68,7 @@ async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Fo
     const later = (copied += 1) % copiesPerSync !== 0;
     await replica.put({ path, epoch, index, tag, spare: false, later }, bytes);
   });
-  if (header !== undefined) await replica.header({ path, epoch, header: headerText(header) });
+  await replica.header({ path, epoch, header: header === undefined ? null : headerText(header) });
   for (const index of here.keys()) if (!blocks.has(index)) await replica.drop({ path, epoch, index });
   const { generations } = await replica.promise({ path, epoch });
   await replica.mark({ path, epoch, generation: generations[node] ?? 0 });
