@@ -158,7 +158,8 @@ for (const stage of stages) {
 
 await sleep(1_000);
 for (const { node, leases } of [holder, waiter, other]) {
-  check(node.peer.proposer.size === 0, `${leases.self} has ${node.peer.proposer.size} instances left`);
+  const { size } = node.peer.proposer.instances;
+  check(size === 0, `${leases.self} has ${size} instances left`);
   check(node.peer.nextDueMono === Infinity, `${leases.self} wants to be woken for something`);
 }
 print("timers that three idle clients had at first", "timers", timersAtFirst);
