@@ -86,6 +86,19 @@ test("a replica that has promised an epoch does nothing for an earlier one", asy
   expect(text((await replica.read("f", 0))!.bytes)).toBe("old!");
 });
 
+test("a copy that is marked as complete has its blocks on disk", async () => {
+  const store = await diskOf("a", 1n, 1n, "old!");
+  const standings = new Standings(store, "a", names, () => "a");
+  await standings.load();
+  const replica = new Replica(store, standings);
+  await replica.promise({ path: "f", epoch: "3" });
+  const tag = tagOf({ ...stamp, epoch: 2n, sequence: 1 });
+  await replica.put({ path: "f", epoch: "3", index: 0, tag, spare: false, later: true }, bytes("new!"));
+  await replica.mark({ path: "f", epoch: "3", generation: 0 });
+  store.crash(() => true);
+  expect(text((await store.readBlock("f", 0))!.bytes)).toBe("new!");
+});
+
 test("a change that an earlier reset has left out does not come back with the copy that has it", async () => {
   // The primary of epoch 2 wrote to its own disk alone; that of epoch 3 has served without it since.
   const stores = [

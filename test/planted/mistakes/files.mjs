@@ -57,6 +57,19 @@ export const inFiles = /** @type {const} */ ([
     edits: [{ file: replica, find: "block?.tag !== tag", replace: "block === undefined" }],
   },
   {
+    name: "filesMarkBeforeCopies",
+    why: "A copy is marked as complete before the blocks that were copied are on disk.",
+    edits: [
+      {
+        file: replica,
+        at: "await this.#store.sync(path);\n      if (meta.base !== BigInt(epoch))",
+        find: "await this.#store.sync(path);",
+        replace: "",
+      },
+    ],
+    caughtBy: epochsTest,
+  },
+  {
     name: "filesEmptyDiskVotes",
     why: "A node whose disk was lost votes as if there had been nothing on it.",
     edits: [
