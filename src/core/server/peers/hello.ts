@@ -30,8 +30,13 @@ export function readHello(bytes: Buffer): PeerHello {
   return fromBinary(PeerHelloSchema, bytes);
 }
 
-/** @param removed the other one is no member any more */
-export function welcomeBytes({ disk }: Self, refusal: string, removed = false): Uint8Array {
+/**
+ * For one that looked for somebody else, our disk is no answer: it would take it for that one's.
+ *
+ * @param removed the other one is no member any more
+ */
+export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, removed = false): Uint8Array {
+  const disk = hello.cluster === self.cluster && hello.to === self.id ? self.disk : 0n;
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk, removed }));
 }
 

@@ -120,14 +120,15 @@ export class Incoming {
   #tellMembers(hello: PeerHello): void {
     const objection = objectionTo(hello);
     const members = this.#handler.members();
-    const answer = objection === "" ? membersBytes(this.#self, members) : welcomeBytes(this.#self, objection);
+    const answer =
+      objection === "" ? membersBytes(this.#self, members) : welcomeBytes(this.#self, hello, objection);
     this.#socket.end(Buffer.concat(frame([answer])));
   }
 
   #refuse(refusal: string): void {
     this.#handler.trouble(`${this.#who} was refused: ${refusal}`);
     const wasRemoved = this.#handler.wasRemoved(this.#hello!);
-    this.#socket.end(Buffer.concat(frame([welcomeBytes(this.#self, refusal, wasRemoved)])));
+    this.#socket.end(Buffer.concat(frame([welcomeBytes(this.#self, this.#hello!, refusal, wasRemoved)])));
   }
 
   #takeMessage(message: PeerMessage): void {
@@ -164,7 +165,7 @@ export class Incoming {
   }
 
   #answer(refusal: string): void {
-    this.#socket.write(Buffer.concat(frame([welcomeBytes(this.#self, refusal)])));
+    this.#socket.write(Buffer.concat(frame([welcomeBytes(this.#self, this.#hello!, refusal)])));
   }
 
   get #who(): string {

@@ -27,8 +27,8 @@ const eventually = (what: string, holds: () => boolean) =>
     { timeout: 10_000, interval: 20 },
   );
 
-const selfOf = (index: number, disk: bigint): Self => ({
-  cluster: 7n,
+const selfOf = (index: number, disk: bigint, cluster = 7n): Self => ({
+  cluster,
   id: BigInt(index + 1),
   name: names[index]!,
   disk,
@@ -43,10 +43,10 @@ class Server {
   readonly peers: Peers;
   readonly #port: number;
 
-  constructor(index: number, ports: readonly number[], disk: bigint) {
+  constructor(index: number, ports: readonly number[], disk: bigint, cluster?: bigint) {
     this.#port = ports[index]!;
     this.peers = new Peers({
-      self: selfOf(index, disk),
+      self: selfOf(index, disk, cluster),
       members: names.map((name, at) =>
         foundingMember({ id: BigInt(at + 1), name, peerUrls: [`http://127.0.0.1:${ports[at]}`] }),
       ),
@@ -112,6 +112,20 @@ test("a stranger that is first to claim a member's name is not taken for that me
   again.resume();
   await once(again, "close");
   expect(a.troubles.join()).toContain("has come back without its data directory");
+});
+
+test("a server of another core at a member's address is not taken for that member", async () => {
+  const ports = await freePorts(2);
+  const a = new Server(0, ports, 11n);
+  const other = new Server(1, ports, 99n, 8n);
+  await other.open();
+  await a.open();
+  await eventually("it was met", () => a.troubles.join().includes("its cluster id is"));
+  other.peers.close();
+  const b = new Server(1, ports, 22n);
+  await b.open();
+  await a.reaches(b, 1n, 2n);
+  expect(a.disks.get(2n)).toBe(22n);
 });
 
 test("a server that is refused hears why, however slow its own disk is", async () => {
