@@ -13,6 +13,9 @@ import type { Frozen } from "./frozen.js";
 /** As etcd: small enough for any client, and not too many. */
 const blobBytes = 32 * 1024;
 
+/** A client that takes nothing for so long has its place taken away: there are few (`Frozen`). */
+const stalledMs = 30_000;
+
 type Call = ServerWritableStream<unknown, unknown>;
 
 /** A backup, as a stream: of one moment, while everything else goes on. */
@@ -48,7 +51,7 @@ async function send(call: Call, state: FrozenState, signal: AbortSignal): Promis
     // How much it will be is known at its end only.
     const remainingBytes = isLast ? 0n : BigInt(Math.max(1, state.bytes - sent));
     const hasRoom = call.write(create(SnapshotResponseSchema, { ...header, remainingBytes, blob }));
-    if (!hasRoom) await once(call, "drain", { signal });
+    if (!hasRoom) await drained(call, signal);
   };
   let parts: Buffer[] = [];
   let length = 0;
@@ -64,4 +67,16 @@ async function send(call: Call, state: FrozenState, signal: AbortSignal): Promis
     length = rest;
   }
   await write(Buffer.concat(parts), true);
+}
+
+async function drained(call: Call, signal: AbortSignal): Promise<void> {
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(), stalledMs);
+  try {
+    await once(call, "drain", { signal: AbortSignal.any([signal, stalled.signal]) });
+  } catch (error) {
+    throw stalled.signal.aborted ? new CoreError("timeout") : error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
