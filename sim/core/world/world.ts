@@ -335,7 +335,12 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     watch.lastMs = Math.max(watch.lastMs, this.nowMs + this.random.exponential(this.plan.latencyMs));
     this.at(watch.lastMs, () => {
       if (!this.#watches.has(number)) return;
-      if (response instanceof CoreError) throw response;
+      if (response instanceof CoreError) {
+        if (response.failure !== "notForLearner") throw response;
+        this.#watches.delete(number);
+        watch.lost();
+        return;
+      }
       watch.heard(response);
       server.enter((host) => host.watchSent(stream, 1));
     });

@@ -96,7 +96,7 @@ export class ClientRequests {
     const { credentials, id, request } = asked;
     this.#number += 1;
     try {
-      if (this.#members.isLearner && !isSerializableRead(request)) throw new CoreError("notForLearner");
+      if (this.#context.isLearner && !isSerializableRead(request)) throw new CoreError("notForLearner");
       const command = commandFor(request, this.#context, this.#number);
       const isClear = command === undefined || this.#mayPropose(asked, command);
       const bytes = command && encodeCommand(command, this.#context);

@@ -50,6 +50,11 @@ export class Context {
     return this.leadership.leader !== nobody;
   }
 
+  /** Whether this server only gets the log, and answers what needs no more than that. */
+  get isLearner(): boolean {
+    return this.state.members.get(this.id)?.learner === true;
+  }
+
   get cluster(): bigint {
     return this.state.cluster === 0n ? this.#cluster : this.state.cluster;
   }

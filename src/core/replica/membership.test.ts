@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
+import type { SimServer } from "../../../sim/core/world/server.js";
+import { failureOf, type Sent, VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import {
   MemberAddRequestSchema,
   MemberListRequestSchema,
@@ -8,6 +9,7 @@ import {
   MemberRemoveRequestSchema,
   MemberUpdateRequestSchema,
 } from "../gen/etcd/cluster_pb.js";
+import { WatchCreateRequestSchema, WatchRequestSchema } from "../gen/etcd/rpc_pb.js";
 import type { ClientRequest } from "./types.js";
 
 const add = (url: string, isLearner = false): ClientRequest => ({
@@ -33,6 +35,21 @@ function started(): VirtualCluster {
   cluster.leader();
   cluster.run(3_000);
   return cluster;
+}
+
+/** Whether the stream of a new watch ends, so that its client asks another server. */
+function watchEnds(cluster: VirtualCluster, server: SimServer): boolean {
+  let isLost = false;
+  const watch = cluster.world.watch(
+    server,
+    () => undefined,
+    () => (isLost = true),
+  )!;
+  const value = create(WatchCreateRequestSchema, { key: new Uint8Array([1]) });
+  watch.send(create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } }));
+  cluster.run(100);
+  watch.close();
+  return isLost;
 }
 
 test("a voter that is added holds nobody up before it has started, and votes once it has caught up", () => {
@@ -61,9 +78,11 @@ test("a learner votes when it is told to and has caught up, and not before it ha
   cluster.run(5_000);
   const learner = cluster.world.servers.at(-1)!;
   expect(cluster.failure(learner, list)).toBe("notForLearner");
+  expect(watchEnds(cluster, learner)).toBe(true);
   cluster.ask(leader, "etcdserverpb.MemberPromoteResponse", promote(member!.ID));
   cluster.run(1_000);
   expect(cluster.failure(learner, list)).toBe("none");
+  expect(watchEnds(cluster, learner)).toBe(false);
 });
 
 test("a server that is down may be removed, and none that the others need", () => {
@@ -77,6 +96,42 @@ test("a server that is down may be removed, and none that the others need", () =
   cluster.ask(leader, "etcdserverpb.MemberRemoveResponse", remove(down!.id));
   expect(cluster.failure(leader, remove(down!.id))).toBe("memberNotFound");
   expect(leader.replica!.status().membership.voters).toHaveLength(2);
+});
+
+test("an address changes while all others hear of it, also that of a server that is down", () => {
+  const cluster = started();
+  const leader = cluster.leader();
+  const [down, up] = cluster.followers();
+  cluster.world.crash(down!);
+  cluster.run(3_000);
+  const update = (ID: bigint): ClientRequest => ({
+    kind: "memberUpdate",
+    request: create(MemberUpdateRequestSchema, { ID, peerURLs: ["http://x:1"] }),
+  });
+  expect(cluster.failure(leader, update(up!.id))).toBe("unhealthy");
+  expect(cluster.failure(leader, update(down!.id))).toBe("none");
+});
+
+test("a server that has caught up, and has no vote yet, does not make up for one that is down", () => {
+  const cluster = started();
+  const leader = cluster.leader();
+  const [down, up] = cluster.followers();
+  const { member } = cluster.ask(leader, "etcdserverpb.MemberAddResponse", add("http://x:1"));
+  cluster.world.crash(down!);
+  cluster.run(3_000);
+  cluster.world.join(member!.ID);
+  const statusOf = () => leader.replica!.status();
+  const hears = () =>
+    statusOf().followers.some(({ id, silentTicks }) => id === member!.ID && silentTicks === 0);
+  const votes = () => statusOf().membership.voters.includes(member!.ID);
+  const sent: Sent[] = [];
+  for (let waitedMs = 0; !votes() && waitedMs < 5_000; waitedMs += 1) {
+    if (hears()) sent.push(cluster.send(leader, remove(up!.id)));
+    cluster.run(1);
+  }
+  expect(failureOf(sent[0]!.outcome)).toBe("unhealthy");
+  // Else two would vote, one of which is down, and nothing could be decided any more.
+  expect(votes()).toBe(true);
 });
 
 test("a leader that is removed has another one follow it", () => {

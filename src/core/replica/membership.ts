@@ -1,6 +1,11 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type MemberListResponse, MemberListResponseSchema } from "../gen/etcd/cluster_pb.js";
-import { type Command, CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
+import {
+  type Command,
+  CommandSchema,
+  MemberChange_Kind as Kind,
+  type MemberUpdate,
+} from "../gen/leasehold/command_pb.js";
 import type { RefusalReason } from "../raft/api.js";
 import { isMember } from "../raft/membership.js";
 import type { ConfigChange, Entry, MemberId, Membership } from "../raft/types.js";
@@ -58,11 +63,6 @@ export class MembershipKeeping {
   get #members(): readonly CoreMember[] {
     const { all } = this.#context.state.members;
     return all.length > 0 ? all : this.#founding;
-  }
-
-  /** Whether this server only gets the log, and answers what needs no more than that. */
-  get isLearner(): boolean {
-    return this.#context.state.members.get(this.#context.id)?.learner === true;
   }
 
   list(): MemberListResponse {
@@ -143,11 +143,7 @@ export class MembershipKeeping {
 
   #objectionTo(body: Command["body"]): LeaderRefusal["failure"] | undefined {
     const { members } = this.#context.state;
-    if (body.case === "memberUpdate") {
-      const { member, peerUrls } = body.value;
-      if (members.get(member) === undefined) return "memberNotFound";
-      return members.at(peerUrls, member) === undefined ? undefined : "peerUrlExists";
-    }
+    if (body.case === "memberUpdate") return this.#objectionToUpdate(body.value);
     if (body.case !== "memberChange") return "memberNotFound";
     const { kind, member: id, peerUrls } = body.value;
     if (kind === Kind.ADD_VOTER || kind === Kind.ADD_LEARNER)
@@ -157,6 +153,16 @@ export class MembershipKeeping {
     if (kind === Kind.REMOVE) return this.#objectionToRemoval(member);
     if (!member.learner) return "notLearner";
     return hasStarted(member) ? undefined : "learnerNotReady";
+  }
+
+  #objectionToUpdate({ member, peerUrls }: MemberUpdate): LeaderRefusal["failure"] | undefined {
+    const { members } = this.#context.state;
+    if (members.get(member) === undefined) return "memberNotFound";
+    if (members.at(peerUrls, member) !== undefined) return "peerUrlExists";
+    // One that misses the new address answers at the old one: should the two have to elect a leader by
+    // themselves later, it could neither vote for that member nor hear of the change.
+    const others = members.all.filter(({ id, learner }) => id !== member && !learner);
+    return this.#active(others).length === others.length ? undefined : "unhealthy";
   }
 
   #objectionToAdd(peerUrls: readonly string[], learner: boolean): LeaderRefusal["failure"] | undefined {

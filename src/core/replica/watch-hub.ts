@@ -74,6 +74,7 @@ export class WatchHub {
   request(streamNumber: number, { requestUnion: asked }: WatchRequest, credentials?: Credentials): void {
     const stream = this.#streamOf(streamNumber);
     this.#endOnError(stream, () => {
+      if (this.#context.isLearner) throw new CoreError("notForLearner");
       if (asked.case === "createRequest") this.#create(stream, asked.value, credentials);
       else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
       else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
