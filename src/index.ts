@@ -28,7 +28,7 @@ export type {
   PeerStatus,
   ReadyOptions,
 } from "./flease/tcp/types.js";
-export type { SecurityOptions } from "./flease/tcp/security/options.js";
+export type { SecurityOptions } from "./runtime/security/options.js";
 export type { Logger } from "./runtime/logger.js";
 export type { TlsFiles } from "./runtime/options.js";
 export type { GuardedCells, GuardedDatum, GuardedLease } from "./delta/guarded/guarded.js";

@@ -238,7 +238,7 @@ describe("the text", () => {
     const sources = [
       "src/runtime/options.ts",
       "src/flease/tcp/types.ts",
-      "src/flease/tcp/security/options.ts",
+      "src/runtime/security/options.ts",
       "src/lease/options.ts",
     ].map((path) => readFileSync(join(root, path), "utf8"));
     const bodies = sources.flatMap((source) => [

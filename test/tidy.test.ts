@@ -66,7 +66,7 @@ const mayImport: Record<string, readonly string[]> = {
   "flease/protocol": ["common", "lease"],
   "flease/admin": ["common", "flease/protocol", "lease"],
   flease: ["common", "flease/admin", "flease/protocol", "lease"],
-  "flease/tcp/wire": ["common", "flease/protocol", "lease"],
+  "flease/tcp/wire": ["common", "flease/protocol", "lease", "runtime"],
   "flease/tcp/security": ["common", "flease/tcp/wire", "lease", "runtime"],
   "flease/tcp/transport": [
     "common",

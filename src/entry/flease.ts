@@ -25,7 +25,7 @@ export type {
   PeerStatus,
   ReadyOptions,
 } from "../flease/tcp/types.js";
-export type { SecurityOptions } from "../flease/tcp/security/options.js";
+export type { SecurityOptions } from "../runtime/security/options.js";
 
 /** How long a program with `renewInWorker` may be busy before it counts as hung. */
 const busyDefault = "5m";

@@ -23,7 +23,7 @@ const publicSources = [
   "src/lease/hints.ts",
   "src/runtime/options.ts",
   "src/flease/tcp/types.ts",
-  "src/flease/tcp/security/options.ts",
+  "src/runtime/security/options.ts",
   "src/testing",
 ];
 

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import type { SecurityOptions } from "../../flease/tcp/security/options.js";
+import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { usageError } from "./failure.js";
 

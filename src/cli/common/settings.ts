@@ -1,5 +1,5 @@
 import { parseDuration } from "../../lease/duration.js";
-import type { SecurityOptions } from "../../flease/tcp/security/options.js";
+import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { isCoreUrl } from "../../etcd/address.js";
 import { isFarmUrl } from "../../stores/farm-address.js";

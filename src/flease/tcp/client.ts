@@ -8,8 +8,9 @@ import { type Discovery, discover } from "./discovery.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { opening } from "./opening.js";
-import { loadCredentials } from "./security/load.js";
-import type { Claims, Role } from "./wire/identity.js";
+import { loadCredentials } from "../../runtime/security/load.js";
+import type { Claims } from "./wire/identity.js";
+import type { Role } from "../../runtime/security/roles.js";
 import type { FleaseOptions } from "./types.js";
 
 const defaultTimeout = "5s";

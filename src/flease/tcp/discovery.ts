@@ -4,7 +4,7 @@ import type { Timer, World } from "../../common/ports.js";
 import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
-import type { Credentials } from "./security/credentials.js";
+import type { Credentials } from "../../runtime/security/credentials.js";
 import { Transport } from "./transport/transport.js";
 import type { Claims } from "./wire/identity.js";
 import type { TransportHandler } from "./transport/transport-handler.js";

@@ -21,7 +21,7 @@ import type { Link } from "./transport/link.js";
 import { listenAgain } from "./transport/listen-again.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import { Membership } from "./membership.js";
-import { observerCalls } from "./security/roles.js";
+import { observerCalls } from "./security/observer-calls.js";
 import { AdminTurns } from "./admin-turns.js";
 import { NodeViews } from "./node-views.js";
 import type { ViewFile } from "./view-notes.js";
@@ -31,7 +31,8 @@ import { transportDefaults } from "./transport/transport-options.js";
 import type { TransportOptions } from "./transport/transport-options.js";
 import type { TransportHandler } from "./transport/transport-handler.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
-import type { Claims, Identity, Role } from "./wire/identity.js";
+import type { Claims, Identity } from "./wire/identity.js";
+import type { Role } from "../../runtime/security/roles.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { MemberStatus } from "./types.js";
 

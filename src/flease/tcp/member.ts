@@ -8,7 +8,7 @@ import { defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
-import { loadCredentials } from "./security/load.js";
+import { loadCredentials } from "../../runtime/security/load.js";
 import { checkOptionNames } from "../../lease/option-names.js";
 import { memberOptionNames } from "./option-names.js";
 import { opening } from "./opening.js";

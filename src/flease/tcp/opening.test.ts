@@ -8,7 +8,7 @@ import { until } from "../../../test/support/transport.js";
 import { open, startMember } from "../../index.js";
 import { FleaseNode } from "./flease-node.js";
 import { opening } from "./opening.js";
-import { KeyCredentials } from "./security/key-credentials.js";
+import { KeyCredentials } from "../../runtime/security/key-credentials.js";
 import { Transport } from "./transport/transport.js";
 
 /** Open sockets. Those of clients keep this process alive here, too, so that they are seen. */

@@ -1,6 +1,6 @@
 import type { OptionNames } from "../../lease/option-names.js";
 import { participantOptionNames } from "../../runtime/options.js";
-import type { SecurityOptions } from "./security/options.js";
+import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions, MemberOptions } from "./types.js";
 
 const security: OptionNames<SecurityOptions> = { tls: true, key: true, keyFile: true };

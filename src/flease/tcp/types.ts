@@ -1,7 +1,7 @@
 import type { Duration, Leases } from "../../lease/types.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { ParticipantOptions } from "../../runtime/options.js";
-import type { SecurityOptions } from "./security/options.js";
+import type { SecurityOptions } from "../../runtime/security/options.js";
 
 /** What a client of members understands: `flease://…`. */
 export interface FleaseOptions extends ParticipantOptions, SecurityOptions {

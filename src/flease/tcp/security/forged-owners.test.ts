@@ -33,7 +33,7 @@ import { ByteReader } from "../wire/bytes.js";
 import { silent } from "../../../runtime/logger.js";
 import { realWorld } from "../../../runtime/world.js";
 import * as keys from "./incarnation-key.js";
-import { loadCredentials } from "./load.js";
+import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
  * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free. `npm run

@@ -22,8 +22,8 @@ import { parseAddress } from "../../../runtime/address.js";
 import { FrameKind } from "../wire/frame.js";
 import type { Link } from "../transport/link.js";
 import { silent } from "../../../runtime/logger.js";
-import type { SecurityOptions } from "./options.js";
-import { loadCredentials } from "./load.js";
+import type { SecurityOptions } from "../../../runtime/security/options.js";
+import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
  * Tries to get in, many of them and all kinds mixed, while a good client works. `npm run intrude` makes a

@@ -22,12 +22,12 @@ import { Kind } from "../../protocol/message.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { FrameKind } from "../wire/frame.js";
 import { silent } from "../../../runtime/logger.js";
-import type { SecurityOptions } from "./options.js";
+import type { SecurityOptions } from "../../../runtime/security/options.js";
 import type { TlsFiles } from "../../../runtime/options.js";
 import type { Identity } from "../wire/identity.js";
 import type { TransportOptions } from "../transport/transport-options.js";
-import type { AuthCause } from "./auth-fault.js";
-import { loadCredentials } from "./load.js";
+import type { AuthCause } from "../../../runtime/security/auth-fault.js";
+import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
  * Who is refused before anything he says is listened to, what he and the other side are told, and how it is

@@ -13,9 +13,9 @@ import {
   world,
 } from "../../../../test/support/transport.js";
 import type { Logger } from "../../../runtime/logger.js";
-import type { SecurityOptions } from "./options.js";
+import type { SecurityOptions } from "../../../runtime/security/options.js";
 import type { TlsFiles } from "../../../runtime/options.js";
-import { loadCredentials } from "./load.js";
+import { loadCredentials } from "../../../runtime/security/load.js";
 
 /** Credentials that change while they are in use. */
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { Side } from "./auth-fault.js";
+import type { Side } from "../../../runtime/security/auth-fault.js";
 
 /** The label under which TLS derives a value that only the two ends of this connection have. */
 const CHANNEL_LABEL = "EXPORTER-leasehold-channel";

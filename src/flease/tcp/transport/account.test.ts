@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { accountOf, networkOf } from "./account.js";
-import { nothingAsked } from "../security/proof.js";
-import type { Identity, Role } from "../wire/identity.js";
+import { nothingAsked } from "../../../runtime/security/proof.js";
+import type { Identity } from "../wire/identity.js";
+import type { Role } from "../../../runtime/security/roles.js";
 
 const peer = (role: Role, nodeId: string): Identity => ({
   role,

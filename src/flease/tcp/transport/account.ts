@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { parseAddress } from "../../../runtime/address.js";
-import type { Proof } from "../security/proof.js";
+import type { Proof } from "../../../runtime/security/proof.js";
 import type { Identity } from "../wire/identity.js";
 
 /** Of an IPv6 address so many of its eight groups count: the rest is whatever its owner likes. */

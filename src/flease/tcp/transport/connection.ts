@@ -11,9 +11,11 @@ import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } f
 import type { DecodedIdentity, DecodedWelcome } from "../wire/hello.js";
 import { Link } from "./link.js";
 import type { Carrier, LinkPorts } from "./link.js";
-import { authRejection, handshakeFault } from "../security/auth-fault.js";
-import type { AuthFault, LocalRejection } from "../security/auth-fault.js";
-import type { Proof } from "../security/proof.js";
+import { handshakeFault } from "../../../runtime/security/auth-fault.js";
+import { authRejection } from "../security/rejection.js";
+import type { AuthFault } from "../../../runtime/security/auth-fault.js";
+import type { LocalRejection } from "../security/rejection.js";
+import type { Proof } from "../../../runtime/security/proof.js";
 import type { Identity } from "../wire/identity.js";
 import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";

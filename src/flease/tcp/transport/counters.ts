@@ -1,4 +1,4 @@
-import { authCauses } from "../security/auth-fault.js";
+import { authCauses } from "../../../runtime/security/auth-fault.js";
 import { frameErrorCauses } from "../wire/frame-error.js";
 
 /**

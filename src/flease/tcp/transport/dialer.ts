@@ -7,8 +7,8 @@ import type { Timer } from "../../../common/ports.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { Connection } from "./connection.js";
 import type { ConnectionPorts, Dialing } from "./connection.js";
-import type { Credentials } from "../security/credentials.js";
-import { nothingAsked } from "../security/proof.js";
+import type { Credentials } from "../../../runtime/security/credentials.js";
+import { nothingAsked } from "../../../runtime/security/proof.js";
 import type { TransportOptions } from "./transport-options.js";
 
 /** What a dialed connection reads into, again and again. */

@@ -11,7 +11,8 @@ import { Outbox } from "./outbox.js";
 import { RoundTrip } from "./round-trip.js";
 import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "../wire/admin-frames.js";
 import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
-import type { Identity, Role } from "../wire/identity.js";
+import type { Identity } from "../wire/identity.js";
+import type { Role } from "../../../runtime/security/roles.js";
 
 /** What carries a link's bytes: a socket, or a member's way to itself. */
 export interface Carrier {

@@ -6,7 +6,8 @@ import type { Link, LinkPorts } from "./link.js";
 import { loopbackLink } from "./loopback.js";
 import type { ClockStamp } from "../wire/codec.js";
 import { ownerName } from "../../protocol/ballot.js";
-import type { Identity, Role } from "../wire/identity.js";
+import type { Identity } from "../wire/identity.js";
+import type { Role } from "../../../runtime/security/roles.js";
 import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";
 

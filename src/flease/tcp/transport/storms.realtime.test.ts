@@ -14,7 +14,7 @@ import { ByteWriter } from "../wire/bytes.js";
 import { defineCluster } from "../cluster.js";
 import { FleaseNode } from "../flease-node.js";
 import { NODE_ID_BYTES_MAX } from "../wire/identity.js";
-import type { Role } from "../wire/identity.js";
+import type { Role } from "../../../runtime/security/roles.js";
 import { silent } from "../../../runtime/logger.js";
 import { encodeAnswer } from "../wire/admin-frames.js";
 import { realWorld } from "../../../runtime/world.js";

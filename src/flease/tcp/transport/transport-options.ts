@@ -1,4 +1,4 @@
-import type { Credentials } from "../security/credentials.js";
+import type { Credentials } from "../../../runtime/security/credentials.js";
 
 /** Times and bounds of a transport. Every one has a default. */
 export interface TransportOptions {

@@ -1,8 +1,10 @@
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
-import { CLUSTER_BYTES_MAX, incarnationOf, NODE_ID_BYTES_MAX, roles } from "./identity.js";
-import type { Claims, Identity, Role } from "./identity.js";
+import { CLUSTER_BYTES_MAX, incarnationOf, NODE_ID_BYTES_MAX } from "./identity.js";
+import { roles } from "../../../runtime/security/roles.js";
+import type { Claims, Identity } from "./identity.js";
+import type { Role } from "../../../runtime/security/roles.js";
 
 /** "LSHD": what every HELLO and WELCOME begins with, so that a stranger is noticed at its first bytes. */
 const MAGIC = 0x4c534844;

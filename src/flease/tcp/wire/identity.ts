@@ -1,14 +1,6 @@
 import { createHash } from "node:crypto";
 import { LeaseholdError } from "../../../lease/errors.js";
-
-/** What a participant may be, from the one that may do most. Each may also do what all that follow may do. */
-export const roles = ["member", "client", "observer"] as const;
-
-/**
- * A member is an acceptor (and usually a proposer); a client is a proposer only; an observer asks and holds
- * nothing.
- */
-export type Role = (typeof roles)[number];
+import type { Role } from "../../../runtime/security/roles.js";
 
 /** What one side of a connection says of itself before anything else (`docs/wire-protocol.md`, HELLO). */
 export interface Identity {

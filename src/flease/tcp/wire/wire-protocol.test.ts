@@ -12,7 +12,7 @@ import {
 } from "./frame.js";
 import { encodeHello, PROTOCOL_VERSION, RejectCode, RoleCode } from "./hello.js";
 import { Outbox } from "../transport/outbox.js";
-import { roles } from "./identity.js";
+import { roles } from "../../../runtime/security/roles.js";
 
 /** The documentation is held against the code: what a stranger implements from it has to work. */
 const text = readFileSync(new URL("../../../../docs/wire-protocol.md", import.meta.url), "utf8");

@@ -1,7 +1,13 @@
 import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
 import type { AuthFault, Side } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
-import type { Identity, Role } from "../wire/identity.js";
+import type { Role } from "./roles.js";
+
+/** What a participant says of itself in the TLS handshake, where there is no certificate that says it. */
+export interface DialingSelf {
+  readonly role: Role;
+  readonly cluster: string;
+}
 
 /**
  * What a participant proves itself with, and what it demands of others: certificates or a cluster key. All
@@ -14,8 +20,8 @@ export interface Credentials {
   readonly version: number;
   /** For accepting connections. */
   serverOptions(): TlsServerOptions;
-  /** For one connection that is dialed. */
-  dialOptions(identity: Identity): ConnectionOptions;
+  /** For one connection that is dialed, in that role. */
+  dialOptions(self: DialingSelf): ConnectionOptions;
   /**
    * Who is on the other side of a connection whose TLS handshake is done. Only a proof lets anything be read
    * from it.

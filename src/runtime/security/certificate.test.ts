@@ -1,11 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, expect, it } from "vitest";
-import { Authority } from "../../../../test/support/pki.js";
-import { memberIdentity } from "../../../../test/support/transport.js";
+import { Authority } from "../../../test/support/pki.js";
 import { proofOfCertificate, urisOf } from "./certificate.js";
-import { claimOf, unprovenClaim } from "./proof.js";
-import type { Proof } from "./proof.js";
 
 const authority = new Authority();
 afterAll(() => authority.remove());
@@ -50,17 +47,4 @@ it("a single name with a comma and `URI:` in it is not read as two names", () =>
   expect(urisOf(undefined)).toEqual([]);
   const proof = proofOf("subjectAltName = @others\n[others]\nDNS.1 = a\\, URI:leasehold://prod/member/a");
   expect(proof).toMatchObject({ cause: "certificate" });
-});
-
-it("allows what is proven, and nothing else", () => {
-  const proof = { roles: ["client", "observer"], cluster: "test", by: "it" } as const;
-  const ours = memberIdentity("b");
-  const claim = (change: object, from: Proof = proof) =>
-    unprovenClaim(from, claimOf(memberIdentity("x", change), ours))?.cause;
-  expect(claim({ role: "client" })).toBeUndefined();
-  expect(claim({ role: "observer" })).toBeUndefined();
-  expect(claim({ role: "member" })).toBe("role");
-  expect(claim({ role: "client", cluster: "other" })).toBe("cluster");
-  expect(claim({ role: "client", cluster: "" })).toBeUndefined();
-  expect(claim({ role: "client", cluster: "" }, { ...proof, cluster: "other" })).toBe("cluster");
 });

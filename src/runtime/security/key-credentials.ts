@@ -2,13 +2,13 @@ import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } fro
 import type { AuthFault, Side } from "./auth-fault.js";
 import { keyFor } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
-import type { Credentials } from "./credentials.js";
+import type { Credentials, DialingSelf } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
 import { rolesWithin } from "./roles.js";
-import { pskTls } from "../../../runtime/tls.js";
-import { roles } from "../wire/identity.js";
-import type { Identity, Role } from "../wire/identity.js";
+import { pskTls } from "../tls.js";
+import { roles } from "./roles.js";
+import type { Role } from "./roles.js";
 
 /**
  * `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged
@@ -44,16 +44,14 @@ export class KeyCredentials implements Credentials {
     };
   }
 
-  dialOptions(identity: Identity): ConnectionOptions {
+  dialOptions({ role, cluster }: DialingSelf): ConnectionOptions {
     return {
       ...pskTls,
       // There is no certificate, so there is no name in it to compare with.
       checkServerIdentity: () => undefined,
       pskCallback: () => {
-        const chosen = keyFor(this.#watch.current, identity.role);
-        return chosen === undefined
-          ? null
-          : { psk: chosen.key, identity: pskIdentity(chosen.name, identity.cluster) };
+        const chosen = keyFor(this.#watch.current, role);
+        return chosen === undefined ? null : { psk: chosen.key, identity: pskIdentity(chosen.name, cluster) };
       },
     };
   }

@@ -1,6 +1,6 @@
-import { invalidKey, preSharedKey } from "../../../runtime/tls.js";
-import { roles } from "../wire/identity.js";
-import type { Role } from "../wire/identity.js";
+import { invalidKey, preSharedKey } from "../tls.js";
+import { roles } from "./roles.js";
+import type { Role } from "./roles.js";
 
 /** The keys of a participant, by the role that each allows. */
 export type ClusterKeys = ReadonlyMap<Role, Buffer>;

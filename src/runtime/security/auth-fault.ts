@@ -1,5 +1,3 @@
-import type { RejectReason, Rejection } from "../wire/hello.js";
-
 /**
  * Why somebody was not believed. The names are stable: counters carry them, and each is logged once a minute.
  */
@@ -36,18 +34,6 @@ export interface AuthFault {
   readonly cause: AuthCause;
   /** One sentence for people. */
   readonly text: string;
-}
-
-const reasonOf: Partial<Record<AuthCause, RejectReason>> = { cluster: "cluster", role: "forbidden" };
-
-/** A rejection as this side knows it. */
-export interface LocalRejection extends Rejection {
-  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
-  readonly auth?: AuthCause;
-}
-
-export function authRejection(cause: AuthCause, text: string): LocalRejection {
-  return { auth: cause, reason: reasonOf[cause] ?? "unauthenticated", text };
 }
 
 /** Which side of a connection we are. */

@@ -2,8 +2,8 @@ import type { X509Certificate } from "node:crypto";
 import type { AuthFault } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
 import { rolesWithin } from "./roles.js";
-import { roles } from "../wire/identity.js";
-import type { Role } from "../wire/identity.js";
+import { roles } from "./roles.js";
+import type { Role } from "./roles.js";
 
 /**
  * What a certificate says of its owner, in a URI among its subject's alternative names:

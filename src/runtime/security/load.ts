@@ -1,20 +1,20 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { LeaseholdError } from "../../../lease/errors.js";
-import type { World } from "../../../common/ports.js";
-import { isPem, textOf } from "../../../runtime/pem.js";
-import type { Logger } from "../../../runtime/logger.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { World } from "../../common/ports.js";
+import { isPem, textOf } from "../pem.js";
+import type { Logger } from "../logger.js";
 import type { SecurityOptions } from "./options.js";
-import type { TlsFiles } from "../../../runtime/options.js";
+import type { TlsFiles } from "../options.js";
 import { CertificateCredentials } from "./certificate-credentials.js";
-import { certificateTls } from "../../../runtime/tls.js";
+import { certificateTls } from "../tls.js";
 import type { CertificateSet } from "./certificate-credentials.js";
 import { proofOfCertificate } from "./certificate.js";
 import { KeyCredentials } from "./key-credentials.js";
 import { keyFor, parseClusterKeys } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
 import type { Credentials } from "./credentials.js";
-import { FileWatch, WATCH_EVERY_MS } from "./file-watch.js";
+import { FileWatch, watchMs } from "./file-watch.js";
 import { unprovenClaim } from "./proof.js";
 import type { Claim } from "./proof.js";
 
@@ -29,7 +29,7 @@ export async function loadCredentials(
   owner: Claim,
   world: World,
   logger: Logger,
-  everyMs = WATCH_EVERY_MS,
+  everyMs = watchMs,
 ): Promise<Credentials | undefined> {
   const { tls, key, keyFile } = options;
   if ([tls, key, keyFile].filter((each) => each !== undefined).length > 1) {

@@ -1,6 +1,6 @@
 import type { AuthFault } from "./auth-fault.js";
-import { roles } from "../wire/identity.js";
-import type { Identity, Role } from "../wire/identity.js";
+import { roles } from "./roles.js";
+import type { Role } from "./roles.js";
 
 /** What the other side of a connection has proven before its first frame is looked at. */
 export interface Proof {
@@ -24,11 +24,6 @@ export interface Claim {
   readonly role?: Role | undefined;
   readonly cluster?: string | undefined;
   readonly memberId?: string | undefined;
-}
-
-/** What a peer says of itself. One that does not know its cluster yet means ours. */
-export function claimOf({ role, nodeId, cluster }: Identity, ours: Identity): Claim {
-  return { role, memberId: nodeId, cluster: cluster === "" ? ours.cluster : cluster };
 }
 
 /** What of a claim the proof does not cover; nothing, if it covers it all. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
 import type { Server, TLSSocket } from "node:tls";
-import type { Timer, Timers } from "../../../common/ports.js";
+import type { Timer, Timers } from "../../common/ports.js";
 import { handshakeFault } from "./auth-fault.js";
 import type { AuthFault } from "./auth-fault.js";
 import type { Credentials } from "./credentials.js";
@@ -10,7 +10,7 @@ import type { Proof } from "./proof.js";
 /**
  * The first byte of every TLS connection. None of our frames begins so: it would be longer than any may be.
  */
-const TLS_HANDSHAKE = 0x16;
+const tlsHandshake = 0x16;
 
 /** How the TLS handshake of an accepted connection ended. Exactly one of the two is called, once. */
 export interface TlsOutcome {
@@ -68,7 +68,7 @@ export class TlsAcceptor {
     socket.once("data", (first: Buffer) => {
       socket.pause();
       socket.unshift(first);
-      if (first[0] === TLS_HANDSHAKE) this.#server.emit("connection", socket);
+      if (first[0] === tlsHandshake) this.#server.emit("connection", socket);
       else this.#refusePlain(key, pending);
     });
   }

@@ -12,7 +12,7 @@ import { describeCertificate, proofOfCertificate } from "./certificate.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
-import { certificateTls } from "../../../runtime/tls.js";
+import { certificateTls } from "../tls.js";
 
 /** Certificates as they were read last. */
 export interface CertificateSet {

@@ -1,12 +1,12 @@
 import { stat } from "node:fs/promises";
-import type { Timer, World } from "../../../common/ports.js";
-import type { Logger } from "../../../runtime/logger.js";
+import type { Timer, World } from "../../common/ports.js";
+import type { Logger } from "../logger.js";
 
 /**
  * How often the files are looked at: a new certificate counts within this time, and a look costs
  * microseconds.
  */
-export const WATCH_EVERY_MS = 5_000;
+export const watchMs = 5_000;
 
 export interface FileWatchOptions<T> {
   /** What `current` comes from; empty when nothing is in a file. */

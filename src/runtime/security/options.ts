@@ -1,4 +1,4 @@
-import type { TlsFiles } from "../../../runtime/options.js";
+import type { TlsFiles } from "../options.js";
 
 /**
  * How a participant proves who it is, and what it demands of others: certificates or a cluster key, the same
