@@ -5,7 +5,8 @@
 export type { BlockEntry, BlockStore, StoredBlock } from "../files/ports.js";
 export { MemoryBlockStore, type MemoryStoreOptions } from "../files/memory-store.js";
 export { startFiles, type StartFilesOptions } from "../files/node/start.js";
-export type { FilesSecurity } from "../files/node/security.js";
+export type { SecurityOptions } from "../runtime/security/options.js";
+export type { Logger } from "../runtime/logger.js";
 export {
   readStream,
   type ReadStreamOptions,

@@ -89,7 +89,7 @@ describe("with certificates", () => {
 
   test.each<[string, OpenOptions, string, RegExp]>([
     ["nothing", {}, "UNAUTHENTICATED", /only TLS/],
-    ["a key", { key: keys.member }, "UNAUTHENTICATED", /certificates are used there, and a key here/],
+    ["a key", { key: keys.member }, "UNAUTHENTICATED", /one side uses a key and the other certificates/],
     ["an observer's", { role: "client", tls: authority.for("observer") }, "INVALID_CONFIG", /only observer/],
   ])("who brings %s is told why that is not enough", async (_what, options, code, message) => {
     const opening = open(cluster.urls[0]!, { timeout: "1s", ...options });

@@ -81,7 +81,18 @@ async function serveFiles(
   const store = await openBlockDirectory(directory);
   const stops: (() => Promise<void>)[] = [() => store.close()];
   try {
-    const files = await startFiles({ node: id, nodes, leases, store, blockSize, ...securityOf(options) });
+    const { cluster } = options;
+    const security = securityOf(options);
+    const files = await startFiles({
+      node: id,
+      nodes,
+      leases,
+      store,
+      blockSize,
+      cluster,
+      ...security,
+      logger,
+    });
     stops.unshift(() => files.close());
     const { hostname, port } = new URL(`http://${options.http ?? `127.0.0.1:${localFilesPort}`}`);
     const front = await serveWebdav(files, leases, {

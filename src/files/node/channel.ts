@@ -12,7 +12,7 @@ const pendingBytesMax = 64 * 2 ** 20;
 /** The longest wait for a connection, ms. */
 const dialMsMax = 1_000;
 
-/** Makes a connection that is ready for use, or fails. */
+/** Makes a connection to the node that was meant, paused; or fails. */
 export type Dial = (signal: AbortSignal) => Promise<Socket>;
 
 interface Pending {
@@ -104,6 +104,7 @@ export class Channel {
       }
     });
     socket.on("error", () => socket.destroy());
+    socket.resume();
     socket.on("close", () => {
       this.#socket = undefined;
       for (const { settle } of this.#pending.values())

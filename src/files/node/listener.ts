@@ -1,32 +1,46 @@
-import type { Server, Socket } from "node:net";
 import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Timers } from "../../common/ports.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Address, formatAddress } from "../../runtime/address.js";
-import type { Answerer, Asks, Kind } from "../protocol/messages.js";
-import { noBytes } from "../protocol/messages.js";
-import { type Frame, FrameReader, writeFrame } from "./frames.js";
-import type { Secured } from "./security.js";
+import type { AuthFault } from "../../runtime/security/auth-fault.js";
+import type { Credentials } from "../../runtime/security/credentials.js";
+import { nothingAsked, type Proof } from "../../runtime/security/proof.js";
+import { TlsAcceptor } from "../../runtime/security/tls-acceptor.js";
+import type { Answerer } from "../protocol/messages.js";
+import { Connection } from "./connection.js";
+import { authError, type Self } from "./introduction.js";
 
-/** Questions of one connection that are worked at; more are not read from it before. */
-const workingMax = 64;
 /** Two from each other node; the rest is for those that come back before we know that they were gone. */
 const connectionsMax = 256;
+/** Of these, connections that have not shown yet whose they are: when more come, the oldest of them goes. */
+const strangersMax = 64;
+/** A TLS handshake is done in this time, ms. */
+const handshakeMsMax = 5_000;
 
-interface AskHead {
-  readonly id: number;
-  readonly kind: Kind;
-  readonly ask: Asks[Kind];
+export interface ListenerOptions {
+  readonly self: Self;
+  readonly credentials: Credentials | undefined;
+  readonly timers: Timers;
+  readonly answerer: Answerer;
+  /** Somebody was not believed, or does not talk as nodes do. */
+  readonly refused: (address: string, why: LeaseholdError) => void;
 }
 
 /** Where the other nodes ask this one. */
 export class Listener {
-  readonly #answerer: Answerer;
+  readonly #options: ListenerOptions;
   readonly #server: Server;
+  readonly #tls: TlsAcceptor | undefined;
   readonly #sockets = new Set<Socket>();
+  /** Those that have not shown whose they are, the oldest first. */
+  readonly #strangers = new Set<Socket>();
 
-  constructor(secure: Secured, answerer: Answerer) {
-    this.#answerer = answerer;
-    this.#server = secure.listener((socket) => this.#connected(socket));
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    const { credentials, timers } = options;
+    this.#tls = credentials && new TlsAcceptor(credentials, timers, handshakeMsMax);
+    this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = connectionsMax;
   }
 
@@ -41,7 +55,6 @@ export class Listener {
     }
     // A connection that fails harms itself only.
     this.#server.on("error", () => undefined);
-    this.#server.on("tlsClientError", () => undefined);
   }
 
   async close(): Promise<void> {
@@ -51,39 +64,41 @@ export class Listener {
     await once(this.#server, "close");
   }
 
-  #connected(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.setNoDelay(true);
-    const reader = new FrameReader();
-    let working = 0;
-    const done = (): void => {
-      working -= 1;
-      if (working < workingMax) socket.resume();
+  #accept(socket: Socket): void {
+    const from = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size >= strangersMax) oldest!.destroy();
+    this.#strangers.add(socket);
+    socket.on("close", () => this.#strangers.delete(socket));
+    this.#keep(socket);
+    const introduce = (secured: Socket, proof: Proof | AuthFault): void => {
+      const { self, timers, answerer, refused } = this.#options;
+      const ports = { self, timers, answerer, refused: (why: LeaseholdError) => refused(from, why) };
+      const connection = new Connection(
+        { ...ports, admitted: () => this.#strangers.delete(socket) },
+        secured,
+      );
+      connection.begin(proof);
     };
-    socket.on("data", (chunk: Buffer) => {
-      try {
-        for (const frame of reader.read(chunk)) {
-          working += 1;
-          void this.#answer(socket, frame).finally(done);
-        }
-      } catch {
-        socket.destroy();
-      }
-      if (working >= workingMax) socket.pause();
+    if (this.#tls === undefined) {
+      introduce(socket, nothingAsked);
+      return;
+    }
+    this.#tls.accept(socket, {
+      passed: (secured, proof) => {
+        if (secured !== socket) this.#keep(secured);
+        introduce(secured, proof);
+      },
+      failed: (reason) => {
+        if (typeof reason === "object") this.#options.refused(from, authError(reason));
+      },
     });
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => this.#sockets.delete(socket));
   }
 
-  async #answer(socket: Socket, { head, body }: Frame): Promise<void> {
-    const { id, kind, ask } = head as AskHead;
-    try {
-      const answered = await this.#answerer.answer(kind, ask, body);
-      if (!socket.destroyed) writeFrame(socket, { id, answer: answered.answer }, answered.body);
-    } catch (error) {
-      const code = error instanceof LeaseholdError ? error.code : "DISK_FAILED";
-      const message = error instanceof Error ? error.message : String(error);
-      if (!socket.destroyed) writeFrame(socket, { id, error: { code, message } }, noBytes);
-    }
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#sockets.delete(socket));
   }
 }

@@ -1,18 +1,29 @@
 import { randomUUID } from "node:crypto";
+import type { World } from "../../common/ports.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { parseDuration } from "../../lease/duration.js";
 import type { Duration, Leases } from "../../lease/types.js";
 import { parseAddress } from "../../runtime/address.js";
+import { type Logger, silent } from "../../runtime/logger.js";
+import { LogLimit } from "../../runtime/log-limit.js";
+import type { SecurityOptions } from "../../runtime/security/options.js";
 import { realWorld } from "../../runtime/world.js";
 import type { BlockStore } from "../ports.js";
 import { FilesNode } from "../protocol/files-node.js";
 import type { Answered, AskOptions, Asks, Kind, Peers } from "../protocol/messages.js";
 import type { Files } from "../types.js";
-import { Channel } from "./channel.js";
+import { Channel, type Dial } from "./channel.js";
+import { dial } from "./dial.js";
 import { Listener } from "./listener.js";
-import { type FilesSecurity, secured } from "./security.js";
+import { nodeCredentials } from "./security.js";
 
-export interface StartFilesOptions extends FilesSecurity {
+/**
+ * `tls`, `key` and `keyFile` are what members of Flease have (`docs/security.md`): a certificate for the
+ * member NODE of the cluster, or a cluster key that allows to be a member.
+ */
+export interface StartFilesOptions extends SecurityOptions {
+  /** What the nodes call themselves together: certificates are for it. Default `"leasehold"`. */
+  readonly cluster?: string | undefined;
   /** Which of `nodes` this is. */
   readonly node: string;
   /**
@@ -44,6 +55,8 @@ export interface StartFilesOptions extends FilesSecurity {
   readonly idle?: Duration | undefined;
   /** Between two blocks that the scrub reads and checks. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
+  /** Told whom this node does not believe, once a minute for each cause. Default: nobody is. */
+  readonly logger?: Logger | undefined;
 }
 
 const blockSizeDefault = 256 * 2 ** 10;
@@ -64,14 +77,26 @@ const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate"]);
  *   nodes; `UNREACHABLE` if it cannot listen; `INVALID_URL`, `INVALID_DURATION`, `STORE_CORRUPT`.
  */
 export async function startFiles(options: StartFilesOptions): Promise<Files> {
-  const { node, nodes, leases, store } = options;
+  const { node, nodes, leases, store, cluster = "leasehold", logger = silent } = options;
   checkNodes(options);
+  const settings = settingsOf(options);
   const own = parseAddress(options.listen ?? nodes[node]!);
-  const secure = await secured(options, [own, ...Object.values(nodes).map((text) => parseAddress(text))]);
+  const addresses = new Map(Object.entries(nodes).map(([name, text]) => [name, parseAddress(text)]));
+  const self = { cluster, node, nodes: [...addresses.keys()] };
+  const world = realWorld();
+  const credentials = await nodeCredentials(options, self, [own, ...addresses.values()], world, logger);
+  const refused = refusalsTo(logger, world);
   const channels = new Map<string, readonly [Channel, Channel]>();
-  for (const [name, address] of Object.entries(nodes)) {
-    const dial = (signal: AbortSignal) => secure.dial(parseAddress(address), signal);
-    channels.set(name, [new Channel(name, dial), new Channel(name, dial)]);
+  for (const [name, address] of addresses) {
+    const connect: Dial = async (signal) => {
+      try {
+        return await dial(self, credentials, name, address, signal);
+      } catch (error) {
+        if (isRefusal(error)) refused(`to node ${name}`, error);
+        throw error;
+      }
+    };
+    channels.set(name, [new Channel(name, connect), new Channel(name, connect)]);
   }
   const peers: Peers = {
     ask: <K extends Kind>(to: string, kind: K, ask: Asks[K], how: AskOptions): Promise<Answered<K>> =>
@@ -81,20 +106,27 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
     node,
     nodes: Object.keys(nodes),
     addresses: nodes,
-    world: realWorld(),
+    world,
     leases,
     store,
     peers,
-    settings: settingsOf(options),
+    settings,
     newId: randomUUID,
   });
-  const listener = new Listener(secure, started);
+  const listener = new Listener({
+    self,
+    credentials,
+    timers: world.timers,
+    answerer: started,
+    refused: (address, why) => refused(`from ${address}`, why),
+  });
   started.onClosed = async () => {
+    credentials?.close();
     for (const each of channels.values()) for (const channel of each) channel.close();
     await listener.close();
   };
-  await listener.listen(own);
   try {
+    await listener.listen(own);
     await started.begin();
   } catch (error) {
     await started.close();
@@ -134,5 +166,23 @@ function settingsOf(options: StartFilesOptions) {
     answerTimeoutMs,
     idleMs: parseDuration(options.idle ?? "1m", "idle"),
     scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),
+  };
+}
+
+function isRefusal(error: unknown): error is LeaseholdError {
+  return error instanceof LeaseholdError && error.code !== "UNREACHABLE";
+}
+
+/** Strangers and mistakes in lists come again and again. */
+function refusalsTo(logger: Logger, { clock }: World): (which: string, why: LeaseholdError) => void {
+  const limit = new LogLimit();
+  return (which, { code, message }) => {
+    const cause = `${which.replace(/:\d+$/, "")} ${code}`;
+    const line = limit.line(
+      cause,
+      `a connection ${which} was refused: ${message} (${code})`,
+      clock.monotonicMs(),
+    );
+    if (line !== undefined) logger.warn(line);
   };
 }

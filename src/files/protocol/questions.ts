@@ -1,3 +1,4 @@
+import { LeaseholdError } from "../../lease/errors.js";
 import type { Answered, Answers, Asks, Kind } from "./messages.js";
 import { noBytes } from "./messages.js";
 import type { Replica } from "./replica.js";
@@ -51,6 +52,8 @@ export async function answerOf<K extends Kind>(
   ask: Asks[K],
   body: Uint8Array,
 ): Promise<Answered<K>> {
+  if (!Object.hasOwn(handlers, kind))
+    throw new LeaseholdError("VERSION_MISMATCH", `nodes of this version do not ask for ${kind}`);
   const answered = await handlers[kind](asked, ask, body);
   return "body" in answered ? answered : { answer: answered, body: noBytes };
 }

@@ -84,7 +84,7 @@ const atDialingSide: Readonly<Record<string, Sentence>> = {
   ERR_SSL_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY: ["key", "there is no key for our role there"],
   ERR_SSL_WRONG_VERSION_NUMBER: ["plain", "what answers there does not speak TLS"],
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: ["method", "a key is used there, and a certificate here"],
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "certificates are used there, and a key here"],
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "one side uses a key and the other certificates"],
 };
 
 /**
