@@ -48,3 +48,25 @@ test("a holder that renews at an acceptor it missed does not stand back for thos
   expect(ask(3, "s.1", 5_003, { kind: Kind.read })).toMatchObject({ kind: Kind.nack, refusal: Refusal.held });
   expect(ask(3, "s.1", 5_003, { kind: Kind.read, renewing: true })).toMatchObject({ kind: Kind.promise });
 });
+
+test("one that withdraws and waits on has nobody told, and is told first of the holder's release", () => {
+  const { ask, told } = member();
+  const lease = { until: at(5_500).wall, duration: 500 };
+  const holder = ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
+  for (const [peer, owner] of [
+    [2, "q.1"],
+    [3, "s.1"],
+  ] as const)
+    expect(ask(peer, owner, 5_001, { kind: Kind.acquire, waiting: true, ...lease }).refusal).toBe(
+      Refusal.held,
+    );
+  ask(1, "p.1", 5_002, { kind: Kind.release, number: holder.number, sequence: 1 });
+  expect(told).toEqual([2]);
+  // Another got the resource at the other acceptors.
+  const vain = ask(2, "q.1", 5_003, { kind: Kind.acquire, waiting: true, ...lease });
+  expect(vain.kind).toBe(Kind.ack);
+  ask(2, "q.1", 5_004, { kind: Kind.release, waiting: true, number: vain.number, sequence: 1 });
+  expect(told).toEqual([2]);
+  ask(4, "u.1", 5_300, { kind: Kind.release, number: numberAt(at(5_003).wall), sequence: 1 });
+  expect(told).toEqual([2, 2]);
+});

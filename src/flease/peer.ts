@@ -249,8 +249,13 @@ export class FleasePeer {
       reply.ahead = waits ? this.waiters.add(resource, from) : 0;
     } else if (reply?.kind === Kind.ack) {
       this.waiters.taken(resource, from);
+    } else if (request.kind === Kind.release && request.waiting) {
+      // Most likely another has it, of whom this acceptor alone does not know. Each whom it told would try in
+      // vain, withdraw and have the next one told, for as long as that lease runs.
+      this.waiters.lost(resource, from, now.mono + this.settings.ttlMaxMs);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
       if (request.kind === Kind.pass) this.waiters.remove(resource, from);
+      else this.waiters.released(resource);
       if (this.waiters.size > 0) this.#tellNext(resource, now);
     }
   }

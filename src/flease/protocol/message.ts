@@ -74,7 +74,10 @@ export class Message {
   number = 0;
   /** Position s of the write within its ballot. */
   sequence = 0;
-  /** read, acquire: the asker will wait, and wants to be told of a release. */
+  /**
+   * read, acquire: the asker will wait, and wants to be told of a release. release: a write is withdrawn, whose
+   * sender waits on.
+   */
   waiting = false;
   /**
    * read, write: the sender holds the lease and renews it. Its link sends that before the rest. Of a READ the

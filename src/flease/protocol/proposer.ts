@@ -185,7 +185,7 @@ export class Proposer {
     const underWay = this.#deadlines.inOrder().filter(({ phase }) => phase > Phase.backoff);
     for (const operation of underWay) {
       this.#requests.keepAbandoned(operation.instance, now);
-      if (operation.kind === OperationKind.acquire) this.#withdraw(operation);
+      if (operation.kind === OperationKind.acquire) this.#withdraw(operation, operation.waiting);
     }
     this.#requests.enterView(view, cells);
     this.#instances.enterView(cells);
@@ -343,7 +343,7 @@ export class Proposer {
     }
     // Only a refused READ or ACQ puts one who waits on an acceptor's list: after a WRITE it asks again.
     const isListed = operation.phase !== Phase.writing || !operation.waiting;
-    this.#withdraw(operation);
+    this.#withdraw(operation, operation.waiting);
     if (isListed && isHeldByAnother(operation)) {
       const { blockedBy } = operation;
       const retryInMs = this.pacing.retryInMs(operation, now, this.#settings);
@@ -379,7 +379,7 @@ export class Proposer {
 
   #giveUp(operation: Operation, why: AttemptFailure): void {
     const { instance, fullBy } = operation;
-    this.#withdraw(operation);
+    this.#withdraw(operation, false);
     this.#finish(instance);
     this.#instances.give(instance);
     this.#outcomes.failed(instance, why, fullBy);
@@ -417,9 +417,10 @@ export class Proposer {
   }
 
   /** Withdraws an acquisition's write, whose outcome is unknown. There is no hold, so it may. */
-  #withdraw(operation: Operation): void {
+  #withdraw(operation: Operation, waitsOn: boolean): void {
     if (operation.phase !== Phase.fast && operation.phase !== Phase.writing) return;
-    this.#requests.release(operation.instance, operation.number, operation.sequence + 1);
+    const { instance, number, sequence } = operation;
+    this.#requests.release(instance, number, sequence + 1, waitsOn);
     operation.phase = Phase.idle;
   }
 

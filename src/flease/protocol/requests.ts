@@ -58,9 +58,13 @@ export class Requests {
     return members.every((member, at) => (answered & (1 << at)) !== 0 || !this.#sink.reaches(member));
   }
 
-  /** REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. */
-  release(instance: Instance, number: number, sequence: number): void {
+  /**
+   * REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. With
+   * `waiting` it withdraws what came to nothing, and the sender waits on.
+   */
+  release(instance: Instance, number: number, sequence: number, waiting = false): void {
     const out = this.#fillHead(instance, Kind.release, number, sequence);
+    out.waiting = waiting;
     for (const member of instance.cell.members) this.#sink.send(member, out);
   }
 

@@ -74,6 +74,27 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 1)).toBe(5);
   });
 
+  test("one that got the resource here alone keeps its place, and nobody is told before a release", () => {
+    const waiters = listOf("r", 5, 6);
+    waiters.next("r", 0);
+    waiters.taken("r", 5);
+    waiters.lost("r", 5, 1_000);
+    expect([waiters.next("r", 2), waiters.next("r", 999), waiters.size]).toEqual([undefined, undefined, 2]);
+    waiters.released("r");
+    expect([waiters.next("r", 3), waiters.next("r", 4)]).toEqual([5, undefined]);
+  });
+
+  test("one that was on no list and got the resource here alone is the last on the list", () => {
+    const waiters = listOf("r", 5, 6);
+    waiters.taken("r", 7);
+    waiters.lost("r", 7, 1_000);
+    expect(waiters.next("r", 1_000)).toBe(5);
+    waiters.taken("r", 5);
+    expect(waiters.next("r", 1_001)).toBe(6);
+    waiters.taken("r", 6);
+    expect(waiters.next("r", 1_002)).toBe(7);
+  });
+
   test("a waiter that has left, or is not connected any more, is not told", () => {
     const waiters = listOf("r", 5, 6, 7);
     waiters.add("s", 6);

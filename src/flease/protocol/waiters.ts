@@ -20,8 +20,12 @@ class WaitingList {
   #nextTicket = 0;
   /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
   toldMono = -Infinity;
-  /** One of them is told before all others: the holder hands over to it. */
+  /** One of them is told before all others: the holder hands over to it, or it was told and came too late. */
   favoured: number | undefined;
+  /** The last who got the resource here, if it was on the list. */
+  taker: number | undefined;
+  /** Other acceptors gave the resource to somebody: until then nobody is told of it here, unless it is released. */
+  elsewhereUntilMono = -Infinity;
 
   get first(): number | undefined {
     return this.favoured ?? this.tickets.keys().next().value;
@@ -86,7 +90,7 @@ export class Waiters {
    */
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
-    if (list === undefined || this.#isPatient(list, mono)) return undefined;
+    if (list === undefined || this.#isPatient(list, mono) || mono < list.elsewhereUntilMono) return undefined;
     if (list.toldMono !== -Infinity) this.#drop(resource, list, list.first!); // It had its time.
     list.toldMono = mono;
     return list.first;
@@ -105,8 +109,28 @@ export class Waiters {
     if (this.#total === 0) return;
     const list = this.#lists.get(resource);
     if (list === undefined) return;
-    list.toldMono = -Infinity;
+    list.toldMono = list.elsewhereUntilMono = -Infinity;
+    list.taker = list.tickets.has(peer) ? peer : undefined;
     this.remove(resource, peer);
+  }
+
+  /**
+   * The peer got the resource here and not at a majority, and waits on: where it was, if it was on the list.
+   * Nobody is told of the resource before it is released, or before `untilMono`.
+   */
+  lost(resource: string, peer: number, untilMono: number): void {
+    this.add(resource, peer);
+    const list = this.#lists.get(resource);
+    if (list === undefined) return;
+    if (list.taker === peer && list.tickets.has(peer)) list.favoured ??= peer;
+    list.taker = undefined;
+    list.elsewhereUntilMono = untilMono;
+  }
+
+  /** Somebody has released the resource, wherever that was decided. */
+  released(resource: string): void {
+    const list = this.#total === 0 ? undefined : this.#lists.get(resource);
+    if (list !== undefined) list.elsewhereUntilMono = -Infinity;
   }
 
   /**

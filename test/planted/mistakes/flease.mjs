@@ -254,13 +254,13 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "this.#withdraw(operation);\n    this.#finish(instance);\n    this.#instances.give(instance);",
+        at: "this.#withdraw(operation, false);\n    this.#finish(instance);\n    this.#instances.give(instance);",
         find: "this.#finish(instance);\n    this.#instances.give(instance);",
         replace: ";",
       },
       {
         file: proposer,
-        at: "this.#requests.release(operation.instance, operation.number, operation.sequence + 1);\n    operation.phase = Phase.idle;",
+        at: "this.#requests.release(instance, number, sequence + 1, waitsOn);\n    operation.phase = Phase.idle;",
         find: "operation.phase = Phase.idle;",
         replace: ";",
       },

@@ -87,7 +87,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
-  if (asksForLease(kind)) to.u8(intentOf(message));
+  if (tellsIntent(kind)) to.u8(intentOf(message));
   if (kind === Kind.write || kind === Kind.acquire) {
     to.f64(message.until);
     to.f64(message.duration);
@@ -136,7 +136,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
-  const intent = asksForLease(into.kind) ? from.u8() : 0;
+  const intent = tellsIntent(into.kind) ? from.u8() : 0;
   if (intent > Intent.renews) throw new FrameError("code", `an intent ${intent}`);
   into.waiting = intent === Intent.waits;
   into.renewing = intent === Intent.renews;
@@ -168,8 +168,8 @@ function namesResource(kind: Kind): boolean {
   return isRequest(kind) || kind === Kind.hint;
 }
 
-function asksForLease(kind: Kind): boolean {
-  return kind === Kind.read || kind === Kind.acquire;
+function tellsIntent(kind: Kind): boolean {
+  return kind === Kind.read || kind === Kind.acquire || kind === Kind.release;
 }
 
 function tellsLease(kind: Kind): boolean {
