@@ -75,8 +75,8 @@ export class Message {
   /** Position s of the write within its ballot. */
   sequence = 0;
   /**
-   * read, acquire: the asker will wait, and wants to be told of a release. release: a write is withdrawn, whose
-   * sender waits on.
+   * read, acquire: the asker will wait, and wants to be told of a release. release: a write is withdrawn,
+   * whose sender waits on.
    */
   waiting = false;
   /**

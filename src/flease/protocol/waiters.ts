@@ -20,11 +20,11 @@ class WaitingList {
   #nextTicket = 0;
   /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
   toldMono = -Infinity;
-  /** One of them is told before all others: the holder hands over to it, or it was told and came too late. */
+  /** One of them is told before all others: the holder hands over to it, or it came too late. */
   favoured: number | undefined;
   /** The last who got the resource here, if it was on the list. */
   taker: number | undefined;
-  /** Other acceptors gave the resource to somebody: until then nobody is told of it here, unless it is released. */
+  /** Other acceptors gave the resource to somebody: nobody is told of it until then, or its release. */
   elsewhereUntilMono = -Infinity;
 
   get first(): number | undefined {
