@@ -1,15 +1,17 @@
 // The core beside Debian's etcd, three servers each on one disk, loaded by one Go program with etcd's own client. One JSON object a line;
-// the table of medians goes to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
+// tables of medians go to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
 // node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]    (after `npm run build`)
+//   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
 import { Console } from "node:console";
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { once as event } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { commitOf, machineOf } from "./machine.mjs";
+import { once as parts } from "./core/once.mjs";
 import { Progress } from "./progress.mjs";
 import { Room, usageOf } from "./room.mjs";
 import * as core from "./systems/core.mjs";
@@ -21,7 +23,12 @@ const warmUpMs = 1_500;
 
 const { values } = parseArgs({
   options: {
-    figures: { type: "string", default: "put,read,serializable,grant,create,keepalive" },
+    figures: {
+      type: "string",
+      default: "put,read,serializable,grant,create,keepalive,keepalive-stream,fan-out",
+    },
+    once: { type: "string", default: Object.keys(parts).join(",") },
+    "rounds-once": { type: "string", default: "3" },
     "in-flight": { type: "string", default: "1,64,512" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "2" },
@@ -29,9 +36,12 @@ const { values } = parseArgs({
     out: { type: "string" },
   },
 });
-const figures = values.figures.split(",");
+const listed = (text) => text.split(",").filter((one) => one !== "");
+const figures = listed(values.figures);
+const once = listed(values.once);
 const widths = values["in-flight"].split(",").map(Number);
 const rounds = Number(values.rounds);
+const roundsOnce = Number(values["rounds-once"]);
 const forMs = Number(values.seconds) * 1_000;
 
 /** etcd's Go client comes from Debian's package, so that nothing is fetched. */
@@ -41,17 +51,21 @@ function buildLoad(room) {
   const program = join(room.folder("load"), "load");
   const cache = join(tmpdir(), "leasehold-bench-go");
   const env = { ...process.env, GO111MODULE: "off", GOPATH: gocode, GOCACHE: cache };
-  execFileSync("go", ["build", "-o", program, "load.go"], { cwd: join(here, "core"), env, stdio: "inherit" });
+  execFileSync("go", ["build", "-o", program, "."], { cwd: join(here, "core"), env, stdio: "inherit" });
   return program;
 }
 
-async function load(program, hosts, figure, inFlight, ms) {
+/** Watches, of which a put tells all. */
+const watches = 1_000;
+const widthsOf = (figure) => (figure === "fan-out" ? [watches] : widths);
+
+async function load(program, hosts, figure, inFlight, ms = forMs) {
   const child = spawn(program, [hosts.join(","), figure, String(inFlight), String(ms)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";
   child.stdout.on("data", (data) => (said += data));
-  const [code] = await once(child, "close");
+  const [code] = await event(child, "close");
   if (code !== 0) throw new Error(`the load of ${figure} with ${inFlight} in flight has failed`);
   return JSON.parse(said);
 }
@@ -82,35 +96,78 @@ async function measure(program, { servers, connection }, figure, inFlight) {
   };
 }
 
-const room = new Room(values.disk);
-const progress = new Progress(figures.length * widths.length * rounds * 2);
-const program = buildLoad(room);
-const systems = [
-  ["core", await core.start(room)],
-  ["etcd", await etcd.start(room)],
-];
-for (const [, system] of systems) await load(program, system.connection, "put", 64, warmUpMs);
-const rows = [];
-for (const figure of figures)
-  for (const inFlight of widths) {
-    const found = new Map(systems.map(([name]) => [name, []]));
-    for (let round = 0; round < rounds; round += 1)
-      for (const [name, system] of round % 2 === 0 ? systems : systems.toReversed()) {
-        progress.step(`${figure}, ${inFlight} in flight, ${name}`);
-        found.get(name).push(await measure(program, system, figure, inFlight));
+/** Rounds go on in turns, so that what the machine does meanwhile meets both. */
+const inTurn = (round, both) => (round % 2 === 0 ? both : both.toReversed());
+
+async function measureRates(room, program, progress) {
+  const systems = [
+    ["core", await core.start(room)],
+    ["etcd", await etcd.start(room)],
+  ];
+  for (const [, system] of systems) await load(program, system.connection, "put", 64, warmUpMs);
+  const rows = [];
+  for (const figure of figures)
+    for (const inFlight of widthsOf(figure)) {
+      const found = new Map(systems.map(([name]) => [name, []]));
+      for (let round = 0; round < rounds; round += 1)
+        for (const [name, system] of inTurn(round, systems)) {
+          progress.step(`${figure}, ${inFlight} in flight, ${name}`);
+          found.get(name).push(await measure(program, system, figure, inFlight));
+        }
+      const row = { figure, inFlight, rounds };
+      for (const [name, all] of found) {
+        const medianOf = (value) => rounded(median(all.map((one) => one[value])));
+        const rates = all.map(({ perSecond }) => perSecond);
+        row[name] = Object.fromEntries(Object.keys(all[0]).map((value) => [value, medianOf(value)]));
+        row[name].least = rounded(Math.min(...rates));
+        row[name].most = rounded(Math.max(...rates));
       }
-    const row = { figure, inFlight, rounds };
-    for (const [name, all] of found) {
-      const medianOf = (value) => rounded(median(all.map((one) => one[value])));
-      const rates = all.map(({ perSecond }) => perSecond);
-      row[name] = Object.fromEntries(Object.keys(all[0]).map((value) => [value, medianOf(value)]));
-      row[name].least = rounded(Math.min(...rates));
-      row[name].most = rounded(Math.max(...rates));
+      row.ratio = rounded(row.core.perSecond / row.etcd.perSecond);
+      rows.push(row);
+      console.log(JSON.stringify(row));
     }
-    row.ratio = rounded(row.core.perSecond / row.etcd.perSecond);
-    rows.push(row);
-    console.log(JSON.stringify(row));
+  for (const [, { servers }] of systems) for (const server of servers) server.kill();
+  return rows;
+}
+
+async function measureOnce(room, program, progress) {
+  const rows = [];
+  for (const part of once) {
+    const found = new Map();
+    for (let round = 0; round < roundsOnce; round += 1)
+      for (const [name, { start }] of inTurn(round, Object.entries({ core, etcd }))) {
+        progress.step(`${part}, ${name}`);
+        const system = await start(room);
+        const loadThis = (figure, inFlight, ms) => load(program, system.connection, figure, inFlight, ms);
+        for (const [figure, unit, value] of await parts[part](system, loadThis)) {
+          const row = found.get(figure) ?? { figure, unit, core: [], etcd: [] };
+          found.set(figure, row);
+          row[name].push(value);
+        }
+        for (const server of system.servers) server.kill();
+      }
+    for (const { figure, unit, ...values } of found.values()) {
+      const row = { figure, unit, rounds: roundsOnce };
+      for (const [name, all] of Object.entries(values))
+        row[name] = {
+          median: rounded(median(all)),
+          least: rounded(Math.min(...all)),
+          most: rounded(Math.max(...all)),
+        };
+      row.ratio = rounded(row.core.median / row.etcd.median);
+      rows.push(row);
+      console.log(JSON.stringify(row));
+    }
   }
+  return rows;
+}
+
+const room = new Room(values.disk);
+const cells = figures.flatMap(widthsOf).length;
+const progress = new Progress((cells * rounds + once.length * roundsOnce) * 2);
+const program = buildLoad(room);
+const rows = await measureRates(room, program, progress);
+const onceRows = await measureOnce(room, program, progress);
 progress.end();
 const table = rows.map(({ figure, inFlight, ratio, core: ours, etcd: theirs }) => ({
   figure,
@@ -125,10 +182,20 @@ const table = rows.map(({ figure, inFlight, ratio, core: ours, etcd: theirs }) =
   "core MiB": ours.residentMiB,
   "etcd MiB": theirs.residentMiB,
 }));
-new Console(process.stderr).table(table);
-if (values.out !== undefined)
-  writeFileSync(
-    values.out,
-    `${JSON.stringify({ at: new Date().toISOString(), commit: commitOf(), machine: machineOf(values.disk, ["etcd-server"]), rows }, undefined, 1)}\n`,
-  );
+const terminal = new Console(process.stderr);
+if (table.length > 0) terminal.table(table);
+const onceTable = onceRows.map(({ figure, unit, ratio, core: ours, etcd: theirs }) => ({
+  figure,
+  unit,
+  core: ours.median,
+  etcd: theirs.median,
+  ratio,
+}));
+if (onceTable.length > 0) terminal.table(onceTable);
+if (values.out !== undefined) {
+  const at = new Date().toISOString();
+  const machine = machineOf(values.disk, ["etcd-server"]);
+  const all = { at, commit: commitOf(), machine, rows, once: onceRows };
+  writeFileSync(values.out, `${JSON.stringify(all, undefined, 1)}\n`);
+}
 process.exit(0);

@@ -1,6 +1,6 @@
 // Where the servers of a run live: one temporary directory, and processes that end with this one however it ends.
 import { execFileSync, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -41,10 +41,9 @@ export class Room {
     }
   }
 
+  /** A new one at each call. */
   folder(name) {
-    const path = join(this.#root, name);
-    mkdirSync(path, { recursive: true });
-    return path;
+    return mkdtempSync(join(this.#root, `${name}-`));
   }
 
   /** Starts a server that can be killed and started again. What it says goes to a file in `folder`. */

@@ -1,5 +1,5 @@
-// One load on three servers that speak etcd's API, with etcd's own client. Says one JSON object a line.
-// load ENDPOINTS FIGURE IN_FLIGHT MILLISECONDS
+// One load on three servers that speak etcd's API, with etcd's own client. Says one JSON object.
+// load ENDPOINTS FIGURE IN_FLIGHT MILLISECONDS (of fan-out, IN_FLIGHT are the watches)
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/clientv3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -37,18 +39,35 @@ func main() {
 	var clients []*clientv3.Client
 	for index := 0; index*callsPerConnection < inFlight; index++ {
 		// One server each, in turn: the client's own choice would differ from run to run.
-		client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoints[index%len(endpoints)]}, DialTimeout: 5 * time.Second})
+		client, err := connect(endpoints[index%len(endpoints)])
 		check(err)
 		clients = append(clients, client)
 	}
+	if once := single(figure); once != nil {
+		check(json.NewEncoder(os.Stdout).Encode(once(clients, time.Duration(forMs)*time.Millisecond)))
+		return
+	}
 	next := prepare(figure, clients, inFlight)
-	measure(next, inFlight, time.Duration(forMs/5)*time.Millisecond)
+	loops := inFlight
+	if figure == "fan-out" {
+		loops = 1
+	}
+	measure(next, loops, time.Duration(forMs/5)*time.Millisecond)
 	before := cpu()
-	times, seconds := measure(next, inFlight, time.Duration(forMs)*time.Millisecond)
+	times, seconds := measure(next, loops, time.Duration(forMs)*time.Millisecond)
 	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
 	json.NewEncoder(os.Stdout).Encode(map[string]interface{}{
 		"done": len(times), "seconds": seconds, "clientCpuUs": cpu() - before,
 		"p50Us": times[len(times)/2], "p99Us": times[len(times)*99/100],
+	})
+}
+
+func connect(endpoint string, options ...grpc.DialOption) (*clientv3.Client, error) {
+	// It would warn of each try at a server that this program knows to be gone.
+	log := zap.NewProductionConfig()
+	log.Level = zap.NewAtomicLevelAt(zap.ErrorLevel)
+	return clientv3.New(clientv3.Config{
+		Endpoints: []string{endpoint}, DialTimeout: 5 * time.Second, DialOptions: options, LogConfig: &log,
 	})
 }
 
@@ -105,17 +124,21 @@ func prepare(figure string, clients []*clientv3.Client, inFlight int) operation 
 			_, err := client(number).KeepAliveOnce(ctx, leases[number%leasesKept])
 			return err
 		}
+	case "keepalive-stream":
+		return keepAliveOnOneStream(clients[0])
+	case "fan-out":
+		return fanOut(clients, inFlight)
 	}
 	panic("unknown figure " + figure)
 }
 
 var numbers int64
 
-func measure(next operation, inFlight int, duration time.Duration) ([]int64, float64) {
+func measure(next operation, loops int, duration time.Duration) ([]int64, float64) {
 	var group sync.WaitGroup
-	parts := make([][]int64, inFlight)
+	parts := make([][]int64, loops)
 	begun := time.Now()
-	for loop := 0; loop < inFlight; loop++ {
+	for loop := 0; loop < loops; loop++ {
 		group.Add(1)
 		go func(loop int) {
 			defer group.Done()

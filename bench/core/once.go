@@ -1,0 +1,174 @@
+// What is done once, and not as often as it goes: many leases and their end, a million keys, servers that are gone.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/clientv3"
+	"google.golang.org/grpc"
+)
+
+const (
+	leasesHeld   = 100000
+	leasesEnding = 10000
+	endingTTL    = 10
+	keysFilled   = 1000000
+	keysInOne    = 100
+	workers      = 256
+)
+
+type result map[string]float64
+
+func single(figure string) func(clients []*clientv3.Client, duration time.Duration) result {
+	switch figure {
+	case "hold":
+		return hold
+	case "expire":
+		return expire
+	case "fill":
+		return fill
+	case "gap":
+		return gap
+	case "ready":
+		return ready
+	}
+	return nil
+}
+
+// Calls `one` with 0 to count-1, many at a time.
+func inParallel(count int64, one func(number int64)) float64 {
+	var group sync.WaitGroup
+	var next int64 = -1
+	begun := time.Now()
+	for worker := 0; worker < workers; worker++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for {
+				number := atomic.AddInt64(&next, 1)
+				if number >= count {
+					return
+				}
+				one(number)
+			}
+		}()
+	}
+	group.Wait()
+	return time.Since(begun).Seconds()
+}
+
+// Takes a lease, and writes a key with it. Says when the lease was taken.
+func take(clients []*clientv3.Client, key string, number int64, ttl int64) time.Time {
+	client := clients[number%int64(len(clients))]
+	lease, err := client.Grant(context.Background(), ttl)
+	check(err)
+	taken := time.Now()
+	_, err = client.Put(context.Background(), key, "v", clientv3.WithLease(lease.ID))
+	check(err)
+	return taken
+}
+
+func hold(clients []*clientv3.Client, _ time.Duration) result {
+	return result{"seconds": inParallel(leasesHeld, func(number int64) {
+		take(clients, fmt.Sprintf("held/%d", number), number, sharedTTL)
+	})}
+}
+
+// Leases are taken as fast as it goes and not kept alive. How late does a watch hear of the end of each?
+func expire(clients []*clientv3.Client, _ time.Duration) result {
+	prefix := fmt.Sprintf("ending/%d/", os.Getpid())
+	answers := clients[0].Watch(context.Background(), prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify(), clientv3.WithFilterPut())
+	<-answers
+	var taken sync.Map
+	go inParallel(leasesEnding, func(number int64) {
+		key := fmt.Sprintf("%s%d", prefix, number)
+		// Before the put, as the lease may be over before its answer.
+		taken.Store(key, time.Now())
+		taken.Store(key, take(clients, key, number, endingTTL))
+	})
+	var late []float64
+	for len(late) < leasesEnding {
+		answer := <-answers
+		check(answer.Err())
+		for _, event := range answer.Events {
+			at, _ := taken.Load(string(event.Kv.Key))
+			late = append(late, (time.Since(at.(time.Time)) - endingTTL*time.Second).Seconds())
+		}
+	}
+	sort.Float64s(late)
+	return result{"least": late[0], "median": late[len(late)/2], "most": late[len(late)-1]}
+}
+
+func fill(clients []*clientv3.Client, _ time.Duration) result {
+	value := strings.Repeat("v", valueBytes)
+	seconds := inParallel(keysFilled/keysInOne, func(number int64) {
+		var puts []clientv3.Op
+		for index := int64(0); index < keysInOne; index++ {
+			puts = append(puts, clientv3.OpPut(fmt.Sprintf("filled/%09d", number*keysInOne+index), value))
+		}
+		_, err := clients[number%int64(len(clients))].Txn(context.Background()).Then(puts...).Commit()
+		check(err)
+	})
+	return result{"seconds": seconds}
+}
+
+// The longest time in which no put was acknowledged by any server, while somebody kills one.
+func gap(clients []*clientv3.Client, duration time.Duration) result {
+	var lock sync.Mutex
+	last, longest := time.Now(), time.Duration(0)
+	var group sync.WaitGroup
+	ends := time.Now().Add(duration)
+	for loop := 0; loop < 4*len(clients); loop++ {
+		group.Add(1)
+		go func(client *clientv3.Client, key string) {
+			defer group.Done()
+			for time.Now().Before(ends) {
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				_, err := client.Put(ctx, key, "v")
+				cancel()
+				if err != nil {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				lock.Lock()
+				now := time.Now()
+				if now.Sub(last) > longest {
+					longest = now.Sub(last)
+				}
+				last = now
+				lock.Unlock()
+			}
+		}(clients[loop%len(clients)], fmt.Sprintf("gap/%d", loop))
+	}
+	group.Wait()
+	return result{"seconds": longest.Seconds()}
+}
+
+// Waits until each server answers a linearizable read. A connection for each try: gRPC would wait longer and longer between its own.
+func ready(clients []*clientv3.Client, _ time.Duration) result {
+	begun := time.Now()
+	for _, client := range clients {
+		client.Close()
+		for {
+			one, err := connect(client.Endpoints()[0], grpc.WithBlock())
+			if err == nil {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				_, err = one.Get(ctx, "ready")
+				cancel()
+				one.Close()
+			}
+			if err == nil {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	return result{"seconds": time.Since(begun).Seconds()}
+}
