@@ -22,7 +22,7 @@ const (
 	keysFilled   = 1000000
 	keysInOne    = 100
 	many         = 256
-	// More large transactions at once time out where the machine is busy.
+	// More large transactions at once time out where the machine is busy; what has timed out is written again.
 	fillers = 32
 )
 
@@ -115,7 +115,11 @@ func fill(clients []*clientv3.Client, _ time.Duration) result {
 		for index := int64(0); index < keysInOne; index++ {
 			puts = append(puts, clientv3.OpPut(fmt.Sprintf("filled/%09d", number*keysInOne+index), value))
 		}
-		_, err := clients[number%int64(len(clients))].Txn(context.Background()).Then(puts...).Commit()
+		client := clients[number%int64(len(clients))]
+		_, err := client.Txn(context.Background()).Then(puts...).Commit()
+		for again := 0; err != nil && again < 5; again++ {
+			_, err = client.Txn(context.Background()).Then(puts...).Commit()
+		}
 		check(err)
 	})
 	return result{"seconds": seconds}

@@ -4,15 +4,14 @@
  */
 export type Key = string;
 
-/** A string that is put together from more characters than these costs far more than to decode it. */
+/** From so many bytes on, to decode a string is cheaper than to call with an argument for each character. */
 const shortBytes = 1_024;
 const decoder = new TextDecoder("utf-16le");
 
 export function keyOf(bytes: Uint8Array): Key {
   if (bytes.length > shortBytes) return decoder.decode(new Uint16Array(bytes));
-  let key = "";
-  for (let index = 0; index < bytes.length; index += 1) key += String.fromCharCode(bytes[index]!);
-  return key;
+  // In one piece: adding character after character takes twice as long, and makes a rope, which is larger.
+  return Reflect.apply(String.fromCharCode, undefined, bytes);
 }
 
 export function bytesOf(key: Key): Uint8Array<ArrayBuffer> {

@@ -3,20 +3,17 @@ import { type Role as RoleRecord, type User as UserRecord } from "../gen/etcd/au
 import {
   type SnapshotAuth,
   type SnapshotHead,
-  type SnapshotHistory,
   type SnapshotLease,
   type SnapshotMembers,
   type SnapshotMembersSchema,
   type SnapshotPiece,
   SnapshotPieceSchema,
-  type SnapshotVersion,
-  type SnapshotVersionSchema,
 } from "../gen/leasehold/snapshot_pb.js";
 import type { AuthState, Role, User } from "./auth-state.js";
-import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
 import type { CoreMember } from "./members.js";
 import { owned, type Version } from "./revisions.js";
+import { type HistoryCase, type HistoryPiece, HistoryWriter, readHistory } from "./snapshot-history.js";
 import { CoreState } from "./state.js";
 import { finish, type Steps } from "./steps.js";
 
@@ -89,12 +86,9 @@ export function* snapshotPieces(
   let pieces = 0n;
   for (const piece of piecesOf(state, pieceBytes)) {
     pieces += 1n;
-    yield toBinary(SnapshotPieceSchema, piece);
+    yield piece;
   }
-  yield toBinary(
-    SnapshotPieceSchema,
-    create(SnapshotPieceSchema, { body: { case: "pieces", value: pieces } }),
-  );
+  yield pieceOf({ case: "pieces", value: pieces });
 }
 
 /** @throws SnapshotError if something is missing or more than was written. */
@@ -104,12 +98,13 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
   return finish(restoring.finish());
 }
 
-type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
+type Piece = Exclude<SnapshotPiece["body"], { case: HistoryCase }> | HistoryPiece;
+type Body = Exclude<Piece, { case: "pieces" }>;
 
 function* piecesOf(
   { auth, cluster, clusterMs, revisions, leases, members, spaceAlarms }: SnapshotSource,
   pieceBytes: number,
-): Generator<SnapshotPiece> {
+): Generator<Uint8Array> {
   yield pieceOf({
     case: "head",
     value: {
@@ -127,18 +122,17 @@ function* piecesOf(
     const left = leftMs === undefined ? {} : { left: BigInt(leftMs) };
     yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, ...left } });
   }
-  for (const history of revisions.histories()) {
-    const key = bytesOf(history[0]!.key);
+  const writer = new HistoryWriter();
+  for (const history of revisions.histories())
     for (let start = 0; start < history.length;) {
       const end = endOfPiece(history, start, pieceBytes);
-      const versions = history.slice(start, end).map(fieldsOf);
-      yield pieceOf({ case: start === 0 ? "history" : "continued", value: { key, versions } });
+      const { key } = history[0]!;
+      yield writer.write(start === 0 ? "history" : "continued", key, history.slice(start, end));
       start = end;
     }
-  }
 }
 
-function* piecesOfAuth(auth: AuthSource): Generator<SnapshotPiece> {
+function* piecesOfAuth(auth: AuthSource): Generator<Uint8Array> {
   const { isEnabled: enabled, revision } = auth;
   if (revision > 1n) yield pieceOf({ case: "auth", value: { enabled, revision } });
   for (const { name, roles, secret } of auth.users())
@@ -180,24 +174,18 @@ function endOfPiece(history: readonly Version[], start: number, pieceBytes: numb
   return end;
 }
 
-function fieldsOf(version: Version): MessageInitShape<typeof SnapshotVersionSchema> {
-  return {
-    modified: BigInt(version.modified),
-    sub: BigInt(version.sub),
-    created: BigInt(version.created),
-    version: BigInt(version.version),
-    value: version.value,
-    lease: version.lease,
-  };
+function pieceOf(body: MessageInitShape<typeof SnapshotPieceSchema>["body"]): Uint8Array {
+  return toBinary(SnapshotPieceSchema, create(SnapshotPieceSchema, body === undefined ? {} : { body }));
 }
 
-function pieceOf(body: MessageInitShape<typeof SnapshotPieceSchema>["body"]): SnapshotPiece {
-  return create(SnapshotPieceSchema, body === undefined ? {} : { body });
-}
-
-function readPiece(bytes: Uint8Array): SnapshotPiece {
+function readPiece(bytes: Uint8Array): Piece {
   try {
-    return fromBinary(SnapshotPieceSchema, bytes);
+    const history = readHistory(bytes);
+    if (history !== undefined) return history;
+    const { body } = fromBinary(SnapshotPieceSchema, bytes);
+    if (body.case === "history" || body.case === "continued")
+      throw new Error("something comes before the versions of a key");
+    return body;
   } catch (error) {
     throw new SnapshotError("a piece of the snapshot cannot be read", { cause: error });
   }
@@ -215,7 +203,7 @@ export class RestoringState {
   /** @throws SnapshotError for what cannot follow what has come before */
   take(bytes: Uint8Array): void {
     if (this.#isWhole) throw new SnapshotError("something follows the snapshot's last piece");
-    const { body } = readPiece(bytes);
+    const body = readPiece(bytes);
     if (body.case !== "pieces") {
       this.#count += 1n;
       this.#takeIn(body);
@@ -258,7 +246,7 @@ export class RestoringState {
         return;
       case "history":
       case "continued":
-        this.#takeHistory(body.value, body.case === "continued");
+        this.#takeHistory(body, body.case === "continued");
         return;
       default:
         throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
@@ -296,31 +284,17 @@ export class RestoringState {
     this.#state.auth.restore({ roles: [{ name: this.#names.decode(name), permissions }] });
   }
 
-  #takeHistory({ key: bytes, versions }: SnapshotHistory, isContinued: boolean): void {
-    const key = keyOf(bytes);
+  #takeHistory({ key, versions }: HistoryPiece, isContinued: boolean): void {
     if (isContinued !== (key === this.#newest?.key))
       throw new SnapshotError("the snapshot's pieces of one key are not together");
     if (versions.length === 0) throw new SnapshotError("a key of the snapshot has no version");
     if (!isContinued) this.#finishKey();
-    const part = versions.map((version) => toVersion(key, version));
-    this.#state.revisions.restore(part);
-    this.#newest = part.at(-1);
+    this.#state.revisions.restore(versions);
+    this.#newest = versions.at(-1);
   }
 
   #finishKey(): void {
     if (this.#newest === undefined || this.#newest.lease === 0n) return;
     this.#state.leases.attach(this.#newest.key, this.#newest.lease);
   }
-}
-
-function toVersion(key: string, fields: SnapshotVersion): Version {
-  return {
-    key,
-    modified: Number(fields.modified),
-    sub: Number(fields.sub),
-    created: Number(fields.created),
-    version: Number(fields.version),
-    value: owned(fields.value),
-    lease: fields.lease,
-  };
 }
