@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../../src/lease/errors.js";
+import { FileUncertainError } from "../../src/files/uncertain.js";
 import type { FilesNode } from "../../src/files/protocol/files-node.js";
 import type { FileCall, FileHistories, FileOutput } from "./history.js";
 import type { FilesWorld, Machine } from "./world.js";
@@ -91,9 +92,6 @@ export class FilesClient {
   }
 }
 
-/** Its tenure is over then. Who has only lost sight of the primary says it in other words. */
-const saidByPrimary = /whether .* was changed is not known/;
-
 async function settled(
   files: FilesNode,
   path: string,
@@ -104,8 +102,8 @@ async function settled(
   } catch (error) {
     const code = error instanceof LeaseholdError ? error.code : undefined;
     if (code === "FILE_NOT_FOUND") return "missing";
-    if (code === "FILE_UNCERTAIN")
-      return saidByPrimary.test(String(error)) ? "uncertain at its primary" : "uncertain";
+    if (error instanceof FileUncertainError)
+      return error.isSettledByNext ? "uncertain at its primary" : "uncertain";
     if (code === undefined) throw error;
     return `refused: ${code} ${String(error)}`;
   }

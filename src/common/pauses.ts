@@ -20,6 +20,20 @@ export class Pauses {
     });
   }
 
+  /** What the promise resolves with, or undefined when so long has passed or all pauses are ended. */
+  async within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+    let giveUp = (): void => undefined;
+    const late = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));
+    const timer = this.#timers.after(ms, giveUp);
+    this.#open.set(timer, giveUp);
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      timer.cancel();
+      this.#open.delete(timer);
+    }
+  }
+
   /** Ends those that are open. A later one is a pause as before. */
   end(): void {
     for (const [timer, resume] of this.#open) {

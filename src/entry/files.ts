@@ -24,5 +24,6 @@ export type {
   OpenFileOptions,
   ReplicatedFile,
 } from "../files/types.js";
+export { FileUncertainError } from "../files/uncertain.js";
 export { openBlockDirectory } from "../files/disk/directory-store.js";
 export { serveWebdav, type WebdavOptions, type WebdavServer } from "../files/webdav/server.js";

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import { errorCodes, type ErrorCode, LeaseholdError } from "../../lease/errors.js";
+import { FileUncertainError } from "../uncertain.js";
 import type { Answered, AskOptions } from "../protocol/messages.js";
 import { noBytes } from "../protocol/messages.js";
 import { FrameReader, writeFrame } from "./frames.js";
@@ -20,10 +21,17 @@ interface Pending {
   readonly settle: (answered: Answered<never> | LeaseholdError) => void;
 }
 
+/** How an error stands in an answer. */
+export interface ErrorHead {
+  readonly code: string;
+  readonly message: string;
+  readonly isSettledByNext?: boolean;
+}
+
 interface AnswerHead {
   readonly id: number;
   readonly answer?: never;
-  readonly error?: { readonly code: string; readonly message: string };
+  readonly error?: ErrorHead;
 }
 
 /** One connection to a node, made when something is to be asked and made anew when it is lost. */
@@ -115,11 +123,13 @@ export class Channel {
 
   #arrived({ id, answer, error }: AnswerHead, body: Uint8Array): void {
     const pending = this.#pending.get(id);
-    if (error !== undefined) pending?.settle(new LeaseholdError(codeOf(error.code), error.message));
+    if (error !== undefined) pending?.settle(errorOf(error));
     else if (answer !== undefined) pending?.settle({ answer, body });
   }
 }
 
-function codeOf(code: string): ErrorCode {
-  return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "VERSION_MISMATCH";
+function errorOf({ code, message, isSettledByNext = false }: ErrorHead): LeaseholdError {
+  if (code === "FILE_UNCERTAIN") return new FileUncertainError(message, isSettledByNext);
+  const known = Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "VERSION_MISMATCH";
+  return new LeaseholdError(known, message);
 }

@@ -5,6 +5,8 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { AuthFault } from "../../runtime/security/auth-fault.js";
 import type { Proof } from "../../runtime/security/proof.js";
 import { type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
+import { FileUncertainError } from "../uncertain.js";
+import type { ErrorHead } from "./channel.js";
 import { type Frame, FrameReader, writeFrame } from "./frames.js";
 import { admitted, authError, refusal, type Self, welcome } from "./introduction.js";
 
@@ -91,9 +93,7 @@ export class Connection {
       const answered = await this.#ports.answerer.answer(kind, ask, body);
       this.#write({ id, answer: answered.answer }, answered.body);
     } catch (error) {
-      const code = error instanceof LeaseholdError ? error.code : "DISK_FAILED";
-      const message = error instanceof Error ? error.message : String(error);
-      this.#write({ id, error: { code, message } }, noBytes);
+      this.#write({ id, error: errorHead(error) }, noBytes);
     }
   }
 
@@ -117,4 +117,13 @@ export class Connection {
 function checkRegister(node: string, ask: Asks["register"]): void {
   if (ask.node !== node)
     throw new LeaseholdError("PERMISSION_DENIED", `node ${node} cannot register a disk of ${ask.node}`);
+}
+
+function errorHead(error: unknown): ErrorHead {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof LeaseholdError)) return { code: "DISK_FAILED", message };
+  const { code } = error;
+  return error instanceof FileUncertainError
+    ? { code, message, isSettledByNext: error.isSettledByNext }
+    : { code, message };
 }

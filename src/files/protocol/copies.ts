@@ -88,10 +88,10 @@ export class Copies {
   }
 
   /** The tags of all blocks of one copy. */
-  async tagsAt(node: string): Promise<Map<number, string | null>> {
+  async tagsAt(node: string, incarnation: string): Promise<Map<number, string | null>> {
     const tags = new Map<number, string | null>();
     for (let after = -1; ;) {
-      const { blocks } = await this.#ask(node, "blocks", { path: this.path, after });
+      const { blocks } = await this.#ask(node, "blocks", { path: this.path, after, incarnation });
       for (const [index, tag] of blocks) tags.set(index, tag);
       if (blocks.length < blocksPerPage) return tags;
       after = blocks.at(-1)![0];
@@ -101,11 +101,14 @@ export class Copies {
   /** A block in exactly this version, from one of these nodes. */
   async fetch(index: number, tag: string, nodes: Iterable<string>): Promise<Uint8Array> {
     const { path } = this;
+    const { signal } = this.#ended;
     const failures: string[] = [];
     for (const node of nodes) {
+      if (signal.aborted) throw new LeaseholdError("NO_QUORUM", `the tenure of ${path} is over`);
       try {
         const { answerTimeoutMs: timeoutMs } = this.#parts.settings;
-        const { body } = await this.#parts.peers.ask(node, "fetch", { path, index, tag }, { timeoutMs });
+        const options = { timeoutMs, signal };
+        const { body } = await this.#parts.peers.ask(node, "fetch", { path, index, tag }, options);
         return body;
       } catch (error) {
         failures.push(`${node}: ${error instanceof Error ? error.message : String(error)}`);
@@ -164,6 +167,11 @@ export class Copies {
     isDone = true;
   }
 
+  /** A node says so itself: what it was sent in this tenure counts no more. */
+  lackedBy(node: string): void {
+    if (this.#parts.nodes.includes(node) && node !== this.#parts.node) this.#miss(node);
+  }
+
   /** Resolves when each node has acknowledged the changes that were begun, or is known to lack one. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underWay);
@@ -209,8 +217,8 @@ export class Copies {
     const { replica } = this.#parts;
     const epoch = String(this.epoch);
     this.#missed.delete(node);
-    const { generations, header: theirs } = await this.#ask(node, "promise", { path, epoch });
-    const there = await this.tagsAt(node);
+    const { incarnation, header: theirs } = await this.#ask(node, "promise", { path, epoch });
+    const there = await this.tagsAt(node, incarnation);
     const here = new Map(await replica.tags(path));
     const differing = [...here].filter(([index, tag]) => there.get(index) !== tag);
     let copied = 0;
@@ -229,7 +237,7 @@ export class Copies {
     await forEachOf(strange, blocksAtOnce, async (index) => {
       await this.#ask(node, "drop", { path, epoch, index });
     });
-    await this.#ask(node, "mark", { path, epoch, generation: generations[node] ?? 0 });
+    await this.#ask(node, "mark", { path, epoch, incarnation });
   }
 
   async #send<C extends Change>(

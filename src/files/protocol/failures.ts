@@ -17,6 +17,7 @@ export const notFound = (path: string): LeaseholdError =>
 /** @throws LeaseholdError `INVALID_PATH`. */
 export function checkPath(path: string): void {
   const isWrong =
+    typeof path !== "string" ||
     path.split("/").some((segment) => segment === "" || segment === "." || segment === "..") ||
     /[\p{Cc}\p{Cs}]/u.test(path) ||
     new TextEncoder().encode(path).length > pathBytesMax;

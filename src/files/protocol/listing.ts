@@ -32,10 +32,11 @@ export async function listFiles(
 }
 
 function statOf(path: string, copies: readonly ListedFile[]): FileStat | undefined {
-  const known = copies.filter(({ base, header }) => base !== null && header !== null);
+  const known = copies.filter(({ base }) => base !== null);
   const bases = known.map(({ base }) => BigInt(base!));
   const newestBase = bases.reduce((one, other) => (one > other ? one : other), 0n);
-  const counting = known.filter((_, at) => bases[at] === newestBase);
+  // Those without a header know that there is no such file.
+  const counting = known.filter(({ header }, at) => header !== null && bases[at] === newestBase);
   const headers = counting.map(({ header }) => headerOf(header!)).sort(compareVersions);
   const stamps = counting.map(({ newest }) => stampOf(newest!)).sort(compareVersions);
   const stamp = stamps.at(-1);

@@ -4,8 +4,8 @@ import type { FileStat } from "../types.js";
 export interface Asks {
   /** Refuse all epochs before this one from now on, and tell what you have. */
   promise: { readonly path: string; readonly epoch: string };
-  /** The tags of the blocks behind that index. */
-  blocks: { readonly path: string; readonly after: number };
+  /** The tags of the blocks behind that index, of the process that has promised. */
+  blocks: { readonly path: string; readonly after: number; readonly incarnation: string };
   /**
    * A block. The content is the body.
    *
@@ -17,8 +17,8 @@ export interface Asks {
   header: { readonly path: string; readonly epoch: string; readonly header: string | null };
   /** Remove a block that the file does not have: it is from before this epoch. */
   drop: { readonly path: string; readonly epoch: string; readonly index: number };
-  /** You have all of the file now. */
-  mark: { readonly path: string; readonly epoch: string; readonly generation: number };
+  /** You have all of the file now, of which that process was told. */
+  mark: { readonly path: string; readonly epoch: string; readonly incarnation: string };
   /** The content of a block in exactly this version. */
   fetch: BlockName;
   list: { readonly prefix: string; readonly after: string; readonly limit: number };
@@ -29,8 +29,11 @@ export interface Asks {
   promises: { readonly after: string };
   /** Is the primary of this file at your node? */
   primary: { readonly path: string };
-  /** An operation for the file's primary. Its body is what to write; the answer's is what was read. */
-  operate: { readonly path: string; readonly operation: Operation };
+  /**
+   * An operation for the file's primary, which tries for so long. Its body is what to write; the answer's is
+   * what was read.
+   */
+  operate: { readonly path: string; readonly operation: Operation; readonly timeoutMs: number };
 }
 
 interface BlockName {
@@ -54,6 +57,8 @@ export interface Vote {
 
 export interface PromiseAnswer extends Vote {
   readonly header: string | null;
+  /** The node's process: one that is started later may lack what this one has not synced, or its disk. */
+  readonly incarnation: string;
 }
 
 export interface Answers {
@@ -96,7 +101,8 @@ export interface Standing {
 /** What programs do with one file. */
 export type Operation =
   | { readonly kind: "stat" }
-  | { readonly kind: "sync" }
+  /** `lacks`: a node that does not know what it has of the file. */
+  | { readonly kind: "sync"; readonly lacks?: string }
   | { readonly kind: "open"; readonly create: "never" | "missing" | "always" | "replace" }
   | { readonly kind: "read"; readonly offset: number; readonly length: number }
   | { readonly kind: "write"; readonly offset: number }

@@ -3,9 +3,10 @@ import { timeLeft } from "../../common/time-left.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease } from "../../lease/types.js";
 import type { FileStat } from "../types.js";
+import { FileUncertainError } from "../uncertain.js";
 import { Copies } from "./copies.js";
 import { forEachOf } from "./each.js";
-import { isLeaseholdError, notFound, TenureOver } from "./failures.js";
+import { checkRange, isLeaseholdError, notFound, TenureOver } from "./failures.js";
 import { noBytes, type Operation, type OperationResult } from "./messages.js";
 import {
   compareVersions,
@@ -77,13 +78,14 @@ export class Primary {
   }
 
   /** Nothing is served before this has resolved. */
-  async begin(left: () => number): Promise<void> {
-    await reset(this.#parts, this.copies, left);
+  async begin(): Promise<void> {
+    const time = (): (() => number) => this.#timeLeft(this.#parts.settings.operationTimeoutMs);
+    await reset(this.#parts, this.copies, time);
     const { header } = await this.#parts.replica.meta(this.path);
     this.#header = header;
     if (header === undefined) return;
     this.#newest = newestStamp(header, (await this.#parts.replica.tags(this.path)).values());
-    await this.#cut(left);
+    await this.#cut(time());
   }
 
   /** Gives the lease back. Idempotent. */
@@ -94,12 +96,11 @@ export class Primary {
   }
 
   /** @throws TenureOver if nothing was done. */
-  async run(operation: Operation, bytes: Uint8Array): Promise<Outcome> {
-    const { clock } = this.#parts.world;
-    this.usedAtMs = clock.monotonicMs();
-    const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
+  async run(operation: Operation, bytes: Uint8Array, timeoutMs: number): Promise<Outcome> {
+    this.usedAtMs = this.#parts.world.clock.monotonicMs();
+    const left = this.#timeLeft(Math.min(timeoutMs, this.#parts.settings.operationTimeoutMs));
     if (operation.kind === "write" && !this.#extends(operation.offset + bytes.length)) {
-      const done = await this.#inTurn(this.#scopeOf(operation.offset, bytes.length, true), async () => {
+      const done = await this.#inTurn(this.#scopeOf(operation.offset, bytes.length, true), left, async () => {
         // It was cut while this waited.
         if (this.#extends(operation.offset + bytes.length)) return undefined;
         return this.#write(operation.offset, bytes, left);
@@ -108,12 +109,12 @@ export class Primary {
     }
     if (operation.kind === "read") {
       const { offset, length } = operation;
-      return this.#inTurn(this.#scopeOf(offset, length, false), () => this.#read(offset, length));
+      return this.#inTurn(this.#scopeOf(offset, length, false), left, () => this.#read(offset, length));
     }
     if (operation.kind === "stat")
-      return this.#inTurn({ from: 0, to: 0, changes: false }, async () => this.#certain(noBytes));
-    if (operation.kind === "sync") return this.#sync();
-    return this.#inTurn(wholeFile, () => this.#alone(operation, bytes, left));
+      return this.#inTurn({ from: 0, to: 0, changes: false }, left, async () => this.#certain(noBytes));
+    if (operation.kind === "sync") return this.#sync(operation.lacks, left);
+    return this.#inTurn(wholeFile, left, () => this.#alone(operation, bytes, left));
   }
 
   /** What no other operation may overlap. */
@@ -122,6 +123,7 @@ export class Primary {
       case "open":
         return this.#open(operation.create, left);
       case "append":
+        checkRange(this.#stat().size, bytes.length);
         return this.#write(this.#stat().size, bytes, left);
       case "write":
         return this.#write(operation.offset, bytes, left);
@@ -134,9 +136,11 @@ export class Primary {
     }
   }
 
-  async #inTurn<T>(scope: Scope, operation: () => Promise<T>): Promise<T> {
+  async #inTurn<T>(scope: Scope, left: () => number, operation: () => Promise<T>): Promise<T> {
     return this.#turns.run(scope, async () => {
       if (this.isOver) throw new TenureOver();
+      if (left() === 0)
+        throw new LeaseholdError("NO_QUORUM", `others had ${this.path} until the time was over`);
       try {
         return await operation();
       } catch (error) {
@@ -203,7 +207,8 @@ export class Primary {
     if (this.#stat().size !== size) {
       const { blockSize } = this.#header!;
       await this.#setHeader({ exists: true, size, empties: size === 0, blockSize }, left);
-      await this.#cut(left);
+      // Until all is cut off, what lies there would appear in a file that grows.
+      await this.#settled(() => this.#cut(left));
       return this.#done();
     }
     return this.#certain(noBytes);
@@ -219,10 +224,16 @@ export class Primary {
     return { result, bytes: noBytes };
   }
 
-  async #sync(): Promise<Outcome> {
+  async #sync(lacks: string | undefined, left: () => number): Promise<Outcome> {
+    const { node, replica } = this.#parts;
+    if (lacks === node && (await replica.meta(this.path)).base !== this.epoch) {
+      void this.end();
+      throw new TenureOver();
+    }
+    if (lacks !== undefined) this.copies.lackedBy(lacks);
     await Promise.all([...this.copies.behind].map((node) => this.copies.catchUp(node)));
     await this.copies.settled();
-    return this.#inTurn({ from: 0, to: 0, changes: false }, async () => {
+    return this.#inTurn({ from: 0, to: 0, changes: false }, left, async () => {
       const { result, bytes } = this.#certain(noBytes);
       return { result: { ...result, nodes: this.#parts.nodes.length - this.copies.behind.size }, bytes };
     });
@@ -284,15 +295,16 @@ export class Primary {
       await change();
     } catch (cause) {
       void this.end();
+      if (cause instanceof FileUncertainError) throw cause;
       const message = cause instanceof Error ? cause.message : String(cause);
-      throw new LeaseholdError(
-        "FILE_UNCERTAIN",
-        `whether ${this.path} was changed is not known: ${message}`,
-        {
-          cause,
-        },
-      );
+      const told = `whether ${this.path} was changed is not known: ${message}`;
+      throw new FileUncertainError(told, true, { cause });
     }
+  }
+
+  #timeLeft(timeoutMs: number): () => number {
+    const { clock } = this.#parts.world;
+    return timeLeft(() => clock.monotonicMs(), timeoutMs);
   }
 
   #commit(stamp: Stamp): void {

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Answered, Answers, Asks, Kind } from "./messages.js";
+import { checkPath, checkRange } from "./failures.js";
+import type { Answered, Answers, Asks, Kind, Operation } from "./messages.js";
 import { noBytes } from "./messages.js";
 import type { Replica } from "./replica.js";
 import type { Router } from "./router.js";
@@ -39,8 +40,9 @@ const handlers: Handlers = {
   },
   promises: ({ replica }, { after }) => replica.promises(after),
   primary: ({ router }, { path }) => Promise.resolve({ isHere: router.primaryHere(path) !== undefined }),
-  operate: async ({ router }, { path, operation }, bytes) => {
-    const outcome = await router.operateHere(path, operation, bytes);
+  operate: async ({ router }, { path, operation, timeoutMs }, bytes) => {
+    checkOperation(operation, bytes);
+    const outcome = await router.operateHere(path, operation, bytes, timeoutMs);
     return { answer: { result: outcome?.result ?? null }, body: outcome?.bytes ?? noBytes };
   },
 };
@@ -54,6 +56,15 @@ export async function answerOf<K extends Kind>(
 ): Promise<Answered<K>> {
   if (!Object.hasOwn(handlers, kind))
     throw new LeaseholdError("VERSION_MISMATCH", `nodes of this version do not ask for ${kind}`);
+  if ("path" in ask) checkPath(ask.path);
+  if ("index" in ask) checkRange(ask.index, 0);
   const answered = await handlers[kind](asked, ask, body);
   return "body" in answered ? answered : { answer: answered, body: noBytes };
+}
+
+/** @throws LeaseholdError `INVALID_RANGE`. */
+function checkOperation(operation: Operation, bytes: Uint8Array): void {
+  if (operation.kind === "read") checkRange(operation.offset, operation.length);
+  if (operation.kind === "write") checkRange(operation.offset, bytes.length);
+  if (operation.kind === "truncate") checkRange(operation.size, 0);
 }

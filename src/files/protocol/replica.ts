@@ -62,12 +62,14 @@ export class Replica {
       return {
         ...this.#vote(kept.meta),
         header: meta.header === undefined ? null : headerText(meta.header),
+        incarnation: this.#standings.incarnation,
       };
     });
   }
 
-  blocks({ path, after }: Asks["blocks"]): Promise<Answers["blocks"]> {
+  blocks({ path, after, incarnation }: Asks["blocks"]): Promise<Answers["blocks"]> {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, async (kept) => {
+      this.#refuseEarlier(incarnation);
       const { tags } = kept;
       const blocks = [...tags]
         .filter(([index]) => index > after)
@@ -127,13 +129,11 @@ export class Replica {
     });
   }
 
-  mark({ path, epoch, generation }: Asks["mark"]): Promise<Vote> {
+  mark({ path, epoch, incarnation }: Asks["mark"]): Promise<Vote> {
     return this.#run(path, wholeFile, async (kept) => {
       const { meta } = kept;
       refuseUnpromised(BigInt(epoch), meta);
-      // It was sent to the disk that stood here before, and this one lacks what that had.
-      if (generation !== this.#standings.generation)
-        throw new LeaseholdError("STORE_FORGOTTEN", "this node's disk was replaced meanwhile");
+      this.#refuseEarlier(incarnation);
       await this.#store.sync(path);
       if (meta.base !== BigInt(epoch)) await this.#writeMeta(path, kept, { ...meta, base: BigInt(epoch) });
       return this.#vote(kept.meta);
@@ -217,6 +217,12 @@ export class Replica {
   #vote({ base }: FileMeta): Vote {
     const { node, generations } = this.#standings;
     return { node, generations, base: base === undefined ? null : String(base) };
+  }
+
+  /** The process before had what it had not synced, or another disk. */
+  #refuseEarlier(incarnation: string): void {
+    if (incarnation !== this.#standings.incarnation)
+      throw new LeaseholdError("STORE_FORGOTTEN", "this node was started anew meanwhile");
   }
 
   /** The newest of this epoch stays; what is older gives way to what the primary sends. */

@@ -23,16 +23,19 @@ interface Found {
  * at one of those that count, as it was acknowledged by a majority of copies with a mark that was not newer,
  * or was found by the reset that made the newer one. What was not acknowledged is found or not; it is settled
  * by being at a majority, with a new mark, before the primary serves.
+ *
+ * Copying takes as long as the file is large: nodes have `time` to answer anew for each part. Of a reset that
+ * fails the next one finds what was copied.
  */
-export async function reset(parts: NodeParts, copies: Copies, left: () => number): Promise<void> {
-  const promises = await copies.promises(left);
+export async function reset(parts: NodeParts, copies: Copies, time: () => () => number): Promise<void> {
+  const promises = await copies.promises(time());
   const newestBase = promises
     .map(({ base }) => BigInt(base!))
     .reduce((one, other) => (one > other ? one : other));
   const counting = promises.filter(({ base }) => BigInt(base!) === newestBase);
   const found = await findNewest(copies, counting);
   await takeOver(parts, copies, found);
-  await copies.completeMajority(left);
+  await copies.completeMajority(time());
 }
 
 async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): Promise<Found> {
@@ -42,8 +45,8 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
     if (header === undefined || (other !== undefined && compareVersions(other, header) > 0)) header = other;
   }
   const blocks = new Map<number, { tag: string; nodes: string[] }>();
-  for (const { node } of counting) {
-    for (const [index, tag] of await copies.tagsAt(node)) {
+  for (const { node, incarnation } of counting) {
+    for (const [index, tag] of await copies.tagsAt(node, incarnation)) {
       // A copy with a tag that cannot be read does not count: its base says so.
       if (tag === null || header === undefined || compareVersions(stampOf(tag), header.floor) < 0) continue;
       const newest = blocks.get(index);
@@ -57,7 +60,7 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
 
 /** Makes this node's copy what was found, in the order in which copies are made. */
 async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Found): Promise<void> {
-  const { node, nodes, replica } = parts;
+  const { nodes, replica } = parts;
   const { path } = copies;
   const epoch = String(copies.epoch);
   const here = new Map(await replica.tags(path));
@@ -70,6 +73,6 @@ async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Fo
   });
   await replica.header({ path, epoch, header: header === undefined ? null : headerText(header) });
   for (const index of here.keys()) if (!blocks.has(index)) await replica.drop({ path, epoch, index });
-  const { generations } = await replica.promise({ path, epoch });
-  await replica.mark({ path, epoch, generation: generations[node] ?? 0 });
+  const { incarnation } = await replica.promise({ path, epoch });
+  await replica.mark({ path, epoch, incarnation });
 }

@@ -1,7 +1,9 @@
+import { unlessAborted } from "../../common/abort-watch.js";
 import { Pauses } from "../../common/pauses.js";
 import { timeLeft } from "../../common/time-left.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease } from "../../lease/types.js";
+import { FileUncertainError } from "../uncertain.js";
 import { isLeaseholdError, TenureOver } from "./failures.js";
 import { noBytes, type Operation } from "./messages.js";
 import { type Outcome, Primary } from "./primary.js";
@@ -29,6 +31,18 @@ export interface RouterCounters {
   resets: number;
 }
 
+/** One operation, on its way to the file's primary. */
+interface Call {
+  readonly path: string;
+  readonly operation: Operation;
+  readonly bytes: Uint8Array;
+  /** ms */
+  readonly left: () => number;
+  readonly signal: AbortSignal | undefined;
+  /** A primary has it, and may do it. */
+  isGiven: boolean;
+}
+
 /** Takes each operation to the primary of its file, which this node becomes if there is none. */
 export class Router {
   readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
@@ -36,6 +50,7 @@ export class Router {
   readonly #primaries = new Map<string, Primary>();
   /** Files of which this node is about to be the primary. */
   readonly #beginning = new Map<string, Promise<Primary | undefined>>();
+  readonly #resetting = new Set<Primary>();
   readonly #hints = new Map<string, string>();
   readonly #closing = new AbortController();
   readonly #pauses: Pauses;
@@ -58,11 +73,16 @@ export class Router {
   }
 
   /** For another node. `undefined`: nothing was done, as the primary is not here. */
-  async operateHere(path: string, operation: Operation, bytes: Uint8Array): Promise<Outcome | undefined> {
+  async operateHere(
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array,
+    timeoutMs: number,
+  ): Promise<Outcome | undefined> {
     const primary = this.primaryHere(path);
     if (primary === undefined) return undefined;
     try {
-      return await primary.run(operation, bytes);
+      return await primary.run(operation, bytes, timeoutMs);
     } catch (error) {
       if (error instanceof TenureOver) return undefined;
       throw error;
@@ -80,15 +100,18 @@ export class Router {
     else if (operation.kind !== "stat" && operation.kind !== "open") this.counters.writes += 1;
     const { clock } = this.#parts.world;
     const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
+    const call: Call = { path, operation, bytes, left, signal, isGiven: false };
     let failure: unknown;
     do {
       signal?.throwIfAborted();
       this.#assertOpen();
+      call.isGiven = false;
       try {
-        const outcome = await this.#try(path, operation, bytes, left, signal);
+        const outcome = await unlessAborted(this.#try(call), signal);
         if (outcome === "primary known") continue;
         if (outcome !== undefined) return outcome;
       } catch (error) {
+        if (signal?.aborted === true) throw givenUp(call, error);
         if (!isLeaseholdError(error, "NO_QUORUM", "TIMEOUT", "UNREACHABLE", "LEASE_LOST")) throw error;
         failure = error;
       }
@@ -113,56 +136,52 @@ export class Router {
   async close(): Promise<void> {
     this.#closing.abort(new LeaseholdError("CLOSED"));
     this.#pauses.end();
+    await Promise.allSettled([...this.#resetting].map((primary) => primary.end()));
     await Promise.allSettled(this.#beginning.values());
     await Promise.allSettled([...this.#primaries.values()].map((primary) => primary.end()));
     this.#primaries.clear();
   }
 
   /** One try. `undefined`: nothing was done, and it is worth another. */
-  async #try(
-    path: string,
-    operation: Operation,
-    bytes: Uint8Array,
-    left: () => number,
-    signal: AbortSignal | undefined,
-  ): Promise<Outcome | "primary known" | undefined> {
-    const here = await this.operateHere(path, operation, bytes);
-    if (here !== undefined) return here;
+  async #try(call: Call): Promise<Outcome | "primary known" | undefined> {
+    const { path, operation, bytes, left } = call;
+    if (this.primaryHere(path) !== undefined) {
+      call.isGiven = true;
+      return this.operateHere(path, operation, bytes, left());
+    }
     const hint = this.#hints.get(path);
-    if (hint !== undefined) return this.#forward(hint, path, operation, bytes, left, signal);
+    if (hint !== undefined) return this.#forward(hint, call);
     const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
-    if ((await beginning) !== undefined) return "primary known";
+    if ((await this.#pauses.within(beginning, left())) !== undefined) return "primary known";
     const node = await this.#findPrimary(path, left);
     if (node === undefined) return undefined;
     this.#remember(path, node);
     return "primary known";
   }
 
-  async #forward(
-    node: string,
-    path: string,
-    operation: Operation,
-    bytes: Uint8Array,
-    left: () => number,
-    signal: AbortSignal | undefined,
-  ): Promise<Outcome | undefined> {
+  async #forward(node: string, call: Call): Promise<Outcome | undefined> {
+    const { path, operation, bytes, left, signal } = call;
     this.counters.forwarded += 1;
+    call.isGiven = true;
     try {
-      const options = { body: bytes, timeoutMs: left(), signal };
-      const { answer, body } = await this.#parts.peers.ask(node, "operate", { path, operation }, options);
+      const timeoutMs = left();
+      // The primary gives up before, so that it says what came of it.
+      const grace = Math.min(this.#parts.settings.answerTimeoutMs, timeoutMs / 4);
+      const ask = { path, operation, timeoutMs: timeoutMs - grace };
+      const { answer, body } = await this.#parts.peers.ask(node, "operate", ask, {
+        body: bytes,
+        timeoutMs,
+        signal,
+      });
       if (answer.result !== null) return { result: answer.result, bytes: body };
       this.#hints.delete(path);
       return undefined;
     } catch (error) {
-      const changes = operation.kind !== "read" && operation.kind !== "stat" && operation.kind !== "sync";
-      if (isLeaseholdError(error, "UNREACHABLE")) {
-        this.#hints.delete(path);
-        return undefined;
-      }
-      if (!isLeaseholdError(error, "TIMEOUT") && signal?.aborted !== true) throw error;
-      this.#hints.delete(path);
-      if (!changes) throw error;
-      throw new LeaseholdError("FILE_UNCERTAIN", `the primary of ${path}, ${node}, has not answered`, {
+      const isTimeout = isLeaseholdError(error, "TIMEOUT");
+      if (isTimeout || isLeaseholdError(error, "UNREACHABLE")) this.#hints.delete(path);
+      if (isLeaseholdError(error, "UNREACHABLE")) return undefined;
+      if (!isTimeout || !changes(operation)) throw error;
+      throw new FileUncertainError(`the primary of ${path}, ${node}, has not answered`, false, {
         cause: error,
       });
     }
@@ -180,16 +199,19 @@ export class Router {
     if (lease === undefined) return undefined;
     const primary = new Primary(this.#parts, lease, path);
     this.counters.resets += 1;
+    this.#resetting.add(primary);
     try {
       this.#assertOpen();
-      await primary.begin(left);
+      await primary.begin();
       this.#assertOpen();
     } catch (error) {
       await primary.end();
-      // The reset's own changes: whoever asked has changed nothing yet.
-      if (isLeaseholdError(error, "FILE_UNCERTAIN"))
+      // The reset's own changes: whoever asked has changed nothing yet. Or a node was started anew meanwhile.
+      if (isLeaseholdError(error, "FILE_UNCERTAIN", "STORE_FORGOTTEN"))
         throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
       throw error;
+    } finally {
+      this.#resetting.delete(primary);
     }
     this.#hints.delete(path);
     this.#makeRoom();
@@ -247,6 +269,14 @@ export class Router {
   #assertOpen(): void {
     if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
   }
+}
+
+const changes = ({ kind }: Operation): boolean => kind !== "read" && kind !== "stat" && kind !== "sync";
+
+/** What becomes of a call that is not waited for any more. */
+function givenUp({ path, operation, isGiven }: Call, error: unknown): unknown {
+  if (!isGiven || !changes(operation)) return error;
+  return new FileUncertainError(`${path}: the change was not waited for`, false, { cause: error });
 }
 
 /** That the members of the leases have too much to do passes, and is worth another try. */

@@ -28,6 +28,8 @@ export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes)
 export class Standings {
   readonly node: string;
   readonly nodes: readonly string[];
+  /** Of this process. */
+  readonly incarnation: string;
   readonly #store: BlockStore;
   readonly #newId: () => string;
   #record: NodeRecord | undefined;
@@ -39,6 +41,7 @@ export class Standings {
     this.node = node;
     this.nodes = nodes.toSorted();
     this.#newId = newId;
+    this.incarnation = newId();
   }
 
   /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk is of another list of nodes, or of another node. */

@@ -92,7 +92,7 @@ export class Upkeep {
     this.rebuilding = unknown.length === 0 ? undefined : { left: unknown.length, total: unknown.length };
     await forEachOf(unknown, filesAtOnce, async (path) => {
       if (this.#isClosed) return;
-      await this.#router.operate(path, { kind: "sync" }).catch((error: unknown) => {
+      await this.#router.operate(path, { kind: "sync", lacks: this.#parts.node }).catch((error: unknown) => {
         // Its primary has made the copies complete before it said so.
         if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
       });

@@ -48,7 +48,7 @@ export const inFiles = /** @type {const} */ ([
     name: "filesUncertainGoesOn",
     why: "A primary serves on after a change that has not reached a majority.",
     edits: [
-      { file: primary, at: "void this.end();\n      const message", find: "void this.end();", replace: "" },
+      { file: primary, at: "void this.end();\n      if (cause", find: "void this.end();", replace: "" },
     ],
   },
   {

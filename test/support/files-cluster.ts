@@ -1,0 +1,137 @@
+import type { Leases } from "../../src/lease/types.js";
+import { LeaseholdError } from "../../src/lease/errors.js";
+import { MemoryBlockStore } from "../../src/files/memory-store.js";
+import { FilesNode } from "../../src/files/protocol/files-node.js";
+import {
+  type Answered,
+  type Asks,
+  type Kind,
+  noBytes,
+  type Peers,
+} from "../../src/files/protocol/messages.js";
+import { type Header, metaText, tagOf } from "../../src/files/protocol/records.js";
+import { Standings } from "../../src/files/protocol/standings.js";
+import { MemoryCluster } from "../../src/testing/memory-cluster.js";
+
+export const names = ["a", "b", "c"];
+
+export const stamp = { size: 4, modifiedMs: 0 };
+export const header: Header = {
+  ...stamp,
+  epoch: 1n,
+  sequence: 1,
+  exists: true,
+  blockSize: 8,
+  floor: { epoch: 1n, sequence: 1 },
+};
+
+export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+export const bytes = (content: string) => new TextEncoder().encode(content);
+
+/** A disk of a cluster that has begun. */
+export async function joinedDisk(node: string): Promise<MemoryBlockStore> {
+  const store = new MemoryBlockStore();
+  const standings = new Standings(store, node, names, () => node);
+  await standings.load();
+  await standings.join(Object.fromEntries(names.map((name) => [name, name])), 0, []);
+  return store;
+}
+
+/** The same with a file of one block, `f`. */
+export async function diskOf(
+  node: string,
+  base: bigint,
+  epoch: bigint,
+  content: string,
+): Promise<MemoryBlockStore> {
+  const store = await joinedDisk(node);
+  await store.writeMeta("f", metaText({ promised: base, base, header }));
+  await store.writeBlock("f", 0, tagOf({ ...stamp, epoch, sequence: 9 }), bytes(content));
+  await store.sync("f");
+  return store;
+}
+
+/** Three nodes on leases in memory and disks in memory, in virtual time. */
+export class FilesCluster {
+  readonly cluster = new MemoryCluster();
+  /** Nodes that reach each other. */
+  readonly reachable = new Set(names);
+  readonly nodes = new Map<string, FilesNode>();
+  /** Awaited before a question to another node arrives. */
+  before: (to: string, kind: Kind, ask: Asks[Kind], from: string) => Promise<void> | void = () => undefined;
+  readonly #stores: readonly MemoryBlockStore[];
+  readonly #leasesOf: (leases: Leases) => Leases;
+  #lives = 0;
+
+  private constructor(stores: readonly MemoryBlockStore[], leasesOf: (leases: Leases) => Leases) {
+    this.#stores = stores;
+    this.#leasesOf = leasesOf;
+  }
+
+  /** @param leasesOf may change the leases that a node has */
+  static async start(
+    stores: readonly MemoryBlockStore[],
+    leasesOf = (leases: Leases) => leases,
+  ): Promise<FilesCluster> {
+    const started = new FilesCluster(stores, leasesOf);
+    for (const name of names) await started.start(name);
+    return started;
+  }
+
+  /** Starts a node, on its disk as that is now. What ran there before is not asked any more. */
+  async start(name: string): Promise<void> {
+    this.#lives += 1;
+    const life = this.#lives;
+    const node = new FilesNode({
+      node: name,
+      nodes: names,
+      addresses: {},
+      world: this.cluster.world,
+      leases: this.#leasesOf(this.cluster.open(name)),
+      store: this.storeOf(name),
+      peers: this.#peersOf(name),
+      newId: () => `${name}${life}`,
+      settings: {
+        blockSize: 8,
+        ttlMs: 1_000,
+        leaseMarginMs: 5,
+        operationTimeoutMs: 500,
+        answerTimeoutMs: 100,
+        idleMs: 60_000,
+        scrubPauseMs: 10_000,
+      },
+    });
+    this.nodes.set(name, node);
+    await node.begin();
+  }
+
+  storeOf(name: string): MemoryBlockStore {
+    return this.#stores[names.indexOf(name)]!;
+  }
+
+  /** What comes of it while virtual time passes. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    const settled = work.catch(() => undefined);
+    await this.cluster.advance("2s");
+    await settled;
+    return work;
+  }
+
+  /** Epochs of `f` up to this one have been given to others. */
+  async spendEpochs(last: bigint): Promise<void> {
+    for (let token = 0n; token < last;) {
+      await using lease = await this.cluster.open("other").acquire("files/f");
+      token = lease.token;
+    }
+  }
+
+  #peersOf(from: string): Peers {
+    return {
+      ask: async (to, kind, ask, { body = noBytes }) => {
+        await this.before(to, kind, ask, from);
+        if (!this.reachable.has(to) || !this.reachable.has(from)) throw new LeaseholdError("UNREACHABLE");
+        return (await this.nodes.get(to)!.answer(kind, ask, body)) satisfies Answered<typeof kind>;
+      },
+    };
+  }
+}
