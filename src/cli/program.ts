@@ -23,7 +23,7 @@ import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
 import { addMember } from "./member-commands.js";
 import { addFiles } from "./files-commands.js";
-import { packageVersion } from "./common/version.js";
+import { packageVersion } from "../runtime/package-version.js";
 
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;

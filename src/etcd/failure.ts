@@ -6,6 +6,7 @@ import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 const grpcCode = {
   invalidArgument: 3,
   notFound: 5,
+  alreadyExists: 6,
   permissionDenied: 7,
   resourceExhausted: 8,
   failedPrecondition: 9,
@@ -49,6 +50,7 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
       );
     case grpcCode.resourceExhausted:
       return /space exceeded/.test(why) ? refused("STORE_FULL") : { kind: "mute", code: "NO_QUORUM", why };
+    case grpcCode.alreadyExists:
     case grpcCode.notFound:
     case grpcCode.failedPrecondition:
     case grpcCode.outOfRange:
@@ -76,6 +78,11 @@ export class CoreRefusal extends LeaseholdError {
 
   get isNotFound(): boolean {
     return this.status === grpcCode.notFound;
+  }
+
+  /** There is one of this name. */
+  get isTaken(): boolean {
+    return this.status === grpcCode.alreadyExists;
   }
 
   /** A lease with this id is there already. */

@@ -15,6 +15,7 @@ import {
   type TxnResponse,
   TxnRequestSchema,
 } from "../core/gen/etcd/rpc_pb.js";
+import { FindRequestSchema, NamedLeases, RegisterRequestSchema } from "../core/gen/leasehold/own_pb.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Clock, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
@@ -39,6 +40,13 @@ const pageSize = 2_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** A lease that has a name. */
+export interface FoundLease {
+  readonly id: bigint;
+  /** That it was granted for. */
+  readonly seconds: number;
+}
+
 /** A consistent core by etcd's v3 API: an etcd, or our own. */
 export class GrpcCoreClient implements CoreClient {
   readonly #servers: Servers;
@@ -55,7 +63,12 @@ export class GrpcCoreClient implements CoreClient {
   async connect(limits: CallLimits): Promise<void> {
     const key = encoder.encode("leasehold");
     const request = create(RangeRequestSchema, { key, serializable: true, countOnly: true });
-    await this.#servers.ask(KV.method.range, request, limits);
+    try {
+      await this.#servers.ask(KV.method.range, request, limits);
+    } catch (error) {
+      // An answer, too: it is known who asks, and this key is not theirs.
+      if (!(error instanceof CoreRefusal) || error.code !== "PERMISSION_DENIED") throw error;
+    }
   }
 
   async read(key: string, limits: CallLimits): Promise<Found> {
@@ -117,6 +130,29 @@ export class GrpcCoreClient implements CoreClient {
       // Nobody else draws this id: it was granted by a request whose answer was lost. A refresh says for how
       // long.
       return this.refreshLease(leaseId, limits);
+    }
+  }
+
+  /** The lease that has the name now: perhaps another's. */
+  async registerLease(name: string, id: bigint, seconds: number, limits: CallLimits): Promise<FoundLease> {
+    const request = create(RegisterRequestSchema, { name, id, ttl: BigInt(seconds) });
+    try {
+      const answer = await this.#servers.ask(NamedLeases.method.register, request, limits);
+      return { id: answer.id, seconds: Number(answer.ttl) };
+    } catch (error) {
+      if (!(error instanceof CoreRefusal) || !(error.isTaken || error.isDuplicate)) throw error;
+      return (await this.findLease(name, limits)) ?? { id: 0n, seconds: 0 };
+    }
+  }
+
+  async findLease(name: string, limits: CallLimits): Promise<FoundLease | undefined> {
+    const request = create(FindRequestSchema, { name });
+    try {
+      const { id, grantedTtl } = await this.#servers.ask(NamedLeases.method.find, request, limits);
+      return { id, seconds: Number(grantedTtl) };
+    } catch (error) {
+      if (error instanceof CoreRefusal && error.isNotFound) return undefined;
+      throw error;
     }
   }
 

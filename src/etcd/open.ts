@@ -1,3 +1,4 @@
+import { keptAlive } from "../common/keep-alive.js";
 import { clientName, labelOf } from "../runtime/participant.js";
 import { randomBytes } from "node:crypto";
 import { textOf } from "../runtime/pem.js";
@@ -16,7 +17,8 @@ import type { Duration } from "../lease/options.js";
 import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 import { type CoreAddress, parseCoreUrls, ttlMinMs } from "./address.js";
-import type { CoreClient } from "./core-client.js";
+import type { GrpcCoreClient } from "./grpc-core-client.js";
+import { CoreNamedLeases, type NamedLeases } from "./named-leases.js";
 import { CoreRegistry } from "./core-registry.js";
 import { Keys } from "./keys.js";
 import { CoreProvider } from "./provider.js";
@@ -40,6 +42,19 @@ const coreOptionNames: OptionNames<CoreOptions> = {
   tls: true,
   user: true,
   password: true,
+};
+
+/** How named leases are opened. */
+export interface NamedLeaseOptions extends Pick<CoreOptions, "password" | "tls" | "user"> {
+  /** How long to wait for answers. Default `"5s"`. */
+  timeout?: Duration | undefined;
+}
+
+const namedLeaseOptionNames: OptionNames<NamedLeaseOptions> = {
+  password: true,
+  timeout: true,
+  tls: true,
+  user: true,
 };
 
 /**
@@ -89,17 +104,30 @@ export async function openCoreRegistry(
   });
 }
 
+/** Named leases of the core at these addresses. Rejects as {@link openCoreLeases}. */
+export async function openCoreNamedLeases(
+  urls: readonly string[],
+  options: NamedLeaseOptions,
+  world: World,
+): Promise<NamedLeases> {
+  const address = parseCoreUrls(urls);
+  checkOpenOptions(options, namedLeaseOptionNames, "core://: named leases");
+  const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
+  const core = await keptAlive(world.keepAlive, () => connected(address, options, world));
+  return new CoreNamedLeases(core, world, timeoutMs, drawLeaseId);
+}
+
 /** The core, when one of its servers has answered. */
 async function connected(
   address: CoreAddress,
   options: Pick<CoreOptions, "password" | "timeout" | "tls" | "user">,
   world: World,
-): Promise<CoreClient> {
+): Promise<GrpcCoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);
   const load = () => import("./grpc-core-client.js");
-  const { GrpcCoreClient } = await loadPackage(grpcPackages, "core://", load);
-  const core = new GrpcCoreClient(address.endpoints, { tls, login: loginOf(options) }, world);
+  const loaded = await loadPackage(grpcPackages, "core://", load);
+  const core = new loaded.GrpcCoreClient(address.endpoints, { tls, login: loginOf(options) }, world);
   try {
     await core.connect({ timeoutMs });
   } catch (error) {
@@ -120,7 +148,8 @@ export async function coreReport(
   const tls = await textsOf(options.tls);
   const load = () => import("./server-reports.js");
   const { serverReports } = await loadPackage(grpcPackages, "core://", load);
-  return serverReports(endpoints, tls, timeoutMs, world);
+  // Nothing else does while a server that is away is tried again.
+  return keptAlive(world.keepAlive, () => serverReports(endpoints, tls, timeoutMs, world));
 }
 
 /** An address has no place for a password: lists of processes show it. */

@@ -58,6 +58,8 @@ export interface Login {
 export interface Proof {
   readonly tls?: TlsTexts | undefined;
   readonly login?: Login | undefined;
+  /** Servers are asked about themselves, also such as know no leader. */
+  readonly isAboutServers?: boolean;
 }
 
 /** A method of a service as the generated code describes it. */
@@ -95,12 +97,12 @@ export class Servers {
   /** A token was had, or the core wants none. */
   #isLoggedIn: boolean;
 
-  constructor(endpoints: readonly string[], { login, tls }: Proof, world: World) {
+  constructor(endpoints: readonly string[], { isAboutServers = false, login, tls }: Proof, world: World) {
     this.#world = world;
     this.#login = login;
     this.#isLoggedIn = login === undefined;
     const proof = credentialsOf(tls);
-    this.#metadata.set("hasleader", "true");
+    if (!isAboutServers) this.#metadata.set("hasleader", "true");
     this.#servers = endpoints.map((endpoint) => {
       const client = new Client(endpoint, proof, channelOptions);
       const open = () => duplex(client, Lease.method.leaseKeepAlive, this.#metadata, Infinity);

@@ -5,9 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import { plain } from "../output/ansi.js";
 import { toJson } from "../output/present.js";
-import type { ServerReport } from "../../etcd/core-report.js";
-import { hasLeader } from "./core-status.js";
-import { examineCore } from "./doctor-core.js";
 import { examineMembers } from "./doctor-members.js";
 import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";
@@ -83,49 +80,6 @@ describe("doctor of members", () => {
     const away = { id: "b", address: "h:2", reachable: false, reason: "gone" } as const;
     expect(examineMembers([report(1, 1), away], []).verdict).toBe("unavailable");
     expect(examineMembers([away], []).verdict).toBe("unavailable");
-  });
-});
-
-describe("status and doctor of a core", () => {
-  const server = (id: string, leader: string, term = 3n, logIndex = 10n): ServerReport => ({
-    address: `${id}:1`,
-    reachable: true,
-    id,
-    name: id,
-    version: "3.4.0",
-    isLeader: id === leader,
-    leader,
-    term,
-    logIndex,
-    appliedIndex: logIndex,
-    dataBytes: 1n,
-    roundTripMs: 1,
-  });
-  const away: ServerReport = { address: "c:1", reachable: false, reason: "gone" };
-  const latencies = (p99: number) => ({ samples: 1_000, p50: 1, p99, p999: p99 });
-  const measured = (p99: number) => ({ acquire: latencies(p99), renew: latencies(p99) });
-
-  test("there is a leader when a majority of all servers follows one in one term", () => {
-    expect(hasLeader({ servers: [server("a", "a"), server("b", "a"), away], size: 3 })).toBe(true);
-    expect(hasLeader({ servers: [server("a", "a"), server("b", "a", 2n), away], size: 3 })).toBe(false);
-    expect(hasLeader({ servers: [server("a", "a"), server("b", "")], size: 3 })).toBe(false);
-    expect(hasLeader({ servers: [server("a", "c"), server("b", "c"), away], size: 3 })).toBe(false);
-    expect(hasLeader({ servers: [server("a", "a")], size: 1 })).toBe(true);
-  });
-
-  test("doctor is content when all answer, none lags and leases outlast many renewals", () => {
-    const servers = [server("a", "a"), server("b", "a")];
-    expect(examineCore({ servers, size: 2 }, measured(20), 15_000, [])).toMatchObject({ verdict: "ok" });
-    expect(examineCore({ servers, size: 2 }, measured(200), 15_000, []).verdict).toBe("unfit");
-    expect(examineCore({ servers, size: 3 }, measured(20), 15_000, []).verdict).toBe("unavailable");
-    expect(examineCore({ servers: [...servers, away], size: 2 }, measured(20), 15_000, []).verdict).toBe(
-      "unavailable",
-    );
-    expect(examineCore({ servers, size: 2 }, undefined, 15_000, []).verdict).toBe("unavailable");
-    const lags = { servers: [server("a", "a", 3n, 9_000n), server("b", "a")], size: 2 };
-    const { verdict, findings } = examineCore(lags, measured(20), 15_000, []);
-    expect(verdict).toBe("unfit");
-    expect(findings.find(({ ok }) => !ok)?.text).toBe("b lags: its log is 8990 entries behind");
   });
 });
 

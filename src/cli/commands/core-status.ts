@@ -1,6 +1,6 @@
 import { majorityOf } from "../../common/majority.js";
 import { coreReport } from "../../etcd/open.js";
-import type { CoreReport, ServerReport } from "../../etcd/core-report.js";
+import type { AnsweringServer, CoreReport, ServerReport, SyncTimes } from "../../etcd/core-report.js";
 import { realWorld } from "../../runtime/world.js";
 import { openOptions, type Settings } from "../common/settings.js";
 import { exitCode } from "../common/exit-codes.js";
@@ -13,8 +13,11 @@ const COLUMNS: readonly Column[] = [
   { title: "STATE", shrinks: true },
   { title: "VERSION" },
   { title: "TERM", align: "right" },
-  { title: "LOG", align: "right" },
+  { title: "APPLIED", align: "right" },
+  { title: "LAG", align: "right" },
   { title: "DATA", align: "right" },
+  { title: "SYNC p50", align: "right" },
+  { title: "p99", align: "right" },
   { title: "ROUND TRIP", align: "right" },
 ];
 
@@ -35,12 +38,24 @@ export function askServers(settings: Settings): Promise<CoreReport> {
   return coreReport(settings.endpoints, options, realWorld());
 }
 
-/** Whether a majority of the servers follows one of them, in one term. */
+/** Whether a majority of the servers that vote follows one of them, in one term. */
 export function hasLeader({ servers, size }: CoreReport): boolean {
-  const answers = servers.filter((report) => report.reachable);
+  const answers = voters(servers);
   const followersOf = (id: string, term: bigint) =>
     answers.filter((each) => each.leader === id && each.term === term).length;
   return answers.some(({ isLeader, id, term }) => isLeader && followersOf(id, term) >= majorityOf(size));
+}
+
+export function answering(servers: readonly ServerReport[]): AnsweringServer[] {
+  return servers.filter((report) => report.reachable);
+}
+
+export function voters(servers: readonly ServerReport[]): AnsweringServer[] {
+  return answering(servers).filter(({ isLearner }) => !isLearner);
+}
+
+export function nameOf({ address, id, name }: Pick<ServerReport, "address" | "id" | "name">): string {
+  return [name, id, address].find((each) => each !== undefined && each !== "")!;
 }
 
 export function presentServers(report: CoreReport): Presentation {
@@ -48,34 +63,55 @@ export function presentServers(report: CoreReport): Presentation {
     document: report.servers,
     table: (paint, widthMax) => {
       const lines = tableLines(COLUMNS, report.servers.map(rowOf), paint, widthMax);
-      if (hasLeader(report)) return lines;
-      return [
-        ...lines,
-        paint("red", "no majority of the servers follows one leader: no lease can be had now"),
-      ];
+      const alarms = alarmsOf(report).map((text) => paint("red", text));
+      if (hasLeader(report)) return [...lines, ...alarms];
+      const text = "no majority of the servers follows one leader: no lease can be had now";
+      return [...lines, ...alarms, paint("red", text)];
     },
   };
 }
 
+/** Each alarm once, whoever says it. */
+export function alarmsOf({ servers }: CoreReport): string[] {
+  const raised = new Set(answering(servers).flatMap(({ alarms }) => alarms));
+  return [...raised].map((alarm) => {
+    const [, member = "", kind = alarm] = /memberID:(\d+) alarm:(\w+)/.exec(alarm) ?? [];
+    const id = member === "" ? "" : BigInt(member).toString(16);
+    const of = servers.find((each) => each.id === id);
+    return `${of === undefined ? id || "a server" : nameOf(of)} has raised the alarm ${kind}`;
+  });
+}
+
 function rowOf(report: ServerReport): Cell[] {
-  const address = { text: report.address };
-  if (!report.reachable)
-    return [{ text: "-" }, address, { text: `unreachable: ${report.reason}`, style: "red" }];
-  const { name, id, version, term, logIndex, dataBytes, roundTripMs } = report;
+  const first: Cell[] = [{ text: nameOf(report), style: "bold" }, { text: report.address }];
+  if (!report.reachable) return [...first, { text: `unreachable: ${report.reason}`, style: "red" }];
+  const { appliedIndex, lag, own, roundTripMs, term, version } = report;
   return [
-    { text: name === "" ? id : name, style: "bold" },
-    address,
+    ...first,
     stateOf(report),
-    { text: version },
+    { text: own?.leaseholdVersion ?? version },
     { text: String(term) },
-    { text: String(logIndex) },
-    { text: `${(Number(dataBytes) / megabyte).toFixed(1)} MB` },
+    { text: String(appliedIndex) },
+    { text: String(lag) },
+    { text: dataOf(report) },
+    ...syncCells(own?.syncs),
     { text: `${roundTripMs.toFixed(2)} ms` },
   ];
 }
 
-function stateOf(report: ServerReport & { readonly reachable: true }): Cell {
-  if (report.isLeader) return { text: "leads", style: "green" };
-  if (report.leader === "") return { text: "knows no leader", style: "red" };
-  return { text: "follows", style: "green" };
+function syncCells(syncs: SyncTimes | undefined): Cell[] {
+  if (syncs === undefined || syncs.samples === 0) return [{ text: "-" }, { text: "-" }];
+  return [{ text: `${syncs.p50Ms.toFixed(1)} ms` }, { text: `${syncs.p99Ms.toFixed(1)} ms` }];
+}
+
+/** Of our servers, what counts against the quota; of an etcd, what is on disk. */
+function dataOf({ dataBytes, own }: AnsweringServer): string {
+  if (own === undefined) return `${(Number(dataBytes) / megabyte).toFixed(1)} MB`;
+  return `${(Number(own.stateBytes) / megabyte).toFixed(1)} of ${Math.round(Number(own.quotaBytes) / megabyte)} MB`;
+}
+
+function stateOf({ isLeader, isLearner, leader }: AnsweringServer): Cell {
+  if (isLeader) return { text: "leads", style: "green" };
+  if (leader === "") return { text: "knows no leader", style: "red" };
+  return isLearner ? { text: "learns", style: "yellow" } : { text: "follows", style: "green" };
 }

@@ -1,39 +1,64 @@
-import { majorityOf } from "../../common/majority.js";
+import { X509Certificate } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseCoreUrls } from "../../etcd/address.js";
-import type { CoreReport } from "../../etcd/core-report.js";
+import { type CertificateReport, clockRates } from "../../etcd/core-report.js";
+import { LeaseholdError } from "../../lease/errors.js";
 import type { Leases } from "../../lease/types.js";
+import { textOf } from "../../runtime/pem.js";
 import { incarnation } from "../../runtime/world.js";
-import { type Latencies, latenciesOf, samplesMax } from "../../stores/measure.js";
+import { latenciesOf, samplesMax } from "../../stores/measure.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import type { Settings } from "../common/settings.js";
 import { present, shortTime } from "../output/present.js";
 import { sayProgress } from "../output/say.js";
 import { askServers, hasLeader, presentServers } from "./core-status.js";
-import { clockFindings, type Examination, type Finding, presentFindings } from "./findings.js";
-
-/** A server whose log ends so many entries before the longest one lags. */
-const lagMax = 5_000n;
-
-/** A lease should outlast so many renewals for some of them to fail. */
-const renewalsPerLease = 100;
-
-/** How long acquiring and renewing a lease of this core took, ms. */
-export interface CoreMeasurement {
-  readonly acquire: Latencies;
-  readonly renew: Latencies;
-}
+import { type CoreMeasurement, type CoreSeen, examineCore } from "./examine-core.js";
+import { clockFindings, presentFindings } from "./findings.js";
 
 /** `leasehold doctor` of a core: how its servers are, and what leases cost there. */
 export async function doctorCore(settings: Settings, durationMs: number): Promise<number> {
   const { ttlMaxMs, clockRateError } = parseCoreUrls(settings.endpoints);
   sayProgress("asking the servers …");
+  const before = await askServers(settings);
+  const { measured, refusal } = hasLeader(before) ? await tryLeases(settings, durationMs) : nothing;
+  // Their clocks are looked at all the same.
+  if (measured === undefined) await sleep(durationMs);
   const report = await askServers(settings);
-  const measured = hasLeader(report) ? await measure(settings, durationMs) : undefined;
   sayProgress("");
-  const examination = examineCore(report, measured, ttlMaxMs, await clockFindings(clockRateError));
+  const examination = examineCore(report, {
+    measured,
+    refusal,
+    rates: clockRates(before, report),
+    ttlMaxMs,
+    clockRateError,
+    certificates: await ownCertificates(settings),
+    nowMs: Date.now(),
+    clocks: await clockFindings(clockRateError),
+  });
   present(settings.output, presentFindings("servers", presentServers(report), examination));
   return exitCode(examination.verdict);
+}
+
+type Tried = Pick<CoreSeen, "measured" | "refusal">;
+
+const nothing: Tried = {};
+
+async function tryLeases(settings: Settings, durationMs: number): Promise<Tried> {
+  try {
+    return { measured: await measure(settings, durationMs) };
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return { refusal: error.message };
+  }
+}
+
+/** What this command shows to the servers. */
+async function ownCertificates({ security }: Settings): Promise<CertificateReport[]> {
+  const { tls } = security;
+  if (tls === undefined) return [];
+  const { validTo } = new X509Certificate(await textOf(tls.cert));
+  return [{ towards: "", file: tls.cert, expiresMs: Date.parse(validTo), authority: false }];
 }
 
 /** Takes, renews and releases one lease again and again, of a name that nobody else has. */
@@ -58,49 +83,4 @@ async function timed<T>(samples: number[], run: () => Promise<T>): Promise<T> {
   const value = await run();
   samples.push(performance.now() - begun);
   return value;
-}
-
-/** What the servers' answers and the measurement mean for leases. */
-export function examineCore(
-  report: CoreReport,
-  measured: CoreMeasurement | undefined,
-  ttlMaxMs: number,
-  clocks: readonly Finding[],
-): Examination {
-  const { servers, size } = report;
-  const up = servers.filter((server) => server.reachable);
-  const findings: Finding[] = [
-    ...servers.flatMap((server) =>
-      server.reachable ? [] : [{ ok: false, text: `${server.address} does not answer: ${server.reason}` }],
-    ),
-    {
-      ok: up.length === size,
-      text: `${up.length} of ${size} servers answer; ${majorityOf(size)} are needed, so ${size - majorityOf(size)} may be missing`,
-    },
-  ];
-  const ends = up.map(({ logIndex }) => logIndex);
-  const longest = ends.reduce((most, each) => (each > most ? each : most), 0n);
-  for (const { name, logIndex } of up)
-    if (longest - logIndex > lagMax)
-      findings.push({ ok: false, text: `${name} lags: its log is ${longest - logIndex} entries behind` });
-  const isWhole = up.length === servers.length && up.length >= size;
-  if (measured === undefined) return { verdict: "unavailable", findings: [...findings, ...clocks] };
-  const { acquire, renew } = measured;
-  findings.push({
-    ok: true,
-    text: `a lease is acquired in ${fine(acquire.p50)}, 99 % within ${fine(acquire.p99)} (${acquire.samples} times)`,
-  });
-  const advisedMs = renewalsPerLease * renew.p99;
-  const isLong = ttlMaxMs >= advisedMs;
-  findings.push({
-    ok: isLong,
-    text: `a renewal takes ${fine(renew.p50)}, 99 % within ${fine(renew.p99)}, and ttlMax is ${shortTime(ttlMaxMs)}${isLong ? "" : `: at least ${shortTime(advisedMs)} is advised`}`,
-  });
-  const all = [...findings, ...clocks];
-  const fits = all.every(({ ok }) => ok);
-  return { verdict: !isWhole ? "unavailable" : fits ? "ok" : "unfit", findings: all };
-}
-
-function fine(ms: number): string {
-  return ms < 10 ? `${ms.toFixed(2)} ms` : shortTime(ms);
 }

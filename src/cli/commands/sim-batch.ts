@@ -1,7 +1,7 @@
 import { CommandFailure, usageError } from "../common/failure.js";
 import { sayLine, sayProgress } from "../output/say.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
-import { packageVersion } from "../common/version.js";
+import { packageVersion } from "../../runtime/package-version.js";
 
 /** Without `--minutes` or `--runs`, so long. */
 const minutesDefault = 1;

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { duringFaults } from "../../../test/planted/switches.js";
-import { packageVersion } from "../common/version.js";
+import { packageVersion } from "../../runtime/package-version.js";
 import { World } from "../../../sim/flease/world.js";
 import { runsThatShowAll, sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim-batch.js";

@@ -11,7 +11,7 @@ import { exitCode } from "../common/exit-codes.js";
 import { usageError } from "../common/failure.js";
 import { type Presentation, present } from "../output/present.js";
 import { settingsOf } from "../common/settings.js";
-import { packageVersion } from "../common/version.js";
+import { packageVersion } from "../../runtime/package-version.js";
 import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /**

@@ -22,6 +22,13 @@ const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "txn",
 ] as const);
 
+/** They name no keys: whoever is known may ask. */
+const knownOnly: ReadonlySet<ClientRequest["kind"]> = new Set([
+  "findLease",
+  "leaseLeases",
+  "leaseTimeToLive",
+] as const);
+
 /**
  * Who asks, and what may be asked. A command is looked at before it is proposed, and again where it is
  * applied: only there it is certain who may do what. So the look before may only let a command pass, or have
@@ -100,7 +107,7 @@ export class Callers {
     if (asked.kind === "range") check.range(asked.request);
     else if (asked.kind === "txn") check.txn(asked.request);
     else if (asked.kind === "freeze") check.root();
-    else if (asked.kind === "leaseTimeToLive" || asked.kind === "leaseLeases") check.known();
+    else if (knownOnly.has(asked.kind)) check.known();
     return check;
   }
 

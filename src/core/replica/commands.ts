@@ -56,9 +56,9 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       return { case: "leaseGrant", value };
     }
     case "registerLease": {
-      const { name, ttlSeconds } = asked.request;
+      const { id = 0n, name, ttlSeconds } = asked.request;
       if (name === "") throw new CoreError("leaseNameMissing");
-      return { case: "registerLease", value: { name, ttl: ttlFor(ttlSeconds, context) } };
+      return { case: "registerLease", value: { name, ttl: ttlFor(ttlSeconds, context), id } };
     }
     case "leaseRevoke":
       return { case: "leaseRevoke", value: asked.request };

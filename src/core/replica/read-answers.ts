@@ -8,6 +8,7 @@ import {
 } from "../gen/etcd/auth_pb.js";
 import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from "../gen/etcd/cluster_pb.js";
 import {
+  LeaseGrantResponseSchema,
   LeaseKeepAliveResponseSchema,
   LeaseLeasesResponseSchema,
   type LeaseStatus,
@@ -52,6 +53,7 @@ export function* answerRead(
   if (isAuthRead(asked)) return answerAuth(context, asked, checked);
   if (asked.kind === "memberList") return Object.assign(members.list(), { header: context.header(0) });
   if (asked.kind === "alarm") return alarms(context, asked.request);
+  if (asked.kind === "findLease") return named(context, asked.request.name);
   return yield* leases(context);
 }
 
@@ -112,6 +114,14 @@ function alarms(context: Context, { action, alarm }: AlarmRequest): ClientRespon
   const response = alarmResponse(isAsked ? context.state.spaceAlarms : []);
   response.header = context.header();
   return response;
+}
+
+/** With the time that it was granted for. @throws CoreError */
+function named(context: Context, name: string): ClientResponse {
+  const lease = context.state.leases.named(name);
+  if (lease === undefined) throw new CoreError("leaseNotFound");
+  const { id: ID, ttlSeconds } = lease;
+  return create(LeaseGrantResponseSchema, { header: context.header(), ID, TTL: BigInt(ttlSeconds) });
 }
 
 /** Each that is there all the while. */

@@ -103,6 +103,8 @@ describe("what is asked without a user, with a wrong token, or with too few righ
     ["a lease", grant(60, 9n), "none"],
     ["the list of leases", { kind: "leaseLeases", request: create(LeaseLeasesRequestSchema) }, "none"],
     ["what is left of a lease", timeToLive(7n), "none"],
+    ["a lease by name", { kind: "registerLease", request: { name: "n", ttlSeconds: 60n } }, "none"],
+    ["the lease of a name", { kind: "findLease", request: { name: "n" } }, "none"],
     [
       "one's own roles",
       { kind: "userGet", request: create(AuthUserGetRequestSchema, { name: "ann" }) },
@@ -139,7 +141,7 @@ describe("what is asked without a user, with a wrong token, or with too few righ
   test("what a user may ask is answered by every server", () => {
     for (const server of cluster.world.servers)
       for (const [, request] of requests.filter(([, , expected]) => expected === "none"))
-        expect(cluster.failure(server, request, ann)).toMatch(/none|leaseExists/);
+        expect(cluster.failure(server, request, ann)).toMatch(/none|leaseExists|leaseNameTaken/);
   });
 });
 

@@ -48,7 +48,7 @@ import type { Roll } from "./roll.js";
 
 /**
  * What a client asks. The requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,
- * "Lease".
+ * "Lease", and `findLease` finds what was registered: its answer is a `LeaseGrantResponse`, too.
  */
 export type ClientRequest =
   | { readonly kind: "range"; readonly request: RangeRequest }
@@ -62,6 +62,7 @@ export type ClientRequest =
   | { readonly kind: "leaseTimeToLive"; readonly request: LeaseTimeToLiveRequest }
   | { readonly kind: "leaseLeases"; readonly request: LeaseLeasesRequest }
   | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest }
+  | { readonly kind: "findLease"; readonly request: { readonly name: string } }
   | { readonly kind: "alarm"; readonly request: AlarmRequest }
   /** All that this server has, at one moment. */
   | { readonly kind: "freeze"; readonly request: object }
@@ -125,11 +126,13 @@ export type MembershipRequest =
   | { readonly kind: "memberPromote"; readonly request: MemberPromoteRequest }
   | { readonly kind: "memberUpdate"; readonly request: MemberUpdateRequest };
 
-/** A lease by name, with an id that the core chooses: its answer is a `LeaseGrantResponse`. */
+/** A lease by name, with an id of the client's or of the core's choice: its answer is a `LeaseGrantResponse`. */
 export interface RegisterLeaseRequest {
   /** Not empty. */
   readonly name: string;
   readonly ttlSeconds: bigint;
+  /** 0 or absent: the core chooses. */
+  readonly id?: bigint;
 }
 
 /** With its header. */

@@ -23,6 +23,8 @@ import { metricsText } from "./http/metrics.js";
 import { clientHttp, metricsHttp } from "./http/server.js";
 import { GrpcEdge } from "./grpc/edge.js";
 import { foundingMember, idText } from "./common/identity.js";
+import { DiagnosisHandlers } from "./own/diagnosis.js";
+import { ownServices } from "./own/services.js";
 import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
@@ -108,7 +110,7 @@ class Server implements RunningCore {
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
       ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), (tookMs) =>
-        this.#counters.walSync.observe(tookMs / 1e3),
+        this.#counters.synced(tookMs),
       ),
       logic: new Replica({
         id,
@@ -147,7 +149,8 @@ class Server implements RunningCore {
       return { clients: clientHttp(parts), metrics: metricsHttp(parts) };
     };
     const { maxConcurrentStreams, requestBytesMax } = config;
-    const beside = { counters: this.#counters, http, maxConcurrentStreams, requestBytesMax };
+    const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
+    const beside = { counters: this.#counters, own, http, maxConcurrentStreams, requestBytesMax };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }

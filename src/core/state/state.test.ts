@@ -406,6 +406,9 @@ describe("leases", () => {
     expect(failureOf(apply(state, register))).toBe("leaseNameTaken");
     apply(state, revoke(1n));
     expect(failureOf(apply(state, register))).toBeUndefined();
+    const chosen = (name: string) => command({ case: "registerLease", value: { name, ttl: 9n, id: 77n } });
+    expect(apply(state, chosen("other")).answer).toMatchObject({ ID: 77n });
+    expect(failureOf(apply(state, chosen("third")))).toBe("leaseExists");
     expect(failureOf(apply(state, grant(8n, 9_000_000_001n)))).toBe("leaseTtlTooLarge");
   });
 

@@ -192,7 +192,7 @@ export class CoreState {
       case "leaseGrant":
         return this.#grant(body.value.ID, body.value.TTL);
       case "registerLease":
-        return this.#grant(this.#freeId(request), body.value.ttl, body.value.name);
+        return this.#grant(body.value.id || this.#freeId(request), body.value.ttl, body.value.name);
       case "leaseRevoke":
         yield* this.#revoke(body.value.ID);
         return create(LeaseRevokeResponseSchema);

@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly scheme?: "http" | "https";
   /** Where each server runs, and how it is started there; loopback by default. */
   readonly hosts?: readonly { readonly address: string; readonly prefix: readonly string[] }[];
+  /** What each server's process gets beside ours. */
+  readonly environment?: (index: number) => NodeJS.ProcessEnv;
   /** Of each server; a folder of the cluster's own by default. */
   readonly dataDir?: (index: number) => string;
 }
@@ -32,16 +34,24 @@ export class CoreProcess {
   readonly dataDir: string;
   readonly peerPort: number;
   readonly #words: readonly string[];
+  readonly #environment: NodeJS.ProcessEnv;
   #child: ChildProcess | undefined;
   output = "";
   exitCode: number | null = null;
 
-  constructor(name: string, endpoint: string, dataDir: string, words: readonly string[]) {
+  constructor(
+    name: string,
+    endpoint: string,
+    dataDir: string,
+    words: readonly string[],
+    environment: NodeJS.ProcessEnv = {},
+  ) {
     this.name = name;
     this.endpoint = endpoint;
     this.dataDir = dataDir;
     this.peerPort = Number(new URL(words[words.indexOf("--listen-peer-urls") + 1]!).port);
     this.#words = words;
+    this.#environment = environment;
     this.client = new Client(endpoint);
   }
 
@@ -55,7 +65,10 @@ export class CoreProcess {
 
   start(): void {
     const [command, ...words] = this.#words;
-    const child = spawn(command!, words, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(command!, words, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...this.#environment },
+    });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk) => (this.output = (this.output + String(chunk)).slice(-outputCharactersMax)));
@@ -114,7 +127,8 @@ export class CoreCluster implements AsyncDisposable {
         `${scheme}://${client}`,
       );
       words.push("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, ...insecure, ...flags);
-      return new CoreProcess(name, client, dataDir, [...prefix, ...command, ...words]);
+      const environment = options.environment?.(index);
+      return new CoreProcess(name, client, dataDir, [...prefix, ...command, ...words], environment);
     });
     return new CoreCluster(servers, folder);
   }

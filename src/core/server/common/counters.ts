@@ -31,6 +31,25 @@ export class Histogram {
   }
 }
 
+/** More tell nothing more about the 99th percentile. */
+const recentMax = 1_000;
+
+/** How long something took the last times, ms. */
+export class RecentTimes {
+  readonly #times = new Float64Array(recentMax);
+  #count = 0;
+
+  observe(ms: number): void {
+    this.#times[this.#count % recentMax] = ms;
+    this.#count += 1;
+  }
+
+  /** Shortest first. */
+  sorted(): Float64Array {
+    return this.#times.slice(0, Math.min(this.#count, recentMax)).toSorted();
+  }
+}
+
 /** gRPC's names of its codes, as its metrics have them. */
 const codes = [
   "OK",
@@ -77,7 +96,19 @@ export class MethodCounts {
 
 /** What a server has counted since it began. */
 export class Counters {
+  readonly #walSyncs = new RecentTimes();
   readonly walSync = new Histogram();
   readonly methods: MethodCounts[] = [];
   leaderChanges = 0;
+
+  /** A write of the log is on disk. */
+  synced(tookMs: number): void {
+    this.walSync.observe(tookMs / 1e3);
+    this.#walSyncs.observe(tookMs);
+  }
+
+  /** How long the last of them took, ms, shortest first. */
+  get recentSyncs(): Float64Array {
+    return this.#walSyncs.sorted();
+  }
 }

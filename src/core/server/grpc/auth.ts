@@ -71,17 +71,17 @@ export class AuthHandlers {
   handlers(): UnaryHandlers {
     const changing = Object.entries(commands).map(([method, kind]) => [
       method,
-      this.#handler((call) => this.#change(call, { case: kind, value: call.request } as AuthCommand)),
+      answering((call) => this.#change(call, { case: kind, value: call.request } as AuthCommand)),
     ]);
     const reading = Object.entries(reads).map(([method, kind]) => [
       method,
-      this.#handler((call) => this.ask(call, { kind, request: call.request } as ClientRequest)),
+      answering((call) => this.ask(call, { kind, request: call.request } as ClientRequest)),
     ]);
     return {
       ...(Object.fromEntries([...changing, ...reading]) as UnaryHandlers),
-      Authenticate: this.#handler((call) => this.#authenticate(call, call.request as AuthenticateRequest)),
-      UserAdd: this.#handler((call) => this.#addUser(call, call.request as AuthUserAddRequest)),
-      UserChangePassword: this.#handler((call) =>
+      Authenticate: answering((call) => this.#authenticate(call, call.request as AuthenticateRequest)),
+      UserAdd: answering((call) => this.#addUser(call, call.request as AuthUserAddRequest)),
+      UserChangePassword: answering((call) =>
         this.#changePassword(call, call.request as AuthUserChangePasswordRequest),
       ),
     };
@@ -99,15 +99,6 @@ export class AuthHandlers {
       return [name, (call: Call, callback: sendUnaryData<unknown>) => void guard(call, callback)];
     });
     return { ...handlers, ...(Object.fromEntries(guarded) as UnaryHandlers) };
-  }
-
-  #handler(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
-    const settle = async (call: Call, callback: sendUnaryData<unknown>) => {
-      const asked = call.request instanceof CoreError ? Promise.reject(call.request) : answer(call);
-      const { refusal, response } = await outcome(asked);
-      callback(refusal ?? null, response);
-    };
-    return (call, callback) => void settle(call, callback);
   }
 
   /** Rejects with CoreError. */
@@ -177,6 +168,17 @@ export class AuthHandlers {
       throw error;
     }
   }
+}
+
+/** A handler that gives the answer, or says why there is none. */
+export function answering(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
+  const settle = async (call: Call, callback: sendUnaryData<unknown>) => {
+    // Refused while it was decoded (`readRequest` in `services.ts`).
+    const asked = call.request instanceof CoreError ? Promise.reject(call.request) : answer(call);
+    const { refusal, response } = await outcome(asked);
+    callback(refusal ?? null, response);
+  };
+  return (call, callback) => void settle(call, callback);
 }
 
 interface Outcome {

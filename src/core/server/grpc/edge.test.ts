@@ -33,7 +33,7 @@ beforeEach(async () => {
     1_000,
     1_000_000,
     { byCertificate: false },
-    { counters: new Counters(), http, maxConcurrentStreams: 100, requestBytesMax: 1_000_000 },
+    { counters: new Counters(), own: () => [], http, maxConcurrentStreams: 100, requestBytesMax: 1_000_000 },
   );
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
 });

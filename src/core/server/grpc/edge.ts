@@ -19,7 +19,7 @@ import { AuthHandlers } from "./auth.js";
 import { CredentialsReader } from "./credentials.js";
 import { electionHandlers } from "./election.js";
 import { Frozen } from "./frozen.js";
-import type { ClusterFacts } from "./header.js";
+import type { ClusterFacts, UnaryHandlers } from "./header.js";
 import { healthHandlers } from "./health.js";
 import { keepAliveHandler } from "./keep-alive.js";
 import { LocalClient } from "./local.js";
@@ -49,8 +49,10 @@ export interface Admission {
   readonly byCertificate: boolean;
 }
 
-/** What stands beside gRPC. */
+/** What stands beside etcd's services. */
 export interface Beside {
+  /** Services of our own. */
+  readonly own: (auth: AuthHandlers) => readonly [DescService, UnaryHandlers][];
   readonly counters: Counters;
   readonly requestBytesMax: number;
   /** Of one connection, also such as have been answered and not been taken in: clients wait with more. */
@@ -74,7 +76,7 @@ export class GrpcEdge {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
-    { counters, http, maxConcurrentStreams, requestBytesMax }: Beside,
+    { counters, http, maxConcurrentStreams, own, requestBytesMax }: Beside,
   ) {
     this.#server = new Server({
       "grpc.max_receive_message_length": requestBytesMax + messageOverheadBytes,
@@ -106,6 +108,7 @@ export class GrpcEdge {
       [Lock, lockHandlers(this.#local)],
       [Election, electionHandlers(this.#local)],
       [Health, healthHandlers(host, this.#streams)],
+      ...own(auth),
     ];
     // A method without a handler answers `UNIMPLEMENTED`.
     for (const [service, handlers] of services)
