@@ -97,6 +97,11 @@ export class Actor {
     await this.#gone;
   }
 
+  /** To the process, over the channel on which it tells its news. */
+  tell(message: object): void {
+    if (this.#child?.connected === true) this.#child.send(message);
+  }
+
   stop(): void {
     this.#signal("SIGSTOP");
     this.#isStopped = true;

@@ -40,6 +40,7 @@ export function memberProgram(build: Build): string {
   return join(build.folder, "cli", "main.js");
 }
 
-export function programBeside(name: "holder" | "guard"): string {
+/** The name of a program in this folder, without its ending. */
+export function programBeside(name: "holder" | "guard" | "files/node" | "files/client"): string {
   return fileURLToPath(new URL(`${name}.js`, import.meta.url));
 }

@@ -4,6 +4,8 @@ import { parseArgs } from "node:util";
 import { isFaketimeInstalled } from "../e2e/fake-clock.js";
 import { product } from "./build.js";
 import { Progress } from "./progress.js";
+import { playFiles } from "./files/run.js";
+import { filesSummaryLines, summarizeFiles } from "./files/summary.js";
 import { play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
 import { selfTest } from "./self-test.js";
@@ -16,6 +18,7 @@ const usage = `npm run blackbox -- [options]
 
   --minutes N     how long (default 10)
   --seed N        which faults, in which order (default: another each time)
+  --play P        "leases" (default), or "files": three nodes of replicated files
   --members N     processes of "leasehold peer", 3 or 5 (default 3); two holders are members besides
   --journals DIR  an empty folder for the journals, which are kept (default: kept only if something is wrong)
   -o, --output F  "text" or "json"
@@ -42,6 +45,7 @@ function parse() {
     options: {
       minutes: { type: "string", default: "10" },
       seed: { type: "string" },
+      play: { type: "string", default: "leases" },
       members: { type: "string", default: "3" },
       journals: { type: "string" },
       output: { type: "string", short: "o", default: "text" },
@@ -59,6 +63,8 @@ function parse() {
   if (members !== 3 && members !== 5) throw new UsageError(`--members: 3 or 5, and not "${values.members}"`);
   if (values.output !== "text" && values.output !== "json")
     throw new UsageError(`--output: text or json, and not "${values.output}"`);
+  if (values.play !== "leases" && values.play !== "files")
+    throw new UsageError(`--play: leases or files, and not "${values.play}"`);
   const { journals } = values;
   // A journal of another run would be noticed at the end only, when nothing can be judged any more.
   if (journals !== undefined && existsSync(journals) && readdirSync(journals).length > 0)
@@ -80,6 +86,30 @@ function prepare(install: boolean): void {
   if (run.status !== 0) throw new UsageError(`apt-get could not install ${missing.join(", ")}`);
 }
 
+type Play = "leases" | "files";
+
+interface Played {
+  readonly summary: { readonly verdict: "clean" | "violated" | "void" };
+  /** For people. */
+  readonly told: readonly string[];
+}
+
+const plays: Record<
+  Play,
+  (minutes: number, seed: number, members: number, folder: RunFolder, progress: Progress) => Promise<Played>
+> = {
+  leases: async (minutes, seed, members, folder, progress) => {
+    const result = await play({ minutes, seed, members, build: product, folder }, progress);
+    const summary = summarize(result, minutes);
+    return { summary, told: summaryLines(summary) };
+  },
+  files: async (minutes, seed, _members, folder, progress) => {
+    const result = await playFiles({ minutes, seed, build: product, folder }, progress);
+    const summary = summarizeFiles(result, minutes);
+    return { summary, told: filesSummaryLines(summary) };
+  },
+};
+
 async function main(): Promise<number> {
   const options = parse();
   if (options.help) {
@@ -92,11 +122,15 @@ async function main(): Promise<number> {
   const { minutes, seed, members } = options;
   const folder = new RunFolder(options.journals);
   process.stderr.write(`seed ${seed}\n`);
-  const result = await play({ minutes, seed, members, build: product, folder }, progress);
-  progress.clear();
-  const summary = summarize(result, minutes);
+  const playing = plays[options.play as Play](minutes, seed, members, folder, progress);
+  const { summary, told } = await playing.catch((error: unknown) => {
+    folder.keep();
+    process.stderr.write(`\njournals: ${folder.path}\n`);
+    throw error;
+  });
   if (summary.verdict !== "clean") folder.keep();
-  const lines = [...summaryLines(summary), ...(folder.isKept ? [`  journals: ${folder.path}`] : [])];
+  progress.clear();
+  const lines = [...told, ...(folder.isKept ? [`  journals: ${folder.path}`] : [])];
   const document = { ...summary, ...(folder.isKept && { journals: folder.path }) };
   process.stdout.write(options.output === "json" ? `${JSON.stringify(document)}\n` : `${lines.join("\n")}\n`);
   return exits[summary.verdict];

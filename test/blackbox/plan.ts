@@ -42,8 +42,8 @@ const familyOf: Record<FaultKind, Family> = {
   "clock-step": "clocks",
 };
 
-export interface PlannedFault {
-  readonly kind: FaultKind;
+export interface PlannedFault<Kind extends string = FaultKind> {
+  readonly kind: Kind;
   /** From 0 to 1: how long, within what its kind allows. */
   readonly length: number;
   /** How long nothing happens after it, from 0 to 1. */
@@ -61,10 +61,19 @@ const meetingShare = 0.3;
  * The faults of a run, without end: every kind once in each round, in a new order. The first round has one fault at a time,
  * so that each kind is seen alone. A seed decides everything here; what the processes make of it is another matter.
  */
-export function* planFaults(
+export function planFaults(
   seed: number,
   kinds: readonly FaultKind[] = faultKinds,
 ): Generator<PlannedFault, never> {
+  return planRounds(seed, kinds, canMeet);
+}
+
+/** The same for other kinds of faults, and what may go together of them. */
+export function* planRounds<Kind extends string>(
+  seed: number,
+  kinds: readonly Kind[],
+  mayMeet: (one: Kind, other: Kind) => boolean,
+): Generator<PlannedFault<Kind>, never> {
   const random = new Xorshift(seed);
   for (let skipped = 0; skipped < 8; skipped++) random.next(); // Small seeds begin alike.
   for (let round = 0; ; round++) {
@@ -76,7 +85,7 @@ export function* planFaults(
         kind,
         length: random.next(),
         calm: random.next(),
-        meetsNext: meets && next !== undefined && canMeet(kind, next),
+        meetsNext: meets && next !== undefined && mayMeet(kind, next),
         random: new Xorshift(Math.floor(random.next() * 0x1_0000_0000)),
       };
     }

@@ -69,6 +69,10 @@ export interface Filter {
   /** Dropped of each hundred, going in or out. */
   readonly inPercent: number;
   readonly outPercent: number;
+  /** Only between here and this address. */
+  readonly peer?: string;
+  /** Only what belongs to connections to this port, here or there. */
+  readonly port?: number;
 }
 
 export const cutBothWays: Filter = { inPercent: 100, outPercent: 100 };
@@ -76,7 +80,7 @@ export const cutBothWays: Filter = { inPercent: 100, outPercent: 100 };
 /** Replaces the rules of a place; without a filter everything passes again. */
 export function setFilter({ namespace }: Place, filter?: Filter): void {
   const chain = (hook: "input" | "output", percent: number): string =>
-    `chain ${hook} { type filter hook ${hook} priority 0; policy accept; ${dropping(percent)} }`;
+    `chain ${hook} { type filter hook ${hook} priority 0; policy accept; ${dropping(hook, percent, filter)} }`;
   const chains =
     filter === undefined ? "" : `${chain("input", filter.inPercent)}\n${chain("output", filter.outPercent)}`;
   // Both in one transaction: there is no moment between the old rules and the new.
@@ -91,11 +95,12 @@ export function droppedAt({ namespace }: Place): number {
 }
 
 /** nftables refuses a comparison that is always true. */
-function dropping(percent: number): string {
+function dropping(hook: "input" | "output", percent: number, { peer, port }: Partial<Filter> = {}): string {
   if (percent === 0) return "";
-  return percent === 100
-    ? "meta l4proto tcp counter drop;"
-    : `meta l4proto tcp numgen random mod 100 < ${percent} counter drop;`;
+  const from = peer === undefined ? "" : `ip ${hook === "input" ? "saddr" : "daddr"} ${peer} `;
+  const ports = port === undefined ? ["meta l4proto tcp"] : [`tcp sport ${port}`, `tcp dport ${port}`];
+  const some = percent === 100 ? "" : `numgen random mod 100 < ${percent} `;
+  return ports.map((match) => `${from}${match} ${some}counter drop;`).join(" ");
 }
 
 function ip(...words: string[]): string {

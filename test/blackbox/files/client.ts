@@ -1,0 +1,41 @@
+import { Xorshift } from "../../../src/common/xorshift.js";
+import { CallJournal } from "./call-journal.js";
+import { NodeClient } from "./node-client.js";
+import { FileWork } from "./work.js";
+
+/** A process whose programs work on the files. Nothing ever happens to it. Its orders are the JSON in the first argument. */
+export interface ClientOrders {
+  readonly journal: string;
+  /** Of each node, the socket where it serves. */
+  readonly sockets: Readonly<Record<string, string>>;
+  readonly seed: number;
+}
+
+/** `prepared`: faults may begin. `finished`: all has been read, and the nodes may end. */
+export interface ClientNews {
+  readonly type: "ready" | "prepared" | "finished";
+}
+
+/** `stop`: nothing is wrong any more, and nothing new is to be done. */
+export interface ClientOrder {
+  readonly type: "stop";
+}
+
+const orders = JSON.parse(process.argv[2]!) as ClientOrders;
+const tell = (type: ClientNews["type"]): void => void process.send?.({ type } satisfies ClientNews);
+const stop = new AbortController();
+process.on("message", (order: ClientOrder) => {
+  if (order.type === "stop") stop.abort();
+});
+process.on("disconnect", () => process.exit());
+process.on("SIGTERM", () => process.exit());
+
+const nodes = Object.entries(orders.sockets).map(([name, path]) => new NodeClient(name, path));
+const random = new Xorshift(orders.seed);
+const work = new FileWork({ nodes, journal: new CallJournal(orders.journal), random });
+tell("ready");
+await work.prepare();
+tell("prepared");
+await work.run(stop.signal);
+await work.finish();
+tell("finished");

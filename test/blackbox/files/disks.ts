@@ -1,0 +1,81 @@
+import { openBlockDirectory } from "../../../src/files/disk/directory-store.js";
+import type { BlockStore } from "../../../src/files/ports.js";
+import { compareVersions, type FileMeta, metaOf } from "../../../src/files/protocol/records.js";
+
+/** What the disks of all nodes have, when the nodes have ended. */
+export interface DisksJudgement {
+  readonly files: number;
+  readonly blocks: number;
+  readonly differences: readonly string[];
+}
+
+const pathsPerPage = 1_000;
+
+/** After all was in order for a while, and synced, each file that is there is the same on each disk, to the byte. */
+export async function compareDisks(folders: Readonly<Record<string, string>>): Promise<DisksJudgement> {
+  const disks = new Map<string, BlockStore>();
+  for (const [node, folder] of Object.entries(folders)) disks.set(node, await openBlockDirectory(folder));
+  const differences: string[] = [];
+  let [files, blocks] = [0, 0];
+  for (const path of await pathsOn([...disks.values()])) {
+    const copies = new Map<string, FileMeta>();
+    for (const [node, disk] of disks) {
+      const text = await disk.readMeta(path);
+      if (text !== undefined) copies.set(node, metaOf(text));
+    }
+    // A node that was not there when a file was removed may not have heard of it yet.
+    const newest = [...copies.values()]
+      .map(({ header }) => header)
+      .sort(byVersion)
+      .at(-1);
+    if (newest?.exists !== true) continue;
+    files += 1;
+    const contents = new Map<string, string>();
+    for (const [node, disk] of disks) {
+      const { text, count } = await contentOf(disk, path, copies.get(node));
+      contents.set(node, text);
+      blocks += count;
+    }
+    if (new Set(contents.values()).size > 1)
+      differences.push(
+        `${path} differs: ${[...contents].map(([node, text]) => `${node} has ${text}`).join("; ")}`,
+      );
+  }
+  for (const disk of disks.values()) await disk.close();
+  return { files, blocks, differences };
+}
+
+function byVersion(one: FileMeta["header"], other: FileMeta["header"]): number {
+  if (one === undefined || other === undefined)
+    return Number(one !== undefined) - Number(other !== undefined);
+  return compareVersions(one, other);
+}
+
+async function pathsOn(disks: readonly BlockStore[]): Promise<string[]> {
+  const paths = new Set<string>();
+  for (const disk of disks)
+    for (let after = ""; ;) {
+      const page = await disk.listFiles("", after, pathsPerPage);
+      for (const path of page) paths.add(path);
+      if (page.length < pathsPerPage) break;
+      after = page.at(-1)!;
+    }
+  return [...paths].sort();
+}
+
+/** The header, and each block with its version, as text. */
+async function contentOf(
+  disk: BlockStore,
+  path: string,
+  meta: FileMeta | undefined,
+): Promise<{ text: string; count: number }> {
+  const blocks: string[] = [];
+  for (const { index } of await disk.listBlocks(path)) {
+    const block = await disk.readBlock(path, index);
+    const bytes = block === undefined ? "nothing" : Buffer.from(block.bytes).toString("latin1");
+    blocks.push(`${index}: ${block?.tag} ${JSON.stringify(bytes)}`);
+  }
+  const header = meta?.header;
+  const head = header === undefined ? "no header" : `${header.epoch}.${header.sequence}, base ${meta?.base}`;
+  return { text: [head, ...blocks].join(", "), count: blocks.length };
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Build } from "../build.js";
+import { planRounds } from "../plan.js";
+import type { Progress } from "../progress.js";
+import type { RunFolder } from "../run-folder.js";
+import { readCalls } from "./call-journal.js";
+import { compareDisks, type DisksJudgement } from "./disks.js";
+import { type FileFault, fileFaults, mayMeet, strike } from "./faults.js";
+import { type CallsJudgement, judgeCalls } from "./judge-calls.js";
+import { ttlMs } from "./settings.js";
+import { FilesStage } from "./stage.js";
+
+export interface FilesRunOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly build: Build;
+  /** Only these; without it, all. */
+  readonly kinds?: readonly FileFault[];
+  readonly folder: RunFolder;
+}
+
+export interface FilesResult {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly calls: CallsJudgement;
+  readonly disks: DisksJudgement;
+  readonly resets: number;
+  readonly faults: ReadonlyMap<FileFault, { readonly times: number; readonly touched?: number }>;
+  readonly accidents: readonly string[];
+}
+
+/** The calm after a fault is mostly too short for all to recover: much is judged in the midst of it. */
+const calmMs = { min: 0.2 * ttlMs, max: 1.2 * ttlMs };
+const settledMsMax = 60_000;
+const wholeMsMax = 90_000;
+/** The client's last reads, some thousands. */
+const closeMsMax = 180_000;
+
+/** A whole run: nodes and client start, faults happen until the time is up, all is read, and the journal and the disks judged. */
+export async function playFiles(options: FilesRunOptions, progress: Progress): Promise<FilesResult> {
+  const { seed, minutes, build, kinds = fileFaults, folder } = options;
+  const startedMs = performance.now();
+  const run = `${seed}-${process.pid}-${Date.now()}`;
+  const stage = new FilesStage({ run, folder: folder.path, seed, build });
+  await stage.open(settledMsMax);
+  const endMs = startedMs + minutes * 60_000;
+  const beganMs = performance.now();
+  const plan = planRounds(seed, kinds, mayMeet);
+  let before: Promise<void> = Promise.resolve();
+  for (let count = 1; performance.now() < endMs; count += 1) {
+    const fault = plan.next().value;
+    progress.say((performance.now() - beganMs) / (endMs - beganMs), `fault ${count}: ${fault.kind}`);
+    const struck = strike(stage, fault);
+    if (fault.meetsNext) {
+      before = struck;
+      await sleep(0.3 * ttlMs);
+      continue;
+    }
+    await Promise.all([before, struck]);
+    await stage.settled(settledMsMax);
+    await sleep(calmMs.min + (calmMs.max - calmMs.min) * fault.calm);
+  }
+  await before;
+  stage.heal();
+  await stage.settled(settledMsMax);
+  await stage.whole(wholeMsMax);
+  progress.say(1, "reading everything at each node");
+  await stage.close(closeMsMax);
+  progress.say(1, "judging");
+  return {
+    seed,
+    seconds: (performance.now() - startedMs) / 1_000,
+    calls: judgeCalls(readCalls(stage.calls)),
+    disks: await compareDisks(stage.disks),
+    resets: stage.resets,
+    faults: stage.faults,
+    accidents: stage.accidents,
+  };
+}
