@@ -99,7 +99,7 @@ export function addWatching(program: Command, finish: Finish): void {
     .command("handover")
     .description("ask the holder of a lease to give it back to one who waits for it, before all others")
     .argument("<name>", "the resource")
-    .argument("<to>", "who is to have it: its label, its holder's name, or that without the incarnation")
+    .argument("<to>", "who is to have it: what it said with --label, its host, or its name as others see it")
     .addHelpText("after", examples("leasehold handover deploy/production host-b"))
     .action(async (name: string, to: string, _options: unknown, command: Command) => {
       const { handOver } = await import("./commands/release.js");

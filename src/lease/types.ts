@@ -394,8 +394,8 @@ export interface Leases extends AsyncDisposable {
    * it the time to come; it becomes the holder by its own acquisition, with a token of its own. A holder may
    * call it for its own lease.
    *
-   * @param to a participant that waits for the resource ({@link Leases.acquire}): its label, its `holder`, or
-   * that without the incarnation
+   * @param to a participant that waits for the resource ({@link Leases.acquire}): its label, or the host or
+   * the note in it, its `holder`, or that without the incarnation. Of several the one that has waited longest
    * @throws LeaseholdError `NOT_WAITING`: nothing has changed. `UNSUPPORTED` where
    * {@link Guarantees.handOver} is false. `NO_QUORUM`, `PERMISSION_DENIED`, `INVALID_NAME`, `CLOSED`.
    */

@@ -5,6 +5,7 @@ import { isFaketimeInstalled } from "../e2e/fake-clock.js";
 import { product } from "./build.js";
 import { Progress } from "./progress.js";
 import { playFiles } from "./files/run.js";
+import { filesSelfTest } from "./files/self-test.js";
 import { filesSummaryLines, summarizeFiles } from "./files/summary.js";
 import { play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
@@ -118,7 +119,10 @@ async function main(): Promise<number> {
   }
   prepare(options.install);
   const progress = new Progress(process.stderr);
-  if (options["self-test"]) return await selfTest(options.output, progress);
+  if (options["self-test"]) {
+    const tests = { leases: selfTest, files: filesSelfTest }[options.play as Play];
+    return await tests(options.output, progress);
+  }
   const { minutes, seed, members } = options;
   const folder = new RunFolder(options.journals);
   process.stderr.write(`seed ${seed}\n`);
@@ -136,6 +140,8 @@ async function main(): Promise<number> {
   return exits[summary.verdict];
 }
 
+// Each run of a self-test tidies up at the end of this process.
+process.setMaxListeners(100);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
 
 try {

@@ -237,9 +237,12 @@ export class AdminRpc<L extends AdminLink> {
     return this.#node.peer.waiters.favour(resource, new Set(named.map((link) => link!.handle)));
   }
 
-  /** As people see it: its label, its whole name, or the name without the incarnation. */
+  /** As people see it: its label or a part of it, its whole name, or the name without the incarnation. */
   #isNamed({ owner }: L, to: string): boolean {
-    return owner === to || nodeIdOf(owner) === to || this.labels.of(owner) === to;
+    const label = this.labels.of(owner) ?? "";
+    // What a user has said of it, and where it runs, stand in a label with the number of its process.
+    const [, host, note] = /^(.*?) pid \d+(?:: (.*))?$/s.exec(label) ?? [];
+    return [owner, nodeIdOf(owner), label, host, note].includes(to);
   }
 
   /** True when the holder confirms that it has heard of it. */

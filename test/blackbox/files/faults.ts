@@ -18,6 +18,7 @@ export const fileFaults = [
   "link-cut-one-way",
   "lease-cut",
   "loss",
+  "stopped-in-loss",
   "disk-emptied",
 ] as const;
 export type FileFault = (typeof fileFaults)[number];
@@ -31,9 +32,9 @@ const ofPackets: ReadonlySet<FileFault> = new Set<FileFault>([
   "loss",
 ]);
 
-/** Filters of two faults would replace each other; while a disk is filled again no other may be lost. */
+/** Filters of two faults would replace each other, one that is stopped goes on but once, and while a disk is filled again no other may be lost. */
 export function mayMeet(one: FileFault, other: FileFault): boolean {
-  if (one === "disk-emptied" || other === "disk-emptied") return false;
+  if ([one, other].some((kind) => kind === "disk-emptied" || kind === "stopped-in-loss")) return false;
   return ofPackets.has(one) !== ofPackets.has(other);
 }
 
@@ -41,6 +42,9 @@ export function mayMeet(one: FileFault, other: FileFault): boolean {
 const lengthMs = { min: 0.4 * ttlMs, max: 2 * ttlMs };
 /** A primary that is stopped finds out afterwards that there is another. */
 const stopMs = { min: 1.2 * ttlMs, max: 2.2 * ttlMs };
+/** Its writes are still on their way, and their answers count if they come: a little less than nodes wait for one. */
+const stopInLossMs = { min: 1.05 * ttlMs, max: 1.35 * ttlMs };
+const slowedMs = 400;
 const lossPercent = { min: 20, max: 40 };
 const wholeMsMax = 90_000;
 
@@ -73,8 +77,20 @@ const strikes: Record<FileFault, Strike> = {
     filtering(stage, fault, [stage.busiest()], { ...bothWays(), port: leasePort }),
   // What a primary sends arrives late, and then another may be the primary.
   loss: (stage, fault) => {
-    const percent = Math.round(between(lossPercent.min, lossPercent.max, fault.random));
-    return filtering(stage, fault, stage.nodes, { ...bothWays(percent), port: filesPort });
+    return filtering(stage, fault, stage.nodes, lossy(fault));
+  },
+  // The same, while the primary that has sent it stands still: what it sent is delivered under its deposed epoch.
+  "stopped-in-loss": async (stage, fault) => {
+    const victim = stage.busiest();
+    await marked(stage, fault, [victim], async () => {
+      for (const { place } of stage.nodes) setFilter(place, lossy(fault));
+      await sleep(slowedMs);
+      victim.stop();
+      await sleep(range(stopInLossMs, fault.length));
+      victim.continue();
+      await sleep(slowedMs);
+      for (const { place } of stage.nodes) stage.lift(fault.kind, place);
+    });
   },
   "disk-emptied": async (stage, fault) => {
     // What two disks have of three must not be lost at once.
@@ -88,6 +104,11 @@ const strikes: Record<FileFault, Strike> = {
     });
   },
 };
+
+function lossy({ random }: Planned): Filter {
+  const percent = Math.round(between(lossPercent.min, lossPercent.max, random));
+  return { ...bothWays(percent), port: filesPort };
+}
 
 const bothWays = (percent = 100): Filter => ({ inPercent: percent, outPercent: percent });
 
