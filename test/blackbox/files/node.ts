@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Files, ReplicatedFile } from "../../../src/entry/files.js";
 import type { Logger, MemberOptions } from "../../../src/index.js";
+import type { FileUncertainError } from "../../../src/files/uncertain.js";
 import type { CallAnswer, CallOutcome, CallRequest, CallResult, FileCall } from "./calls.js";
 import { blockBytes, callMsMax, ttlMs } from "./settings.js";
 
@@ -34,9 +35,6 @@ export type NodeNews =
     };
 
 const tellEveryMs = 200;
-/** Its tenure is over then. Who has only lost sight of the primary says it in other words. */
-const saidByPrimary = /whether .* was changed is not known/;
-
 const orders = JSON.parse(process.argv[2]!) as NodeOrders;
 const load = async (file: string): Promise<unknown> => import(pathToFileURL(join(orders.library, file)).href);
 const { startMember } = (await load("index.js")) as typeof import("../../../src/index.js");
@@ -94,9 +92,8 @@ async function outcomeOf(files: Files, call: FileCall): Promise<CallOutcome> {
   try {
     return { result: await done(files, call) };
   } catch (failure) {
-    const { code = "?", message = "" } = failure as { code?: string; message?: string };
-    const isSettledNext = code === "FILE_UNCERTAIN" && saidByPrimary.test(message);
-    return { error: code === "?" ? `? ${message}` : code, isSettledNext };
+    const { code, message, isSettledByNext = false } = failure as Partial<FileUncertainError>;
+    return { error: code ?? `? ${message}`, isSettledNext: isSettledByNext };
   }
 }
 
