@@ -118,7 +118,7 @@ const mayImport: Record<string, readonly string[]> = {
   etcd: ["common", "core/gen", "lease", "membership", "runtime"],
   files: ["common", "lease"],
   "files/disk": ["common", "files", "lease", "runtime"],
-  "files/webdav": ["files", "lease"],
+  "files/webdav": ["files", "lease", "runtime"],
   "files/protocol": ["common", "files", "lease"],
   "files/node": ["common", "files", "files/protocol", "lease", "runtime"],
   membership: ["common", "lease", "lease/manager"],

@@ -125,7 +125,9 @@ function addNodes(files: Command, finish: Finish): void {
     .option("--node <id=host:port>", "where nodes hear each other, this one included; once for each", collect)
     .option("--member <id=host:port>", "where they hear each other as members; once for each", collect)
     .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
-    .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 1048576)")
+    .option("--http-cert <file>", "certificate for clients of WebDAV, PEM (default: that of --tls-cert)")
+    .option("--http-key <file>", "private key of --http-cert, PEM")
+    .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
     .option(
       "--max-clock-skew <duration>",

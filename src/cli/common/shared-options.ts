@@ -12,6 +12,8 @@ const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
 const all = [...aboutAsking, ...credentials, "cluster", "output"] as const;
 const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
+/** Nodes of files are believed by their certificates, and believe a name and password. */
+const askedOfFiles = asked.filter((name) => name !== "tlsCa" && name !== "cluster");
 const isOutput = (name: string) => name === "output";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
@@ -23,7 +25,7 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   completion: { names: all },
-  files: { names: asked, why: "its nodes are named by --nodes" },
+  files: { names: askedOfFiles, why: "its nodes are named by --nodes" },
   "files serve": { names: ["endpoints", "role", "timeout"], why: "it is a node itself" },
   "files up": { names: [...asked, "timeout"], why: "its nodes are on this machine only" },
 };

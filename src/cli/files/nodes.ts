@@ -2,6 +2,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { ConnectionOptions } from "node:tls";
 import { type ErrorCode, LeaseholdError, errorCodes } from "../../lease/errors.js";
 import { codeHeader, processingHeader } from "../../files/webdav/server.js";
 import { type ExitName } from "../common/exit-codes.js";
@@ -26,6 +27,9 @@ export interface Ask {
   readonly body?: { readonly bytes?: number; readonly open: () => Readable; readonly isRepeatable: boolean };
 }
 
+/** Whom we believe that it is a node, by https: nothing given, whom the system believes. */
+export type Trust = Pick<ConnectionOptions, "ca" | "checkServerIdentity">;
+
 /** What a server answers that another one, or the same a moment later, may do better. */
 const temporary = new Set([502, 503, 504]);
 
@@ -49,17 +53,20 @@ export class Nodes {
   readonly urls: readonly URL[];
   readonly #timeoutMs: number;
   readonly #authorization: string | undefined;
+  readonly #trust: Trust;
   #current = 0;
 
-  constructor(urls: readonly string[], timeoutMs: number, user: string | undefined) {
+  constructor(urls: readonly string[], timeoutMs: number, user: string | undefined, trust: Trust = {}) {
     this.urls = urls.map(nodeUrl);
     this.#timeoutMs = timeoutMs;
+    this.#trust = trust;
     this.#authorization = user && `Basic ${Buffer.from(user, "utf8").toString("base64")}`;
   }
 
   /** Asks until a node has answered, or `--timeout` is over. @throws CommandFailure for a refusal */
   async ask(ask: Ask): Promise<IncomingMessage> {
     let failingSinceMs = performance.now();
+    let distrust: Unreachable | undefined;
     for (let tries = 1; ; tries += 1) {
       const url = this.urls[this.#current]!;
       const triedMs = performance.now();
@@ -77,7 +84,12 @@ export class Nodes {
           : await refusalOf(failure, ask);
       if (!(failure instanceof Unreachable)) failure.destroy();
       this.#current = (this.#current + 1) % this.urls.length;
-      if (tries % this.urls.length === 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (failure instanceof Unreachable) distrust = failure.isDistrusted ? failure : distrust;
+      else distrust = undefined;
+      if (tries % this.urls.length > 0) continue;
+      if (distrust !== undefined)
+        throw new CommandFailure("refused", `${distrust.message}; --tls-ca names the authority to believe`);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
@@ -102,6 +114,7 @@ export class Nodes {
           port: url.port,
           method,
           path: encodedPath(path),
+          ...this.#trust,
           headers: {
             ...headers,
             [processingHeader]: "1",
@@ -123,9 +136,13 @@ export class Nodes {
 }
 
 class Unreachable extends Error {
+  /** Asking again does not make a certificate better. */
+  readonly isDistrusted: boolean;
+
   constructor({ host }: URL, cause: unknown) {
     const { code, message } = cause as NodeJS.ErrnoException;
     super(`${host}: ${message || code || String(cause)}`, { cause });
+    this.isDistrusted = /CERT|ISSUER|SIGNATURE/.test(code ?? "");
   }
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../lease/duration.js";
 import { type Member, startMember } from "../../index.js";
@@ -22,6 +21,8 @@ export interface ServeOptions extends FilesOptions {
   readonly node?: readonly string[];
   readonly member?: readonly string[];
   readonly http?: string;
+  readonly httpCert?: string;
+  readonly httpKey?: string;
   readonly user?: string;
   readonly blockSize?: string;
   readonly ttlMax?: string;
@@ -129,16 +130,10 @@ function listOf(given: readonly string[] | undefined, option: string): Record<st
   return Object.fromEntries(entries);
 }
 
-/** WebDAV shows the certificate that the node has for members and nodes. */
-function certificateOf({ tlsCert, tlsKey }: ServeOptions) {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  return { cert: pemIn(tlsCert), key: pemIn(tlsKey) };
-}
-
-function pemIn(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw usageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
+/** What clients of WebDAV are shown: a certificate for them, or the one that the node has for members. */
+function certificateOf({ httpCert, httpKey, tlsCert, tlsKey }: ServeOptions) {
+  if ((httpCert === undefined) !== (httpKey === undefined))
+    throw usageError("--http-cert and --http-key are needed together");
+  if (httpCert !== undefined && httpKey !== undefined) return { cert: httpCert, key: httpKey };
+  return tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey };
 }

@@ -1,10 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Leases } from "../../lease/types.js";
+import { isLoopback } from "../../runtime/address.js";
 import type { Files } from "../types.js";
+import { watchCertificate } from "./certificate.js";
 import { FilesTree } from "./files-tree.js";
 import { leaseLocks } from "./lease-locks.js";
 import { Locks } from "./locks.js";
@@ -38,7 +40,10 @@ export interface WebdavOptions {
   readonly port?: number | undefined;
   /** `name:password` that every request has to show. Default: none is asked for. */
   readonly credentials?: string | undefined;
-  /** PEM. Default: HTTP without TLS. */
+  /**
+   * The certificate, followed by those up to its authority, and its private key: each PEM text, or the path of
+   * a PEM file, which is read again within 5 s of a change. Default: HTTP without TLS.
+   */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Told of faults, which clients hear of as such only. Default: nobody is. */
   readonly fault?: ((text: string) => void) | undefined;
@@ -64,8 +69,7 @@ export async function serveWebdav(
   options: WebdavOptions = {},
 ): Promise<WebdavServer> {
   const { host = "127.0.0.1", port: wanted = 0 } = options;
-  const isLoopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
-  if (!isLoopback && (options.credentials === undefined || options.tls === undefined))
+  if (!isLoopback(host) && (options.credentials === undefined || options.tls === undefined))
     throw new LeaseholdError(
       "INVALID_CONFIG",
       `WebDAV beyond loopback (${host}) needs a user with a password, and TLS`,
@@ -76,22 +80,26 @@ export async function serveWebdav(
     void front.serve(request, response);
   // A client that uploads for hours is no fault, one that says nothing is.
   const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
+  const certificate = options.tls && (await watchCertificate(options.tls, options.fault));
   const server: Server =
-    options.tls === undefined
+    certificate === undefined
       ? createServer(limits, listener)
-      : createTlsServer({ ...limits, ...options.tls }, listener);
+      : createTlsServer({ ...limits, ...certificate.pems }, listener);
+  if (certificate !== undefined) certificate.changed = (pems) => (server as TlsServer).setSecureContext(pems);
   server.maxConnections = connectionsMax;
   server.setTimeout(idleMs);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(wanted, host, () => resolve());
   }).catch((error: Error) => {
+    certificate?.close();
     throw new LeaseholdError("INVALID_CONFIG", `WebDAV cannot listen: ${error.message}`, { cause: error });
   });
   const { port } = server.address() as AddressInfo;
   return {
     url: `${options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`,
     close: async () => {
+      certificate?.close();
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();
       const late = setTimeout(() => server.closeAllConnections(), closeMs);
