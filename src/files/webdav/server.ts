@@ -41,8 +41,8 @@ export interface WebdavOptions {
   /** `name:password` that every request has to show. Default: none is asked for. */
   readonly credentials?: string | undefined;
   /**
-   * The certificate, followed by those up to its authority, and its private key: each PEM text, or the path of
-   * a PEM file, which is read again within 5 s of a change. Default: HTTP without TLS.
+   * The certificate, followed by those up to its authority, and its private key: each PEM text, or the path
+   * of a PEM file, which is read again within 5 s of a change. Default: HTTP without TLS.
    */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Told of faults, which clients hear of as such only. Default: nobody is. */
