@@ -92,8 +92,8 @@ test("a flag of etcd that means nothing is said to have no effect, and one that 
     { walDir: "/w" },
     { cors: "https://x" },
     { peerCertAllowedCn: "x" },
-    { autoTls: "true" },
+    { unsafeNoFsync: "true" },
   ])
     await expect(settings(line)).rejects.toThrow("cannot be taken");
-  expect(await settings({ cors: "*", autoTls: "false" })).toEqual({ flags: {}, warnings: [] });
+  expect(await settings({ cors: "*", unsafeNoFsync: "false" })).toEqual({ flags: {}, warnings: [] });
 });

@@ -16,8 +16,6 @@ const diskFormat = "the core keeps its data in another way";
 const noV2 = "the core has etcd's v3 API only";
 const noDiscovery = "the core finds its servers by --initial-cluster";
 const tooLittle = "it would let in more than it says";
-const make =
-  'make a certificate instead: openssl req -x509 -newkey rsa:2048 -nodes -subj "/CN=core" -addext …';
 
 /** Flags of etcd 3.4 and 3.5 that mean nothing here, or what the core does not do. */
 export const foreign: Readonly<Record<string, Foreign>> = {
@@ -27,7 +25,6 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "backend-batch-interval": { why: diskFormat },
   "backend-batch-limit": { why: diskFormat },
   "backend-bbolt-freelist-type": { why: diskFormat },
-  "max-txn-ops": { why: "a transaction may have 128 operations", isRefused: true, fits: ["128"] },
   "grpc-keepalive-min-time": { why: "no client is sent away for its pings" },
   "grpc-keepalive-interval": { why: "silent connections are asked after two hours", fits: ["2h", "2h0m0s"] },
   "grpc-keepalive-timeout": { why: "silent connections have 20 s to answer", fits: ["20s"] },
@@ -44,8 +41,6 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "client-cert-allowed-hostname": { why: tooLittle, isRefused: true, fits: [""] },
   "peer-cert-allowed-cn": { why: tooLittle, isRefused: true, fits: [""] },
   "peer-cert-allowed-hostname": { why: tooLittle, isRefused: true, fits: [""] },
-  "auto-tls": { why: make, isRefused: true, fits: ["false"] },
-  "peer-auto-tls": { why: make, isRefused: true, fits: ["false"] },
   "cipher-suites": { why: "Node's are used, from TLS 1.2 on", isRefused: true, fits: [""] },
   cors: { why: "pages of all origins may ask", isRefused: true, fits: ["*", ""] },
   "host-whitelist": { why: "no host is told from another", isRefused: true, fits: ["*", ""] },

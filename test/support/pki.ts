@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TlsFiles } from "../../src/runtime/options.js";
@@ -67,6 +67,15 @@ ${extensions.join("\n")}
     this.#run("ca", "-batch", "-notext", ...ca, ...dates, "-in", `${name}.csr`, "-out", `${name}.pem`);
     const file = (end: string) => join(this.folder, name + end);
     return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
+  }
+
+  /** Takes a certificate back; all that were are in the list, which is written anew. */
+  revoke({ cert }: TlsFiles): string {
+    const config = ["-config", cert.replace(/pem$/, "cnf"), "-cert", "ca.pem", "-keyfile", "ca.key"];
+    this.#run("ca", ...config, "-revoke", cert);
+    this.#run("ca", ...config, "-gencrl", "-crldays", "30", "-out", "crl.new");
+    renameSync(join(this.folder, "crl.new"), join(this.folder, "crl.pem"));
+    return join(this.folder, "crl.pem");
   }
 
   /** A certificate by its name of ours, such as `member/a` or `client`. */

@@ -46,7 +46,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       checkDeleteRange(asked.request);
       return { case: "deleteRange", value: asked.request };
     case "txn":
-      checkTxn(asked.request);
+      checkTxn(asked.request, context.limits.operationsMax);
       return isReadOnly(asked.request) ? undefined : { case: "txn", value: asked.request };
     case "compact":
       return { case: "compact", value: asked.request };

@@ -1,6 +1,7 @@
 import type { Random } from "../../common/ports.js";
 import type { RaftLimits, Recovered } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
+import { operationsMax } from "../state/check.js";
 import { pieceBytesDefault } from "../state/snapshot.js";
 import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
@@ -51,6 +52,8 @@ export interface ReplicaLimits {
   readonly requestsMax: number;
   /** Commands of theirs, bytes. */
   readonly requestBytesTotalMax: number;
+  /** Of one transaction, with those inside; more is `too many operations in txn request`. */
+  readonly operationsMax: number;
   /** One command, bytes; more is `request is too large`. */
   readonly requestBytesMax: number;
   /** Keys and values in one answer, bytes as the state counts them; more is refused. */
@@ -114,6 +117,7 @@ export const defaultLimits: ReplicaLimits = {
   // As much as the log takes uncommitted: what more is there is refused by it anyway.
   requestBytesTotalMax: 64 * 1024 * 1024,
   // etcd's bound; clients know it.
+  operationsMax,
   requestBytesMax: 1.5 * 1024 * 1024,
   // All keys of most cores, and some five at once in memory.
   answerBytesMax: 256 * 1024 * 1024,

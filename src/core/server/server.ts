@@ -16,6 +16,7 @@ import type { RunningCore } from "./common/api.js";
 import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
+import { keepSelfMade } from "./disk/self-made.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { Counters } from "./common/counters.js";
 import type { LocalClient } from "./grpc/local.js";
@@ -49,7 +50,8 @@ const transferLookMs = 10;
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
  */
 export async function startCore(config: CoreConfig, logger: Logger): Promise<RunningCore> {
-  for (const tls of [config.clientTls, config.peerTls]) checkCertificate(tls);
+  for (const tls of [config.clientTls, config.peerTls])
+    if (tls?.selfMadeFor === undefined) checkCertificate(tls);
   const signed = config.tokens.kind === "jwt" ? await SignedTokens.open(config.tokens) : undefined;
   const directory = await openDataDirectory(config, join);
   if (directory.tornBytes > 0)
@@ -61,8 +63,13 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
       "--force-new-cluster: this server is the only one of a new core now; what only the others had is lost. " +
         "Start it without that option from now on, and add servers with empty directories",
     );
+  if (config.peerTls?.selfMadeFor !== undefined)
+    logger.warn(
+      "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
+    );
   const core = new Server(config, directory, logger, signed);
   try {
+    for (const tls of [config.clientTls, config.peerTls]) await keepSelfMade(tls);
     await core.open();
   } catch (error) {
     await core.close();
@@ -124,7 +131,7 @@ class Server implements RunningCore {
         quotaBytes: config.quotaBytes,
         founding,
         self: { name, clientUrls, disk },
-        limits: { snapshotEntries: config.snapshotEntries, answerBytesMax, tokenTtlMs: config.tokens.ttlMs },
+        limits: { ...limitsOf(config), answerBytesMax },
       }),
       tickMs,
       send: (message) => this.#peers.send(message),
@@ -241,6 +248,10 @@ class Server implements RunningCore {
     const text = `the data directory ${this.#directory.path} has been taken away`;
     this.#fail(new LeaseholdError("DATA_IN_USE", text));
   }
+}
+
+function limitsOf({ operationsMax, requestBytesMax, snapshotEntries, tokens }: CoreConfig) {
+  return { operationsMax, requestBytesMax, snapshotEntries, tokenTtlMs: tokens.ttlMs };
 }
 
 function checkCertificate(tls: TlsFiles | undefined): void {

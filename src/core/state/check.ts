@@ -18,6 +18,9 @@ import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
  */
 export const operationsMax = 128;
 
+/** More nobody may ask for: puts are held against deletions one by one. */
+export const operationsMost = 1_024;
+
 /**
  * Transactions in transactions. Each is two messages deep, and who decodes them takes 100
  * (`@bufbuild/protobuf`).
@@ -41,8 +44,8 @@ export function checkDeleteRange(request: DeleteRangeRequest): void {
   if (request.key.length === 0) throw new CoreError("keyNotProvided");
 }
 
-export function checkTxn(request: TxnRequest): void {
-  checkSize(request, operationsMax, 0);
+export function checkTxn(request: TxnRequest, most: number = operationsMax): void {
+  checkSize(request, most, 0);
   checkShape(request);
   checkDuplicates(request);
 }

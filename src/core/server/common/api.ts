@@ -21,10 +21,14 @@ export interface CoreFlags {
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
   readonly quotaBackendBytes?: string | undefined;
+  readonly maxTxnOps?: string | undefined;
   readonly maxRequestBytes?: string | undefined;
   readonly maxConcurrentStreams?: string | undefined;
   readonly authToken?: string | undefined;
   readonly authTokenTtl?: string | undefined;
+  /** The server makes a certificate for clients, or for servers, itself, and nobody can verify it. */
+  readonly autoTls?: boolean | undefined;
+  readonly peerAutoTls?: boolean | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly trustedCaFile?: string | undefined;

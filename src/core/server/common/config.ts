@@ -1,11 +1,12 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
 import { invalid } from "./invalid.js";
 import { type AutoCompaction, defaultLimits } from "../../replica/options.js";
+import { operationsMost } from "../../state/check.js";
 import type { CoreFlags } from "./api.js";
 import { parseTokens, type TokenOptions } from "./token-options.js";
-import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
+import { type ListenUrl, parseListenUrls, parseUrl, parseUrls } from "./urls.js";
 
 /** A server's settings, checked. */
 export interface CoreConfig {
@@ -26,6 +27,7 @@ export interface CoreConfig {
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number;
   readonly requestBytesMax: number;
+  readonly operationsMax: number;
   /** Calls of one connection at once. */
   readonly maxConcurrentStreams: number;
   readonly tokens: TokenOptions;
@@ -46,6 +48,8 @@ export interface TlsFiles {
   readonly clientCertAuth: boolean;
   /** Certificates that are taken back. */
   readonly crlFile?: string | undefined;
+  /** The server makes the certificate itself, for these hosts: nobody can verify it. */
+  readonly selfMadeFor?: readonly string[];
 }
 
 const heartbeatMsDefault = 100;
@@ -86,24 +90,28 @@ export function configOf(flags: CoreFlags): CoreConfig {
     flags.initialAdvertisePeerUrls ?? "http://localhost:2380",
   );
   const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
-  const clientTls = tlsOf("", {
-    certFile: flags.certFile,
-    keyFile: flags.keyFile,
-    trustedCaFile: flags.trustedCaFile,
-    clientCertAuth: flags.clientCertAuth,
-    crlFile: flags.clientCrlFile,
-  });
-  const peerTls = tlsOf("peer-", {
-    certFile: flags.peerCertFile,
-    keyFile: flags.peerKeyFile,
-    trustedCaFile: flags.peerTrustedCaFile,
-    clientCertAuth: flags.peerClientCertAuth,
-    crlFile: flags.peerCrlFile,
-  });
+  const dataDir = resolve(flags.dataDir ?? `${name}.core`);
+  const peerListenUrls = flags.listenPeerUrls ?? "http://localhost:2380";
+  const clientTls =
+    tlsOf("", {
+      certFile: flags.certFile,
+      keyFile: flags.keyFile,
+      trustedCaFile: flags.trustedCaFile,
+      clientCertAuth: flags.clientCertAuth,
+      crlFile: flags.clientCrlFile,
+    }) ?? selfMade("auto-tls", flags.autoTls, join(dataDir, "fixtures", "client"), clientUrls);
+  const peerTls =
+    tlsOf("peer-", {
+      certFile: flags.peerCertFile,
+      keyFile: flags.peerKeyFile,
+      trustedCaFile: flags.peerTrustedCaFile,
+      clientCertAuth: flags.peerClientCertAuth,
+      crlFile: flags.peerCrlFile,
+    }) ?? selfMade("peer-auto-tls", flags.peerAutoTls, join(dataDir, "fixtures", "peer"), peerListenUrls);
   const insecure = flags.insecure ?? false;
   const config: CoreConfig = {
     name,
-    dataDir: resolve(flags.dataDir ?? `${name}.core`),
+    dataDir,
     listenClientUrls: parseListenUrls("--listen-client-urls", clientUrls, clientTls !== undefined, insecure),
     advertiseClientUrls: parseUrls("--advertise-client-urls", flags.advertiseClientUrls ?? clientUrls),
     listenMetricsUrls: parseListenUrls(
@@ -112,12 +120,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
       clientTls !== undefined,
       insecure,
     ),
-    listenPeerUrls: parseListenUrls(
-      "--listen-peer-urls",
-      flags.listenPeerUrls ?? "http://localhost:2380",
-      peerTls !== undefined,
-      insecure,
-    ),
+    listenPeerUrls: parseListenUrls("--listen-peer-urls", peerListenUrls, peerTls !== undefined, insecure),
     initialCluster: parseCluster(flags.initialCluster ?? `${name}=${peerUrls.join(`,${name}=`)}`),
     isNewCluster,
     forceNewCluster: flags.forceNewCluster ?? false,
@@ -128,6 +131,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
     autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
     quotaBytes: parseQuota(flags.quotaBackendBytes),
     requestBytesMax: parseRequestBytes(flags.maxRequestBytes),
+    operationsMax: parseOperations(flags.maxTxnOps),
     maxConcurrentStreams: Math.min(
       whole("--max-concurrent-streams", flags.maxConcurrentStreams, concurrentStreamsMost),
       concurrentStreamsMost,
@@ -192,6 +196,13 @@ function parseRequestBytes(text: string | undefined): number {
   return bytes;
 }
 
+function parseOperations(text: string | undefined): number {
+  const operations = whole("--max-txn-ops", text, defaultLimits.operationsMax);
+  if (operations > operationsMost)
+    throw invalid(`--max-txn-ops is ${operations}, and must be ${operationsMost} at most`);
+  return operations;
+}
+
 function parseState(text = "new"): boolean {
   if (text !== "new" && text !== "existing")
     throw invalid(`--initial-cluster-state is ${JSON.stringify(text)}, and must be "new" or "existing"`);
@@ -233,6 +244,19 @@ function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly
     throw invalid(
       `--initial-cluster has ${own.peerUrls.join()} for ${name}, and --initial-advertise-peer-urls is ${given}`,
     );
+}
+
+/** In the folders in which etcd keeps its own. */
+function selfMade(flag: string, isWanted = false, folder: string, urls: string): TlsFiles | undefined {
+  if (!isWanted) return undefined;
+  const hosts = parseUrls(`--${flag}: an address`, urls).map((url) => parseUrl(flag, url).host);
+  return {
+    certFile: join(folder, "cert.pem"),
+    keyFile: join(folder, "key.pem"),
+    trustedCaFile: undefined,
+    clientCertAuth: false,
+    selfMadeFor: [...new Set(hosts)],
+  };
 }
 
 function tlsOf(

@@ -1,9 +1,9 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { RequestOpSchema, TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
-import { nestingMax, operationsMax } from "../../state/check.js";
+import { nestingMax, operationsMost } from "../../state/check.js";
 
 /** Comparisons, and operations of both ways, of all levels: what `checkTxn` may take is within it. */
-const partsMax = 3 * operationsMax;
+const partsMax = 3 * operationsMost;
 
 const { compare, success, failure } = TxnRequestSchema.field;
 const { requestTxn } = RequestOpSchema.field;

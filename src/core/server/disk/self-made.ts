@@ -1,0 +1,62 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { diskError, syncFolder } from "../../journal/files.js";
+import type { TlsFiles } from "../common/config.js";
+import { selfSigned } from "../common/self-signed.js";
+
+const dayMs = 86_400_000;
+
+/** As etcd's. */
+const validMs = 365 * dayMs;
+/** A server that is started with less left gets another: it may run for long. */
+const leftMsMin = 30 * dayMs;
+/** For clients whose clocks are behind. */
+const earlierMs = dayMs;
+
+/**
+ * Makes a server's own certificate (`--auto-tls`), or keeps the one that it has made before.
+ *
+ * @throws LeaseholdError `DISK_FAILED`
+ */
+export async function keepSelfMade(tls: TlsFiles | undefined): Promise<void> {
+  if (tls?.selfMadeFor === undefined) return;
+  const { certFile, keyFile, selfMadeFor: hosts } = tls;
+  const nowMs = Date.now();
+  if (await isGood(tls, hosts, nowMs + leftMsMin)) return;
+  const { cert, key } = selfSigned(hosts, nowMs - earlierMs, nowMs + validMs);
+  try {
+    await mkdir(dirname(certFile), { recursive: true, mode: 0o700 });
+    await replace(keyFile, key);
+    await replace(certFile, cert);
+    await syncFolder(dirname(certFile));
+  } catch (error) {
+    throw diskError(`the certificate ${certFile} cannot be made`, error);
+  }
+}
+
+/** What a crash has left of the two may not fit together. */
+async function isGood({ certFile, keyFile }: TlsFiles, hosts: readonly string[], untilMs: number) {
+  try {
+    const certificate = new X509Certificate(await readFile(certFile));
+    const covers = (host: string) => (certificate.checkIP(host) ?? certificate.checkHost(host)) !== undefined;
+    return (
+      certificate.checkPrivateKey(createPrivateKey(await readFile(keyFile))) &&
+      Date.parse(certificate.validTo) > untilMs &&
+      hosts.every(covers)
+    );
+  } catch {
+    return false;
+  }
+}
+
+async function replace(path: string, text: string): Promise<void> {
+  const file = await open(`${path}.new`, "w", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+}
