@@ -80,7 +80,7 @@ describe("what one request may be", () => {
     const oversized = (request: Txn) =>
       isOversized(toBinary(TxnRequestSchema, create(TxnRequestSchema, request)));
     expect(oversized({ compare: compared(128), success: puts(128), failure: puts(128) })).toBe(false);
-    expect(oversized({ success: [inside({ success: puts(384) })] })).toBe(true);
+    expect(oversized({ success: [inside({ success: puts(3_072) })] })).toBe(true);
     expect(oversized(deep(32, { success: puts(1) }))).toBe(false);
     expect(oversized(deep(33, { success: puts(1) }))).toBe(true);
     // Field 2, empty, a million times.
