@@ -115,10 +115,16 @@ const instancesPerPage = 512;
 /** Pages of an empty table that are kept. */
 const pagesKept = 8;
 
+/** Where the numbers of an instance begin in its page. */
+const placeOf = (index: number): number => (index % instancesPerPage) * numbersEach;
+
 const newPage = (): HoldNumbers => new Float64Array(instancesPerPage * numbersEach);
 
 /** That of all instances that were given back: their place may be another's by now. */
 const nobodysPage = newPage();
+
+/** What an instance knows by yes or no, as bits: each in a field of its own would take eight bytes. */
+const Flag = { holding: 1, renewable: 2, barred: 4 } as const;
 
 /**
  * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
@@ -132,18 +138,13 @@ export class Instance {
   /** The operation under way, or `idle`. */
   operation: Operation;
 
-  /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
-  holding = false;
   /** The tenure's token. */
   tokenNumber = 0;
   /** The last sequence number that was written in the ballot of the hold. */
   holdSequence = 0;
-  /** Whether the next renewal may go in one round trip. */
-  renewable = false;
-  /** An acceptor has refused the owner because its lease was broken. */
-  barred = false;
   /** Earlier ballots of this tenure whose leases may still live. */
   pastBallots: readonly PastBallot[] = noPast;
+  #flags = 0;
   #page: HoldNumbers;
 
   /** @param page has the place of this index, which is nobody else's until `leave` */
@@ -156,33 +157,58 @@ export class Instance {
     this.holdExpiresWallMs = this.holdExpiresMonoMs = this.holdNumber = 0;
   }
 
-  get #place(): number {
-    return (this.index % instancesPerPage) * numbersEach;
+  // No private method or getter in here: for the first of them each instance would have one more field.
+
+  /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
+  get holding(): boolean {
+    return (this.#flags & Flag.holding) !== 0;
+  }
+
+  set holding(holds: boolean) {
+    this.#flags = withFlag(this.#flags, Flag.holding, holds);
+  }
+
+  /** Whether the next renewal may go in one round trip. */
+  get renewable(): boolean {
+    return (this.#flags & Flag.renewable) !== 0;
+  }
+
+  set renewable(may: boolean) {
+    this.#flags = withFlag(this.#flags, Flag.renewable, may);
+  }
+
+  /** An acceptor has refused the owner because its lease was broken. */
+  get barred(): boolean {
+    return (this.#flags & Flag.barred) !== 0;
+  }
+
+  set barred(is: boolean) {
+    this.#flags = withFlag(this.#flags, Flag.barred, is);
   }
 
   get holdExpiresWallMs(): number {
-    return this.#page[this.#place + endWall]!;
+    return this.#page[placeOf(this.index) + endWall]!;
   }
 
   set holdExpiresWallMs(ms: number) {
-    this.#page[this.#place + endWall] = ms;
+    this.#page[placeOf(this.index) + endWall] = ms;
   }
 
   get holdExpiresMonoMs(): number {
-    return this.#page[this.#place + endMono]!;
+    return this.#page[placeOf(this.index) + endMono]!;
   }
 
   set holdExpiresMonoMs(ms: number) {
-    this.#page[this.#place + endMono] = ms;
+    this.#page[placeOf(this.index) + endMono] = ms;
   }
 
   /** The decided ballot of the hold. */
   get holdNumber(): number {
-    return this.#page[this.#place + ballot]!;
+    return this.#page[placeOf(this.index) + ballot]!;
   }
 
   set holdNumber(number: number) {
-    this.#page[this.#place + ballot] = number;
+    this.#page[placeOf(this.index) + ballot] = number;
   }
 
   /** It was given back: from now on it neither reads nor writes what its place has. */
@@ -212,8 +238,8 @@ export class Instance {
   }
 
   clone(page: HoldNumbers): Instance {
-    const { holdExpiresWallMs, holdExpiresMonoMs, holdNumber } = this;
-    const held = { holdExpiresWallMs, holdExpiresMonoMs, holdNumber };
+    const { holdExpiresWallMs, holdExpiresMonoMs, holdNumber, holding, renewable, barred } = this;
+    const held = { holdExpiresWallMs, holdExpiresMonoMs, holdNumber, holding, renewable, barred };
     const copy: Instance = Object.assign(
       new Instance(this.index, this.resource, this.cell, page),
       this,
@@ -230,6 +256,10 @@ export class Instance {
     hash.number(this.holdNumber).number(this.holdSequence).flag(this.renewable);
     for (const past of this.pastBallots) hash.number(past.number).number(past.sequence).number(past.until);
   }
+}
+
+function withFlag(flags: number, flag: number, on: boolean): number {
+  return on ? flags | flag : flags & ~flag;
 }
 
 /** That of all instances without an operation. Nothing may be written into it. */

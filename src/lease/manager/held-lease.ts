@@ -128,25 +128,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#rare.handle = handle;
   }
 
-  get #keeper(): LeaseKeeper {
-    return this.#terms.keeper;
-  }
-
-  get #autoRenew(): boolean {
-    return this.#terms.autoRenew;
-  }
-
-  get #renewedElsewhere(): boolean {
-    return this.#terms.renewedElsewhere;
-  }
-
   /** Less than a third of it is left, and those who listen have been told. */
-  get #isLate(): boolean {
+  #isLate(): boolean {
     return this.#rarity?.isLate === true;
   }
 
-  set #isLate(isLate: boolean) {
-    if (isLate !== this.#isLate) this.#rare.isLate = isLate;
+  #noteInTime(): void {
+    if (this.#rarity !== undefined) this.#rarity.isLate = false;
   }
 
   get #rare(): Rarity {
@@ -161,7 +149,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.remaining();
     const rare = this.#rare;
     if (rare.signal === undefined) {
-      rare.signal = new ContextSignal(this.#keeper.world);
+      rare.signal = new ContextSignal(this.#terms.keeper.world);
       if (this.#ended !== undefined) rare.signal.abort(this.#lossError(this.#ended));
     }
     return rare.signal.signal;
@@ -170,7 +158,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   get releaseRequested(): AbortSignal {
     const rare = this.#rare;
     if (rare.releaseRequests === undefined) {
-      rare.releaseRequests = new ContextSignal(this.#keeper.world);
+      rare.releaseRequests = new ContextSignal(this.#terms.keeper.world);
       if (rare.releaseRequest !== undefined) rare.releaseRequests.abort(rare.releaseRequest);
     }
     return rare.releaseRequests.signal;
@@ -223,8 +211,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   async renew(): Promise<void> {
     this.assertHeld();
     const extended = await this.#requestRenewal().outcome;
+    // Who said that it was extended has looked at the clocks.
+    if (extended && this.#ended === undefined) return;
     this.assertHeld();
-    if (extended) return;
     throw new LeaseholdError(
       "NO_QUORUM",
       `the lease on ${JSON.stringify(this.resource)} was not renewed; it runs for ${formatDuration(this.remaining())} more`,
@@ -277,8 +266,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (this.#ended === undefined) {
       this.#ended = reason;
       if (error !== undefined) this.#rare.error = error;
-      this.#keeper.alarm.cancel(this);
-      const returned = this.#mayReturnAtOnce ? this.#keeper.takeBack(this) : this.#returnToKeeper();
+      this.#terms.keeper.alarm.cancel(this);
+      const returned = this.#mayReturnAtOnce() ? this.#terms.keeper.takeBack(this) : this.#returnToKeeper();
       // Set before the signal aborts: what listens there may call release().
       if (returned !== undefined) this.#rare.returned = returned;
       this.#rarity?.signal?.abort(this.#lossError(reason));
@@ -291,14 +280,14 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
    * The program has called `release`, no request has to be waited for, and no listener would run after it. An
    * end that a look has found waits until the look is over: it may have been made in the middle of anything.
    */
-  get #mayReturnAtOnce(): boolean {
+  #mayReturnAtOnce(): boolean {
     const isHeard = this.#rarity?.signal !== undefined;
     return this.#ended === "released" && this.#renewal === undefined && !isHeard;
   }
 
   /** What the program ends itself is no loss to be told of. */
   #tellOfEnd(reason: LossReason): void {
-    const { events } = this.#keeper;
+    const { events } = this.#terms.keeper;
     if (isOwnEnd(reason) || reason === "closed") {
       if (events?.released.isHeard) events.released.tell({ lease: this });
     } else if (events?.lost.isHeard) events.lost.tell({ lease: this, error: this.#lossError(reason) });
@@ -312,36 +301,36 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   resign(reason: unknown): void {
     if (this.#ended !== undefined) return;
     const rare = this.#rare;
-    rare.signal ??= new ContextSignal(this.#keeper.world);
+    rare.signal ??= new ContextSignal(this.#terms.keeper.world);
     rare.signal.abort(reason);
   }
 
   async #returnToKeeper(): Promise<void> {
     const renewal = this.#renewal;
-    if (renewal !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
+    if (renewal !== undefined) this.#terms.keeper.provider.forgoRenewal?.(this.grant);
     // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is
     // given back.
     await renewal?.outcome;
-    await this.#keeper.takeBack(this);
+    await this.#terms.keeper.takeBack(this);
   }
 
   /** It is renewed by itself, and not about to end as it was told to. */
   #canBeLate(endMs: number): boolean {
-    return this.#renewedElsewhere || (this.#autoRenew && endMs < this.latestMs);
+    return this.#terms.renewedElsewhere || (this.#terms.autoRenew && endMs < this.latestMs);
   }
 
   /** Once, until a renewal succeeds. */
   #noteLate(leftMs: number): void {
-    if (this.#isLate || !this.#canBeLate(this.#nowMs() + leftMs)) return;
-    this.#isLate = true;
-    const { events } = this.#keeper;
+    if (this.#isLate() || !this.#canBeLate(this.#nowMs() + leftMs)) return;
+    this.#rare.isLate = true;
+    const { events } = this.#terms.keeper;
     const renewalError = this.#rarity?.renewalError;
     const error = renewalError === undefined ? {} : { error: renewalError };
     if (events?.renewalLate.isHeard) events.renewalLate.tell({ lease: this, remainingMs: leftMs, ...error });
   }
 
   #nowMs(): number {
-    return this.#keeper.world.clock.monotonicMs();
+    return this.#terms.keeper.world.clock.monotonicMs();
   }
 
   /** From the alarm. */
@@ -349,7 +338,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     const leftMs = this.#look(foundLost);
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
-    else if (this.#renewedElsewhere) this.#isLate = false;
+    else if (this.#terms.renewedElsewhere) this.#noteInTime();
     // Who was told that it is late may have released it.
     if (this.#ended !== undefined) return;
     if (this.#nextRenewalMs !== never && this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
@@ -359,9 +348,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   #setAlarm(leftMs: number, nowMs: number): void {
     let delayMs = this.#nextRenewalMs === never ? leftMs : Math.min(leftMs, this.#nextRenewalMs - nowMs);
     const untilLateMs = leftMs - this.ttlMs / lateParts;
-    if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
+    if (untilLateMs > 0 && !this.#isLate() && this.#canBeLate(nowMs + leftMs))
       delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
-    this.#keeper.alarm.set(this, nowMs + Math.max(soonestMs, delayMs), nowMs);
+    this.#terms.keeper.alarm.set(this, nowMs + Math.max(soonestMs, delayMs), nowMs);
   }
 
   /**
@@ -369,7 +358,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
    * again.
    */
   #planRenewal(leftMs: number, nowMs: number): void {
-    if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
+    if (!this.#terms.autoRenew || nowMs + leftMs >= this.latestMs) {
       this.#nextRenewalMs = never;
       return;
     }
@@ -389,7 +378,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   #sendRenewal(): void {
-    const { provider } = this.#keeper;
+    const { provider } = this.#terms.keeper;
     const failed = (error: unknown) => {
       this.#rare.renewalError = error;
       this.renewed(false);
@@ -414,9 +403,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   #noteRenewal(extended: boolean, leftMs: number, sentMs: number): void {
     const nowMs = this.#nowMs();
     if (extended) {
-      this.#isLate = false;
+      this.#noteInTime();
       this.#planRenewal(leftMs, nowMs);
-    } else if (this.#autoRenew) {
+    } else if (this.#terms.autoRenew) {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = Math.ceil(sentMs + this.ttlMs / renewalRetriesPerTtl);
     }

@@ -188,7 +188,7 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "lateIsToldEachTime",
     why: "Who listens hears of each retry of a renewal that is late.",
-    edits: [{ file: "src/lease/manager/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
+    edits: [{ file: "src/lease/manager/held-lease.ts", find: "this.#rare.isLate = true", replace: "undefined" }],
   },
   {
     name: "looksFollowAtOnce",
@@ -274,8 +274,8 @@ export const inWaist = /** @type {const} */ ([
     edits: [
       {
         file: "src/flease/protocol/instance.ts",
-        find: "this.index % instancesPerPage",
-        replace: "this.index >> 1",
+        find: "index % instancesPerPage",
+        replace: "index >> 1",
       },
     ],
     caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /numbers of its own/ },
@@ -319,8 +319,8 @@ export const inWaist = /** @type {const} */ ([
     edits: [
       {
         file: "src/lease/manager/held-lease.ts",
-        find: "this.#renewedElsewhere || (this.#autoRenew && endMs < this.latestMs)",
-        replace: "this.#autoRenew && endMs < this.latestMs",
+        find: "this.#terms.renewedElsewhere || (this.#terms.autoRenew && endMs < this.latestMs)",
+        replace: "this.#terms.autoRenew && endMs < this.latestMs",
       },
     ],
   },
@@ -330,8 +330,8 @@ export const inWaist = /** @type {const} */ ([
     edits: [
       {
         file: "src/lease/manager/held-lease.ts",
-        at: "if (this.#renewedElsewhere) this.#isLate = false;",
-        find: "this.#isLate = false;",
+        at: "if (this.#terms.renewedElsewhere) this.#noteInTime();",
+        find: "this.#noteInTime();",
         replace: ";",
       },
     ],
