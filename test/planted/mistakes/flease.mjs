@@ -698,6 +698,12 @@ export const inFlease = /** @type {const} */ ([
     caughtBy: proposerTest,
   },
   {
+    name: "withdrawalTellsTheNext",
+    why: "An acceptor that missed a lease tells one after the other that the resource is free, as each withdraws.",
+    edits: [{ file: peer, find: "request.kind === Kind.release && request.waiting", replace: "false" }],
+    caughtBy: { file: "src/flease/peer.test.ts" },
+  },
+  {
     name: "readingFromBeforeTheMessage",
     why: "P38: a reading from before the message arrived is used for it.",
     edits: [

@@ -13,7 +13,7 @@ const MAGIC = 0x4c534844;
  * The version of everything in `docs/wire-protocol.md`. The framing, REJECT, and HELLO up to its version stay
  * as they are in every later version, so that two versions can tell each other that they differ.
  */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** An Ed25519 public key, and a signature, as they travel. */
 export const PUBLIC_KEY_BYTES = 32;
