@@ -188,7 +188,9 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "lateIsToldEachTime",
     why: "Who listens hears of each retry of a renewal that is late.",
-    edits: [{ file: "src/lease/manager/held-lease.ts", find: "this.#rare.isLate = true", replace: "undefined" }],
+    edits: [
+      { file: "src/lease/manager/held-lease.ts", find: "this.#rare.isLate = true", replace: "undefined" },
+    ],
   },
   {
     name: "looksFollowAtOnce",
