@@ -2,7 +2,6 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { type Readable, Transform, type Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { exitCode } from "../common/exit-codes.js";
 import { CommandFailure, usageError } from "../common/failure.js";
 import { sayLine } from "../output/say.js";
@@ -88,14 +87,35 @@ async function download(nodes: Nodes, path: string, open: (from: number) => Writ
     progress ??= new Progress(path, length);
     etag ??= answer.headers.etag;
     const sink = open(from);
+    let isOurFault = false;
+    const failed = (): boolean => (isOurFault = true);
+    sink.on("error", failed);
     try {
-      await pipeline(answer, counting(progress), sink, { end: sink !== process.stdout });
+      // What counts as done is written: what a broken pipeline still has in its buffers would be missing.
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        await written(sink, chunk);
+        progress.at(progress.done + chunk.length);
+      }
+      if (sink !== process.stdout) await new Promise<void>((resolve) => sink.end(resolve));
+      sink.off("error", failed);
       return progress;
     } catch (error) {
-      if (!answer.destroyed || (error as NodeJS.ErrnoException).code === "EPIPE" || resumes === resumesMax)
-        throw error;
+      if (sink !== process.stdout) await closed(sink);
+      if (isOurFault || resumes === resumesMax) throw error;
+      sink.off("error", failed);
     }
   }
+}
+
+function written(sink: Writable, chunk: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sink.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+async function closed(sink: Writable): Promise<void> {
+  if (sink.closed) return;
+  await new Promise<void>((resolve) => void sink.once("close", resolve).destroy());
 }
 
 function counting(progress: Progress): Transform {

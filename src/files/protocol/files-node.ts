@@ -143,12 +143,16 @@ export class FilesNode implements Files, Answerer {
     const source = await this.open(from, options);
     const before = await source.stat(options);
     const target = await this.open(to, { ...options, create: "replace" });
+    let isHole = false;
     for (let offset = 0; offset < before.size;) {
       const bytes = await source.read(offset, bytesPerCallMax, options);
       if (bytes.length === 0) break;
-      await target.write(offset, bytes, options);
+      // What was never written needs no room in the copy either.
+      isHole = bytes.every((byte) => byte === 0);
+      if (!isHole) await target.write(offset, bytes, options);
       offset += bytes.length;
     }
+    if (isHole) await target.truncate(before.size, options);
     const { version } = await source.stat(options);
     if (version !== before.version)
       throw new LeaseholdError("FILE_CHANGED", `${from} was changed while it was copied to ${to}`);

@@ -214,3 +214,15 @@ test("a call ends in its time while its file is copied, and a later one finds wh
   expect(text(await files.during(files.nodes.get("a")!.named("f").read(0, 4)))).toBe("old!");
   expect(fetched).toBeLessThan(110);
 });
+
+test("a copy of a file with a hole has the hole", async () => {
+  const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "old!")));
+  const files = await FilesCluster.start(stores);
+  await files.spendEpochs(3n);
+  const node = files.nodes.get("a")!;
+  await files.during(node.named("f").truncate(0));
+  await files.during(node.named("f").truncate(400));
+  await files.during(node.copy("f", "g"));
+  expect(text(await files.during(node.named("g").read(0, 400)))).toBe("\0".repeat(400));
+  expect(await stores[0]!.listBlocks("g")).toEqual([]);
+});

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { FileStat, Files } from "../types.js";
 import { Refusal } from "./refusal.js";
@@ -20,6 +19,12 @@ const zeros = Buffer.alloc(pieceBytes);
 /** Above all characters that a path can have. */
 const last = "\uffff";
 
+/**
+ * Uploads beside a file that are under way. Their names are used again: a removed file leaves a record, and
+ * what a process has left when it died is replaced by the next upload.
+ */
+const slots = new WeakMap<Files, Set<number>>();
+
 /** Replicated files as WebDAV shows them. */
 export class FilesTree implements DavTree {
   readonly #files: Files;
@@ -33,7 +38,7 @@ export class FilesTree implements DavTree {
     if (path === "") return folderEntry("", 0);
     const stat = await this.#statOf(path);
     if (stat !== undefined) return fileEntry(stat);
-    const mark = await this.#statOf(`${path}/${folderMark}`);
+    const mark = await this.#markOf(path);
     if (mark !== undefined) return folderEntry(path, mark.modifiedMs);
     const { files } = await this.#files.list(`${path}/`, { limit: 1 });
     return files.length === 0 ? undefined : folderEntry(path, files[0]!.modifiedMs);
@@ -60,9 +65,9 @@ export class FilesTree implements DavTree {
   }
 
   /** @throws Refusal 409 when it changes while it is read: what was sent would be of two contents */
-  async *read(path: string, offset: number, length: number): AsyncGenerator<Uint8Array> {
+  async *read({ path, etag }: DavEntry, offset: number, length: number): AsyncGenerator<Uint8Array> {
     await using file = await this.#files.open(path);
-    const { version } = await file.stat();
+    const isChanged = async (): Promise<boolean> => fileEntry(await file.stat()).etag !== etag;
     const end = offset + length;
     const begin = (at: number) =>
       at < end ? keep(file.read(at, Math.min(pieceBytes, end - at))) : undefined;
@@ -72,7 +77,7 @@ export class FilesTree implements DavTree {
       underWay.push(begin(at + piecesMax * pieceBytes));
       const isLast = at + pieceBytes >= end;
       const isShort = bytes.length < Math.min(pieceBytes, end - at);
-      if (isShort || (isLast && (await file.stat()).version !== version))
+      if (isShort || (isLast && (await isChanged())))
         throw new Refusal(409, `/${path} has changed while it was read`);
       yield bytes;
     }
@@ -82,17 +87,23 @@ export class FilesTree implements DavTree {
     const before = await this.#statOf(path);
     // A client that locks a name first has made an empty file of it.
     if (before === undefined || before.size === 0) {
-      await this.#upload(path, bytes, before);
+      await this.#upload(path, bytes, before === undefined ? "always" : "replace");
       return;
     }
     // Not in place: half of one content and half of another is worse than either.
-    const beside = `${uploads}/${randomUUID()}`;
-    await this.#upload(beside, bytes, undefined);
+    const busy = getOrInsertWeak(slots, this.#files);
+    let slot = 0;
+    while (busy.has(slot)) slot += 1;
+    busy.add(slot);
+    const beside = `${uploads}/${this.#files.status().node}-${slot}`;
     try {
+      await this.#upload(beside, bytes, "replace");
       await this.#files.rename(beside, path);
     } catch (error) {
       await this.#files.remove(beside).catch(() => undefined);
       throw error;
+    } finally {
+      busy.delete(slot);
     }
   }
 
@@ -141,10 +152,10 @@ export class FilesTree implements DavTree {
   }
 
   /** Writes what was not there, or was empty, and is so again when the bytes end with an error. */
-  async #upload(path: string, bytes: AsyncIterable<Uint8Array>, before: FileStat | undefined): Promise<void> {
-    await using file = await this.#files.open(path, { create: before === undefined ? "always" : "replace" });
+  async #upload(path: string, bytes: AsyncIterable<Uint8Array>, create: "always" | "replace"): Promise<void> {
+    await using file = await this.#files.open(path, { create });
+    const underWay: Promise<void>[] = [];
     try {
-      const underWay: Promise<void>[] = [];
       let offset = 0;
       let isHole = false;
       for await (const piece of pieces(bytes)) {
@@ -157,8 +168,20 @@ export class FilesTree implements DavTree {
       await Promise.all(underWay);
       if (isHole) await file.truncate(offset);
     } catch (error) {
-      const undone = before === undefined ? this.#files.remove(path) : file.truncate(0);
+      // A piece that is still on its way must not land in what another upload puts here.
+      await Promise.allSettled(underWay);
+      const undone = create === "always" ? this.#files.remove(path) : file.truncate(0);
       await undone.catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #markOf(path: string): Promise<FileStat | undefined> {
+    try {
+      return await this.#statOf(`${path}/${folderMark}`);
+    } catch (error) {
+      // The longest names of files are too long for folders.
+      if (error instanceof LeaseholdError && error.code === "INVALID_PATH") return undefined;
       throw error;
     }
   }
@@ -171,6 +194,12 @@ export class FilesTree implements DavTree {
       throw error;
     }
   }
+}
+
+function getOrInsertWeak(sets: WeakMap<Files, Set<number>>, files: Files): Set<number> {
+  const found = sets.get(files) ?? new Set<number>();
+  sets.set(files, found);
+  return found;
 }
 
 function isHidden(path: string): boolean {

@@ -87,6 +87,13 @@ export class Locks {
     }
   }
 
+  /** Whether that lock is on the path or on a folder that it is in, at whatever node. */
+  async isHeld(path: string, token: string): Promise<boolean> {
+    if (above(path).some((each) => this.#byPath.get(each)?.token === token)) return true;
+    const found = await Promise.all(above(path).map((each) => this.#ground.tokenOf(each)));
+    return found.includes(token);
+  }
+
   /** What was locked is gone, and its locks with it. */
   async forget(path: string): Promise<void> {
     const gone = [...this.#byPath.values()].filter((lock) => lock.path === path || isWithin(path, lock.path));

@@ -63,7 +63,7 @@ async function found({ tree, path }: Call): Promise<DavEntry> {
 }
 
 async function get(call: Call): Promise<void> {
-  const { request, response, tree, path } = call;
+  const { request, response, tree } = call;
   const entry = await found(call);
   if (entry.kind === "folder")
     throw new Refusal(405, "a folder has no content of its own; PROPFIND lists what is in it");
@@ -89,7 +89,7 @@ async function get(call: Call): Promise<void> {
   });
   if (request.method === "HEAD" || last < start) return void response.end();
   // An error on the way cuts the answer off: it is shorter than it says, and no client takes it for whole.
-  await pipeline(Readable.from(tree.read(path, start, last - start + 1)), response);
+  await pipeline(Readable.from(tree.read(entry, start, last - start + 1)), response);
 }
 
 async function put(call: Call): Promise<void> {
@@ -241,19 +241,17 @@ async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Pr
   const holds = async (list: (typeof lists)[number]): Promise<boolean> => {
     const about = list.resource === undefined ? path : pathOf(list.resource);
     const entry = list.conditions.some(({ kind }) => kind === "etag") ? await tree.find(about) : undefined;
-    return list.conditions.every(({ kind, value, not }) => {
-      // A lock of another node is known by its token only, and looked at below.
-      const isLocked = value !== noLock;
-      return (kind === "token" ? isLocked : entry?.etag === value) !== not;
-    });
+    for (const { kind, value, not } of list.conditions) {
+      // A lock that has ended says so: others may have changed what its holder knows.
+      const isSo = kind === "token" ? await locks.isHeld(about, value) : entry?.etag === value;
+      if (isSo === not) return false;
+    }
+    return true;
   };
   if (lists.length > 0 && !(await Promise.all(lists.map(holds))).some(Boolean))
     throw new Refusal(412, "what the header If says is not so");
   await locks.mustBeFree(paths, tokens, deep);
 }
-
-/** A token that no lock has: clients say `Not <DAV:no-lock>` for what is always so. */
-const noLock = "DAV:no-lock";
 
 /** `If-Match` and `If-None-Match`. @throws Refusal 412 */
 function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): void {

@@ -13,8 +13,8 @@ export interface DavTree {
   find(path: string): Promise<DavEntry | undefined>;
   /** What is in a folder, but not what is in its folders. */
   children(path: string): AsyncIterable<DavEntry>;
-  /** Bytes of a file from a position on. */
-  read(path: string, offset: number, length: number): AsyncIterable<Uint8Array>;
+  /** Bytes of a file from a position on, as long as its content is that of the entry. */
+  read(entry: DavEntry, offset: number, length: number): AsyncIterable<Uint8Array>;
   /** Makes or replaces a file; if the bytes end with an error, nothing changes. */
   write(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>;
   makeFolder(path: string): Promise<void>;

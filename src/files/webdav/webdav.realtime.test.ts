@@ -134,7 +134,81 @@ describe("files and folders", () => {
   });
 });
 
+describe("what comes in between", () => {
+  test("a file that is replaced before it is read is not given out under its former tag", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/a`, {}, "old content");
+    const { open } = files;
+    files.open = async (path, options) => {
+      files.contents.set("a", { bytes: Buffer.from("new content, which is longer"), version: 1_000 });
+      return open.call(files, path, options);
+    };
+    await expect(ask("GET", `${url}/a`)).rejects.toThrow();
+    faults.length = 0;
+  });
+
+  test("nothing of an upload that has failed arrives after what it made was removed", async () => {
+    const url = await front();
+    const order: string[] = [];
+    const { open, remove } = files;
+    files.open = async (path, options) => {
+      const file = await open.call(files, path, options);
+      const { write } = file;
+      let pieces = 0;
+      file.write = async (...args) => {
+        pieces += 1;
+        if (pieces === 1) throw new LeaseholdError("FILE_UNCERTAIN");
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        order.push("write");
+        await write.apply(file, args);
+      };
+      return file;
+    };
+    files.remove = async (path) => {
+      order.push("remove");
+      await remove.call(files, path);
+    };
+    expect(await statusOf("PUT", `${url}/a`, {}, Buffer.alloc(3_000_000, 1))).toBe(500);
+    await expect.poll(() => order.length).toBe(2);
+    expect(order).toEqual(["write", "remove"]);
+  });
+
+  test("uploads in place of others use few names, as each leaves a record", async () => {
+    const url = await front();
+    const names = new Set<string>();
+    const { open } = files;
+    files.open = async (path, options) => {
+      names.add(path);
+      return open.call(files, path, options);
+    };
+    for (let count = 0; count < 5; count += 1) await ask("PUT", `${url}/a`, {}, `content ${count}`);
+    expect(names.size).toBe(2);
+  });
+
+  test("a name that is too long for a folder is one of a file", async () => {
+    const url = await front();
+    const stat = files.stat;
+    files.stat = async (path) => {
+      if (path.length > 480) throw new LeaseholdError("INVALID_PATH");
+      return stat(path);
+    };
+    expect(await statusOf("PUT", `${url}/${"x".repeat(470)}`, {}, "x")).toBe(201);
+  });
+});
+
 describe("conditions and locks", () => {
+  test("who shows a lock that has ended changes nothing, as others may have changed what it knows", async () => {
+    const [here, there] = [await front(), await front()];
+    await ask("PUT", `${here}/a`, {}, "1");
+    const token = (await ask("LOCK", `${here}/a`, {}, lockBody)).headers.get("lock-token")!;
+    expect(await statusOf("PUT", `${there}/a`, { if: `(${token})` }, "2")).toBe(204);
+    expect(await statusOf("UNLOCK", `${here}/a`, { "lock-token": token })).toBe(204);
+    expect(await statusOf("PUT", `${there}/a`, {}, "of another")).toBe(204);
+    for (const url of [here, there])
+      expect(await statusOf("PUT", `${url}/a`, { if: `(${token})` }, "3")).toBe(412);
+    expect(await statusOf("PUT", `${here}/a`, { if: "(Not <DAV:no-lock>)" }, "4")).toBe(204);
+  });
+
   test("a content that is another than the one that is known is not replaced", async () => {
     const url = await front();
     await ask("PUT", `${url}/a`, {}, "1");
