@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawn } from "node:child_process";
@@ -17,7 +17,9 @@ let server: WebdavServer;
 let folder: string;
 
 beforeAll(() => {
-  const missing = ["cadaver", "rclone"].filter((name) => spawnSync("which", [name]).status !== 0);
+  const commands = { cadaver: "cadaver", rclone: "rclone", davfs2: "mount.davfs" };
+  const isMissing = (command: string) => spawnSync("which", [command]).status !== 0;
+  const missing = Object.entries(commands).flatMap(([name, command]) => (isMissing(command) ? [name] : []));
   if (missing.length > 0) execFileSync("apt-get", ["install", "-y", "-qq", ...missing], { stdio: "ignore" });
 }, 180_000);
 beforeEach(async () => {
@@ -94,5 +96,57 @@ describe("cadaver", () => {
     expect([...files.contents.keys()].sort()).toEqual(["f/.leasehold-folder", "f/a.txt", "f/c.txt"]);
     expect(await cadaver("rmcol f")).not.toMatch(/failed/i);
     expect(files.contents.size).toBe(0);
+  });
+});
+
+/** Why nothing can be mounted here by FUSE, if that is so. */
+function unmountable(): string | undefined {
+  if (process.getuid?.() !== 0) return "only root mounts what /etc/fstab does not name";
+  try {
+    accessSync("/dev/fuse");
+    return undefined;
+  } catch {
+    return "the kernel has no /dev/fuse";
+  }
+}
+
+describe("davfs2", () => {
+  const shell = (...commands: string[]) => run("sh", ["-ec", commands.join("\n")]);
+
+  /** Its own lists of folders end with EINVAL in Linux 6.18, on every server, so files are named. */
+  test("mounts a node, and copies, changes, renames and removes files, and folders", async ({ skip }) => {
+    skip(unmountable() !== undefined, unmountable());
+    const config = join(folder, "davfs2.conf");
+    writeFileSync(config, "ask_auth 0\nuse_locks 1\ndelay_upload 0\n");
+    mkdirSync(join(folder, "mnt"));
+    const mount = ["-o", `conf=${config}`, server.url, join(folder, "mnt")];
+    const refused = await run("mount.davfs", mount).catch(({ message }: Error) => message);
+    skip(/not permitted|permission denied/i.test(refused), "this machine may not mount anything");
+    try {
+      const large = Buffer.alloc(30_000_001, "0123456789abcdef!");
+      writeFileSync(join(folder, "large"), large);
+      await shell(
+        "mkdir mnt/d mnt/gone",
+        "cp large mnt/d/first",
+        "mv mnt/d/first 'mnt/d/ä & b'",
+        "cmp large 'mnt/d/ä & b'",
+        "echo one > mnt/d/small",
+        "echo two >> mnt/d/small",
+        "cp mnt/d/small mnt/d/removed",
+        "rm mnt/d/removed",
+        "rmdir mnt/gone",
+        "mv mnt/d mnt/e",
+        "umount mnt",
+      );
+      expect([...files.contents.keys()].sort()).toEqual(["e/.leasehold-folder", "e/small", "e/ä & b"]);
+      expect(files.contents.get("e/small")!.bytes.toString()).toBe("one\ntwo\n");
+      expect(sha256(files.contents.get("e/ä & b")!.bytes)).toBe(sha256(large));
+      // By another mount, what somebody else has written meanwhile.
+      await fetch(`${server.url}/e/small`, { method: "PUT", body: "of another" });
+      await run("mount.davfs", mount);
+      expect(await shell("cat mnt/e/small")).toBe("of another");
+    } finally {
+      await run("umount", [join(folder, "mnt")]).catch(() => undefined);
+    }
   });
 });
