@@ -7,6 +7,8 @@ import { Progress } from "./progress.js";
 import { playFiles } from "./files/run.js";
 import { filesSelfTest } from "./files/self-test.js";
 import { filesSummaryLines, summarizeFiles } from "./files/summary.js";
+import { membersSummaryLines, playMembers } from "./members/run.js";
+import { membersSelfTest } from "./members/self-test.js";
 import { play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
 import { selfTest } from "./self-test.js";
@@ -19,7 +21,8 @@ const usage = `npm run blackbox -- [options]
 
   --minutes N     how long (default 10)
   --seed N        which faults, in which order (default: another each time)
-  --play P        "leases" (default), or "files": three nodes of replicated files
+  --play P        "leases" (default), "files": three nodes of replicated files, or
+                  "members": three to five members that come and go
   --members N     processes of "leasehold peer", 3 or 5 (default 3); two holders are members besides
   --journals DIR  an empty folder for the journals, which are kept (default: kept only if something is wrong)
   -o, --output F  "text" or "json"
@@ -64,8 +67,8 @@ function parse() {
   if (members !== 3 && members !== 5) throw new UsageError(`--members: 3 or 5, and not "${values.members}"`);
   if (values.output !== "text" && values.output !== "json")
     throw new UsageError(`--output: text or json, and not "${values.output}"`);
-  if (values.play !== "leases" && values.play !== "files")
-    throw new UsageError(`--play: leases or files, and not "${values.play}"`);
+  if (!Object.hasOwn(plays, values.play))
+    throw new UsageError(`--play: ${Object.keys(plays).join(", ")}, and not "${values.play}"`);
   const { journals } = values;
   // A journal of another run would be noticed at the end only, when nothing can be judged any more.
   if (journals !== undefined && existsSync(journals) && readdirSync(journals).length > 0)
@@ -87,7 +90,7 @@ function prepare(install: boolean): void {
   if (run.status !== 0) throw new UsageError(`apt-get could not install ${missing.join(", ")}`);
 }
 
-type Play = "leases" | "files";
+type Play = "leases" | "files" | "members";
 
 interface Played {
   readonly summary: { readonly verdict: "clean" | "violated" | "void" };
@@ -109,6 +112,10 @@ const plays: Record<
     const summary = summarizeFiles(result, minutes);
     return { summary, told: filesSummaryLines(summary) };
   },
+  members: async (minutes, seed, _members, folder, progress) => {
+    const summary = await playMembers({ minutes, seed, build: product, folder }, progress);
+    return { summary, told: membersSummaryLines(summary) };
+  },
 };
 
 async function main(): Promise<number> {
@@ -120,7 +127,7 @@ async function main(): Promise<number> {
   prepare(options.install);
   const progress = new Progress(process.stderr);
   if (options["self-test"]) {
-    const tests = { leases: selfTest, files: filesSelfTest }[options.play as Play];
+    const tests = { leases: selfTest, files: filesSelfTest, members: membersSelfTest }[options.play as Play];
     return await tests(options.output, progress);
   }
   const { minutes, seed, members } = options;

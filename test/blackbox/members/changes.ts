@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ViewStatus } from "../../../src/flease/tcp/node-views.js";
+import type { Xorshift } from "../../../src/common/xorshift.js";
+import { type Build, commandOf, memberProgram } from "../build.js";
+import { pick } from "../plan.js";
+import { resources, ttlMs } from "../settings.js";
+import type { MembersStage } from "./stage.js";
+
+export type Change = "add" | "remove" | "replace" | "roll" | "handover";
+
+export interface ChangeCount {
+  /** The command has ended with 0. */
+  done: number;
+  /** It was refused, or was given up after a minute; what had begun was waited for. */
+  failed: number;
+}
+
+const commandMsMax = 60_000;
+const membersMin = 3;
+const membersMax = 5;
+const pauseMs = { min: 0.3 * ttlMs, max: 1.5 * ttlMs };
+/** A member is added when it listens. */
+const listenMs = 1_000;
+
+/** An operator who changes the members by the command, one change after another, and hands leases over. */
+export class Changes {
+  readonly counts: Record<Change, ChangeCount> = {
+    add: { done: 0, failed: 0 },
+    remove: { done: 0, failed: 0 },
+    replace: { done: 0, failed: 0 },
+    roll: { done: 0, failed: 0 },
+    handover: { done: 0, failed: 0 },
+  };
+  /** The first of each of what went wrong. */
+  readonly reasons = new Set<string>();
+  viewNumber = 0;
+  readonly #stage: MembersStage;
+  readonly #build: Build;
+  readonly #folder: string;
+  readonly #random: Xorshift;
+
+  constructor(stage: MembersStage, build: Build, folder: string, random: Xorshift) {
+    this.#stage = stage;
+    this.#build = build;
+    this.#folder = folder;
+    this.#random = random;
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await this.#change();
+      await this.#handOver();
+      await sleep(pauseMs.min + (pauseMs.max - pauseMs.min) * this.#random.next());
+    }
+  }
+
+  async #change(): Promise<void> {
+    const random = this.#random;
+    const ids = [...this.#stage.members.keys()];
+    const at = random.next();
+    if (at < 0.1) return this.#note("roll", await this.#roll());
+    const grows = ids.length <= membersMin || (ids.length < membersMax && random.next() < 0.5);
+    const kind = at < 0.35 ? "replace" : grows ? "add" : "remove";
+    const leaving = kind === "add" ? [] : [pick(ids, random)];
+    const coming = kind === "remove" ? [] : [await this.#newcomer()];
+    this.#note(kind, await this.#command("member", kind, ...leaving, ...coming));
+    await this.#putInOrder();
+  }
+
+  /** The member that comes, as the command wants it. */
+  async #newcomer(): Promise<string> {
+    const { id, address, actor } = this.#stage.newMember();
+    actor.start();
+    await sleep(listenMs);
+    return `${id}=${address}`;
+  }
+
+  /** Who is no member (any more) ends. */
+  async #putInOrder(): Promise<void> {
+    const status = await this.#view();
+    for (const id of this.#stage.members.keys()) if (!(id in status.members)) await this.#stage.retire(id);
+  }
+
+  /** The view after the change that is under way. */
+  async #view(): Promise<ViewStatus> {
+    for (;;) {
+      const { code, out } = await this.#command("member", "list", "-o", "json");
+      const status = code === 0 ? (JSON.parse(out) as ViewStatus) : undefined;
+      // One who was cut off may not know the newest yet.
+      if (status !== undefined && status.joint === undefined && status.number >= this.viewNumber) {
+        this.viewNumber = status.number;
+        return status;
+      }
+      await sleep(250);
+    }
+  }
+
+  /** The command's shell asks for the restart of each member, and waits until it was begun. */
+  async #roll(): Promise<{ code: number | null; err: string }> {
+    const asked = (id: string): string => join(this.#folder, `restart-${id}`);
+    const shell = `touch ${asked("{id}")}; while [ -e ${asked("{id}")} ]; do sleep 0.1; done`;
+    const over = new AbortController();
+    const rolling = this.#command("member", "roll", "--within", "30s", "--with", shell);
+    void rolling.finally(() => over.abort());
+    while (!over.signal.aborted) {
+      for (const [id, actor] of this.#stage.members)
+        if (existsSync(asked(id))) {
+          await actor.kill();
+          this.#stage.restart(actor);
+          rmSync(asked(id));
+        }
+      await sleep(50);
+    }
+    return rolling;
+  }
+
+  async #handOver(): Promise<void> {
+    const to = pick(this.#stage.holders, this.#random).name;
+    this.#note("handover", await this.#command("handover", pick(resources, this.#random), to));
+  }
+
+  #note(kind: Change, { code, err }: { code: number | null; err: string }): void {
+    if (code === 0) this.counts[kind].done += 1;
+    else this.counts[kind].failed += 1;
+    const last = err.trim().split("\n").at(-1) ?? "";
+    if (code !== 0)
+      this.reasons.add(`${kind}: ${code ?? "given up"} ${last.replaceAll(/\d+(\.\d+)*/g, "N")}`);
+  }
+
+  #command(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
+    const asked = [...words, "--endpoints", this.#stage.endpoints.join(), "--cluster", "blackbox-members"];
+    const command = commandOf(this.#build, memberProgram(this.#build), asked);
+    const child = spawn(process.execPath, command.words, {
+      env: { ...process.env, ...command.env },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: commandMsMax,
+      killSignal: "SIGKILL",
+    });
+    let [out, err] = ["", ""];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+    return new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (code) => resolve({ code, out, err }));
+    });
+  }
+}
