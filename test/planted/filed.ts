@@ -44,12 +44,6 @@ export const filed: readonly Filed[] = [
     seed: 313,
   },
   {
-    name: "B: the same, and their acknowledgements count whatever the copy is of",
-    faults: { filesOldEpochsCount: true, filesAllCopiesAcknowledge: true },
-    breaks: "linearizability",
-    seed: 60,
-  },
-  {
     name: "B: a primary acknowledges what is on its own disk alone",
     faults: { filesMinorityCounts: true },
     breaks: "linearizability",

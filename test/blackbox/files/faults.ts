@@ -18,7 +18,7 @@ export const fileFaults = [
   "link-cut-one-way",
   "lease-cut",
   "loss",
-  "stopped-in-loss",
+  "late-writes",
   "disk-emptied",
 ] as const;
 export type FileFault = (typeof fileFaults)[number];
@@ -34,7 +34,7 @@ const ofPackets: ReadonlySet<FileFault> = new Set<FileFault>([
 
 /** Filters of two faults would replace each other, one that is stopped goes on but once, and while a disk is filled again no other may be lost. */
 export function mayMeet(one: FileFault, other: FileFault): boolean {
-  if ([one, other].some((kind) => kind === "disk-emptied" || kind === "stopped-in-loss")) return false;
+  if ([one, other].some((kind) => kind === "disk-emptied" || kind === "late-writes")) return false;
   return ofPackets.has(one) !== ofPackets.has(other);
 }
 
@@ -42,9 +42,11 @@ export function mayMeet(one: FileFault, other: FileFault): boolean {
 const lengthMs = { min: 0.4 * ttlMs, max: 2 * ttlMs };
 /** A primary that is stopped finds out afterwards that there is another. */
 const stopMs = { min: 1.2 * ttlMs, max: 2.2 * ttlMs };
-/** Its writes are still on their way, and their answers count if they come: a little less than nodes wait for one. */
-const stopInLossMs = { min: 1.05 * ttlMs, max: 1.35 * ttlMs };
-const slowedMs = 400;
+const pilingUpMs = 150;
+/** Its leases have run out by then. */
+const takenOverMs = { min: 1.1 * ttlMs, max: 1.4 * ttlMs };
+/** TCP repeats what was not acknowledged 0.8 s after its third try, and then after 1.6 s. */
+const arrivingMs = { min: 200, max: 1_600 };
 const lossPercent = { min: 20, max: 40 };
 const wholeMsMax = 90_000;
 
@@ -79,17 +81,17 @@ const strikes: Record<FileFault, Strike> = {
   loss: (stage, fault) => {
     return filtering(stage, fault, stage.nodes, lossy(fault));
   },
-  // The same, while the primary that has sent it stands still: what it sent is delivered under its deposed epoch.
-  "stopped-in-loss": async (stage, fault) => {
+  // A primary stands still whose writes have not left its machine; they arrive when another is the primary.
+  "late-writes": async (stage, fault) => {
     const victim = stage.busiest();
     await marked(stage, fault, [victim], async () => {
-      for (const { place } of stage.nodes) setFilter(place, lossy(fault));
-      await sleep(slowedMs);
+      setFilter(victim.place, { inPercent: 0, outPercent: 100, port: filesPort });
+      await sleep(pilingUpMs);
       victim.stop();
-      await sleep(range(stopInLossMs, fault.length));
+      await sleep(range(takenOverMs, fault.length));
+      stage.lift(fault.kind, victim.place);
+      await sleep(range(arrivingMs, fault.length));
       victim.continue();
-      await sleep(slowedMs);
-      for (const { place } of stage.nodes) stage.lift(fault.kind, place);
     });
   },
   "disk-emptied": async (stage, fault) => {

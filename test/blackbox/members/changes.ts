@@ -22,8 +22,6 @@ const commandMsMax = 60_000;
 const membersMin = 3;
 const membersMax = 5;
 const pauseMs = { min: 0.3 * ttlMs, max: 1.5 * ttlMs };
-/** A member is added when it listens. */
-const listenMs = 1_000;
 
 /** An operator who changes the members by the command, one change after another, and hands leases over. */
 export class Changes {
@@ -70,11 +68,11 @@ export class Changes {
     await this.#putInOrder();
   }
 
-  /** The member that comes, as the command wants it. */
+  /** A member that listens and is not yet one of the cluster, as the command wants it. */
   async #newcomer(): Promise<string> {
     const { id, address, actor } = this.#stage.newMember();
     actor.start();
-    await sleep(listenMs);
+    while (!this.#stage.listens(id)) await sleep(20);
     return `${id}=${address}`;
   }
 

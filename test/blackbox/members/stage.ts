@@ -100,6 +100,10 @@ export class MembersStage {
     }
   }
 
+  listens(id: string): boolean {
+    return this.#ready.has(id);
+  }
+
   someMember(random: Xorshift): Actor {
     return pick([...this.members.values()], random);
   }

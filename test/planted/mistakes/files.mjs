@@ -40,19 +40,6 @@ export const inFiles = /** @type {const} */ ([
     ],
   },
   {
-    name: "filesAllCopiesAcknowledge",
-    why: "An acknowledgement counts also of a copy that is of another reset.",
-    edits: [
-      {
-        file: copies,
-        at: "const valid = validVotes(votes).filter(({ base }) => base === String(this.epoch));\n      const isHere",
-        find: "base === String(this.epoch)",
-        replace: "base !== undefined",
-      },
-      { file: copies, find: "vote.base === String(this.epoch)", replace: "vote.base !== undefined" },
-    ],
-  },
-  {
     name: "filesReadWithoutLease",
     why: "A primary reads without a look at its lease.",
     edits: [
