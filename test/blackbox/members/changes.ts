@@ -39,12 +39,15 @@ export class Changes {
   readonly #build: Build;
   readonly #folder: string;
   readonly #random: Xorshift;
+  /** By the newest view that was seen. */
+  #members: readonly string[];
 
   constructor(stage: MembersStage, build: Build, folder: string, random: Xorshift) {
     this.#stage = stage;
     this.#build = build;
     this.#folder = folder;
     this.#random = random;
+    this.#members = [...stage.members.keys()];
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -90,6 +93,7 @@ export class Changes {
       // One who was cut off may not know the newest yet.
       if (status !== undefined && status.joint === undefined && status.number >= this.viewNumber) {
         this.viewNumber = status.number;
+        this.#members = Object.keys(status.members);
         return status;
       }
       await sleep(250);
@@ -129,7 +133,8 @@ export class Changes {
   }
 
   #command(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
-    const asked = [...words, "--endpoints", this.#stage.endpoints.join(), "--cluster", "blackbox-members"];
+    const endpoints = this.#stage.endpointsOf(this.#members).join();
+    const asked = [...words, "--endpoints", endpoints, "--cluster", "blackbox-members"];
     const command = commandOf(this.#build, memberProgram(this.#build), asked);
     const child = spawn(process.execPath, command.words, {
       env: { ...process.env, ...command.env },

@@ -50,9 +50,9 @@ export class MembersStage {
     this.#guarded = new Guarded(run, folder);
   }
 
-  /** Those that can be asked: addresses of all that are there. */
-  get endpoints(): string[] {
-    return [...this.members.keys()].map((id) => `flease://${this.#addresses.get(id)}`);
+  /** Where members can be asked; of all that are there, if it is not said of which. */
+  endpointsOf(ids: Iterable<string> = this.members.keys()): string[] {
+    return [...ids].map((id) => `flease://${this.#addresses.get(id)}`);
   }
 
   async open(withinMs: number): Promise<void> {
@@ -178,7 +178,7 @@ export class MembersStage {
       seed: seed + number * 104_729 + [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7),
       lookEveryMs,
       greedy: false,
-      ground: { endpoints: this.endpoints },
+      ground: { endpoints: this.endpointsOf() },
     };
     return commandOf(build, programBeside("holder"), [JSON.stringify(orders)]);
   }
