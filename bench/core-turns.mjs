@@ -9,14 +9,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor } from "@grpc/grpc-js";
 
 const dist = resolve(process.env.LEASEHOLD_DIST ?? "dist/src");
 const load = (path) => import(pathToFileURL(join(dist, path)).href);
 const rpc = await load("core/gen/etcd/rpc_pb.js");
 const { Maintenance } = await load("core/gen/etcd/cluster_pb.js");
-const { serviceDefinition } = await load("core/server/grpc/services.js");
 
 const keys = Number(process.argv[2] ?? 1_000_000);
 const putsPerRequest = 128;
@@ -89,6 +88,20 @@ const servers = [0, 1, 2].map((index) => ({
 }));
 for (const server of servers) start(server);
 
+/** As the clients of grpc-js want it. */
+const serviceDefinition = ({ methods, typeName }) =>
+  Object.fromEntries(
+    methods.map(({ name, methodKind, input, output }) => [
+      name,
+      {
+        path: `/${typeName}/${name}`,
+        requestStream: methodKind === "bidi_streaming",
+        responseStream: methodKind !== "unary",
+        requestSerialize: (message) => Buffer.from(toBinary(input, message)),
+        responseDeserialize: (bytes) => fromBinary(output, bytes),
+      },
+    ]),
+  );
 const Client = (service) => makeClientConstructor(serviceDefinition(service), "client");
 const options = { "grpc.max_receive_message_length": -1 };
 for (const server of servers) {

@@ -103,11 +103,13 @@ const mayImport: Record<string, readonly string[]> = {
   "core/state": ["common", "core/gen", "lease"],
   "core/replica": ["common", "core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["common", "core/raft", "lease"],
+  "core/http2": [],
   "core/host": ["common", "core/gen", "core/raft", "core/replica", "core/state"],
   "core/server": [
     "common",
     "core/gen",
     "core/host",
+    "core/http2",
     "core/journal",
     "core/raft",
     "core/replica",
@@ -211,6 +213,7 @@ const pureFolders = new Set([
   "core/state",
   "core/replica",
   "core/host",
+  "core/http2",
 ]);
 /** The judge of histories is a function of the journals, wherever its folder stands. */
 const isPure = ({ path, folder }: SourceFile): boolean =>

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { Auth } from "../../src/core/gen/etcd/auth_pb.js";
 import { KV, Lease } from "../../src/core/gen/etcd/rpc_pb.js";
 import { Xorshift } from "../../src/common/xorshift.js";
-import { serviceDefinition } from "../../src/core/server/grpc/services.js";
+import { serviceDefinition } from "../support/grpc-services.js";
 import { report } from "../stores/support.js";
 import { bytes } from "./support/client.js";
 import { CoreCluster } from "./support/core-cluster.js";

@@ -10,7 +10,7 @@ import { Health } from "../../src/core/gen/etcd/health_pb.js";
 import { Election } from "../../src/core/gen/etcd/v3election_pb.js";
 import { Lock } from "../../src/core/gen/etcd/v3lock_pb.js";
 import { KV, Lease } from "../../src/core/gen/etcd/rpc_pb.js";
-import { serviceDefinition } from "../../src/core/server/grpc/services.js";
+import { serviceDefinition } from "../support/grpc-services.js";
 import { bytes, text } from "../core/support/client.js";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";
 

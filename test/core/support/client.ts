@@ -16,7 +16,7 @@ import {
   type RangeResponse,
   Watch,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
-import { serviceDefinition } from "../../../src/core/server/grpc/services.js";
+import { serviceDefinition } from "../../support/grpc-services.js";
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (value: Uint8Array): string => new TextDecoder().decode(value);

@@ -1,14 +1,11 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { formatAddress } from "../../../runtime/address.js";
+import { preface } from "../../http2/frames.js";
 import type { TlsFiles } from "../common/config.js";
 import { invalid } from "../common/invalid.js";
 import { minVersion, readTls, whenRenewed } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
-import { preface, settingsFrame } from "./frames.js";
-import { Opening } from "./opening.js";
-import { RepairedConnection } from "./repaired.js";
 
 /** So long a connection may say nothing at all, or stop in the middle of its first words. */
 const silenceMs = 10_000;
@@ -16,33 +13,27 @@ const silenceMs = 10_000;
 /** Of a connection that asks nothing for long: whether its client is still there is asked of TCP. */
 const probeMs = 2 * 60_000;
 
-/** A client that pings and does not read the answers is sent away. */
-const unsentBytesMax = 64 * 1024;
-
 /** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
 const tellingBytes = 3;
 
-/** The servers that connections are handed to. */
+/** Who takes connections: they read them from their first byte on. */
 export interface Behind {
   readonly http1: (socket: Socket) => void;
-  readonly http2: (connection: Duplex) => void;
+  readonly http2: (socket: Socket) => void;
 }
 
 /**
  * Listens for clients: gRPC over HTTP/2 and JSON over HTTP/1.1 come to the same port. The first bytes of a
- * connection, or what TLS agreed on, tell which it is. It is handed on then as it is, so that the front costs
- * nothing from then on; only who needs repair (see `authority.ts`) goes through it for good.
+ * connection, or what TLS agreed on, tell which it is.
  */
 export class Front {
   readonly #behind: Behind;
-  readonly #settings: Buffer;
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
   readonly #renewing: (() => void)[] = [];
 
-  constructor(behind: Behind, maxConcurrentStreams: number) {
+  constructor(behind: Behind) {
     this.#behind = behind;
-    this.#settings = settingsFrame(maxConcurrentStreams);
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
@@ -100,49 +91,22 @@ export class Front {
   /** HTTP/2 or HTTP/1.1. */
   #hearFirstWords(socket: Socket): void {
     const silence = setTimeout(() => socket.destroy(), silenceMs);
-    socket.once("close", () => clearTimeout(silence));
+    const over = () => clearTimeout(silence);
+    socket.once("close", over);
     let heard: Buffer = Buffer.alloc(0);
     const hear = (piece: Buffer) => {
       heard = Buffer.concat([heard, piece]);
       const begins = Math.min(heard.length, tellingBytes);
-      const isHttp2 = heard.subarray(0, begins).equals(preface.subarray(0, begins));
+      const isHttp2 = preface.every((byte, at) => at >= begins || heard[at] === byte);
       if (isHttp2 && begins < tellingBytes) return;
-      socket.off("data", hear);
-      if (isHttp2) this.#open(socket, heard, () => clearTimeout(silence));
-      else {
-        clearTimeout(silence);
-        handOn(socket, heard);
-        this.#behind.http1(socket);
-        socket.resume();
-      }
+      socket.off("data", hear).off("close", over);
+      over();
+      socket.pause();
+      socket.unshift(heard);
+      if (isHttp2) this.#behind.http2(socket);
+      else this.#behind.http1(socket);
+      socket.resume();
     };
     socket.on("data", hear);
   }
-
-  #open(socket: Socket, heard: Buffer, begun: () => void): void {
-    const opening = new Opening();
-    const take = (piece: Buffer) => {
-      const step = opening.take(piece);
-      for (const pong of step.pongs) socket.write(pong);
-      if (step.kind === "refuse" || socket.writableLength > unsentBytesMax) socket.destroy();
-      if (step.kind !== "serve") return;
-      socket.off("data", take).off("end", gone);
-      begun();
-      if (step.needsRepair) this.#behind.http2(new RepairedConnection(socket, step.bytes));
-      else {
-        handOn(socket, step.bytes);
-        this.#behind.http2(socket);
-      }
-    };
-    const gone = () => socket.destroy();
-    socket.write(this.#settings);
-    socket.on("data", take).on("end", gone);
-    take(heard);
-  }
-}
-
-/** Whoever gets the socket reads from its first byte on. */
-function handOn(socket: Socket, bytes: Buffer): void {
-  socket.pause();
-  socket.unshift(bytes);
 }

@@ -1,8 +1,8 @@
-import type { ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
 import { FairShares } from "../../../common/fair-shares.js";
 import type { ClientResponse } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import { finishInTurns } from "../common/turns.js";
+import type { Answer, UnaryCall } from "../rpc/call.js";
 import { clientOf, grpcError } from "./calls.js";
 import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
 
@@ -12,7 +12,7 @@ import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
  */
 const largestMax = 2;
 
-type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "metadata" | "once">;
+type Call = Pick<UnaryCall, "peer" | "whenOver">;
 
 /**
  * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that
@@ -31,7 +31,7 @@ export class Answers {
     return this.#shares.hasRoomFor(client);
   }
 
-  send(call: Call, answer: ClientResponse, callback: sendUnaryData<unknown>): void {
+  send(call: Call, answer: ClientResponse, callback: Answer): void {
     const client = clientOf(call);
     const bytes = bytesOfAnswer(answer);
     const isLong = isLarge(answer);
@@ -40,8 +40,7 @@ export class Answers {
       callback(grpcError(new CoreError(isRead(answer) ? "tooManyRequests" : "answerTooLargeDone")));
       return;
     }
-    // grpc-js says `cancelled` whenever a call is over, also when its answer has been taken.
-    call.once("cancelled", () => this.#shares.giveBack(client, bytes));
+    call.whenOver(() => this.#shares.giveBack(client, bytes));
     if (isLong) void sendInTurns(answer, callback);
     else callback(null, answer);
   }
@@ -52,7 +51,7 @@ function isRead({ $typeName }: ClientResponse): boolean {
   return $typeName !== "etcdserverpb.TxnResponse" && $typeName !== "etcdserverpb.DeleteRangeResponse";
 }
 
-async function sendInTurns(answer: ClientResponse, callback: sendUnaryData<unknown>): Promise<void> {
+async function sendInTurns(answer: ClientResponse, callback: Answer): Promise<void> {
   let encoded: Encoded;
   try {
     encoded = await finishInTurns(encode(answer));

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import type { handleUnaryCall, sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 import type {
   AuthenticateRequest,
   AuthenticateResponse,
@@ -17,6 +16,7 @@ import type {
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { Passwords } from "../auth/passwords.js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
+import type { Answer, UnaryCall, UnaryHandler } from "../rpc/call.js";
 import { clientOf, deadlineOf, grpcError } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
 import type { UnaryHandlers } from "./header.js";
@@ -24,8 +24,6 @@ import type { UnaryHandlers } from "./header.js";
 /** Users, roles or rights may change so often while one password is looked at. */
 const triesMax = 8;
 const tokenBytes = 18;
-
-type Call = ServerUnaryCall<unknown, unknown>;
 
 /** What is changed as it is asked: the same words in the log. */
 const commands = {
@@ -91,48 +89,52 @@ export class AuthHandlers {
   rootOnly(handlers: UnaryHandlers, names: readonly string[]): UnaryHandlers {
     const guarded = names.map((name) => {
       const handler = handlers[name]!;
-      const guard = async (call: Call, callback: sendUnaryData<unknown>) => {
+      const guard = async (call: UnaryCall, callback: Answer) => {
         const { refusal } = await outcome(this.ask(call, { kind: "root", request: {} }));
         if (refusal === undefined) handler(call, callback);
         else callback(refusal);
       };
-      return [name, (call: Call, callback: sendUnaryData<unknown>) => void guard(call, callback)];
+      return [name, (call: UnaryCall, callback: Answer) => void guard(call, callback)];
     });
     return { ...handlers, ...(Object.fromEntries(guarded) as UnaryHandlers) };
   }
 
   /** Rejects with CoreError. */
-  async ask(call: Call, request: ClientRequest): Promise<ClientResponse> {
+  async ask(call: UnaryCall, request: ClientRequest): Promise<ClientResponse> {
     return this.#askFor(call, request, await this.#reader.of(call));
   }
 
-  #askFor(call: Call, request: ClientRequest, credentials: Credentials | undefined): Promise<ClientResponse> {
+  #askFor(
+    call: UnaryCall,
+    request: ClientRequest,
+    credentials: Credentials | undefined,
+  ): Promise<ClientResponse> {
     return new Promise((resolve, reject) => {
       const deadlineMs = deadlineOf(call, this.#electionMs);
       const settle = (result: ClientResponse | CoreError) =>
         result instanceof CoreError ? reject(result) : resolve(result);
       const id = this.#host.request(clientOf(call), request, deadlineMs, settle, credentials);
-      call.once("cancelled", () => this.#host.cancel(id));
+      call.whenOver(() => this.#host.cancel(id));
     });
   }
 
-  #change(call: Call, request: AuthCommand): Promise<ClientResponse> {
+  #change(call: UnaryCall, request: AuthCommand): Promise<ClientResponse> {
     return this.ask(call, { kind: "auth", request });
   }
 
   /** Nobody's password is worked on for somebody who may not change it. */
-  async #secretFor(call: Call, password: string): Promise<Uint8Array> {
+  async #secretFor(call: UnaryCall, password: string): Promise<Uint8Array> {
     await this.ask(call, { kind: "root", request: {} });
     return this.#passwords.secretOf(password, clientOf(call));
   }
 
-  async #addUser(call: Call, { name, options, password }: AuthUserAddRequest): Promise<ClientResponse> {
+  async #addUser(call: UnaryCall, { name, options, password }: AuthUserAddRequest): Promise<ClientResponse> {
     const secret = options?.noPassword === true ? new Uint8Array() : await this.#secretFor(call, password);
     return this.#change(call, { case: "userAdd", value: { name, secret } });
   }
 
   async #changePassword(
-    call: Call,
+    call: UnaryCall,
     { name, password }: AuthUserChangePasswordRequest,
   ): Promise<ClientResponse> {
     const secret = await this.#secretFor(call, password);
@@ -140,7 +142,7 @@ export class AuthHandlers {
   }
 
   /** The token comes into being only if the password that was right is still the user's (etcd does the same). */
-  async #authenticate(call: Call, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
+  async #authenticate(call: UnaryCall, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
     for (let tries = 1; ; tries += 1) {
       const { revision, secret } = await this.#secret(call, name, password);
       if (!(await this.#passwords.isRight(password, secret, clientOf(call))))
@@ -159,7 +161,7 @@ export class AuthHandlers {
     }
   }
 
-  async #secret(call: Call, name: string, password: string): Promise<UserSecret> {
+  async #secret(call: UnaryCall, name: string, password: string): Promise<UserSecret> {
     try {
       return (await this.#askFor(call, { kind: "secret", request: { name } }, undefined)) as UserSecret;
     } catch (error) {
@@ -171,8 +173,8 @@ export class AuthHandlers {
 }
 
 /** A handler that gives the answer, or says why there is none. */
-export function answering(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
-  const settle = async (call: Call, callback: sendUnaryData<unknown>) => {
+export function answering(answer: (call: UnaryCall) => Promise<unknown>): UnaryHandler {
+  const settle = async (call: UnaryCall, callback: Answer) => {
     // Refused while it was decoded (`readRequest` in `services.ts`).
     const asked = call.request instanceof CoreError ? Promise.reject(call.request) : answer(call);
     const { refusal, response } = await outcome(asked);

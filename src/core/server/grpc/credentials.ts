@@ -1,9 +1,8 @@
-import type { ServerUnaryCall } from "@grpc/grpc-js";
 import type { Credentials } from "../../replica/types.js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
-import { commonNameOf } from "./calls.js";
+import type { UnaryCall } from "../rpc/call.js";
 
-type Call = Pick<ServerUnaryCall<unknown, unknown>, "getAuthContext" | "getPeer" | "metadata">;
+type Call = Pick<UnaryCall, "metadata" | "peer">;
 
 /** Says for whom a call is: by the token that it brings, or by its connection's certificate. */
 export class CredentialsReader {
@@ -24,14 +23,11 @@ export class CredentialsReader {
     // Clients of the JSON API send the latter.
     const token = call.metadata.get("token")[0] ?? call.metadata.get("authorization")[0];
     if (token !== undefined)
-      return this.#signed === undefined
-        ? { kind: "token", token: String(token) }
-        : this.#signed.read(String(token));
+      return this.#signed === undefined ? { kind: "token", token } : this.#signed.read(token);
     return this.#byCertificate ? certified(call) : undefined;
   }
 }
 
-function certified(call: Call): Credentials | undefined {
-  const user = commonNameOf(call);
+function certified({ peer: { commonName: user } }: Call): Credentials | undefined {
   return user === "" ? undefined : { kind: "user", user };
 }

@@ -1,6 +1,5 @@
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
-import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
 import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
@@ -13,7 +12,8 @@ import type { CoreHost } from "../../host/host.js";
 import type { Counters } from "../common/counters.js";
 import { type Behind, Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
-import { counted } from "./counted.js";
+import type { Handlers } from "../rpc/call.js";
+import { GrpcServer } from "../rpc/server.js";
 import { Answers } from "./answers.js";
 import { AuthHandlers } from "./auth.js";
 import { CredentialsReader } from "./credentials.js";
@@ -26,17 +26,13 @@ import { LocalClient } from "./local.js";
 import { lockHandlers } from "./lock.js";
 import { MaintenanceHandlers } from "./maintenance.js";
 import { snapshotHandler } from "./snapshot.js";
-import { serviceDefinition } from "./services.js";
+import { methodsOf } from "./services.js";
 import { Streams } from "./streams.js";
 import { unaryHandlers } from "./unary.js";
 import { watchHandler } from "./watch.js";
 
 /** As etcd: what the core refuses as too large has to arrive, so that it can be refused in its words. */
 const messageOverheadBytes = 512 * 1024;
-
-/** A client that has vanished without a word is noticed: etcd's figures. */
-const keepAliveMs = 2 * 60 * 60_000;
-const keepAliveTimeoutMs = 20_000;
 
 /** When the server stops, what is under way may take so long. */
 const closeMs = 1_000;
@@ -63,7 +59,7 @@ export interface Beside {
 
 /** The services of etcd's API that the core has, over gRPC. */
 export class GrpcEdge {
-  readonly #server: Server;
+  readonly #server: GrpcServer;
   readonly #streams: Streams;
   readonly #front: Front;
   readonly #metricsFront: Front;
@@ -78,27 +74,20 @@ export class GrpcEdge {
     { byCertificate, signed }: Admission,
     { counters, http, maxConcurrentStreams, own, requestBytesMax }: Beside,
   ) {
-    this.#server = new Server({
-      "grpc.max_receive_message_length": requestBytesMax + messageOverheadBytes,
-      "grpc.max_concurrent_streams": maxConcurrentStreams,
-      "grpc.keepalive_time_ms": keepAliveMs,
-      "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
-    });
+    this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes);
     this.#streams = new Streams(host, electionMs);
-    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    const http2 = (connection: Duplex) => injector.injectConnection(connection);
-    this.#local = new LocalClient(http2);
+    this.#local = new LocalClient((path) => this.#server.methodAt(path));
     const { clients, metrics } = http(this.#local);
-    this.#front = new Front({ http1: clients, http2 }, maxConcurrentStreams);
-    const nobody = (connection: Duplex) => void connection.destroy();
-    this.#metricsFront = new Front({ http1: metrics, http2: nobody }, maxConcurrentStreams);
+    this.#front = new Front({ http1: clients, http2: (socket) => this.#server.serve(socket) });
+    const nobody = (socket: Socket) => void socket.destroy();
+    this.#metricsFront = new Front({ http1: metrics, http2: nobody });
     const reader = new CredentialsReader(signed, byCertificate);
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
     const auth = new AuthHandlers(host, reader, signed, electionMs);
     const frozen = new Frozen(electionMs, reader);
     const maintenance = new MaintenanceHandlers(host, facts, electionMs, frozen);
     const maintained = auth.rootOnly(maintenance.handlers(), ["Defragment", "MoveLeader", "Downgrade"]);
-    const services: [DescService, UntypedServiceImplementation][] = [
+    const services: [DescService, Handlers][] = [
       [KV, asked],
       [Watch, { Watch: watchHandler(host, this.#streams, electionMs, reader) }],
       [Lease, { ...asked, LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs) }],
@@ -112,7 +101,7 @@ export class GrpcEdge {
     ];
     // A method without a handler answers `UNIMPLEMENTED`.
     for (const [service, handlers] of services)
-      this.#server.addService(serviceDefinition(service), counted(service, handlers, counters));
+      this.#server.add(service.typeName, methodsOf(service, handlers, counters));
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
@@ -129,16 +118,7 @@ export class GrpcEdge {
   async close(): Promise<void> {
     this.#streams.stop();
     for (const front of [this.#front, this.#metricsFront]) front.stop();
-    await new Promise<void>((resolve) => {
-      const force = setTimeout(() => {
-        this.#server.forceShutdown();
-        resolve();
-      }, closeMs);
-      this.#server.tryShutdown(() => {
-        clearTimeout(force);
-        resolve();
-      });
-    });
+    await this.#server.leave(closeMs);
     this.#local.close();
     for (const front of [this.#front, this.#metricsFront]) front.close();
   }

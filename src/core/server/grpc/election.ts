@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { UntypedServiceImplementation } from "@grpc/grpc-js";
 import type { ResponseHeader } from "../../gen/etcd/rpc_pb.js";
 import {
   type CampaignRequest,
@@ -13,6 +12,7 @@ import {
   type ResignRequest,
   ResignResponseSchema,
 } from "../../gen/etcd/v3election_pb.js";
+import type { Handlers } from "../rpc/call.js";
 import type { LocalClient } from "./local.js";
 import { type Place, type Queue, refusal } from "./queue.js";
 import { recipe, type RecipeCall, streamRecipe } from "./recipes.js";
@@ -22,7 +22,7 @@ const noLeader = "election: no leader";
 const leaderMissing = '"leader" field must be provided';
 
 /** etcd's Election service: who stands first in the queue leads, and the value of its key says what it likes. */
-export function electionHandlers(client: LocalClient): UntypedServiceImplementation {
+export function electionHandlers(client: LocalClient): Handlers {
   return {
     Campaign: recipe(client, async ({ lease, name, value }: CampaignRequest, { queue, signal }) => {
       const place = await elected(queue(name), lease, value, signal);

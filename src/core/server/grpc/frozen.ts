@@ -1,14 +1,11 @@
-import type { ServerUnaryCall } from "@grpc/grpc-js";
 import type { CoreHost, Settle } from "../../host/host.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError } from "../../state/errors.js";
+import type { UnaryCall } from "../rpc/call.js";
 import { clientOf, deadlineOf } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
 
-type Call = Pick<
-  ServerUnaryCall<unknown, unknown>,
-  "getAuthContext" | "getDeadline" | "getPeer" | "metadata"
->;
+type Call = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
 /** Each keeps what was compacted away since it was taken. */
 const frozenMax = 4;

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import type { handleUnaryCall } from "@grpc/grpc-js";
 import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreHost } from "../../host/host.js";
 import type { MemberId } from "../../raft/types.js";
+import type { UnaryHandler } from "../rpc/call.js";
 
 /** What a server says of itself. */
 export interface ClusterFacts {
@@ -12,7 +12,7 @@ export interface ClusterFacts {
   diskBytes(): number;
 }
 
-export type UnaryHandlers = Record<string, handleUnaryCall<unknown, unknown>>;
+export type UnaryHandlers = Record<string, UnaryHandler>;
 
 /** Of an answer that no command of the log gives. */
 export function headerNow(host: CoreHost, { cluster, id }: ClusterFacts): ResponseHeader {

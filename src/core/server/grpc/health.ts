@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import type { handleServerStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import {
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus as Status,
   HealthCheckResponseSchema,
 } from "../../gen/etcd/health_pb.js";
 import type { CoreHost } from "../../host/host.js";
+import type { Handlers, StreamHandler, UnaryHandler } from "../rpc/call.js";
 import type { Streams } from "./streams.js";
 
 const statusNotFound = 5;
@@ -14,7 +14,7 @@ const statusNotFound = 5;
 const lookMs = 250;
 
 /** gRPC's health service: the server, whose name is empty, serves as long as it knows a leader. */
-export function healthHandlers(host: CoreHost, streams: Streams): UntypedServiceImplementation {
+export function healthHandlers(host: CoreHost, streams: Streams): Handlers {
   const statusOf = (request: unknown) => {
     if ((request as HealthCheckRequest).service !== "") return Status.SERVICE_UNKNOWN;
     return host.status().leader === 0n ? Status.NOT_SERVING : Status.SERVING;
@@ -24,7 +24,7 @@ export function healthHandlers(host: CoreHost, streams: Streams): UntypedService
       const status = statusOf(call.request);
       if (status === Status.SERVICE_UNKNOWN) callback({ code: statusNotFound, details: "unknown service" });
       else callback(null, create(HealthCheckResponseSchema, { status }));
-    }) satisfies handleUnaryCall<unknown, unknown>,
+    }) satisfies UnaryHandler,
     Watch: ((call) => {
       if (!streams.admit(call)) return;
       let told: Status | undefined;
@@ -34,8 +34,8 @@ export function healthHandlers(host: CoreHost, streams: Streams): UntypedService
         told = status;
       };
       const looking = setInterval(look, lookMs);
-      call.once("cancelled", () => clearInterval(looking));
+      call.whenOver(() => clearInterval(looking));
       look();
-    }) satisfies handleServerStreamingCall<unknown, unknown>,
+    }) satisfies StreamHandler,
   };
 }

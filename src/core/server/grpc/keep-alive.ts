@@ -2,8 +2,9 @@ import type { LeaseKeepAliveRequest } from "../../gen/etcd/rpc_pb.js";
 import type { Answer } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
+import type { ServerStream } from "../rpc/call.js";
 import { clientOf, deadlineOf } from "./calls.js";
-import { type Stream, type Streams, fail } from "./streams.js";
+import { type Streams, fail } from "./streams.js";
 
 /**
  * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are
@@ -24,14 +25,14 @@ type Host = Pick<CoreHost, "cancel" | "request">;
  * rely on. It stays open whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
  */
 export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
-  return (stream: Stream): void => {
+  return (stream: ServerStream): void => {
     if (streams.admit(stream)) new KeepAlives(host, stream, electionMs).begin();
   };
 }
 
 class KeepAlives {
   readonly #host: Host;
-  readonly #stream: Stream;
+  readonly #stream: ServerStream;
   readonly #electionMs: number;
   readonly #client: string;
   /** In the order of asking. */
@@ -41,7 +42,7 @@ class KeepAlives {
   #isEnding = false;
   #isOver = false;
 
-  constructor(host: Host, stream: Stream, electionMs: number) {
+  constructor(host: Host, stream: ServerStream, electionMs: number) {
     this.#host = host;
     this.#stream = stream;
     this.#electionMs = electionMs;
@@ -49,14 +50,13 @@ class KeepAlives {
   }
 
   begin(): void {
-    const over = () => this.#end();
-    this.#stream.on("cancelled", over).on("error", over).on("close", over);
-    this.#stream.on("data", (request: LeaseKeepAliveRequest | CoreError) => {
+    this.#stream.whenOver(() => this.#end());
+    const take = (request: unknown) => {
       if (request instanceof CoreError) fail(this.#stream, request);
-      else this.#refresh(request);
-    });
+      else this.#refresh(request as LeaseKeepAliveRequest);
+    };
     // The client asks no more; what it has asked is answered.
-    this.#stream.on("end", () => {
+    this.#stream.listen(take, () => {
       this.#isEnding = true;
       this.#answer();
     });

@@ -1,19 +1,15 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
-import { Duplex } from "node:stream";
 import {
   create,
-  type DescMessage,
   type DescMethod,
   fromBinary,
   type MessageInitShape,
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { type Caller, localMetadata } from "./calls.js";
+import { type Carrier, Metadata, type Method, type Status, statusCode } from "../rpc/call.js";
+import { Exchange } from "../rpc/exchange.js";
+import type { Caller } from "./calls.js";
 
-/** Every message has a byte that says whether it is compressed, and its length. */
-const headBytes = 5;
-const statusUnknown = 2;
 const statusUnavailable = 14;
 
 /** What a call ended with that was not answered. */
@@ -27,17 +23,17 @@ export class CallFailed extends Error {
   }
 }
 
-type Input<Method extends DescMethod> = MessageInitShape<Method["input"]>;
-type Output<Method extends DescMethod> = MessageShape<Method["output"]>;
+type Input<Called extends DescMethod> = MessageInitShape<Called["input"]>;
+type Output<Called extends DescMethod> = MessageShape<Called["output"]>;
 
 /** A call that is under way. */
-export interface LocalCall<Method extends DescMethod> {
-  send(request: Input<Method>): void;
+export interface LocalCall<Called extends DescMethod> {
+  send(request: Input<Called>): void;
   /** Nothing more is asked. */
   end(): void;
   cancel(): void;
   /** The answers; throws `CallFailed` at the end if the call failed. Who leaves early cancels it. */
-  readonly answers: AsyncGenerator<Output<Method>, void>;
+  readonly answers: AsyncGenerator<Output<Called>, void>;
 }
 
 /**
@@ -45,150 +41,155 @@ export interface LocalCall<Method extends DescMethod> {
  * JSON) takes the way of every client, with the same bounds and rights.
  */
 export class LocalClient {
-  readonly #inject: (connection: Duplex) => void;
-  #session: ClientHttp2Session | undefined;
+  readonly #methodAt: (path: string) => Method | undefined;
+  readonly #open = new Set<LocalCarrier>();
   #isClosed = false;
 
-  constructor(inject: (connection: Duplex) => void) {
-    this.#inject = inject;
+  /** @param methodAt what answers at a path */
+  constructor(methodAt: (path: string) => Method | undefined) {
+    this.#methodAt = methodAt;
   }
 
   /** @throws CallFailed */
-  async ask<Method extends DescMethod>(
-    method: Method,
-    request: Input<Method>,
+  async ask<Called extends DescMethod>(
+    method: Called,
+    request: Input<Called>,
     caller: Caller,
     signal?: AbortSignal,
-  ): Promise<Output<Method>> {
+  ): Promise<Output<Called>> {
     const call = this.open(method, caller, signal);
     call.send(request);
     call.end();
-    let last: Output<Method> | undefined;
+    let last: Output<Called> | undefined;
     for await (const answer of call.answers) last = answer;
-    if (last === undefined) throw new CallFailed(statusUnknown, "no answer");
+    if (last === undefined) throw new CallFailed(statusCode.unknown, "no answer");
     return last;
   }
 
-  open<Method extends DescMethod>(method: Method, caller: Caller, signal?: AbortSignal): LocalCall<Method> {
-    const stream = this.#connected().request(
-      {
-        ...localMetadata(caller),
-        ":method": "POST",
-        ":path": `/${method.parent.typeName}/${method.name}`,
-        "content-type": "application/grpc",
-        te: "trailers",
-      },
-      signal === undefined ? {} : { signal },
-    );
-    const failure = failureOf(stream);
+  /** @throws CallFailed */
+  open<Called extends DescMethod>(called: Called, caller: Caller, signal?: AbortSignal): LocalCall<Called> {
+    if (this.#isClosed) throw stopped();
+    const method = this.#methodAt(`/${called.parent.typeName}/${called.name}`);
+    if (method === undefined) throw new CallFailed(statusCode.unimplemented, `unknown method ${called.name}`);
+    const { client: address, metadata, user: commonName = "" } = caller;
+    const fields = new Map(Object.entries(metadata).map(([name, value]) => [name, [value]]));
+    const carrier = new LocalCarrier(() => this.#open.delete(carrier));
+    this.#open.add(carrier);
+    const cancel = () => carrier.cancel(new CallFailed(statusCode.cancelled, "the client is gone"));
+    const peer = { address, commonName };
+    const base = { metadata: new Metadata(fields), peer, deadlineMs: Number.POSITIVE_INFINITY, carrier };
+    const exchange = new Exchange(method, base);
+    carrier.begin(exchange);
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
     return {
-      send: (request) => void stream.write(framed(toBinary(method.input, create(method.input, request)))),
-      end: () => stream.end(),
-      cancel: () => stream.close(constants.NGHTTP2_CANCEL),
-      answers: answersOf(stream, method.output, failure) as AsyncGenerator<Output<Method>, void>,
+      send: (request) => exchange.message(toBinary(called.input, create(called.input, request))),
+      end: () => exchange.remoteEnded(),
+      cancel,
+      answers: answersOf(carrier, called.output, () => {
+        signal?.removeEventListener("abort", cancel);
+        cancel();
+      }) as AsyncGenerator<Output<Called>, void>,
     };
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#session?.destroy();
-  }
-
-  #connected(): ClientHttp2Session {
-    if (this.#isClosed) throw new CallFailed(statusUnavailable, "etcdserver: server stopped");
-    if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed)
-      return this.#session;
-    const [ours, theirs] = pair();
-    this.#inject(theirs);
-    const session = connect("http://local", { createConnection: () => ours });
-    session.on("error", () => undefined);
-    this.#session = session;
-    return session;
+    for (const carrier of this.#open) carrier.cancel(stopped());
   }
 }
 
-/** Resolves when the call is over. */
-function failureOf(stream: ClientHttp2Stream): Promise<CallFailed | undefined> {
-  return new Promise((resolve) => {
-    const take = (headers: Readonly<Record<string, unknown>>) => {
-      const status = headers["grpc-status"];
-      if (status === undefined) return;
-      const text = decodeURIComponent(String(headers["grpc-message"] ?? ""));
-      resolve(status === "0" ? undefined : new CallFailed(Number(status), text));
-    };
-    stream.on("response", take).on("trailers", take);
-    stream.on("error", () => undefined);
-    stream.on("close", () => resolve(new CallFailed(statusUnavailable, "etcdserver: server stopped")));
-  });
+function stopped(): CallFailed {
+  return new CallFailed(statusUnavailable, "etcdserver: server stopped");
 }
 
-async function* answersOf<Schema extends DescMessage>(
-  stream: ClientHttp2Stream,
-  schema: Schema,
-  failure: Promise<CallFailed | undefined>,
-): AsyncGenerator<MessageShape<Schema>, void> {
-  let held: Buffer[] = [];
-  let bytes = 0;
-  let wanted = headBytes;
-  try {
-    for await (const piece of stream as AsyncIterable<Buffer>) {
-      held.push(piece);
-      bytes += piece.length;
-      while (bytes >= wanted) {
-        const whole = held.length === 1 ? held[0]! : Buffer.concat(held);
-        const end = headBytes + whole.readUInt32BE(1);
-        held = [whole];
-        wanted = end;
-        if (bytes < end) break;
-        yield fromBinary(schema, whole.subarray(headBytes, end));
-        held = [whole.subarray(end)];
-        bytes -= end;
-        wanted = headBytes;
-      }
+interface Arrived {
+  readonly message: Uint8Array;
+  readonly taken: () => void;
+}
+
+/** The two ends of a call in memory. An answer has been taken when the one who asked has looked at it. */
+class LocalCarrier implements Carrier {
+  readonly #gone: () => void;
+  readonly #arrived: Arrived[] = [];
+  #exchange: Exchange | undefined;
+  /** How it ended: well without a failure. */
+  #end: { readonly failure: CallFailed | undefined } | undefined;
+  #wake: () => void = () => undefined;
+
+  constructor(gone: () => void) {
+    this.#gone = gone;
+  }
+
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange;
+    if (this.#end !== undefined) this.#over(true);
+  }
+
+  answer(message: Uint8Array): void {
+    this.message(message, () => undefined);
+    this.end(undefined);
+  }
+
+  message(message: Uint8Array, taken: () => void): void {
+    if (this.#end !== undefined) return;
+    this.#arrived.push({ message, taken });
+    this.#wake();
+  }
+
+  end(status: Status | undefined): void {
+    if (this.#end !== undefined) return;
+    this.#end = { failure: status && new CallFailed(status.code, status.details) };
+    if (this.#arrived.length === 0) this.#over(true);
+    this.#wake();
+  }
+
+  consumed(): void {
+    // Who asks is this server: what it asks at once is bounded.
+  }
+
+  cancel(failure: CallFailed): void {
+    this.#end ??= { failure };
+    this.#arrived.length = 0;
+    this.#over(false);
+    this.#wake();
+  }
+
+  #over(isComplete: boolean): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined) return;
+    this.#exchange = undefined;
+    this.#gone();
+    exchange.over(isComplete);
+  }
+
+  /** Nothing: it has ended well. @throws CallFailed */
+  async next(): Promise<Uint8Array | undefined> {
+    while (this.#arrived.length === 0 && this.#end === undefined)
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    const first = this.#arrived.shift();
+    if (first !== undefined) {
+      first.taken();
+      if (this.#end !== undefined && this.#arrived.length === 0) this.#over(true);
+      return first.message;
     }
-  } catch {
-    // The stream was cancelled or broken off: `failure` tells.
-  } finally {
-    stream.close(constants.NGHTTP2_CANCEL);
+    if (this.#end?.failure !== undefined) throw this.#end.failure;
+    return undefined;
   }
-  const failed = await failure;
-  if (failed !== undefined) throw failed;
 }
 
-function framed(message: Uint8Array): Buffer {
-  const head = Buffer.alloc(headBytes);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
-
-/** Two ends of a connection in memory: what one writes, the other reads. */
-function pair(): [Duplex, Duplex] {
-  const ends: Duplex[] = [];
-  const taken: ((() => void) | undefined)[] = [undefined, undefined];
-  for (const [own, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const)
-    ends[own] = new Duplex({
-      read: () => {
-        const done = taken[own];
-        taken[own] = undefined;
-        done?.();
-      },
-      write: (piece: Buffer, _encoding, done) => {
-        taken[other] = done;
-        ends[other]!.push(piece);
-      },
-      final: (done) => {
-        ends[other]!.push(null);
-        done();
-      },
-      destroy: (error, done) => {
-        taken[own]?.();
-        taken[own] = undefined;
-        process.nextTick(() => ends[other]!.destroy());
-        done(error);
-      },
-    });
-  return [ends[0]!, ends[1]!];
+async function* answersOf<Schema extends DescMethod["output"]>(
+  carrier: LocalCarrier,
+  schema: Schema,
+  left: () => void,
+): AsyncGenerator<MessageShape<Schema>, void> {
+  try {
+    for (;;) {
+      const message = await carrier.next();
+      if (message === undefined) return;
+      yield fromBinary(schema, message);
+    }
+  } finally {
+    left();
+  }
 }

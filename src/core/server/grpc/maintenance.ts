@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import type { handleUnaryCall, sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 import {
   DefragmentResponseSchema,
   DowngradeRequest_DowngradeAction as Downgrade,
@@ -18,6 +17,7 @@ import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { hashOfAll, hashOfKeys } from "../backup/hashes.js";
 import { finishInTurns } from "../common/turns.js";
+import type { Answer, UnaryCall, UnaryHandler } from "../rpc/call.js";
 import { deadlineOf, grpcError } from "./calls.js";
 import type { Frozen } from "./frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./header.js";
@@ -27,8 +27,6 @@ export const apiVersion = "3.4.0";
 
 /** How often it is looked whether something has happened. */
 const lookMs = 10;
-
-type Call = ServerUnaryCall<unknown, unknown>;
 
 /** How this server is, and what is done to it. */
 export class MaintenanceHandlers {
@@ -73,14 +71,14 @@ export class MaintenanceHandlers {
     });
   }
 
-  async #hash(call: Call): Promise<unknown> {
+  async #hash(call: UnaryCall): Promise<unknown> {
     return this.#withFrozen(call, async (state) => {
       const hash = await finishInTurns(hashOfAll(state));
       return create(HashResponseSchema, { header: state.header!, hash });
     });
   }
 
-  async #hashKeys(call: Call): Promise<unknown> {
+  async #hashKeys(call: UnaryCall): Promise<unknown> {
     const { revision } = call.request as HashKVRequest;
     return this.#withFrozen(call, async (state) => {
       const hash = await finishInTurns(hashOfKeys(state, revision));
@@ -89,7 +87,7 @@ export class MaintenanceHandlers {
     });
   }
 
-  async #withFrozen(call: Call, body: (state: FrozenState) => Promise<unknown>): Promise<unknown> {
+  async #withFrozen(call: UnaryCall, body: (state: FrozenState) => Promise<unknown>): Promise<unknown> {
     try {
       return await body(await this.#frozen.take(this.#host, call));
     } finally {
@@ -98,7 +96,7 @@ export class MaintenanceHandlers {
   }
 
   /** Nothing here is in fragments; what stands on disk and is of no use any more goes. */
-  async #defragment(call: Call): Promise<unknown> {
+  async #defragment(call: UnaryCall): Promise<unknown> {
     const { applied } = this.#host.status();
     this.#host.step({ kind: "take-snapshot" });
     await this.#until(call, () => this.#host.status().snapshotIndex >= applied, "timeout");
@@ -107,7 +105,7 @@ export class MaintenanceHandlers {
     });
   }
 
-  async #moveLeader(call: Call): Promise<unknown> {
+  async #moveLeader(call: UnaryCall): Promise<unknown> {
     const { targetID } = call.request as MoveLeaderRequest;
     const { leader, membership } = this.#host.status();
     if (leader !== this.#facts.id) throw new CoreError("notLeader");
@@ -119,20 +117,24 @@ export class MaintenanceHandlers {
     });
   }
 
-  async #until(call: Call, isDone: () => boolean, failure: "timeout" | "transferTimeout"): Promise<void> {
+  async #until(
+    call: UnaryCall,
+    isDone: () => boolean,
+    failure: "timeout" | "transferTimeout",
+  ): Promise<void> {
     const endMs = deadlineOf(call, this.#electionMs);
     while (!isDone()) {
-      if (call.cancelled || performance.now() > endMs) throw new CoreError(failure);
+      if (call.isOver || performance.now() > endMs) throw new CoreError(failure);
       await sleep(lookMs);
     }
   }
 }
 
-function handler(answer: (call: Call) => Promise<unknown>): handleUnaryCall<unknown, unknown> {
+function handler(answer: (call: UnaryCall) => Promise<unknown>): UnaryHandler {
   return (call, callback) => void settle(answer(call), callback);
 }
 
-async function settle(answer: Promise<unknown>, callback: sendUnaryData<unknown>): Promise<void> {
+async function settle(answer: Promise<unknown>, callback: Answer): Promise<void> {
   let response: unknown;
   try {
     response = await answer;

@@ -1,10 +1,10 @@
-import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
 import { CoreError } from "../../state/errors.js";
+import type { ServerStream, Status, StreamHandler, UnaryCall, UnaryHandler } from "../rpc/call.js";
 import { type Caller, callerOf } from "./calls.js";
 import { CallFailed, type LocalClient } from "./local.js";
 import { Queue } from "./queue.js";
 
-type Call = Pick<ServerUnaryCall<unknown, unknown>, "getAuthContext" | "getPeer" | "metadata" | "once">;
+type Call = Pick<UnaryCall, "metadata" | "peer" | "whenOver">;
 
 const statusUnknown = 2;
 const passing: ReadonlySet<number> = new Set([4, 8, 14]);
@@ -18,8 +18,8 @@ export interface RecipeCall {
 
 function recipeCall(client: LocalClient, call: Call): RecipeCall {
   const gone = new AbortController();
-  // grpc-js says so whenever a call is over: who has been answered waits for nothing any more.
-  call.once("cancelled", () => gone.abort());
+  // Also who has been answered waits for nothing any more.
+  call.whenOver(() => gone.abort());
   const caller: Caller = callerOf(call);
   return { signal: gone.signal, queue: (name) => new Queue(client, caller, name) };
 }
@@ -28,7 +28,7 @@ function recipeCall(client: LocalClient, call: Call): RecipeCall {
 export function recipe<Request, Response>(
   client: LocalClient,
   answer: (request: Request, call: RecipeCall) => Promise<Response>,
-): handleUnaryCall<unknown, unknown> {
+): UnaryHandler {
   return (call, callback) => {
     const run = async () => {
       try {
@@ -45,7 +45,7 @@ export function recipe<Request, Response>(
 export function streamRecipe<Request, Response>(
   client: LocalClient,
   answer: (request: Request, call: RecipeCall) => AsyncIterable<Response>,
-): handleServerStreamingCall<unknown, unknown> {
+): StreamHandler {
   return (call) => {
     const under = recipeCall(client, call);
     const run = async () => {
@@ -53,7 +53,7 @@ export function streamRecipe<Request, Response>(
         if (!call.write(response)) await drained(call, under.signal);
       call.end();
     };
-    run().catch((error: unknown) => call.emit("error", statusOf(error)));
+    run().catch((error: unknown) => call.fail(statusOf(error)));
   };
 }
 
@@ -63,9 +63,9 @@ function asked<Request>(request: unknown): Request {
   return request as Request;
 }
 
-function drained(stream: NodeJS.EventEmitter, signal: AbortSignal): Promise<void> {
+function drained(stream: ServerStream, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    stream.once("drain", resolve);
+    stream.whenDrained(resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
@@ -74,7 +74,7 @@ function drained(stream: NodeJS.EventEmitter, signal: AbortSignal): Promise<void
  * As at etcd, what the calls of a recipe were refused with is handed on as text, without its status. What
  * passes (too much at once, no leader, no answer in time) keeps it: clients may ask again.
  */
-function statusOf(error: unknown): { code: number; details: string } {
+function statusOf(error: unknown): Status {
   const details = error instanceof Error ? error.message : String(error);
   if (error instanceof CoreError) return { code: error.code, details };
   const isPassing = error instanceof CallFailed && passing.has(error.code);

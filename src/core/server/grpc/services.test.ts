@@ -1,24 +1,21 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import {
-  KV,
   RangeRequestSchema,
-  Watch,
   WatchCreateRequest_FilterType as Filter,
   WatchCreateRequestSchema,
   WatchRequestSchema,
 } from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
 import { bytesOf, keyOf } from "../../state/keys.js";
-import { serviceDefinition } from "./services.js";
+import { readRequest } from "./services.js";
 
 test("a request without content of its own is not decoded when it is long: a million filters of a watch cost nothing", () => {
-  const { requestDeserialize } = serviceDefinition(Watch)["Watch"]!;
   const asked = (filters: number) => {
     const fields = { key: Uint8Array.of(1), filters: Array.from({ length: filters }, () => Filter.NOPUT) };
     const value = create(WatchCreateRequestSchema, fields);
     const request = create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } });
-    return requestDeserialize(Buffer.from(toBinary(WatchRequestSchema, request)));
+    return readRequest(WatchRequestSchema, toBinary(WatchRequestSchema, request));
   };
   expect(asked(10)).toMatchObject({ requestUnion: { case: "createRequest" } });
   const refused = asked(100_000);
@@ -27,11 +24,10 @@ test("a request without content of its own is not decoded when it is long: a mil
 });
 
 test("a key may be as long as a request, and is the same bytes again, in the same order", () => {
-  const { requestDeserialize } = serviceDefinition(KV)["Range"]!;
   for (const length of [1_024, 1_025, 1_500_000]) {
     const key = Uint8Array.from({ length }, (_, index) => (index * 7) % 256);
     const request = toBinary(RangeRequestSchema, create(RangeRequestSchema, { key }));
-    expect(requestDeserialize(Buffer.from(request))).toMatchObject({
+    expect(readRequest(RangeRequestSchema, request)).toMatchObject({
       $typeName: "etcdserverpb.RangeRequest",
     });
     const text = keyOf(key);

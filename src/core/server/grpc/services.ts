@@ -1,11 +1,10 @@
 import {
   type DescMessage,
   type DescService,
-  type MessageShape,
   fromBinary,
+  type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 import {
   DeleteRangeRequestSchema,
   PutRequestSchema,
@@ -14,30 +13,27 @@ import {
 } from "../../gen/etcd/rpc_pb.js";
 import { CampaignRequestSchema, ProclaimRequestSchema } from "../../gen/etcd/v3election_pb.js";
 import { CoreError } from "../../state/errors.js";
+import type { Counters } from "../common/counters.js";
+import type { Handlers, Method } from "../rpc/call.js";
+import { counted } from "./counted.js";
 import { Encoded } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
-/** A service of a .proto file as grpc-js wants it. */
-export function serviceDefinition(service: DescService): ServiceDefinition {
-  return Object.fromEntries(
-    service.methods.map(({ name, methodKind, input, output }) => [
-      name,
-      {
-        path: `/${service.typeName}/${name}`,
-        requestStream: methodKind === "client_streaming" || methodKind === "bidi_streaming",
-        responseStream: methodKind === "server_streaming" || methodKind === "bidi_streaming",
-        ...requestCodec(input),
-        ...responseCodec(output),
-      },
-    ]),
-  );
-}
-
-type RequestCodec = Pick<MethodDefinition<unknown, unknown>, "requestSerialize" | "requestDeserialize">;
-type ResponseCodec = Pick<MethodDefinition<unknown, unknown>, "responseSerialize" | "responseDeserialize">;
-
-function requestCodec(schema: DescMessage): RequestCodec {
-  return { requestSerialize: serialize(schema), requestDeserialize: (bytes) => readRequest(schema, bytes) };
+/** The methods of a service of a .proto file, as far as there are handlers: the others are not implemented. */
+export function methodsOf(
+  service: DescService,
+  handlers: Handlers,
+  counters: Counters,
+): (readonly [name: string, method: Method])[] {
+  return service.methods.flatMap((described) => {
+    const { input, methodKind: kind, name, output } = described;
+    const handler = handlers[name];
+    if (handler === undefined) return [];
+    const decode = (bytes: Uint8Array) => readRequest(input, bytes);
+    return [
+      [name, { kind, handler: counted(described, handler, counters), decode, encode: encoder(output) }],
+    ];
+  });
 }
 
 /** Others have no content of their own, and a list in them would be decoded as a whole. */
@@ -55,21 +51,14 @@ const withoutContentBytesMax = 64 * 1024;
  * What this version does not know of a request is left out: it would only stand in the log. What is too large
  * comes as the refusal that it gets, and has cost nothing.
  */
-function readRequest(schema: DescMessage, bytes: Buffer): unknown {
+export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
   if (!withContent.has(schema) && bytes.length > withoutContentBytesMax)
     return new CoreError("requestTooLarge");
   if (schema === TxnRequestSchema && isOversized(bytes)) return new CoreError("tooManyOperations");
   return fromBinary(schema, bytes, { readUnknownFields: false });
 }
 
-function responseCodec(schema: DescMessage): ResponseCodec {
-  return { responseSerialize: serialize(schema), responseDeserialize: (bytes) => fromBinary(schema, bytes) };
-}
-
-function serialize<Schema extends DescMessage>(schema: Schema): (message: unknown) => Buffer {
-  return (message) => {
-    if (message instanceof Encoded) return message.bytes;
-    const bytes = toBinary(schema, message as MessageShape<Schema>);
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  };
+function encoder<Schema extends DescMessage>(schema: Schema): (message: unknown) => Uint8Array {
+  return (message) =>
+    message instanceof Encoded ? message.bytes : toBinary(schema, message as MessageShape<Schema>);
 }

@@ -1,12 +1,11 @@
-import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
-import type { handleServerStreamingCall, ServerWritableStream } from "@grpc/grpc-js";
 import { SnapshotResponseSchema } from "../../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../../host/host.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { backupBytes } from "../backup/backup-file.js";
 import { inTurns } from "../common/turns.js";
+import type { ServerStream, StreamHandler } from "../rpc/call.js";
 import { grpcError } from "./calls.js";
 import type { Frozen } from "./frozen.js";
 
@@ -16,23 +15,18 @@ const blobBytes = 32 * 1024;
 /** A client that takes nothing for so long has its place taken away: there are few (`Frozen`). */
 const stalledMs = 30_000;
 
-type Call = ServerWritableStream<unknown, unknown>;
-
 /** A backup, as a stream: of one moment, while everything else goes on. */
-export function snapshotHandler(host: CoreHost, frozen: Frozen): handleServerStreamingCall<unknown, unknown> {
+export function snapshotHandler(host: CoreHost, frozen: Frozen): StreamHandler {
   return (call) => {
     const gone = new AbortController();
-    call
-      .once("cancelled", () => gone.abort(new Error("the client is gone")))
-      .once("close", () => gone.abort());
-    call.on("error", () => gone.abort());
+    call.whenOver(() => gone.abort(new Error("the client is gone")));
     frozen
       .take(host, call)
       .then((state) => send(call, state, gone.signal))
       .then(
         () => call.end(),
         (error: unknown) => {
-          if (!gone.signal.aborted) call.emit("error", grpcError(asCoreError(error)));
+          call.fail(grpcError(asCoreError(error)));
         },
       )
       .finally(() => frozen.giveBack());
@@ -43,7 +37,7 @@ function asCoreError(error: unknown): CoreError {
   return error instanceof CoreError ? error : refusalFor(error);
 }
 
-async function send(call: Call, state: FrozenState, signal: AbortSignal): Promise<void> {
+async function send(call: ServerStream, state: FrozenState, signal: AbortSignal): Promise<void> {
   let sent = 0;
   const write = async (blob: Uint8Array, isLast: boolean): Promise<void> => {
     const header = sent === 0 ? { header: state.header! } : {};
@@ -69,14 +63,15 @@ async function send(call: Call, state: FrozenState, signal: AbortSignal): Promis
   await write(Buffer.concat(parts), true);
 }
 
-async function drained(call: Call, signal: AbortSignal): Promise<void> {
-  const stalled = new AbortController();
-  const timer = setTimeout(() => stalled.abort(), stalledMs);
-  try {
-    await once(call, "drain", { signal: AbortSignal.any([signal, stalled.signal]) });
-  } catch (error) {
-    throw stalled.signal.aborted ? new CoreError("timeout") : error;
-  } finally {
-    clearTimeout(timer);
-  }
+/** @throws CoreError `timeout` if its client takes nothing for too long */
+function drained(call: ServerStream, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new CoreError("timeout")), stalledMs);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    call.whenDrained(done);
+    signal.addEventListener("abort", done, { once: true });
+  });
 }

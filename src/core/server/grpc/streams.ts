@@ -1,7 +1,7 @@
-import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { CoreHost } from "../../host/host.js";
 import { FairShares } from "../../../common/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
+import type { ServerStream } from "../rpc/call.js";
 import { asksForLeader, clientOf, grpcError } from "./calls.js";
 
 /**
@@ -10,12 +10,8 @@ import { asksForLeader, clientOf, grpcError } from "./calls.js";
  */
 const leaderlessFactor = 3;
 
-export type Stream = ServerDuplexStream<unknown, unknown>;
-
-/** What is kept of a stream, of one direction or two. */
-interface OpenStream extends Pick<Stream, "emit" | "getDeadline" | "getPeer" | "metadata"> {
-  once(event: "cancelled" | "close", listener: () => void): unknown;
-}
+/** What is kept of a stream. */
+type OpenStream = Pick<ServerStream, "fail" | "metadata" | "peer" | "whenOver">;
 
 /**
  * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
@@ -50,11 +46,10 @@ export class Streams {
       return false;
     }
     this.#open.set(stream, wantsLeader);
-    const gone = () => {
-      if (this.#open.delete(stream)) this.#shares.giveBack(client, 1);
-    };
-    stream.once("cancelled", gone);
-    stream.once("close", gone);
+    stream.whenOver(() => {
+      this.#open.delete(stream);
+      this.#shares.giveBack(client, 1);
+    });
     return true;
   }
 
@@ -72,6 +67,6 @@ export class Streams {
 }
 
 /** Ends a stream with an error. */
-export function fail(stream: Pick<Stream, "emit">, error: CoreError): void {
-  stream.emit("error", grpcError(error));
+export function fail(stream: Pick<ServerStream, "fail">, error: CoreError): void {
+  stream.fail(grpcError(error));
 }

@@ -1,10 +1,11 @@
-import type { handleUnaryCall } from "@grpc/grpc-js";
 import type { ClientRequest, Credentials } from "../../replica/types.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import type { CoreHost, Settle } from "../../host/host.js";
 import type { Answers } from "./answers.js";
+import type { UnaryHandler } from "../rpc/call.js";
 import { asksForLeader, clientOf, deadlineOf, grpcError } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
+import type { UnaryHandlers } from "./header.js";
 
 /** A call of one question and one answer: what it asks of the core. */
 const kinds = {
@@ -25,19 +26,17 @@ const kinds = {
   MemberList: "memberList",
 } as const satisfies Record<string, ClientRequest["kind"]>;
 
-type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;
-
 export function unaryHandlers(
   host: CoreHost,
   answers: Answers,
   electionMs: number,
   reader: CredentialsReader,
-): Handlers {
+): UnaryHandlers {
   const handlers = Object.entries(kinds).map(([method, kind]) => [
     method,
     handlerOf(host, kind, answers, electionMs, reader),
   ]);
-  return Object.fromEntries(handlers) as Handlers;
+  return Object.fromEntries(handlers) as UnaryHandlers;
 }
 
 function handlerOf(
@@ -46,12 +45,12 @@ function handlerOf(
   answers: Answers,
   electionMs: number,
   reader: CredentialsReader,
-): handleUnaryCall<unknown, unknown> {
+): UnaryHandler {
   return (call, callback) => {
     const refuse = (error: CoreError) => callback(grpcError(error));
     const client = clientOf(call);
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
-    // Refused while it was decoded (`readRequest` in `services.ts`): grpc-js takes only a message from there.
+    // Refused while it was decoded (`readRequest` in `services.ts`): only a message comes from there.
     else if (call.request instanceof CoreError) refuse(call.request);
     else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
     else {
@@ -62,7 +61,7 @@ function handlerOf(
           else answers.send(call, result, callback);
         };
         const id = host.request(client, request, deadlineOf(call, electionMs), settle, credentials);
-        call.on("cancelled", () => host.cancel(id));
+        call.whenOver(() => host.cancel(id));
       };
       const credentials = reader.of(call);
       if (credentials instanceof Promise)

@@ -1,11 +1,11 @@
-import { Duplex } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { WatchRequestSchema, type WatchResponse, WatchResponseSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreError } from "../../state/errors.js";
+import { HeldCarrier } from "../../../../test/support/held-carrier.js";
 import type { CoreHost, Deliver } from "../../host/host.js";
-import type { Stream, Streams } from "./streams.js";
+import type { Streams } from "./streams.js";
 import { watchHandler } from "./watch.js";
 
 async function turns(count: number): Promise<void> {
@@ -14,18 +14,9 @@ async function turns(count: number): Promise<void> {
 
 test("a client that asks on and takes in nothing is not listened to until it does", async () => {
   let [asked, answered] = [0, 0];
-  const stuck: (() => void)[] = [];
-  let isStuck = true;
-  const stream = new Duplex({
-    objectMode: true,
-    writableHighWaterMark: 1_000_000,
-    read: () => undefined,
-    write: (_response: WatchResponse, _encoding, done) => {
-      answered += 1;
-      if (isStuck) stuck.push(done);
-      else done();
-    },
-  });
+  const carrier = new HeldCarrier();
+  carrier.isStuck = true;
+  const stream = carrier.stream(() => (answered += 1));
   let deliver: Deliver = (_response: WatchResponse | CoreError) => undefined;
   const host = {
     openWatches: (to: Deliver) => {
@@ -42,16 +33,15 @@ test("a client that asks on and takes in nothing is not listened to until it doe
   };
   watchHandler(host as unknown as CoreHost, { admit: () => true } as unknown as Streams, 1_000, {
     of: () => undefined,
-  })(stream as unknown as Stream);
+  })(stream);
   const requests = 5_000;
   for (let count = 0; count < requests; count += 1) {
-    stream.push(create(WatchRequestSchema));
+    stream.take(create(WatchRequestSchema), 1);
     if (count % 50 === 0) await turn();
   }
   await turns(10);
   expect(asked).toBeLessThan(1_200);
-  isStuck = false;
-  for (const done of stuck.splice(0)) done();
+  carrier.unstick();
   await turns(2_000);
   expect([asked, answered]).toEqual([requests, requests]);
 });

@@ -3,9 +3,10 @@ import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
 import { finishInTurns } from "../common/turns.js";
+import type { ServerStream } from "../rpc/call.js";
 import { clientOf, deadlineOf } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
-import { type Stream, type Streams, fail } from "./streams.js";
+import { type Streams, fail } from "./streams.js";
 import { encode, isLarge } from "./encode.js";
 
 /**
@@ -25,7 +26,7 @@ export function watchHandler(
   electionMs: number,
   reader: Pick<CredentialsReader, "of">,
 ) {
-  return (stream: Stream): void => {
+  return (stream: ServerStream): void => {
     if (!streams.admit(stream)) return;
     let unsent = 0;
     const number = host.openWatches((response) => {
@@ -44,19 +45,21 @@ export function watchHandler(
     const writing = new InOrder(stream);
     const over = () => host.closeWatches(number);
     const begin = (credentials: Credentials | undefined) =>
-      stream.on("data", (request: WatchRequest | CoreError) => {
-        if (request instanceof CoreError) fail(stream, request);
-        else host.watch(number, request, credentials);
-      });
+      stream.listen(
+        (request) => {
+          if (request instanceof CoreError) fail(stream, request);
+          else host.watch(number, request as WatchRequest, credentials);
+        },
+        // A client that says nothing more wants to hear nothing more, either.
+        () => {
+          over();
+          stream.end();
+        },
+      );
     const credentials = reader.of(stream);
     if (credentials === undefined) begin(undefined);
     else void heardOf(host, stream, electionMs, credentials).then(begin);
-    stream.once("cancelled", over).once("error", over).once("close", over);
-    // A client that says nothing more wants to hear nothing more, either.
-    stream.once("end", () => {
-      over();
-      stream.end();
-    });
+    stream.whenOver(over);
   };
 }
 
@@ -69,7 +72,7 @@ const unknown: Credentials = { kind: "token", token: "" };
  */
 async function heardOf(
   host: CoreHost,
-  stream: Stream,
+  stream: ServerStream,
   electionMs: number,
   read: Credentials | Promise<Credentials>,
 ): Promise<Credentials> {
@@ -83,10 +86,10 @@ async function heardOf(
 
 /** What takes a while to encode is encoded in turns, and what follows waits for it. */
 class InOrder {
-  readonly #stream: Stream;
+  readonly #stream: ServerStream;
   #last: Promise<void> | undefined;
 
-  constructor(stream: Stream) {
+  constructor(stream: ServerStream) {
     this.#stream = stream;
   }
 

@@ -1,0 +1,22 @@
+/** So many at once, and so many more with each tick. */
+export class Budget {
+  readonly #most: number;
+  readonly #each: number;
+  #left: number;
+
+  constructor(most: number, each: number) {
+    this.#most = most;
+    this.#each = each;
+    this.#left = most;
+  }
+
+  /** False: there is none left. */
+  spend(): boolean {
+    this.#left -= 1;
+    return this.#left >= 0;
+  }
+
+  refill(): void {
+    this.#left = Math.min(this.#most, Math.max(0, this.#left) + this.#each);
+  }
+}

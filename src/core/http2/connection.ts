@@ -1,0 +1,413 @@
+import { BlockReader, type Read } from "./block-reader.js";
+import { Budget } from "./budget.js";
+import { type Frame, FrameReader } from "./frame-reader.js";
+import {
+  errorCode,
+  type ErrorCode,
+  flag,
+  frameOf,
+  frameType,
+  headBytes,
+  initialWindow,
+  numberAt,
+  setting,
+  settingsFrame,
+} from "./frames.js";
+import { CompressionError } from "./header-decoder.js";
+import { areTrailers, type RequestHead } from "./request.js";
+import { Sender } from "./sender.js";
+import { Stream } from "./stream.js";
+
+/** Of one header block, as it comes and as it is. */
+const blockBytesMax = 64 * 1024;
+const listBytesMax = 64 * 1024;
+
+/** What comes of all streams together: given back as soon as it is seen, since streams have bounds of their own. */
+const connectionWindow = 1024 * 1024;
+
+/** Answers to pings and settings that the client does not take: it is sent away. */
+const unreadBytesMax = 256 * 1024;
+
+/** Requests that are taken back; frames that ask for an answer, or say nothing. At once, and with each tick. */
+const resetsMax = { most: 2_000, each: 1_000 };
+const idleFramesMax = { most: 10_000, each: 5_000 };
+
+/** So many ticks a header block, or the preface, may take. */
+const slowTicksMax = 10;
+
+/** What it needs from outside. */
+export interface ConnectionPorts {
+  allocate(length: number): Uint8Array;
+  /** There is something to send now, after there was nothing. */
+  made(): void;
+  /** A request begins; it gets a receiver, or an answer at once. */
+  request(stream: Stream, head: RequestHead): void;
+}
+
+interface Block {
+  readonly stream: number;
+  readonly isEnd: boolean;
+  readonly parts: Uint8Array[];
+  bytes: number;
+}
+
+/**
+ * The server's side of one connection of HTTP/2 (RFC 9113), without a socket or a clock: bytes come in by
+ * `take`, frames go out by `send.take`, and `tick` comes once a second. Nothing is thrown for what the client
+ * says: who breaks the protocol, or asks for work without end, is told so (GOAWAY), and then `isOver`.
+ */
+export class Connection {
+  readonly send: Sender;
+  readonly #ports: ConnectionPorts;
+  readonly #streamsMax: number;
+  readonly #frames = new FrameReader();
+  readonly #blocks = new BlockReader(listBytesMax);
+  readonly #streams = new Map<number, Stream>();
+  readonly #resets = new Budget(resetsMax.most, resetsMax.each);
+  readonly #idleFrames = new Budget(idleFramesMax.most, idleFramesMax.each);
+  /** A header block that goes on. */
+  #block: Block | undefined;
+  #lastStream = 0;
+  #receiveWindow = initialWindow;
+  #hasSettings = false;
+  #slowTicks = 0;
+  #isLeaving = false;
+  #isOver = false;
+
+  constructor(ports: ConnectionPorts, streamsMax: number) {
+    this.#ports = ports;
+    this.#streamsMax = streamsMax;
+    this.send = new Sender({
+      allocate: (length) => ports.allocate(length),
+      made: () => ports.made(),
+      ended: (stream) => this.#ended(stream),
+    });
+    this.send.frame(
+      settingsFrame([
+        [setting.streamsMax, streamsMax],
+        [setting.listBytes, listBytesMax],
+      ]),
+    );
+    this.#giveBack(connectionWindow - initialWindow);
+  }
+
+  /** Nothing more is to be read; what is made may still be sent. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** How many requests are under way. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  take(piece: Uint8Array): void {
+    if (this.#isOver) return;
+    const refusal = this.#frames.push(piece, this.#frame);
+    if (refusal === "preface") this.#fail(errorCode.protocol);
+    if (refusal === "size") this.#fail(errorCode.frameSize);
+    if (this.#receiveWindow < connectionWindow / 2) this.#giveBack(connectionWindow - this.#receiveWindow);
+  }
+
+  /** Once a second. */
+  tick(): void {
+    this.#resets.refill();
+    this.#idleFrames.refill();
+    const isSlow = !this.#hasSettings || this.#block !== undefined || !this.#frames.isEmpty;
+    this.#slowTicks = isSlow ? this.#slowTicks + 1 : 0;
+    if (this.#slowTicks > slowTicksMax) this.#fail(errorCode.enhanceYourCalm);
+  }
+
+  /** No new requests; when those under way have been answered, it is over. */
+  leave(): void {
+    if (this.#isOver || this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#goAway(errorCode.none);
+    this.#overWhenDone();
+  }
+
+  /** The socket is gone, or is to go. */
+  close(): void {
+    this.#isOver = true;
+    for (const stream of this.#streams.values()) this.#forget(stream, false);
+  }
+
+  /** Nobody waits for its answer, or it is not worth one. */
+  reset(stream: Stream, code: ErrorCode): void {
+    if (stream.isOver) return;
+    this.send.reset(stream.id, code);
+    this.#forget(stream, false);
+  }
+
+  /** So much of a stream's content has been used: as much more may come. */
+  consumed(stream: Stream, bytes: number): void {
+    stream.consumed += bytes;
+    if (stream.isRemoteEnded || stream.isOver || stream.consumed < initialWindow / 2) return;
+    this.send.frame(frameOf(frameType.windowUpdate, 0, stream.id, stream.consumed));
+    stream.receiveWindow += stream.consumed;
+    stream.consumed = 0;
+  }
+
+  #giveBack(bytes: number): void {
+    this.send.frame(frameOf(frameType.windowUpdate, 0, 0, bytes));
+    this.#receiveWindow += bytes;
+  }
+
+  #ended(stream: Stream): void {
+    // What still comes of it is of no use.
+    if (!stream.isRemoteEnded) this.send.reset(stream.id, errorCode.none);
+    this.#forget(stream, true);
+  }
+
+  #forget(stream: Stream, isComplete: boolean): void {
+    if (stream.isOver) return;
+    stream.isOver = true;
+    this.#streams.delete(stream.id);
+    this.send.forget(stream);
+    stream.receiver?.over(isComplete);
+    if (this.#isLeaving) this.#overWhenDone();
+  }
+
+  #overWhenDone(): void {
+    if (this.#streams.size === 0) this.#isOver = true;
+  }
+
+  #fail(code: ErrorCode): void {
+    if (this.#isOver) return;
+    this.#goAway(code);
+    this.close();
+  }
+
+  #goAway(code: ErrorCode): void {
+    this.send.frame(frameOf(frameType.goAway, 0, 0, this.#lastStream, code));
+  }
+
+  readonly #frame = (frame: Frame): boolean => {
+    const code = this.#checked(frame);
+    if (code !== undefined) this.#fail(code);
+    else if (this.send.madeBytes > unreadBytesMax) this.#fail(errorCode.enhanceYourCalm);
+    return !this.#isOver;
+  };
+
+  #checked(frame: Frame): ErrorCode | undefined {
+    if (!this.#hasSettings && frame.type !== frameType.settings) return errorCode.protocol;
+    // Section 4.3: nothing comes between the parts of a header block.
+    if (this.#block !== undefined && frame.type !== frameType.continuation) return errorCode.protocol;
+    return this.#handle(frame);
+  }
+
+  /** @returns an error of the connection */
+  #handle(frame: Frame): ErrorCode | undefined {
+    switch (frame.type) {
+      case frameType.data:
+        return this.#data(frame);
+      case frameType.headers:
+        return this.#headers(frame);
+      case frameType.continuation:
+        return this.#continuation(frame);
+      case frameType.resetStream:
+        return this.#resetStream(frame);
+      case frameType.settings:
+        return this.#settings(frame);
+      case frameType.ping:
+        return this.#ping(frame);
+      case frameType.windowUpdate:
+        return this.#windowUpdate(frame);
+      case frameType.pushPromise:
+        return errorCode.protocol;
+      case frameType.priority:
+        if (frame.stream === 0) return errorCode.protocol;
+        if (lengthOf(frame) !== 5) return errorCode.frameSize;
+        return this.#idle();
+      case frameType.goAway:
+        return frame.stream === 0 ? this.#idle() : errorCode.protocol;
+      default:
+        return this.#idle();
+    }
+  }
+
+  #idle(): ErrorCode | undefined {
+    return this.#idleFrames.spend() ? undefined : errorCode.enhanceYourCalm;
+  }
+
+  #data(frame: Frame): ErrorCode | undefined {
+    const length = lengthOf(frame);
+    if (this.#isNew(frame.stream)) return errorCode.protocol;
+    this.#receiveWindow -= length;
+    if (this.#receiveWindow < 0) return errorCode.flowControl;
+    const content = contentOf(frame);
+    if (content === undefined) return errorCode.protocol;
+    const isEnd = (frame.flags & flag.endStream) !== 0;
+    if (length === 0 && !isEnd && !this.#idleFrames.spend()) return errorCode.enhanceYourCalm;
+    const stream = this.#streams.get(frame.stream);
+    // It is over here, which the client does not know yet.
+    if (stream === undefined) return undefined;
+    if (stream.isRemoteEnded) {
+      this.reset(stream, errorCode.streamClosed);
+      return undefined;
+    }
+    stream.receiveWindow -= length;
+    if (stream.receiveWindow < 0) {
+      this.reset(stream, errorCode.flowControl);
+      return undefined;
+    }
+    if (isEnd) stream.isRemoteEnded = true;
+    else if (content.length < length) this.consumed(stream, length - content.length);
+    stream.receiver?.data(content, isEnd);
+    return undefined;
+  }
+
+  #headers(frame: Frame): ErrorCode | undefined {
+    const { stream } = frame;
+    if (stream % 2 === 0) return errorCode.protocol;
+    const part = contentOf(frame);
+    if (part === undefined) return errorCode.protocol;
+    const isEnd = (frame.flags & flag.endStream) !== 0;
+    if ((frame.flags & flag.endHeaders) !== 0) return this.#whole(stream, isEnd, part);
+    this.#block = { stream, isEnd, parts: [part.slice()], bytes: part.length };
+    return undefined;
+  }
+
+  #continuation(frame: Frame): ErrorCode | undefined {
+    const block = this.#block;
+    if (block === undefined || frame.stream !== block.stream) return errorCode.protocol;
+    const part = frame.bytes.slice(frame.start, frame.end);
+    block.parts.push(part);
+    block.bytes += part.length;
+    if (block.bytes > blockBytesMax || !this.#idleFrames.spend()) return errorCode.enhanceYourCalm;
+    if ((frame.flags & flag.endHeaders) === 0) return undefined;
+    this.#block = undefined;
+    const whole = new Uint8Array(block.bytes);
+    let at = 0;
+    for (const each of block.parts) {
+      whole.set(each, at);
+      at += each.length;
+    }
+    return this.#whole(block.stream, block.isEnd, whole);
+  }
+
+  #whole(id: number, isEnd: boolean, block: Uint8Array): ErrorCode | undefined {
+    try {
+      if (!this.#isNew(id)) return this.#trailers(id, isEnd, block);
+      this.#lastStream = id;
+      return this.#begin(id, isEnd, this.#blocks.head(block));
+    } catch (error) {
+      if (error instanceof CompressionError) return errorCode.compression;
+      throw error;
+    }
+  }
+
+  #begin(id: number, isEnd: boolean, head: Read): ErrorCode | undefined {
+    // What has come after "go away" is not looked at: the client has been told that it may ask elsewhere.
+    if (this.#isLeaving) return undefined;
+    if (typeof head === "string") {
+      this.send.reset(id, head === "malformed" ? errorCode.protocol : errorCode.enhanceYourCalm);
+      return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
+    }
+    if (this.#streams.size >= this.#streamsMax) {
+      this.send.reset(id, errorCode.refusedStream);
+      return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
+    }
+    const stream = new Stream(id, this.send.initialWindow);
+    stream.isRemoteEnded = isEnd;
+    this.#streams.set(id, stream);
+    this.#ports.request(stream, head);
+    return undefined;
+  }
+
+  #trailers(id: number, isEnd: boolean, block: Uint8Array): ErrorCode | undefined {
+    const { fields, isTooLarge } = this.#blocks.fields(block);
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.#idle();
+    if (stream.isRemoteEnded) return errorCode.streamClosed;
+    if (!isEnd || isTooLarge || !areTrailers(fields)) {
+      this.reset(stream, errorCode.protocol);
+      return undefined;
+    }
+    stream.isRemoteEnded = true;
+    stream.receiver?.data(new Uint8Array(), true);
+    return undefined;
+  }
+
+  #resetStream(frame: Frame): ErrorCode | undefined {
+    if (this.#isNew(frame.stream)) return errorCode.protocol;
+    if (lengthOf(frame) !== 4) return errorCode.frameSize;
+    const stream = this.#streams.get(frame.stream);
+    if (stream !== undefined) this.#forget(stream, false);
+    return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
+  }
+
+  #settings({ bytes, end, flags, start, stream }: Frame): ErrorCode | undefined {
+    if (stream !== 0) return errorCode.protocol;
+    if ((flags & flag.ack) !== 0) {
+      if (!this.#hasSettings) return errorCode.protocol;
+      return start === end ? this.#idle() : errorCode.frameSize;
+    }
+    if ((end - start) % 6 !== 0) return errorCode.frameSize;
+    this.#hasSettings = true;
+    for (let at = start; at < end; at += 6) {
+      const code = this.#set((bytes[at]! << 8) | bytes[at + 1]!, numberOf(bytes, at + 2));
+      if (code !== undefined) return code;
+    }
+    this.send.frame(frameOf(frameType.settings, flag.ack, 0));
+    return this.#idle();
+  }
+
+  /** Of the others, nothing follows here: we send small frames, few headers, and no tables. */
+  #set(id: number, value: number): ErrorCode | undefined {
+    if (id === setting.window) return this.send.setInitialWindow(value, this.#streams.values());
+    if (id === setting.frameBytes && (value < 16_384 || value > 16_777_215)) return errorCode.protocol;
+    if (id === setting.push && value > 1) return errorCode.protocol;
+    return undefined;
+  }
+
+  #ping({ bytes, end, flags, start, stream }: Frame): ErrorCode | undefined {
+    if (stream !== 0) return errorCode.protocol;
+    if (end - start !== 8) return errorCode.frameSize;
+    if ((flags & flag.ack) === 0) {
+      const answer = frameOf(frameType.ping, flag.ack, 0, 0, 0);
+      answer.set(bytes.subarray(start, end), headBytes);
+      this.send.frame(answer);
+    }
+    return this.#idle();
+  }
+
+  #windowUpdate(frame: Frame): ErrorCode | undefined {
+    if (lengthOf(frame) !== 4) return errorCode.frameSize;
+    const by = numberAt(frame.bytes, frame.start);
+    if (frame.stream === 0) return this.send.widen(undefined, by);
+    if (this.#isNew(frame.stream)) return errorCode.protocol;
+    const stream = this.#streams.get(frame.stream);
+    if (stream === undefined) return undefined;
+    const code = this.send.widen(stream, by);
+    if (code !== undefined) this.reset(stream, code);
+    return undefined;
+  }
+
+  /** No request has had this number, or a later one. */
+  #isNew(stream: number): boolean {
+    return stream === 0 || stream > this.#lastStream;
+  }
+}
+
+function lengthOf({ end, start }: Frame): number {
+  return end - start;
+}
+
+/** With all of its bits. */
+function numberOf(bytes: Uint8Array, at: number): number {
+  return numberAt(bytes, at) + (bytes[at]! >= 0x80 ? 2 ** 31 : 0);
+}
+
+/** Without padding and priority; nothing if there is more of them than the frame has room for. */
+function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
+  let from = start;
+  let padding = 0;
+  if ((flags & flag.padded) !== 0) {
+    if (from === end) return undefined;
+    padding = bytes[from]!;
+    from += 1;
+  }
+  if (type === frameType.headers && (flags & flag.priority) !== 0) from += 5;
+  return from + padding > end ? undefined : bytes.subarray(from, end - padding);
+}

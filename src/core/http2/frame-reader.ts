@@ -1,0 +1,72 @@
+import { headBytes, numberAt, payloadBytesMax, preface } from "./frames.js";
+
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  /** Where its payload begins and ends in `bytes`. */
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What comes is no HTTP/2, or a frame is larger than is taken. */
+export type Refusal = "preface" | "size";
+
+/** Cuts what a connection brings into frames. At most one frame, which is not whole, is kept. */
+export class FrameReader {
+  #held: Uint8Array = new Uint8Array();
+  #isBegun = false;
+
+  /** Nothing has been left of the last piece. */
+  get isEmpty(): boolean {
+    return this.#held.length === 0;
+  }
+
+  /** The preface has come. */
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
+  /** @param take called with each whole frame; false: no more are wanted */
+  push(piece: Uint8Array, take: (frame: Frame) => boolean): Refusal | undefined {
+    const bytes = this.#held.length === 0 ? piece : joined(this.#held, piece);
+    let at = 0;
+    if (!this.#isBegun) {
+      if (!isPreface(bytes)) return "preface";
+      if (bytes.length < preface.length) return this.#hold(bytes, 0);
+      this.#isBegun = true;
+      at = preface.length;
+    }
+    while (bytes.length - at >= headBytes) {
+      const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+      if (length > payloadBytesMax) return "size";
+      const start = at + headBytes;
+      const end = start + length;
+      if (end > bytes.length) break;
+      const stream = numberAt(bytes, at + 5);
+      if (!take({ type: bytes[at + 3]!, flags: bytes[at + 4]!, stream, bytes, start, end })) return undefined;
+      at = end;
+    }
+    return this.#hold(bytes, at);
+  }
+
+  /** A copy: a few bytes would keep all of the piece. */
+  #hold(bytes: Uint8Array, from: number): undefined {
+    this.#held = from === bytes.length ? new Uint8Array() : bytes.slice(from);
+    return undefined;
+  }
+}
+
+function isPreface(bytes: Uint8Array): boolean {
+  const length = Math.min(bytes.length, preface.length);
+  for (let at = 0; at < length; at += 1) if (bytes[at] !== preface[at]) return false;
+  return true;
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(one.length + other.length);
+  bytes.set(one);
+  bytes.set(other, one.length);
+  return bytes;
+}

@@ -1,0 +1,61 @@
+import type { Field } from "./static-table.js";
+
+/** What a request begins with. Its fields are the same object for requests that have said the same. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  /** All but pseudo-header fields, by name. */
+  readonly fields: ReadonlyMap<string, readonly string[]>;
+}
+
+const pseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
+
+/** RFC 9113, section 8.2.2: they belong to one connection of HTTP/1.1. */
+const hopFields: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * Sections 8.2 and 8.3. Of an `:authority`, nothing is asked: clients of etcd 3.4 in Go say a whole address
+ * there, and nobody looks at it.
+ *
+ * @returns nothing if it is malformed
+ */
+export function requestHead(fields: readonly Field[]): RequestHead | undefined {
+  const pseudo = new Map<string, string>();
+  const others = new Map<string, string[]>();
+  for (const [name, value] of fields) {
+    if (name.startsWith(":")) {
+      if (others.size > 0 || pseudo.has(name) || !pseudoFields.has(name)) return undefined;
+      pseudo.set(name, value);
+      continue;
+    }
+    if (!isPlain(name, value)) return undefined;
+    const before = others.get(name);
+    if (before === undefined) others.set(name, [value]);
+    else before.push(value);
+  }
+  const method = pseudo.get(":method");
+  const path = pseudo.get(":path");
+  if (method === undefined || path === undefined || path === "" || !pseudo.has(":scheme")) return undefined;
+  return { method, path, fields: others };
+}
+
+/** Of what comes behind the content. */
+export function areTrailers(fields: readonly Field[]): boolean {
+  return fields.every(([name, value]) => !name.startsWith(":") && isPlain(name, value));
+}
+
+function isPlain(name: string, value: string): boolean {
+  if (name === "" || name !== name.toLowerCase() || hopFields.has(name)) return false;
+  if (name === "te" && value !== "trailers") return false;
+  for (let at = 0; at < value.length; at += 1) {
+    const code = value.charCodeAt(at);
+    if (code === 0 || code === 10 || code === 13) return false;
+  }
+  return true;
+}

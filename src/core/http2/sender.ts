@@ -1,0 +1,261 @@
+import {
+  errorCode,
+  type ErrorCode,
+  flag,
+  frameOf,
+  frameType,
+  headBytes,
+  initialWindow,
+  payloadBytesMax,
+  putHead,
+  windowMax,
+} from "./frames.js";
+import type { Stream } from "./stream.js";
+
+/** What a message of gRPC begins with: whether it is compressed, and its length. */
+export const prefixBytes = 5;
+
+/** Made and not handed on: more waits at the streams. */
+const madeBytesMax = 64 * 1024;
+
+/** Up to here a frame is copied behind its head; longer ones are handed on as they are. */
+const copiedBytesMax = 2_048;
+
+/** What it needs from outside. */
+export interface SenderPorts {
+  allocate(length: number): Uint8Array;
+  /** There is something to hand on now, after there was nothing. */
+  made(): void;
+  /** All of a stream has been sent. */
+  ended(stream: Stream): void;
+}
+
+/** Makes the frames that leave, as windows and the socket have room; what has none waits at its stream. */
+export class Sender {
+  readonly #ports: SenderPorts;
+  #made: Uint8Array[] = [];
+  #madeBytes = 0;
+  #window = initialWindow;
+  /** Of streams that begin. */
+  #initialWindow = initialWindow;
+  /** Those that have something and room in their own windows, in the order of their turns. */
+  readonly #ready = new Set<Stream>();
+  /** Those that wait for the window of the connection. */
+  readonly #blocked = new Set<Stream>();
+  #isPumping = false;
+  /** The socket takes no more for now. */
+  #isHeld = false;
+
+  constructor(ports: SenderPorts) {
+    this.#ports = ports;
+  }
+
+  get initialWindow(): number {
+    return this.#initialWindow;
+  }
+
+  get madeBytes(): number {
+    return this.#madeBytes;
+  }
+
+  take(): readonly Uint8Array[] {
+    const made = this.#made;
+    this.#made = [];
+    this.#madeBytes = 0;
+    return made;
+  }
+
+  frame(bytes: Uint8Array): void {
+    this.#made.push(bytes);
+    this.#madeBytes += bytes.length;
+    if (this.#made.length === 1) this.#ports.made();
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.pump();
+  }
+
+  /** One whole answer. */
+  answer(stream: Stream, head: Uint8Array, message: Uint8Array, trailers: Uint8Array): void {
+    const length = prefixBytes + message.length;
+    const hasRoom = length <= payloadBytesMax && length <= stream.sendWindow && length <= this.#window;
+    if (!hasRoom || this.#isFull || stream.hasSentHead) {
+      this.message(stream, head, message, undefined);
+      this.end(stream, trailers);
+      return;
+    }
+    stream.sendWindow -= length;
+    this.#window -= length;
+    const bytes = this.#ports.allocate(3 * headBytes + head.length + length + trailers.length);
+    putHead(bytes, 0, head.length, frameType.headers, flag.endHeaders, stream.id);
+    bytes.set(head, headBytes);
+    let at = headBytes + head.length;
+    putHead(bytes, at, length, frameType.data, 0, stream.id);
+    putPrefix(bytes, at + headBytes, message.length);
+    at += headBytes + prefixBytes;
+    bytes.set(message, at);
+    at += message.length;
+    putHead(bytes, at, trailers.length, frameType.headers, flag.endHeaders | flag.endStream, stream.id);
+    bytes.set(trailers, at + headBytes);
+    stream.hasSentHead = true;
+    this.frame(bytes);
+    this.#ports.ended(stream);
+  }
+
+  /** One message of a stream; `head` is sent before the first one. */
+  message(stream: Stream, head: Uint8Array, message: Uint8Array, taken: (() => void) | undefined): void {
+    if (stream.isOver || stream.trailers !== undefined) return;
+    this.head(stream, head);
+    if (message.length <= copiedBytesMax) {
+      const bytes = this.#ports.allocate(prefixBytes + message.length);
+      putPrefix(bytes, 0, message.length);
+      bytes.set(message, prefixBytes);
+      stream.waiting.push({ bytes, at: 0, taken });
+    } else {
+      const prefix = this.#ports.allocate(prefixBytes);
+      putPrefix(prefix, 0, message.length);
+      stream.waiting.push({ bytes: prefix, at: 0, taken: undefined }, { bytes: message, at: 0, taken });
+    }
+    this.#ready.add(stream);
+    this.pump();
+  }
+
+  head(stream: Stream, head: Uint8Array): void {
+    if (stream.hasSentHead) return;
+    stream.hasSentHead = true;
+    this.#headers(stream, head, flag.endHeaders);
+  }
+
+  /** Ends it, behind all that waits. */
+  end(stream: Stream, trailers: Uint8Array): void {
+    if (stream.isOver || stream.trailers !== undefined) return;
+    stream.trailers = trailers;
+    this.#ready.add(stream);
+    this.pump();
+  }
+
+  /** Nothing of it is sent any more. */
+  forget(stream: Stream): void {
+    this.#ready.delete(stream);
+    this.#blocked.delete(stream);
+    stream.waiting.length = 0;
+  }
+
+  reset(stream: number, code: ErrorCode): void {
+    this.frame(frameOf(frameType.resetStream, 0, stream, code));
+  }
+
+  /** Section 6.9.2. @returns an error of the connection */
+  setInitialWindow(window: number, streams: Iterable<Stream>): ErrorCode | undefined {
+    if (window > windowMax) return errorCode.flowControl;
+    const change = window - this.#initialWindow;
+    this.#initialWindow = window;
+    for (const stream of streams) {
+      stream.sendWindow += change;
+      if (stream.sendWindow > windowMax) return errorCode.flowControl;
+      if (change > 0) this.#wake(stream);
+    }
+    this.pump();
+    return undefined;
+  }
+
+  /** @returns an error: of the stream, or of the connection if there is none */
+  widen(stream: Stream | undefined, by: number): ErrorCode | undefined {
+    if (by === 0) return errorCode.protocol;
+    const window = (stream?.sendWindow ?? this.#window) + by;
+    if (window > windowMax) return errorCode.flowControl;
+    if (stream === undefined) this.#window = window;
+    else {
+      stream.sendWindow = window;
+      this.#wake(stream);
+    }
+    this.pump();
+    return undefined;
+  }
+
+  /** Sends what there is room for: a frame of each stream in turn. */
+  pump(): void {
+    // What has been taken may lead to more at once: that is sent in its turn.
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    while (!this.#isFull) {
+      const next = firstOf(this.#ready) ?? (this.#window > 0 ? firstOf(this.#blocked) : undefined);
+      if (next === undefined) break;
+      this.#sendOf(next);
+    }
+    this.#isPumping = false;
+  }
+
+  #wake(stream: Stream): void {
+    if (stream.waiting.length > 0 && !this.#blocked.has(stream)) this.#ready.add(stream);
+  }
+
+  get #isFull(): boolean {
+    return this.#isHeld || this.#madeBytes >= madeBytesMax;
+  }
+
+  /** One frame, if its window has room: who has none comes back when the window is widened. */
+  #sendOf(stream: Stream): void {
+    this.#ready.delete(stream);
+    this.#blocked.delete(stream);
+    const next = stream.waiting[0];
+    if (next === undefined) {
+      if (stream.trailers !== undefined) this.#endNow(stream, stream.trailers);
+      return;
+    }
+    if (stream.sendWindow <= 0) return;
+    if (this.#window <= 0) {
+      this.#blocked.add(stream);
+      return;
+    }
+    const room = Math.min(payloadBytesMax, stream.sendWindow, this.#window);
+    const length = Math.min(next.bytes.length - next.at, room);
+    stream.sendWindow -= length;
+    this.#window -= length;
+    this.#data(stream, next.bytes.subarray(next.at, next.at + length));
+    next.at += length;
+    const isDone = next.at === next.bytes.length;
+    if (isDone) stream.waiting.shift();
+    if (stream.waiting.length > 0 || stream.trailers !== undefined) this.#ready.add(stream);
+    if (isDone) next.taken?.();
+  }
+
+  #endNow(stream: Stream, trailers: Uint8Array): void {
+    this.#headers(stream, trailers, flag.endHeaders | flag.endStream);
+    this.#ports.ended(stream);
+  }
+
+  #data(stream: Stream, payload: Uint8Array): void {
+    const isCopied = payload.length <= copiedBytesMax;
+    const bytes = this.#ports.allocate(headBytes + (isCopied ? payload.length : 0));
+    putHead(bytes, 0, payload.length, frameType.data, 0, stream.id);
+    if (isCopied) bytes.set(payload, headBytes);
+    this.frame(bytes);
+    if (!isCopied) this.frame(payload);
+  }
+
+  /** Ours are short: each stands in one frame. */
+  #headers(stream: Stream, block: Uint8Array, flags: number): void {
+    const bytes = this.#ports.allocate(headBytes + block.length);
+    putHead(bytes, 0, block.length, frameType.headers, flags, stream.id);
+    bytes.set(block, headBytes);
+    this.frame(bytes);
+  }
+}
+
+function putPrefix(bytes: Uint8Array, at: number, length: number): void {
+  bytes[at] = 0;
+  bytes[at + 1] = length >>> 24;
+  bytes[at + 2] = length >>> 16;
+  bytes[at + 3] = length >>> 8;
+  bytes[at + 4] = length;
+}
+
+function firstOf<Item>(set: ReadonlySet<Item>): Item | undefined {
+  return set.values().next().value;
+}

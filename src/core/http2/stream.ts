@@ -1,0 +1,43 @@
+import { initialWindow } from "./frames.js";
+
+/** What waits to be sent; `taken` is called when the last byte of it has been handed to the connection. */
+export interface Waiting {
+  readonly bytes: Uint8Array;
+  at: number;
+  readonly taken: (() => void) | undefined;
+}
+
+/** What hears of a request's content. */
+export interface Receiver {
+  /** The bytes are gone with the return: who needs them copies. */
+  data(bytes: Uint8Array, isEnd: boolean): void;
+  /** It is over: all has been sent, or it was reset, or its connection is at its end. Called once. */
+  over(isComplete: boolean): void;
+}
+
+/** One request and its answer, as the connection sees it. */
+export class Stream {
+  readonly id: number;
+  receiver: Receiver | undefined;
+  /** No more comes. */
+  isRemoteEnded = false;
+  /** Nothing more is sent. */
+  isOver = false;
+  hasSentHead = false;
+
+  /** So much may be sent. */
+  sendWindow: number;
+  readonly waiting: Waiting[] = [];
+  /** Sent behind all that waits: it ends the stream. */
+  trailers: Uint8Array | undefined;
+
+  /** So much may come. */
+  receiveWindow = initialWindow;
+  /** Has been used up, and is not given back yet. */
+  consumed = 0;
+
+  constructor(id: number, sendWindow: number) {
+    this.id = id;
+    this.sendWindow = sendWindow;
+  }
+}

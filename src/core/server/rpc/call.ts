@@ -1,0 +1,259 @@
+/** gRPC's codes, as far as the layer itself answers with them. */
+export const statusCode = {
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  deadlineExceeded: 4,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+} as const;
+
+/** What a call ends with that has failed. */
+export interface Status {
+  readonly code: number;
+  readonly details: string;
+}
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  /** No two connections at a time have the same. */
+  readonly address: string;
+  /** Of the certificate that it has shown; empty if it has shown none. */
+  readonly commonName: string;
+}
+
+/** What a client says beside its request, by names in lower case. */
+export class Metadata {
+  readonly #fields: ReadonlyMap<string, readonly string[]>;
+
+  constructor(fields: ReadonlyMap<string, readonly string[]>) {
+    this.#fields = fields;
+  }
+
+  get(name: string): readonly string[] {
+    return this.#fields.get(name) ?? [];
+  }
+}
+
+/** How what a call says comes to its client. */
+export interface Carrier {
+  /** The only message, and the end. */
+  answer(message: Uint8Array): void;
+  /** @param taken called when the connection has taken all of it; never, if the call is over before */
+  message(message: Uint8Array, taken: () => void): void;
+  /** Without a status: all went well. */
+  end(status: Status | undefined): void;
+  /** So many bytes of requests have been used: as many more may come. */
+  consumed(bytes: number): void;
+}
+
+/** What a call begins with. */
+export interface CallBase {
+  readonly metadata: Metadata;
+  readonly peer: Peer;
+  /** On the steady clock, ms; infinite if the client has set none. */
+  readonly deadlineMs: number;
+  readonly carrier: Carrier;
+}
+
+/** What is the same for calls with one answer and with many. */
+abstract class Call {
+  readonly metadata: Metadata;
+  readonly peer: Peer;
+  /** On the steady clock, ms; infinite if the client has set none. */
+  readonly deadlineMs: number;
+  /** What it has ended with, once it is over. */
+  code: number = statusCode.cancelled;
+  /** It has been answered and that was taken, or its client waits no more. */
+  isOver = false;
+  protected readonly carrier: Carrier;
+  readonly #over: (() => void)[] = [];
+
+  constructor({ carrier, deadlineMs, metadata, peer }: CallBase) {
+    this.metadata = metadata;
+    this.peer = peer;
+    this.deadlineMs = deadlineMs;
+    this.carrier = carrier;
+  }
+
+  /** Called once, when the call is over; at once if it is. */
+  whenOver(listener: () => void): void {
+    if (this.isOver) listener();
+    else this.#over.push(listener);
+  }
+
+  /** Ends it with an error. */
+  abstract fail(status: Status): void;
+
+  /** Of the carrier: nothing more is heard of this call. */
+  over(isComplete: boolean): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    if (!isComplete) this.code = statusCode.cancelled;
+    for (const listener of this.#over) listener();
+  }
+}
+
+/** One request, and one answer by the callback of its handler. */
+export class UnaryCall extends Call {
+  readonly request: unknown;
+  readonly #encode: (message: unknown) => Uint8Array;
+  #isAnswered = false;
+
+  constructor(
+    base: CallBase,
+    request: unknown,
+    encode: (message: unknown) => Uint8Array,
+  ) {
+    super(base);
+    this.request = request;
+    this.#encode = encode;
+  }
+
+  readonly answer: Answer = (error, message) => {
+    if (this.#isAnswered || this.isOver) return;
+    this.#isAnswered = true;
+    if (error !== null) {
+      this.code = error.code;
+      this.carrier.end(error);
+      return;
+    }
+    const bytes = this.#encode(message);
+    this.code = statusCode.ok;
+    this.carrier.answer(bytes);
+  };
+
+  fail(status: Status): void {
+    this.answer(status);
+  }
+}
+
+/** More than this is not given back to be written at once. */
+const unsentMax = 16;
+
+/** Many requests, many answers, or both. */
+export class ServerStream extends Call {
+  /** The first and only one, where the client says no more than that. */
+  readonly request: unknown;
+  readonly #encode: (message: unknown) => Uint8Array;
+  #isEnded = false;
+  #unsent = 0;
+  #drained: (() => void) | undefined;
+  #take: ((request: unknown) => void) | undefined;
+  #ended: (() => void) | undefined;
+  #isPaused = false;
+  #isRemoteEnded = false;
+  /** Requests that nobody has taken yet, with their bytes. */
+  #requests: (readonly [request: unknown, bytes: number])[] = [];
+
+  constructor(
+    base: CallBase,
+    request: unknown,
+    encode: (message: unknown) => Uint8Array,
+  ) {
+    super(base);
+    this.request = request;
+    this.#encode = encode;
+  }
+
+  /** Whether more can be said. */
+  get writable(): boolean {
+    return !this.isOver && !this.#isEnded;
+  }
+
+  /**
+   * @param taken called when the connection has taken it
+   * @returns false: the client is behind; `whenDrained` tells when it is not
+   */
+  write(message: unknown, taken?: () => void): boolean {
+    if (!this.writable) return true;
+    this.#unsent += 1;
+    this.carrier.message(this.#encode(message), () => {
+      this.#unsent -= 1;
+      taken?.();
+      if (this.#unsent > unsentMax / 2) return;
+      const drained = this.#drained;
+      this.#drained = undefined;
+      drained?.();
+    });
+    return this.#unsent < unsentMax;
+  }
+
+  /** Called once, when the client has taken most of what there was. */
+  whenDrained(listener: () => void): void {
+    this.#drained = listener;
+  }
+
+  end(): void {
+    this.#end(undefined);
+  }
+
+  fail(status: Status): void {
+    this.#end(status);
+  }
+
+  #end(status: Status | undefined): void {
+    if (!this.writable) return;
+    this.#isEnded = true;
+    this.code = status?.code ?? statusCode.ok;
+    this.carrier.end(status);
+  }
+
+  /** From now on requests are taken, and at last their end. */
+  listen(take: (request: unknown) => void, ended: () => void): void {
+    this.#take = take;
+    this.#ended = ended;
+    this.#flow();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#flow();
+  }
+
+  /** Of the carrier: a request has come; so many bytes of it are to be given back. */
+  take(request: unknown, bytes: number): void {
+    this.#requests.push([request, bytes]);
+    this.#flow();
+  }
+
+  /** Of the carrier: no more will come. */
+  remoteEnded(): void {
+    this.#isRemoteEnded = true;
+    this.#flow();
+  }
+
+  #flow(): void {
+    while (this.#take !== undefined && !this.#isPaused && !this.isOver && this.#requests.length > 0) {
+      const [request, bytes] = this.#requests.shift()!;
+      this.carrier.consumed(bytes);
+      this.#take(request);
+    }
+    if (!this.#isRemoteEnded || this.#requests.length > 0 || this.isOver) return;
+    const ended = this.#ended;
+    this.#ended = undefined;
+    ended?.();
+  }
+}
+
+/** With an error, or with an answer. */
+export type Answer = (error: Status | null, message?: unknown) => void;
+export type UnaryHandler = (call: UnaryCall, callback: Answer) => void;
+export type StreamHandler = (stream: ServerStream) => void;
+/** By the name of the method. */
+export type Handlers = Readonly<Record<string, UnaryHandler | StreamHandler>>;
+
+/** A method as the server sees it. */
+export interface Method {
+  readonly kind: "bidi_streaming" | "client_streaming" | "server_streaming" | "unary";
+  readonly handler: UnaryHandler | StreamHandler;
+  /** Throws if it is no request. */
+  readonly decode: (bytes: Uint8Array) => unknown;
+  readonly encode: (message: unknown) => Uint8Array;
+}

@@ -1,0 +1,120 @@
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TLSSocket } from "node:tls";
+import type { Connection } from "../../http2/connection.js";
+import type { RequestHead } from "../../http2/request.js";
+import type { Stream } from "../../http2/stream.js";
+import { failedAtOnce, httpOnly, timeoutMs } from "./blocks.js";
+import { Metadata, type Method, type Peer, statusCode } from "./call.js";
+import type { Exchange } from "./exchange.js";
+import { Http2Carrier } from "./http2-carrier.js";
+import { Http2Socket } from "./socket.js";
+
+const tickMs = 1_000;
+
+/** How late a call may be told that its time is over: its client knows by itself. */
+const deadlineLookMs = 50;
+
+/** How often it is looked whether all have left. */
+const leaveLookMs = 10;
+
+/** Answers calls of gRPC that come over HTTP/2. */
+export class GrpcServer {
+  readonly #streamsMax: number;
+  readonly #messageBytesMax: number;
+  readonly #services = new Set<string>();
+  readonly #methods = new Map<string, Method>();
+  readonly #sockets = new Set<Http2Socket>();
+  /** Calls that have a deadline. */
+  readonly #timed = new Set<Exchange>();
+  readonly #ticking: NodeJS.Timeout[];
+
+  constructor(streamsMax: number, messageBytesMax: number) {
+    this.#streamsMax = streamsMax;
+    this.#messageBytesMax = messageBytesMax;
+    this.#ticking = [
+      setInterval(() => {
+        for (const socket of this.#sockets) socket.tick();
+      }, tickMs),
+      setInterval(() => this.#endLate(), deadlineLookMs),
+    ];
+  }
+
+  add(service: string, methods: Iterable<readonly [name: string, method: Method]>): void {
+    this.#services.add(service);
+    for (const [name, method] of methods) this.#methods.set(`/${service}/${name}`, method);
+  }
+
+  serve(socket: Socket | TLSSocket): void {
+    const peer = peerOf(socket);
+    const served = new Http2Socket(socket, this.#streamsMax, (connection, stream, head) =>
+      this.#request(connection, stream, head, peer),
+    );
+    this.#sockets.add(served);
+    socket.once("close", () => this.#sockets.delete(served));
+  }
+
+  #request(
+    connection: Connection,
+    stream: Stream,
+    { fields, method: verb, path }: RequestHead,
+    peer: Peer,
+  ): void {
+    const { send } = connection;
+    const isGrpc = /^application\/grpc(?:$|[+;])/.test(fields.get("content-type")?.[0] ?? "");
+    if (verb !== "POST" || !isGrpc) {
+      send.end(stream, httpOnly(verb === "POST" ? 415 : 405));
+      return;
+    }
+    const method = this.#methods.get(path);
+    if (method === undefined) {
+      send.end(stream, failedAtOnce({ code: statusCode.unimplemented, details: this.#unknown(path) }));
+      return;
+    }
+    const leftMs = timeoutMs(fields.get("grpc-timeout")?.[0]);
+    const deadlineMs = performance.now() + leftMs;
+    const base = { metadata: new Metadata(fields), peer, deadlineMs };
+    const over = (exchange: Exchange) => void this.#timed.delete(exchange);
+    const carrier = new Http2Carrier(connection, stream, method, base, this.#messageBytesMax, over);
+    if (Number.isFinite(leftMs) && !stream.isOver) this.#timed.add(carrier.exchange);
+    if (stream.isRemoteEnded) carrier.data(new Uint8Array(), true);
+  }
+
+  /** What answers at this path; nothing if there is no such method. */
+  methodAt(path: string): Method | undefined {
+    return this.#methods.get(path);
+  }
+
+  #unknown(path: string): string {
+    const [, service = "", name = ""] = path.split("/", 3);
+    return this.#services.has(service)
+      ? `unknown method ${name} for service ${service}`
+      : `unknown service ${service}`;
+  }
+
+  #endLate(): void {
+    const nowMs = performance.now();
+    for (const exchange of this.#timed)
+      if (exchange.deadlineMs <= nowMs) {
+        this.#timed.delete(exchange);
+        exchange.fail({ code: statusCode.deadlineExceeded, details: "context deadline exceeded" });
+      }
+  }
+
+  /** No more calls; resolves when those under way are over, or this time is. */
+  async leave(ms: number): Promise<void> {
+    for (const socket of this.#sockets) socket.leave();
+    const endMs = performance.now() + ms;
+    while (this.#sockets.size > 0 && performance.now() < endMs) await sleep(leaveLookMs);
+    for (const ticking of this.#ticking) clearInterval(ticking);
+  }
+}
+
+function peerOf(socket: Socket | TLSSocket): Peer {
+  const address = `${socket.remoteAddress ?? ""}:${socket.remotePort ?? 0}`;
+  const name: unknown =
+    "getPeerCertificate" in socket
+      ? (socket.getPeerCertificate().subject as { CN?: unknown } | undefined)?.CN
+      : "";
+  return { address, commonName: typeof name === "string" ? name : "" };
+}

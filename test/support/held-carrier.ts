@@ -1,0 +1,46 @@
+import type { Carrier, Status } from "../../src/core/server/rpc/call.js";
+import { Metadata, ServerStream } from "../../src/core/server/rpc/call.js";
+
+/** Carries a call nowhere: what it was given is seen here, and is taken when a test says so. */
+export class HeldCarrier implements Carrier {
+  readonly messages: Uint8Array[] = [];
+  readonly ends: (Status | undefined)[] = [];
+  /** The client takes nothing. */
+  isStuck = false;
+  readonly #stuck: (() => void)[] = [];
+
+  answer(message: Uint8Array): void {
+    this.messages.push(message);
+    this.end(undefined);
+  }
+
+  message(message: Uint8Array, taken: () => void): void {
+    this.messages.push(message);
+    if (this.isStuck) this.#stuck.push(taken);
+    else taken();
+  }
+
+  end(status: Status | undefined): void {
+    this.ends.push(status);
+  }
+
+  consumed(): void {
+    // Nothing comes by itself.
+  }
+
+  unstick(): void {
+    this.isStuck = false;
+    for (const taken of this.#stuck.splice(0)) taken();
+  }
+
+  /** A stream on it, whose answers are any objects. */
+  stream<Message>(seen: (message: Message) => void): ServerStream {
+    const peer = { address: "c", commonName: "" };
+    const metadata = new Metadata(new Map());
+    const base = { metadata, peer, deadlineMs: Number.POSITIVE_INFINITY, carrier: this };
+    return new ServerStream(base, undefined, (message) => {
+      seen(message as Message);
+      return new Uint8Array();
+    });
+  }
+}
