@@ -33,14 +33,32 @@ export class HeldCarrier implements Carrier {
     for (const taken of this.#stuck.splice(0)) taken();
   }
 
+  readonly #asked: unknown[] = [];
+  #isEnded = false;
+
+  ask(stream: ServerStream, request: unknown): void {
+    this.#asked.push(request);
+    stream.flow();
+  }
+
+  /** The client says no more. */
+  askEnd(stream: ServerStream): void {
+    this.#isEnded = true;
+    stream.flow();
+  }
+
   /** A stream on it, whose answers are any objects. */
   stream<Message>(seen: (message: Message) => void): ServerStream {
     const peer = { address: "c", commonName: "" };
     const metadata = new Metadata(new Map());
     const base = { metadata, peer, deadlineMs: Number.POSITIVE_INFINITY, carrier: this };
-    return new ServerStream(base, undefined, (message) => {
+    const encode = (message: unknown) => {
       seen(message as Message);
       return new Uint8Array();
+    };
+    return new ServerStream(base, undefined, encode, {
+      next: () => this.#asked.shift(),
+      isEnded: () => this.#isEnded,
     });
   }
 }

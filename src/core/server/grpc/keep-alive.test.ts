@@ -39,7 +39,8 @@ class Fixture {
   }
 
   ask(...ids: number[]): void {
-    for (const id of ids) this.stream.take(create(LeaseKeepAliveRequestSchema, { ID: BigInt(id) }), 1);
+    for (const id of ids)
+      this.carrier.ask(this.stream, create(LeaseKeepAliveRequestSchema, { ID: BigInt(id) }));
   }
 
   /** The core answers the request that came as the so-many-th. */
@@ -111,7 +112,7 @@ test("requests of a client that is gone are cancelled", async () => {
 test("a client that asks no more gets its answers before the stream ends", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2);
-  fixture.stream.remoteEnded();
+  fixture.carrier.askEnd(fixture.stream);
   await turn();
   fixture.settle(1);
   await turn();

@@ -8,9 +8,13 @@ import {
 } from "@bufbuild/protobuf";
 import { type Carrier, Metadata, type Method, type Status, statusCode } from "../rpc/call.js";
 import { Exchange } from "../rpc/exchange.js";
+import { type Messages, prefixBytes } from "../rpc/message-reader.js";
 import type { Caller } from "./calls.js";
 
 const statusUnavailable = 14;
+
+/** Requests of a call that its handler has not taken: who asks on over HTTP/1.1 and reads nothing is sent away. */
+const askedBytesMax = 4 * 1024 * 1024;
 
 /** What a call ended with that was not answered. */
 export class CallFailed extends Error {
@@ -78,12 +82,12 @@ export class LocalClient {
     const cancel = () => carrier.cancel(new CallFailed(statusCode.cancelled, "the client is gone"));
     const peer = { address, commonName };
     const base = { metadata: new Metadata(fields), peer, deadlineMs: Number.POSITIVE_INFINITY, carrier };
-    const exchange = new Exchange(method, base);
+    const exchange = new Exchange(method, base, carrier);
     carrier.begin(exchange);
     if (signal?.aborted === true) cancel();
     signal?.addEventListener("abort", cancel, { once: true });
     return {
-      send: (request) => exchange.message(toBinary(called.input, create(called.input, request))),
+      send: (request) => carrier.send(toBinary(called.input, create(called.input, request))),
       end: () => exchange.remoteEnded(),
       cancel,
       answers: answersOf(carrier, called.output, () => {
@@ -109,8 +113,10 @@ interface Arrived {
 }
 
 /** The two ends of a call in memory. An answer has been taken when the one who asked has looked at it. */
-class LocalCarrier implements Carrier {
+class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
+  readonly #asked: Uint8Array[] = [];
+  #askedBytes = 0;
   readonly #arrived: Arrived[] = [];
   #exchange: Exchange | undefined;
   /** How it ended: well without a failure. */
@@ -144,8 +150,23 @@ class LocalCarrier implements Carrier {
     this.#wake();
   }
 
+  send(request: Uint8Array): void {
+    if (this.#exchange === undefined) return;
+    this.#asked.push(request);
+    this.#askedBytes += request.length + prefixBytes;
+    this.#exchange.more();
+    if (this.#askedBytes > askedBytesMax)
+      this.cancel(new CallFailed(statusCode.resourceExhausted, "etcdserver: too many requests"));
+  }
+
+  next(): Uint8Array | undefined {
+    const request = this.#asked.shift();
+    if (request !== undefined) this.#askedBytes -= request.length + prefixBytes;
+    return request;
+  }
+
   consumed(): void {
-    // Who asks is this server: what it asks at once is bounded.
+    // What has not been taken is counted where it is kept.
   }
 
   cancel(failure: CallFailed): void {
@@ -164,7 +185,7 @@ class LocalCarrier implements Carrier {
   }
 
   /** Nothing: it has ended well. @throws CallFailed */
-  async next(): Promise<Uint8Array | undefined> {
+  async arrived(): Promise<Uint8Array | undefined> {
     while (this.#arrived.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => (this.#wake = resolve));
     const first = this.#arrived.shift();
@@ -185,7 +206,7 @@ async function* answersOf<Schema extends DescMethod["output"]>(
 ): AsyncGenerator<MessageShape<Schema>, void> {
   try {
     for (;;) {
-      const message = await carrier.next();
+      const message = await carrier.arrived();
       if (message === undefined) return;
       yield fromBinary(schema, message);
     }

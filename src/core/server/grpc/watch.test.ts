@@ -36,7 +36,7 @@ test("a client that asks on and takes in nothing is not listened to until it doe
   })(stream);
   const requests = 5_000;
   for (let count = 0; count < requests; count += 1) {
-    stream.take(create(WatchRequestSchema), 1);
+    carrier.ask(stream, create(WatchRequestSchema));
     if (count % 50 === 0) await turn();
   }
   await turns(10);

@@ -101,11 +101,7 @@ export class UnaryCall extends Call {
   readonly #encode: (message: unknown) => Uint8Array;
   #isAnswered = false;
 
-  constructor(
-    base: CallBase,
-    request: unknown,
-    encode: (message: unknown) => Uint8Array,
-  ) {
+  constructor(base: CallBase, request: unknown, encode: (message: unknown) => Uint8Array) {
     super(base);
     this.request = request;
     this.#encode = encode;
@@ -129,7 +125,15 @@ export class UnaryCall extends Call {
   }
 }
 
-/** More than this is not given back to be written at once. */
+/** Where the requests of a stream come from. */
+export interface Requests {
+  /** Nothing: there is none for now. */
+  next(): unknown;
+  /** No more will come than `next` has. */
+  isEnded(): boolean;
+}
+
+/** What a client has not taken: who writes more is told to wait. */
 const unsentMax = 16;
 
 /** Many requests, many answers, or both. */
@@ -143,18 +147,14 @@ export class ServerStream extends Call {
   #take: ((request: unknown) => void) | undefined;
   #ended: (() => void) | undefined;
   #isPaused = false;
-  #isRemoteEnded = false;
-  /** Requests that nobody has taken yet, with their bytes. */
-  #requests: (readonly [request: unknown, bytes: number])[] = [];
+  #isFlowing = false;
+  readonly #from: Requests;
 
-  constructor(
-    base: CallBase,
-    request: unknown,
-    encode: (message: unknown) => Uint8Array,
-  ) {
+  constructor(base: CallBase, request: unknown, encode: (message: unknown) => Uint8Array, from: Requests) {
     super(base);
     this.request = request;
     this.#encode = encode;
+    this.#from = from;
   }
 
   /** Whether more can be said. */
@@ -204,7 +204,7 @@ export class ServerStream extends Call {
   listen(take: (request: unknown) => void, ended: () => void): void {
     this.#take = take;
     this.#ended = ended;
-    this.#flow();
+    this.flow();
   }
 
   pause(): void {
@@ -214,28 +214,22 @@ export class ServerStream extends Call {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#flow();
+    this.flow();
   }
 
-  /** Of the carrier: a request has come; so many bytes of it are to be given back. */
-  take(request: unknown, bytes: number): void {
-    this.#requests.push([request, bytes]);
-    this.#flow();
-  }
-
-  /** Of the carrier: no more will come. */
-  remoteEnded(): void {
-    this.#isRemoteEnded = true;
-    this.#flow();
-  }
-
-  #flow(): void {
-    while (this.#take !== undefined && !this.#isPaused && !this.isOver && this.#requests.length > 0) {
-      const [request, bytes] = this.#requests.shift()!;
-      this.carrier.consumed(bytes);
-      this.#take(request);
+  /** Of the carrier: more may have come, or the end. */
+  flow(): void {
+    // Who takes a request may pause and resume.
+    if (this.#isFlowing || this.#take === undefined) return;
+    this.#isFlowing = true;
+    let isEmpty = false;
+    while (!isEmpty && !this.#isPaused && this.writable) {
+      const request = this.#from.next();
+      if (request === undefined) isEmpty = true;
+      else this.#take(request);
     }
-    if (!this.#isRemoteEnded || this.#requests.length > 0 || this.isOver) return;
+    this.#isFlowing = false;
+    if (!isEmpty || !this.#from.isEnded() || !this.writable) return;
     const ended = this.#ended;
     this.#ended = undefined;
     ended?.();

@@ -8,58 +8,88 @@ import {
   UnaryCall,
   type UnaryHandler,
 } from "./call.js";
+import { type Messages, prefixBytes } from "./message-reader.js";
 
 /** A call from its first message to its end: what its client says goes to the handler of its method. */
 export class Exchange {
   readonly #method: Method;
   readonly #base: CallBase;
+  readonly #messages: Messages;
   #call: ServerStream | UnaryCall | undefined;
   /** The only one, of a client that says one. */
   #request: Uint8Array | undefined;
+  #isRemoteEnded = false;
   /** Nothing that comes is of use any more. */
   #isDeaf = false;
 
-  constructor(method: Method, base: CallBase) {
+  /** @param messages what the client says */
+  constructor(method: Method, base: CallBase, messages: Messages) {
     this.#method = method;
     this.#base = base;
-    if (this.#isOfMany) this.#begin(undefined);
+    this.#messages = messages;
+    if (this.isOfMany) this.#begin(undefined);
   }
 
   get deadlineMs(): number {
     return this.#base.deadlineMs;
   }
 
-  get #isOfMany(): boolean {
+  /** The client may say many messages: each is taken when the handler is ready for it. */
+  get isOfMany(): boolean {
     const { kind } = this.#method;
     return kind === "bidi_streaming" || kind === "client_streaming";
   }
 
-  /** Whether what comes is given back when its handler takes it, and not before. */
-  get isBounded(): boolean {
-    return this.#call instanceof ServerStream;
+  /** Nobody hears what comes. */
+  get isDeaf(): boolean {
+    return this.#isDeaf;
   }
 
-  message(bytes: Uint8Array): void {
+  /** More has come. */
+  more(): void {
     if (this.#isDeaf) return;
     if (this.#call instanceof ServerStream) {
-      const request = this.#decoded(bytes);
-      if (request !== undefined) this.#call.take(request, bytes.length);
-    } else if (this.#request === undefined) this.#request = bytes;
+      this.#call.flow();
+      return;
+    }
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.only(next);
+  }
+
+  /** The whole request of a client that says one. */
+  only(message: Uint8Array): void {
+    if (this.#request === undefined) this.#request = message;
     else this.fail({ code: statusCode.unimplemented, details: "more than one request" });
   }
 
-  /** The client says no more. */
+  /** The client says no more: what has come has been told before. */
   remoteEnded(): void {
     if (this.#isDeaf) return;
-    if (this.#call instanceof ServerStream) this.#call.remoteEnded();
+    this.#isRemoteEnded = true;
+    if (this.#call instanceof ServerStream) this.#call.flow();
     else if (this.#request === undefined)
-      this.fail({ code: statusCode.internal, details: "there is no request" });
+      this.fail({ code: statusCode.internal, details: "there is no whole request" });
     else {
       const request = this.#decoded(this.#request);
       this.#request = undefined;
       if (request !== undefined) this.#begin(request);
     }
   }
+
+  #next(): Uint8Array | undefined {
+    if (this.#isDeaf) return undefined;
+    const next = this.#messages.next();
+    if (next === undefined || next instanceof Uint8Array) return next;
+    this.fail(next);
+    return undefined;
+  }
+
+  /** For a stream. */
+  readonly #nextRequest = (): unknown => {
+    const bytes = this.#next();
+    if (bytes === undefined) return undefined;
+    this.#base.carrier.consumed(bytes.length + prefixBytes);
+    return this.#decoded(bytes);
+  };
 
   #decoded(message: Uint8Array): unknown {
     try {
@@ -79,7 +109,8 @@ export class Exchange {
         this.#call = call;
         (handler as UnaryHandler)(call, call.answer);
       } else {
-        const call = new ServerStream(this.#base, request, encode);
+        const from = { next: this.#nextRequest, isEnded: () => this.#isRemoteEnded };
+        const call = new ServerStream(this.#base, request, encode, from);
         this.#call = call;
         (handler as StreamHandler)(call);
       }

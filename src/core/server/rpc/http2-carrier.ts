@@ -1,3 +1,4 @@
+import { FairShares } from "../../../common/fair-shares.js";
 import type { Connection } from "../../http2/connection.js";
 import type { Receiver, Stream } from "../../http2/stream.js";
 import { answerEnd, answerHead, failedAtOnce, failedEnd } from "./blocks.js";
@@ -5,48 +6,87 @@ import { type CallBase, type Carrier, type Method, type Status, statusCode } fro
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
+/** Of all requests that are not whole: connections share it. */
+const unfinishedBytesMax = 256 * 1024 * 1024;
+
+/** What the calls of a server have together. */
+export class Calls {
+  readonly messageBytesMax: number;
+  readonly unfinished = new FairShares<string>(unfinishedBytesMax);
+  /** Those that have a deadline. */
+  readonly timed = new Set<Http2Carrier>();
+
+  constructor(messageBytesMax: number) {
+    this.messageBytesMax = messageBytesMax;
+  }
+}
+
 /** One call, on its stream of HTTP/2. */
 export class Http2Carrier implements Carrier, Receiver {
   readonly exchange: Exchange;
+  readonly #calls: Calls;
   readonly #connection: Connection;
   readonly #stream: Stream;
+  readonly #client: string;
   readonly #reader: MessageReader;
-  readonly #over: (exchange: Exchange) => void;
+  /** Of what is unfinished, its own. */
+  #unfinished = 0;
 
-  /** @param over told when nothing more is said in this call */
   constructor(
+    calls: Calls,
     connection: Connection,
     stream: Stream,
     method: Method,
     base: Omit<CallBase, "carrier">,
-    messageBytesMax: number,
-    over: (exchange: Exchange) => void,
   ) {
+    this.#calls = calls;
     this.#connection = connection;
     this.#stream = stream;
-    this.#reader = new MessageReader(messageBytesMax);
-    this.#over = over;
-    stream.receiver = this;
-    this.exchange = new Exchange(method, { ...base, carrier: this });
+    this.#client = base.peer.address;
+    this.#reader = new MessageReader(calls.messageBytesMax);
+    this.exchange = new Exchange(method, { ...base, carrier: this }, this.#reader);
+    // Its handler may have refused it already.
+    if (stream.isOver) this.over(true);
+    else stream.receiver = this;
+    if (!stream.isOver && Number.isFinite(base.deadlineMs)) calls.timed.add(this);
   }
 
   data(bytes: Uint8Array, isEnd: boolean): void {
     const { exchange } = this;
-    const refusal = this.#reader.push(bytes, (message) => exchange.message(message));
-    if (refusal !== undefined) {
-      exchange.fail(refusal);
+    if (exchange.isDeaf) return;
+    const only = isEnd && !exchange.isOfMany ? this.#reader.only(bytes) : undefined;
+    if (only === undefined) this.#take(bytes);
+    else exchange.only(only);
+    if (isEnd) exchange.remoteEnded();
+  }
+
+  #take(bytes: Uint8Array): void {
+    const { exchange } = this;
+    this.#reader.push(bytes);
+    exchange.more();
+    // A stream's share is its window: it gets it back as its handler takes what has come.
+    if (exchange.isOfMany) return;
+    this.#account(this.#reader.heldBytes);
+    // A request that is longer than the window has to come as a whole before it can be taken.
+    this.consumed(bytes.length);
+  }
+
+  #account(bytes: number): void {
+    const { unfinished } = this.#calls;
+    const more = bytes - this.#unfinished;
+    if (more > 0 && !unfinished.take(this.#client, more)) {
+      this.exchange.fail({ code: statusCode.resourceExhausted, details: "etcdserver: too many requests" });
+      this.#reader.drop();
       return;
     }
-    // A message that is longer than the window has to come as a whole before it can be taken.
-    if (!exchange.isBounded) this.consumed(bytes.length);
-    if (!isEnd) return;
-    if (this.#reader.heldBytes > 0)
-      exchange.fail({ code: statusCode.internal, details: "a message has no end" });
-    else exchange.remoteEnded();
+    if (more < 0) unfinished.giveBack(this.#client, -more);
+    this.#unfinished = bytes;
   }
 
   over(isComplete: boolean): void {
-    this.#over(this.exchange);
+    this.#reader.drop();
+    if (this.#unfinished > 0) this.#account(0);
+    this.#calls.timed.delete(this);
     this.exchange.over(isComplete);
   }
 

@@ -1,73 +1,85 @@
 import { type Status, statusCode } from "./call.js";
 
 /** Every message has a byte that says whether it is compressed, and its length. */
-const prefixBytes = 5;
+export const prefixBytes = 5;
 
-/** Cuts what a client says into messages. */
-export class MessageReader {
+const heldBytesMin = 256;
+
+/** Where messages of a client come from, one after the other. */
+export interface Messages {
+  /** Nothing: there is no whole one yet. A status: what comes is not taken. */
+  next(): Uint8Array | Status | undefined;
+}
+
+/**
+ * Cuts what a client says into messages, when they are asked for. Until then they stay the bytes that they
+ * are, in one place: however small the pieces are, they cost no more memory than twice their bytes.
+ */
+export class MessageReader implements Messages {
   readonly #bytesMax: number;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
-  /** With its prefix: what is to come until there is something to do. */
-  #wanted = prefixBytes;
+  #held: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
 
   /** @param bytesMax of one message */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Of a message that is not whole. */
+  /** Of messages that nobody has asked for, or that are not whole. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#end - this.#start;
   }
 
-  /**
-   * @param take called with each whole message: a copy
-   * @returns why it is not taken
-   */
-  push(piece: Uint8Array, take: (message: Buffer) => void): Status | undefined {
-    if (this.#heldBytes + piece.length < this.#wanted) {
-      this.#hold(Buffer.from(piece));
-      return undefined;
+  push(piece: Uint8Array): void {
+    const length = this.#end - this.#start;
+    if (this.#end + piece.length > this.#held.length) {
+      const room = Math.max(heldBytesMin, 2 * length, length + piece.length);
+      const wider = room > this.#held.length ? Buffer.allocUnsafe(room) : this.#held;
+      this.#held.copy(wider, 0, this.#start, this.#end);
+      this.#held = wider;
+      this.#start = 0;
+      this.#end = length;
     }
-    let bytes = viewOf(piece);
-    if (this.#heldBytes > 0) {
-      this.#hold(bytes);
-      bytes = Buffer.concat(this.#held);
-      this.#held = [];
-      this.#heldBytes = 0;
-    }
-    let at = 0;
-    for (;;) {
-      this.#wanted = prefixBytes;
-      if (bytes.length - at < prefixBytes) break;
-      const length = bytes.readUInt32BE(at + 1);
-      if (bytes[at] !== 0)
-        return refusal(statusCode.unimplemented, "grpc: compressed messages are not taken");
-      if (length > this.#bytesMax) {
-        const details = `grpc: received message larger than max (${length} vs. ${this.#bytesMax})`;
-        return refusal(statusCode.resourceExhausted, details);
-      }
-      this.#wanted = prefixBytes + length;
-      if (bytes.length - at < this.#wanted) break;
-      take(Buffer.from(bytes.subarray(at + prefixBytes, at + this.#wanted)));
-      at += this.#wanted;
-    }
-    if (at < bytes.length) this.#hold(Buffer.from(bytes.subarray(at)));
-    return undefined;
+    this.#held.set(piece, this.#end);
+    this.#end += piece.length;
   }
 
-  #hold(piece: Buffer): void {
-    if (piece.length === 0) return;
-    this.#held.push(piece);
-    this.#heldBytes += piece.length;
+  /** The message, a copy, that this piece is, if it is one and nothing else is here. */
+  only(piece: Uint8Array): Buffer | undefined {
+    const isOne =
+      this.#start === this.#end &&
+      piece.length >= prefixBytes &&
+      piece[0] === 0 &&
+      piece.length - prefixBytes <= this.#bytesMax &&
+      lengthIn(piece, 0) === piece.length - prefixBytes;
+    return isOne ? Buffer.from(piece.subarray(prefixBytes)) : undefined;
+  }
+
+  next(): Buffer | Status | undefined {
+    if (this.heldBytes < prefixBytes) return undefined;
+    if (this.#held[this.#start] !== 0)
+      return { code: statusCode.unimplemented, details: "grpc: compressed messages are not taken" };
+    const length = lengthIn(this.#held, this.#start);
+    if (length > this.#bytesMax) {
+      const details = `grpc: received message larger than max (${length} vs. ${this.#bytesMax})`;
+      return { code: statusCode.resourceExhausted, details };
+    }
+    const start = this.#start + prefixBytes;
+    if (this.#end - start < length) return undefined;
+    const message = Buffer.from(this.#held.subarray(start, start + length));
+    this.#start = start + length;
+    if (this.#start === this.#end) this.drop();
+    return message;
+  }
+
+  drop(): void {
+    this.#held = Buffer.alloc(0);
+    this.#start = 0;
+    this.#end = 0;
   }
 }
 
-function refusal(code: number, details: string): Status {
-  return { code, details };
-}
-
-function viewOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+function lengthIn(bytes: Uint8Array, at: number): number {
+  return bytes[at + 1]! * 2 ** 24 + ((bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!);
 }

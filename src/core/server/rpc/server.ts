@@ -6,8 +6,7 @@ import type { RequestHead } from "../../http2/request.js";
 import type { Stream } from "../../http2/stream.js";
 import { failedAtOnce, httpOnly, timeoutMs } from "./blocks.js";
 import { Metadata, type Method, type Peer, statusCode } from "./call.js";
-import type { Exchange } from "./exchange.js";
-import { Http2Carrier } from "./http2-carrier.js";
+import { Calls, Http2Carrier } from "./http2-carrier.js";
 import { Http2Socket } from "./socket.js";
 
 const tickMs = 1_000;
@@ -21,17 +20,15 @@ const leaveLookMs = 10;
 /** Answers calls of gRPC that come over HTTP/2. */
 export class GrpcServer {
   readonly #streamsMax: number;
-  readonly #messageBytesMax: number;
+  readonly #calls: Calls;
   readonly #services = new Set<string>();
   readonly #methods = new Map<string, Method>();
   readonly #sockets = new Set<Http2Socket>();
-  /** Calls that have a deadline. */
-  readonly #timed = new Set<Exchange>();
   readonly #ticking: NodeJS.Timeout[];
 
   constructor(streamsMax: number, messageBytesMax: number) {
     this.#streamsMax = streamsMax;
-    this.#messageBytesMax = messageBytesMax;
+    this.#calls = new Calls(messageBytesMax);
     this.#ticking = [
       setInterval(() => {
         for (const socket of this.#sockets) socket.tick();
@@ -71,12 +68,9 @@ export class GrpcServer {
       send.end(stream, failedAtOnce({ code: statusCode.unimplemented, details: this.#unknown(path) }));
       return;
     }
-    const leftMs = timeoutMs(fields.get("grpc-timeout")?.[0]);
-    const deadlineMs = performance.now() + leftMs;
+    const deadlineMs = performance.now() + timeoutMs(fields.get("grpc-timeout")?.[0]);
     const base = { metadata: new Metadata(fields), peer, deadlineMs };
-    const over = (exchange: Exchange) => void this.#timed.delete(exchange);
-    const carrier = new Http2Carrier(connection, stream, method, base, this.#messageBytesMax, over);
-    if (Number.isFinite(leftMs) && !stream.isOver) this.#timed.add(carrier.exchange);
+    const carrier = new Http2Carrier(this.#calls, connection, stream, method, base);
     if (stream.isRemoteEnded) carrier.data(new Uint8Array(), true);
   }
 
@@ -94,11 +88,9 @@ export class GrpcServer {
 
   #endLate(): void {
     const nowMs = performance.now();
-    for (const exchange of this.#timed)
-      if (exchange.deadlineMs <= nowMs) {
-        this.#timed.delete(exchange);
+    for (const { exchange } of this.#calls.timed)
+      if (exchange.deadlineMs <= nowMs)
         exchange.fail({ code: statusCode.deadlineExceeded, details: "context deadline exceeded" });
-      }
   }
 
   /** No more calls; resolves when those under way are over, or this time is. */
