@@ -6,18 +6,17 @@ import { type CallBase, type Carrier, type Method, type Status, statusCode } fro
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
-/** Of all requests that are not whole: connections share it. */
-const unfinishedBytesMax = 256 * 1024 * 1024;
-
 /** What the calls of a server have together. */
 export class Calls {
   readonly messageBytesMax: number;
-  readonly unfinished = new FairShares<string>(unfinishedBytesMax);
+  readonly unfinished: FairShares<string>;
   /** Those that have a deadline. */
   readonly timed = new Set<Http2Carrier>();
 
-  constructor(messageBytesMax: number) {
+  /** @param unfinishedBytesMax of all requests that are not whole: connections share it */
+  constructor(messageBytesMax: number, unfinishedBytesMax: number) {
     this.messageBytesMax = messageBytesMax;
+    this.unfinished = new FairShares(unfinishedBytesMax);
   }
 }
 
@@ -31,6 +30,8 @@ export class Http2Carrier implements Carrier, Receiver {
   readonly #reader: MessageReader;
   /** Of what is unfinished, its own. */
   #unfinished = 0;
+  /** Of what is held, so much has been given back already. */
+  #given = 0;
 
   constructor(
     calls: Calls,
@@ -64,11 +65,13 @@ export class Http2Carrier implements Carrier, Receiver {
     const { exchange } = this;
     this.#reader.push(bytes);
     exchange.more();
-    // A stream's share is its window: it gets it back as its handler takes what has come.
-    if (exchange.isOfMany) return;
-    this.#account(this.#reader.heldBytes);
-    // A request that is longer than the window has to come as a whole before it can be taken.
-    this.consumed(bytes.length);
+    // Requests that are whole are given back as the handler takes them: a stream that pauses is sent no more
+    // than its window. One that is not may be longer than that, so its bytes are given back as they come.
+    if (exchange.isDeaf || this.#reader.hasWhole) return;
+    const more = this.#reader.heldBytes - this.#given;
+    this.#given += more;
+    this.#account(this.#given);
+    this.#connection.consumed(this.#stream, more);
   }
 
   #account(bytes: number): void {
@@ -108,6 +111,9 @@ export class Http2Carrier implements Carrier, Receiver {
   }
 
   consumed(bytes: number): void {
-    this.#connection.consumed(this.#stream, bytes);
+    const already = Math.min(this.#given, bytes);
+    this.#given -= already;
+    if (already > 0) this.#account(this.#given);
+    this.#connection.consumed(this.#stream, bytes - already);
   }
 }

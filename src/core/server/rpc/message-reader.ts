@@ -56,6 +56,12 @@ export class MessageReader implements Messages {
     return isOne ? Buffer.from(piece.subarray(prefixBytes)) : undefined;
   }
 
+  /** There is one to ask for. */
+  get hasWhole(): boolean {
+    const held = this.heldBytes;
+    return held >= prefixBytes && held - prefixBytes >= lengthIn(this.#held, this.#start);
+  }
+
   next(): Buffer | Status | undefined {
     if (this.heldBytes < prefixBytes) return undefined;
     if (this.#held[this.#start] !== 0)

@@ -26,9 +26,14 @@ export class GrpcServer {
   readonly #sockets = new Set<Http2Socket>();
   readonly #ticking: NodeJS.Timeout[];
 
-  constructor(streamsMax: number, messageBytesMax: number) {
+  /**
+   * @param streamsMax of one connection
+   * @param messageBytesMax of one request
+   * @param unfinishedBytesMax of all requests that are not whole: connections share it
+   */
+  constructor(streamsMax: number, messageBytesMax: number, unfinishedBytesMax = 256 * 1024 * 1024) {
     this.#streamsMax = streamsMax;
-    this.#calls = new Calls(messageBytesMax);
+    this.#calls = new Calls(messageBytesMax, unfinishedBytesMax);
     this.#ticking = [
       setInterval(() => {
         for (const socket of this.#sockets) socket.tick();

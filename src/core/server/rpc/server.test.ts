@@ -1,0 +1,368 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import { type AddressInfo, connect as connectTcp, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { begin, headers, Talk } from "../../../../test/support/http2-bytes.js";
+import type { Method, ServerStream, StreamHandler, UnaryCall, UnaryHandler } from "./call.js";
+import { GrpcServer } from "./server.js";
+
+const messageBytesMax = 3_000_000;
+const codec: Pick<Method, "decode" | "encode"> = {
+  decode: (bytes) => {
+    if (Buffer.from(bytes).equals(Buffer.from("bad"))) throw new Error("no request");
+    return bytes;
+  },
+  encode: (message) => message as Uint8Array,
+};
+
+const methodOf = (handler: UnaryHandler): Method => ({ kind: "unary", handler, ...codec });
+const streamOf = (handler: StreamHandler, kind: Method["kind"] = "bidi_streaming"): Method => ({
+  kind,
+  handler,
+  ...codec,
+});
+let server: GrpcServer;
+let listener: Server;
+let port: number;
+let sockets: Socket[];
+/** Calls that wait, and what became of them. */
+let waiting: UnaryCall[];
+let streams: ServerStream[];
+let over: string[];
+
+const echo: UnaryHandler = (call, callback) => callback(null, call.request);
+const methods: [name: string, method: Method][] = [
+  ["Echo", methodOf(echo)],
+  ["Fail", methodOf((_call, callback) => callback({ code: 9, details: "100 % süß\n" }))],
+  [
+    "Throw",
+    methodOf(() => {
+      throw new Error("a mistake");
+    }),
+  ],
+  ["Large", methodOf((call, callback) => callback(null, new Uint8Array(Number(text(call.request)))))],
+  ["Token", methodOf((call, callback) => callback(null, Buffer.from(call.metadata.get("token").join(","))))],
+  [
+    "Wait",
+    methodOf((call) => {
+      waiting.push(call);
+      call.whenOver(() => over.push(`${text(call.request)} ${call.code}`));
+    }),
+  ],
+  ["Stream", streamOf((stream) => void streams.push(stream))],
+  [
+    "Each",
+    streamOf((stream) =>
+      stream.listen(
+        (request) => stream.write(request),
+        () => stream.end(),
+      ),
+    ),
+  ],
+  [
+    "Count",
+    streamOf((stream) => {
+      for (let number = 0; number < 5; number += 1)
+        stream.write(Buffer.from(`${text(stream.request)} ${number}`));
+      stream.fail({ code: 5, details: "no more" });
+    }, "server_streaming"),
+  ],
+];
+const text = (message: unknown) => Buffer.from(message as Uint8Array).toString();
+
+beforeEach(async () => {
+  [sockets, waiting, streams, over] = [[], [], [], []];
+  server = new GrpcServer(1_000, messageBytesMax, 16_000_000);
+  server.add("service", methods);
+  listener = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    server.serve(socket);
+  });
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  port = (listener.address() as AddressInfo).port;
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  listener.close();
+  await server.leave(0);
+});
+
+const same = (bytes: Buffer) => bytes;
+
+describe("a client of grpc-js", () => {
+  let client: Client;
+  beforeEach(() => {
+    client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
+      "grpc.max_receive_message_length": -1,
+    });
+  });
+  afterEach(() => client.close());
+
+  function ask(
+    method: string,
+    request: string | Buffer,
+    options = {},
+    metadata = new Metadata(),
+  ): Promise<Buffer> {
+    return new Promise((resolve, reject) =>
+      client.makeUnaryRequest(
+        `/service/${method}`,
+        same,
+        same,
+        Buffer.from(request),
+        metadata,
+        options,
+        (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+      ),
+    );
+  }
+  const refusal = (method: string, request: string | Buffer = "", options = {}) =>
+    ask(method, request, options).then(
+      () => "answered",
+      ({ code, details }: ServiceError) => `${code} ${details}`,
+    );
+
+  test("gets its answers, a thousand at once, short and long", async () => {
+    const lengths = Array.from({ length: 1_000 }, (_, index) => (index % 100 === 0 ? 70_000 + index : index));
+    const answers = await Promise.all(lengths.map((length) => ask("Echo", Buffer.alloc(length, length))));
+    expect(
+      answers.every((answer, index) => answer.equals(Buffer.alloc(lengths[index]!, lengths[index]))),
+    ).toBe(true);
+    expect((await ask("Echo", Buffer.alloc(2_900_000, 1))).length).toBe(2_900_000);
+    expect((await ask("Large", "20000000")).length).toBe(20_000_000);
+  });
+
+  test("is told why it is refused, in any letters", async () => {
+    expect(await refusal("Fail")).toBe("9 100 % süß\n");
+    expect(await refusal("Throw")).toBe("2 a mistake");
+    expect(await refusal("Echo", "bad")).toBe("13 grpc: error unmarshalling request: no request");
+    expect(await refusal("Nothing")).toBe("12 unknown method Nothing for service service");
+    expect(await refusal("Echo", Buffer.alloc(messageBytesMax + 1))).toMatch(
+      /^8 grpc: received message larger than max/,
+    );
+    expect(text(await ask("Echo", "still there"))).toBe("still there");
+  });
+
+  test("says what it has to say beside its request", async () => {
+    const metadata = new Metadata();
+    metadata.set("Token", "a.b");
+    expect(text(await ask("Token", "", {}, metadata))).toBe("a.b");
+    expect(text(await ask("Token", ""))).toBe("");
+  });
+
+  test("that waits no more is heard of, also when its time is over", async () => {
+    const call = client.makeUnaryRequest("/service/Wait", same, same, Buffer.from("a"), () => undefined);
+    await expect.poll(() => waiting.length).toBe(1);
+    call.cancel();
+    await expect.poll(() => over).toEqual(["a 1"]);
+    expect(await refusal("Wait", "b", { deadline: Date.now() + 100 })).toMatch(/^4 /);
+    await expect.poll(() => over.length).toBe(2);
+  });
+
+  test("has streams in both directions", async () => {
+    const stream = client.makeBidiStreamRequest("/service/Each", same, same);
+    const heard: string[] = [];
+    stream.on("data", (message: Buffer) => heard.push(text(message)));
+    for (const word of ["a", "b", "", "x".repeat(200_000)]) stream.write(Buffer.from(word));
+    stream.end();
+    const [status] = (await once(stream, "status")) as [{ code: number }];
+    expect([heard.map(({ length }) => length), status.code]).toEqual([[1, 1, 0, 200_000], 0]);
+  });
+
+  test("gets all of a stream of answers before its error", async () => {
+    const stream = client.makeServerStreamRequest("/service/Count", same, same, Buffer.from("n"));
+    const heard: string[] = [];
+    stream.on("data", (message: Buffer) => heard.push(text(message)));
+    const [error] = (await once(stream, "error")) as [ServiceError];
+    expect([heard, error.code, error.details]).toEqual([["n 0", "n 1", "n 2", "n 3", "n 4"], 5, "no more"]);
+  });
+
+  test("that does not read has its answers wait, and what it says is not taken while a stream pauses", async () => {
+    const stream = client.makeBidiStreamRequest("/service/Stream", same, same);
+    stream.on("error", () => undefined);
+    await expect.poll(() => streams.length).toBe(1);
+    const [call] = streams;
+    stream.pause();
+    let [taken, written] = [0, 0];
+    for (; written < 2_000 && call!.write(Buffer.alloc(100_000), () => (taken += 1)); written += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+    expect(written).toBeLessThan(1_000);
+    expect(written + 1 - taken).toBeLessThanOrEqual(16);
+    let heard = 0;
+    call!.listen(
+      () => {
+        heard += 1;
+        call!.pause();
+      },
+      () => undefined,
+    );
+    for (let count = 0; count < 1_000; count += 1) stream.write(Buffer.alloc(1_000));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(heard).toBe(1);
+    // The window of the stream, and no more, has been taken from its client.
+    const more = () => call!.resume();
+    for (; heard < 1_000;) {
+      more();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    stream.resume();
+    await expect.poll(() => taken, { timeout: 10_000 }).toBe(written + 1);
+    stream.cancel();
+    await expect.poll(() => call!.isOver).toBe(true);
+  });
+
+  test("finishes what is under way while the server leaves, and is told to go", async () => {
+    const asked = ask("Wait", "a");
+    await expect.poll(() => waiting.length).toBe(1);
+    const left = server.leave(5_000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    waiting[0]!.answer(null, Buffer.from("done"));
+    expect(text(await asked)).toBe("done");
+    await left;
+    expect(sockets.every(({ destroyed }) => destroyed)).toBe(true);
+  });
+});
+
+describe("a client of node:http2", () => {
+  let session: ClientHttp2Session;
+  beforeEach(() => {
+    session = connect(`http://127.0.0.1:${port}`);
+    session.on("error", () => undefined);
+  });
+  afterEach(() => session.destroy());
+
+  const framed = (message: string, compressed = 0) => {
+    const head = Buffer.from([compressed, 0, 0, 0, 0]);
+    head.writeUInt32BE(Buffer.byteLength(message), 1);
+    return Buffer.concat([head, Buffer.from(message)]);
+  };
+  function request(path: string, more = {}): ClientHttp2Stream {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      ...more,
+    });
+    return stream.on("error", () => undefined);
+  }
+  async function answerOf(stream: ClientHttp2Stream): Promise<Record<string, unknown>> {
+    let found = {};
+    const add = (fields: object) => (found = { ...found, ...fields });
+    stream.on("response", add).on("trailers", add);
+    const pieces: Buffer[] = [];
+    stream.on("data", (piece: Buffer) => pieces.push(piece));
+    await once(stream, "close");
+    return { ...found, content: Buffer.concat(pieces).toString("latin1") };
+  }
+
+  test("may send its request in any pieces, with any fields of any length", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => {
+        const stream = request("/service/Token", {
+          token: "t".repeat(index * 20),
+          [`x-${index % 7}`]: `ü${index}`,
+        });
+        for (const byte of framed(`${index}`)) stream.write(Buffer.of(byte));
+        stream.end();
+        return answerOf(stream);
+      }),
+    );
+    expect(answers.map(({ content }) => String(content).slice(5).length)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index * 20),
+    );
+    expect(new Set(answers.map((answer) => answer["grpc-status"]))).toEqual(new Set(["0"]));
+  });
+
+  test.each([
+    ["without any message", "", { "grpc-status": "13" }],
+    ["with half a message", framed("abc").subarray(0, 6), { "grpc-status": "13" }],
+    ["with two", Buffer.concat([framed("a"), framed("b")]), { "grpc-status": "12" }],
+    ["with one that is compressed", framed("a", 1), { "grpc-status": "12" }],
+  ])("is refused %s", async (_, content, expected) => {
+    const stream = request("/service/Echo");
+    stream.end(content);
+    expect(await answerOf(stream)).toMatchObject({ ":status": 200, ...expected });
+  });
+
+  test("is refused with what is no call of gRPC", async () => {
+    const asked = async (more: object) => {
+      const stream = request("/service/Echo", more);
+      stream.end();
+      return (await answerOf(stream))[":status"];
+    };
+    expect(await asked({ "content-type": "text/plain" })).toBe(415);
+    expect(await asked({ ":method": "GET" })).toBe(405);
+    const unknown = request("/other/Echo");
+    unknown.end();
+    expect(await answerOf(unknown)).toMatchObject({
+      "grpc-status": "12",
+      "grpc-message": "unknown service other",
+    });
+  });
+
+  test("has its stream reset behind an early refusal, and goes on", async () => {
+    const stream = request("/service/Nothing");
+    stream.write(framed("a"));
+    expect(await answerOf(stream)).toMatchObject({ "grpc-status": "12" });
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+    const next = request("/service/Echo");
+    next.end(framed("b"));
+    expect(await answerOf(next)).toMatchObject({ "grpc-status": "0" });
+  });
+
+  test("that holds back the ends of many long requests is refused, and others have room", async () => {
+    const held: ClientHttp2Stream[] = [];
+    const refused: unknown[] = [];
+    const message = Buffer.concat([Buffer.from([0, 0, 0x2d, 0xc6, 0xc0]), Buffer.alloc(2_900_000)]);
+    for (let count = 0; count < 10; count += 1) {
+      const stream = request("/service/Echo");
+      stream.on("response", (fields) => refused.push(fields["grpc-status"]));
+      stream.resume().write(message);
+      held.push(stream);
+    }
+    await expect.poll(() => refused.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(6);
+    expect(new Set(refused)).toEqual(new Set(["8"]));
+    const other = connect(`http://127.0.0.1:${port}`);
+    const stream = other.request({
+      ":method": "POST",
+      ":path": "/service/Echo",
+      "content-type": "application/grpc",
+    });
+    stream.end(Buffer.concat([message, Buffer.alloc(100_000)]));
+    expect(await answerOf(stream)).toMatchObject({ "grpc-status": "0" });
+    other.destroy();
+  });
+});
+
+test("a client that goes in the middle of anything leaves nothing behind", async () => {
+  for (const words of [begin, Buffer.concat([begin, headers(1)]), Buffer.from("PRI * HTTP/1")]) {
+    const socket = connectTcp(port, "127.0.0.1");
+    socket.on("error", () => undefined).write(words);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    socket.destroy();
+  }
+  await expect.poll(() => sockets.length).toBe(3);
+  await expect.poll(() => sockets.every(({ destroyed }) => destroyed)).toBe(true);
+  expect(new Talk().connection.streams).toBe(0);
+});
+
+const hasLoad = process.env["PATH"]!.split(":").some((folder) => existsSync(join(folder, "h2load")));
+test.runIf(hasLoad)("h2load of nghttp2 gets an answer to each of its requests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lh-h2load-"));
+  const content = join(folder, "content");
+  await writeFile(content, Buffer.from([0, 0, 0, 0, 1, 65]));
+  const words = ["-n", "5000", "-c", "5", "-m", "100", "-d", content, "-H", "content-type: application/grpc"];
+  const { stdout } = await promisify(execFile)("h2load", [...words, `http://127.0.0.1:${port}/service/Echo`]);
+  await rm(folder, { recursive: true });
+  expect(stdout).toMatch(/5000 succeeded, 0 failed, 0 errored/);
+});
