@@ -371,6 +371,19 @@ describe("what a client may cost", () => {
   });
 });
 
+test("a request that is answered before its end is reset a little later, unless its end comes before", () => {
+  const talk = begun();
+  talk.say(headers(1), headers(3), headers(5), headers(7, end));
+  for (const stream of talk.streams) talk.connection.send.end(stream, headerBlock([[":status", "200"]]));
+  talk.drain();
+  talk.say(data(1, 10), data(3, 0, end), reset(5));
+  expect([1, 3, 5, 7].flatMap((id) => talk.resets(id))).toEqual([]);
+  talk.connection.tick();
+  talk.drain();
+  expect([1, 3, 5, 7].map((id) => talk.resets(id))).toEqual([[errorCode.none], [], [], []]);
+  expect(talk.wentAway).toBeUndefined();
+});
+
 test("who leaves is told of by each stream, once; a server that leaves finishes what is under way", () => {
   const talk = begun();
   talk.say(headers(1), headers(3));

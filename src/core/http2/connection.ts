@@ -32,6 +32,9 @@ const unreadBytesMax = 256 * 1024;
 const resetsMax = { most: 2_000, each: 1_000 };
 const idleFramesMax = { most: 10_000, each: 5_000 };
 
+/** Streams that are reset with the next tick; more are reset at once. */
+const answeredMax = 1_024;
+
 /** So many ticks a header block, or the preface, may take. */
 const slowTicksMax = 10;
 
@@ -65,6 +68,8 @@ export class Connection {
   readonly #streams = new Map<number, Stream>();
   readonly #resets = new Budget(resetsMax.most, resetsMax.each);
   readonly #idleFrames = new Budget(idleFramesMax.most, idleFramesMax.each);
+  /** Streams whose requests have been answered before their ends have come. */
+  readonly #answered = new Set<number>();
   /** A header block that goes on. */
   #block: Block | undefined;
   #lastStream = 0;
@@ -113,6 +118,8 @@ export class Connection {
   tick(): void {
     this.#resets.refill();
     this.#idleFrames.refill();
+    for (const stream of this.#answered) this.send.reset(stream, errorCode.none);
+    this.#answered.clear();
     const isSlow = !this.#hasSettings || this.#block !== undefined || !this.#frames.isEmpty;
     this.#slowTicks = isSlow ? this.#slowTicks + 1 : 0;
     if (this.#slowTicks > slowTicksMax) this.#fail(errorCode.enhanceYourCalm);
@@ -154,9 +161,17 @@ export class Connection {
   }
 
   #ended(stream: Stream): void {
-    // What still comes of it is of no use.
-    if (!stream.isRemoteEnded) this.send.reset(stream.id, errorCode.none);
+    if (!stream.isRemoteEnded) this.#endLater(stream.id);
     this.#forget(stream, true);
+  }
+
+  /**
+   * What still comes of a request that has been answered is of no use, and is told so with the next tick. Not
+   * at once: clients on Node that are just writing lose an answer that comes together with its reset.
+   */
+  #endLater(stream: number): void {
+    if (this.#answered.size < answeredMax) this.#answered.add(stream);
+    else this.send.reset(stream, errorCode.none);
   }
 
   #forget(stream: Stream, isComplete: boolean): void {
@@ -241,7 +256,10 @@ export class Connection {
     if (length === 0 && !isEnd && !this.#idleFrames.spend()) return errorCode.enhanceYourCalm;
     const stream = this.#streams.get(frame.stream);
     // It is over here, which the client does not know yet.
-    if (stream === undefined) return undefined;
+    if (stream === undefined) {
+      if (isEnd) this.#answered.delete(frame.stream);
+      return undefined;
+    }
     if (stream.isRemoteEnded) {
       this.reset(stream, errorCode.streamClosed);
       return undefined;
@@ -318,7 +336,10 @@ export class Connection {
   #trailers(id: number, isEnd: boolean, block: Uint8Array): ErrorCode | undefined {
     const { fields, isTooLarge } = this.#blocks.fields(block);
     const stream = this.#streams.get(id);
-    if (stream === undefined) return this.#idle();
+    if (stream === undefined) {
+      this.#answered.delete(id);
+      return this.#idle();
+    }
     if (stream.isRemoteEnded) return errorCode.streamClosed;
     if (!isEnd || isTooLarge || !areTrailers(fields)) {
       this.reset(stream, errorCode.protocol);
@@ -334,6 +355,7 @@ export class Connection {
     if (lengthOf(frame) !== 4) return errorCode.frameSize;
     const stream = this.#streams.get(frame.stream);
     if (stream !== undefined) this.#forget(stream, false);
+    else this.#answered.delete(frame.stream);
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
 
