@@ -211,11 +211,9 @@ describe("a client of grpc-js", () => {
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(heard).toBe(1);
     // The window of the stream, and no more, has been taken from its client.
-    const more = () => call!.resume();
-    for (; heard < 1_000;) {
-      more();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    const further = setInterval(() => call!.resume(), 0);
+    await expect.poll(() => heard, { timeout: 10_000 }).toBe(1_000);
+    clearInterval(further);
     stream.resume();
     await expect.poll(() => taken, { timeout: 10_000 }).toBe(written + 1);
     stream.cancel();
