@@ -146,6 +146,9 @@ describe("RFC 9113", () => {
     talk.say(headers(7, 0, keeping("0132")), headers(9, 0, again), headers(11, 0, again));
     expect(talk.requests.map(({ fields }) => fields.get("f")?.[0])).toEqual(["1", "1", "1", "2", "2", "2"]);
     expect(talk.requests[1]).toBe(talk.requests[2]);
+    // Also when it was changed by what stands behind a request.
+    talk.say(headers(13), headers(13, end, Buffer.from("4001660133", "hex")), headers(15, 0, again));
+    expect(talk.requests.at(-1)!.fields.get("f")).toEqual(["3"]);
   });
 });
 
