@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { leasehold, mainPath } from "../support/built.js";
+import { Authority } from "../support/pki.js";
 import { CoreCluster, CoreProcess, type Program } from "./support/core-cluster.js";
 import { etcdctl } from "./support/etcdctl.js";
 
@@ -175,5 +176,32 @@ test("a server with a slow disk lags and is named for both, and one whose clock 
     expect(code).toBe(78);
   } finally {
     await cluster[Symbol.asyncDispose]();
+  }
+});
+
+test("certificates that expire soon are named, the servers' and ours", async () => {
+  const authority = new Authority();
+  const usage = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"];
+  const [own, ours] = [5, 20].map((toDays) => authority.issue(usage, { toDays }));
+  const flags = ["--cert-file", own!.cert, "--key-file", own!.key, "--trusted-ca-file", own!.ca];
+  const cluster = await CoreCluster.create(1, {
+    scheme: "https",
+    flags: [...flags, "--client-cert-auth", "--peer-auto-tls"],
+  });
+  try {
+    cluster.servers[0]!.start();
+    const tls = ["--tls-ca", ours!.ca, "--tls-cert", ours!.cert, "--tls-key", ours!.key];
+    await expect.poll(async () => (await ask(cluster, "status", ...tls)).code, { timeout: 30_000 }).toBe(0);
+    const { code, stdout } = await ask(cluster, "doctor", "--duration", "300ms", ...tls);
+    const said = (JSON.parse(stdout) as Doctor).findings.map(({ text }) => text).join("\n");
+    expect(code).toBe(78);
+    expect(said).toMatch(
+      /s1: the certificate .*\.pem, towards clients, expires in 4 days, on .*: write a renewed/,
+    );
+    expect(said).toMatch(/this machine: the certificate .*\.pem expires in (?:19|20) days/);
+    expect(said).not.toMatch(/fixtures/);
+  } finally {
+    await cluster[Symbol.asyncDispose]();
+    authority.remove();
   }
 });

@@ -21,6 +21,10 @@ const COLUMNS: readonly Column[] = [
   { title: "ROUND TRIP", align: "right" },
 ];
 
+/** Left out on a terminal that has no room for all; `-o json` has everything. */
+const spared: ReadonlySet<string> = new Set(["VERSION", "DATA", "SYNC p50", "p99"]);
+const widthOfAll = 110;
+
 /** A server that does not answer for so long is away, ms; it shall not keep the others' answers back. */
 const askMsMax = 2_000;
 
@@ -62,7 +66,10 @@ export function presentServers(report: CoreReport): Presentation {
   return {
     document: report.servers,
     table: (paint, widthMax) => {
-      const lines = tableLines(COLUMNS, report.servers.map(rowOf), paint, widthMax);
+      const shown = COLUMNS.map(({ title }) => widthMax >= widthOfAll || !spared.has(title));
+      const kept = <T>(all: readonly T[]) => all.filter((_, index) => shown[index]);
+      const rows = report.servers.map((server) => kept(rowOf(server)));
+      const lines = tableLines(kept(COLUMNS), rows, paint, widthMax);
       const alarms = alarmsOf(report).map((text) => paint("red", text));
       if (hasLeader(report)) return [...lines, ...alarms];
       const text = "no majority of the servers follows one leader: no lease can be had now";

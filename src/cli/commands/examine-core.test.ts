@@ -91,6 +91,15 @@ describe("status of a core", () => {
     ]);
   });
 
+  test("a terminal of 80 columns gets what fits in", () => {
+    const lines = presentServers(core(server("a", { address: "10.0.0.1:2379" }), away)).table(plain, 80);
+    expect(lines.slice(0, 3)).toEqual([
+      "SERVER  ADDRESS        STATE              TERM  APPLIED  LAG  ROUND TRIP",
+      "a       10.0.0.1:2379  leads                 3       10    0     1.00 ms",
+      "c       c:1            unreachable: gone",
+    ]);
+  });
+
   test("an alarm is shown once, by the name of the server that it is of", () => {
     const alarms = ["memberID:11 alarm:NOSPACE"];
     const report = core(server("a", { alarms }), server("b", { alarms }), server("c"));
