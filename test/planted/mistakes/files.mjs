@@ -6,7 +6,11 @@ const primary = "src/files/protocol/primary.ts";
 const resetting = "src/files/protocol/reset.ts";
 const joining = "src/files/protocol/join.ts";
 
+const store = "src/files/disk/directory-store.ts";
+
 const epochsTest = { file: "src/files/protocol/epochs.test.ts" };
+const troublesTest = { file: "src/files/protocol/troubles.test.ts" };
+const crashesTest = { file: "src/files/disk/crashes.test.ts" };
 
 export const inFiles = /** @type {const} */ ([
   {
@@ -91,5 +95,53 @@ export const inFiles = /** @type {const} */ ([
         replace: "",
       },
     ],
+  },
+  {
+    name: "filesMarkOfEarlierProcess",
+    why: "A copy counts as complete although the node has lost what the process before had not synced.",
+    edits: [{ file: replica, find: "incarnation !== this.#standings.incarnation", replace: "false" }],
+    caughtBy: troublesTest,
+  },
+  {
+    name: "filesHalfCutGoesOn",
+    why: "A primary serves on when not all has been cut off that a truncation cuts off.",
+    edits: [
+      {
+        file: primary,
+        find: "await this.#settled(() => this.#cut(left));",
+        replace: "await this.#cut(left);",
+      },
+    ],
+    caughtBy: troublesTest,
+  },
+  {
+    name: "filesReplacedDiskComplete",
+    why: "A primary believes that a node still has what it had before its disk was replaced.",
+    edits: [{ file: primary, find: "this.copies.lackedBy(lacks);", replace: "void lacks;" }],
+    caughtBy: troublesTest,
+  },
+  {
+    name: "filesSyncAfterFailure",
+    why: "A disk that could not sync is believed when the next sync succeeds.",
+    edits: [
+      {
+        file: store,
+        find: "if (file.syncFailure !== undefined) throw file.syncFailure;",
+        replace: "",
+      },
+    ],
+    caughtBy: crashesTest,
+  },
+  {
+    name: "filesPlaceOfRecordOnItsWay",
+    why: "The place of a block is used again while a record of it is on its way to the index.",
+    edits: [
+      {
+        file: store,
+        find: "for (const { block } of placed) block!.uses += 1;",
+        replace: "for (const { block } of placed) block!.uses += 0;",
+      },
+    ],
+    caughtBy: crashesTest,
   },
 ]);
