@@ -42,8 +42,10 @@ afterEach(async () => {
 
 const at = (group: number, id: Id): string => `127.0.0.1:${ports[group * 3 + ids.indexOf(id)]}`;
 
+const shortLeases = ["--ttl-max", "2500ms", "--max-clock-skew", "50ms"];
+
 /** Starts a node, and waits for its first line. */
-async function serve(id: Id, ...proof: readonly string[]): Promise<string> {
+async function serve(id: Id, ...more: readonly string[]): Promise<string> {
   const dir = join(folder, id);
   mkdirSync(dir, { recursive: true });
   const lists = ids.flatMap((each) => [
@@ -52,10 +54,9 @@ async function serve(id: Id, ...proof: readonly string[]): Promise<string> {
     "--member",
     `${each}=${at(2, each)}`,
   ]);
-  const times = ["--ttl-max", "2500ms", "--max-clock-skew", "50ms"];
   const own = ["--id", id, "--dir", dir, "--http", at(0, id)];
   const env = { ...process.env, LEASEHOLD_FILES_USER: user };
-  const child = spawn(process.execPath, [main, "files", "serve", ...own, ...lists, ...times, ...proof], {
+  const child = spawn(process.execPath, [main, "files", "serve", ...own, ...lists, ...more], {
     env,
   });
   nodes.set(id, child);
@@ -117,7 +118,7 @@ describe("three nodes as processes", () => {
     writeFileSync(keyFile, keys);
     const { cert, key } = authority.issue(["subjectAltName = IP:127.0.0.1"]);
     const shown = ["--http-cert", cert, "--http-key", key];
-    await Promise.all(ids.map((id) => serve(id, "--key-file", keyFile, ...shown)));
+    await Promise.all(ids.map((id) => serve(id, "--key-file", keyFile, ...shortLeases, ...shown)));
     expect(await survivesItsPrimary("--tls-ca", authority.caFile)).toBe(true);
   });
 

@@ -44,7 +44,7 @@ export interface StartFilesOptions extends SecurityOptions {
   readonly blockSize?: number | undefined;
   /**
    * Of the leases: the time after which another node becomes the primary of a file if the one that was it
-   * has died. Default `"5s"`, or what the ground allows if that is less.
+   * has died. Default `"5s"`, or what the ground allows next to that.
    */
   readonly ttl?: Duration | undefined;
   /** A read counts only if the lease had so long to run when it was done. Default `"10ms"`. */
@@ -59,6 +59,7 @@ export interface StartFilesOptions extends SecurityOptions {
   readonly logger?: Logger | undefined;
 }
 
+const ttlDefaultMs = 5_000;
 const blockSizeDefault = 256 * 2 ** 10;
 const blockSizeMin = 512;
 const blockSizeMax = 4 * 2 ** 20;
@@ -156,8 +157,9 @@ function checkNodes({ node, nodes, blockSize = blockSizeDefault }: StartFilesOpt
 }
 
 function settingsOf(options: StartFilesOptions) {
-  const { guarantees } = options.leases;
-  const ttlMs = parseDuration(options.ttl ?? Math.min(5_000, guarantees.ttlMaxMs), "ttl");
+  const { ttlMinMs, ttlMaxMs } = options.leases.guarantees;
+  const ttlDefault = Math.max(ttlMinMs, Math.min(ttlDefaultMs, ttlMaxMs));
+  const ttlMs = parseDuration(options.ttl ?? ttlDefault, "ttl");
   return {
     blockSize: options.blockSize ?? blockSizeDefault,
     ttlMs,
