@@ -183,6 +183,7 @@ const mayImport: Record<string, readonly string[]> = {
     "core/replica",
     "core/state",
     "delta",
+    "etcd",
     "files",
     "files/protocol",
     "flease",

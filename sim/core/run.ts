@@ -1,9 +1,13 @@
+import { wholeSeconds } from "../../src/etcd/address.js";
+import { noticedMsMax } from "../../src/etcd/guarantees.js";
 import { SimRandom } from "../kit/random.js";
 import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
 import { CoreHazards } from "./hazards.js";
+import { Aftermath } from "./checkers/aftermath.js";
 import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
 import { LeaseNames } from "./checkers/lease-names.js";
+import { Lines } from "./checkers/lines.js";
 import { Linearizability } from "./checkers/linearizability.js";
 import { checkMembers } from "./checkers/membership.js";
 import { checkProgress } from "./checkers/progress.js";
@@ -12,8 +16,11 @@ import { Refreshes } from "./checkers/refreshes.js";
 import { RightsJudge } from "./checkers/rights.js";
 import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
+import { Claims } from "./holders/claims.js";
+import { Holders } from "./holders/holders.js";
+import { drawHolders, HoldersStage, nameOf } from "./holders/stage.js";
 import { type CoreCounters, coreCounters } from "./world/counters.js";
-import { type CorePlan, drawCorePlan } from "./world/plan.js";
+import { type CoreForm, type CorePlan, drawCorePlan, holdersEndMs } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { Operator } from "./programs/operator.js";
@@ -39,14 +46,18 @@ export type CoreBatch = Batch<CoreSimResult>;
 /** Where the seeds of the rates of clients' clocks begin; those of runs are far smaller. */
 const rateStream = 2 ** 50;
 
+/** And of what processes with leases do. */
+const holdersStream = 2 ** 49;
+
 /** The last of them are of many keys, and little of all that happens is about them. */
 const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
-export function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): CoreSimResult {
+export async function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): Promise<CoreSimResult> {
   const random = new SimRandom(seed);
   const rates = new SimRandom(seed + rateStream);
-  const plan = { ...drawCorePlan(seed, random), ...changed };
+  const drawn = { ...drawCorePlan(seed, random), ...changed };
+  const plan = drawn.forms === undefined ? drawn : { ...drawn, endMs: drawn.stableFromMs + holdersEndMs };
   const asserted = only && ((invariant: CoreInvariant) => only.includes(invariant));
   const world = new CoreWorld(plan, random, { story, asserted });
   const { report, reference } = world;
@@ -72,9 +83,11 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
     reference.attach(judge);
     new RightsClient(world, judge).begin();
   }
+  const holders = plan.forms && startHolders(world, plan.forms);
   new CoreHazards(world).begin();
-  world.runUntil(plan.endMs);
+  await world.run(plan.endMs);
   world.guard(() => {
+    holders?.check();
     checkProgress(world);
     checkMembers(world);
     checkSpace(world);
@@ -85,6 +98,21 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   const { violation, hash, counters } = world;
   const where = `${plan.servers} servers`;
   return { seed, plan, where, violation, traceHash: hash.digest(), counters };
+}
+
+/** Processes with leases, and who judges them. */
+function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStage {
+  const { seed, clockRateError } = world.plan;
+  const random = new SimRandom(seed + holdersStream);
+  const plan = drawHolders(forms, random, clockRateError);
+  const seconds = wholeSeconds(plan.ttlMs, world.plan);
+  const claims = new Claims(world);
+  const lines = new Lines(world.report, nameOf.fair);
+  const aftermath = new Aftermath(world, 1_000 * seconds * (1 + clockRateError) + noticedMsMax);
+  const stage = new HoldersStage(world, plan, random, { claims, lines, aftermath });
+  world.reference.attach(lines);
+  new Holders(stage).begin();
+  return stage;
 }
 
 export const simulateCoreMany = (options: BatchOptions<CoreSimOptions>): Promise<CoreBatch> =>

@@ -2,7 +2,7 @@ import { Chaos } from "../kit/chaos.js";
 import type { SimRandom } from "../kit/random.js";
 import type { StorageCounters } from "./stage/counters.js";
 import type { StorageObserver } from "./stage/observer.js";
-import type { SimParty } from "./stage/party.js";
+import type { SimParty } from "../kit/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "../kit/store.js";
 

@@ -10,7 +10,7 @@ import { type StorageCounters, storageCounters } from "./stage/counters.js";
 import type { StorageInvariant } from "./stage/invariants.js";
 import { Latency } from "./latency.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "./stage/observer.js";
-import { SimParty, type TrueTime } from "./stage/party.js";
+import { SimParty, type TrueTime } from "../kit/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import { epochsAhead, runProcess } from "./programs/index.js";
 import type { Stage } from "./stage/stage.js";
@@ -100,7 +100,7 @@ export class StorageWorld
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
     this.#hazards.begin();
     this.#look();
-    await this.runUntil(plan.endMs);
+    await this.settleUntil(plan.endMs);
     if (this.violation === undefined) {
       this.nowMs = plan.endMs;
       this.tell((observer) => observer.over?.());

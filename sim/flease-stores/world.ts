@@ -34,7 +34,7 @@ export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
       { everyMs: every.forgetMs, happens: () => this.#forget() },
       { everyMs: every.clockMs, happens: () => this.#moveClocks() },
     ]);
-    await this.runUntil(durationMs, () => this.#checks.afterEvent());
+    await this.settleUntil(durationMs, () => this.#checks.afterEvent());
   }
 
   send(from: StoresClient, to: SimStore, request: StoreRequest, answer: (answer: StoreAnswer) => void): void {

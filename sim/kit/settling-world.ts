@@ -1,4 +1,5 @@
 import type { Counters } from "./counters.js";
+import type { SimEvent } from "./events.js";
 import { SimWorld } from "./world.js";
 
 /** Turns of promises without a call to the world, after which none waits any more: more than there are between two calls. */
@@ -25,7 +26,7 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
   }
 
   /** Runs until then, or until something is wrong. After each event, when all is quiet, `look` is called. */
-  protected async runUntil(endMs: number, look: () => void = () => undefined): Promise<void> {
+  protected async settleUntil(endMs: number, look: () => void = () => undefined): Promise<void> {
     let stirs = -1;
     for (;;) {
       if (stirs !== this.#stirs) await this.#settle();
@@ -33,8 +34,13 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
       look();
       const event = this.next(endMs);
       if (event === undefined) return;
-      event.run();
+      this.happen(event);
     }
+  }
+
+  /** Each event passes through here. */
+  protected happen(event: SimEvent): void {
+    event.run();
   }
 
   /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */

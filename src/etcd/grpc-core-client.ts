@@ -31,7 +31,7 @@ import {
   sharedLimits,
 } from "./core-client.js";
 import { CoreRefusal } from "./failure.js";
-import { type Proof, Servers } from "./servers.js";
+import { type Access, Servers } from "./servers.js";
 import { Watches } from "./watches.js";
 
 /** Keys in one answer: with the longest names and labels it stays below the 4 MiB that gRPC lets through. */
@@ -53,8 +53,8 @@ export class GrpcCoreClient implements CoreClient {
   readonly #watches: Watches;
   readonly #clock: Clock;
 
-  constructor(endpoints: readonly string[], proof: Proof, world: World) {
-    this.#servers = new Servers(endpoints, proof, world);
+  constructor(endpoints: readonly string[], access: Access, world: World) {
+    this.#servers = new Servers(endpoints, access, world);
     this.#clock = world.clock;
     this.#watches = new Watches(this.#servers, world, entryOf);
   }

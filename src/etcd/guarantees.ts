@@ -6,7 +6,7 @@ import { type CoreAddress, ttlMinMs, wholeSeconds } from "./address.js";
  * How often a core's leader looks for leases that have run out, and what it then takes to agree on their end,
  * ms; with room.
  */
-const noticedMsMax = 2_000;
+export const noticedMsMax = 2_000;
 
 /** What leases of a consistent core promise, and on what that rests. */
 export function coreGuarantees(address: CoreAddress): Guarantees {

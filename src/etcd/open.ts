@@ -125,9 +125,10 @@ async function connected(
 ): Promise<GrpcCoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);
-  const load = () => import("./grpc-core-client.js");
-  const loaded = await loadPackage(grpcPackages, "core://", load);
-  const core = new loaded.GrpcCoreClient(address.endpoints, { tls, login: loginOf(options) }, world);
+  const load = () => Promise.all([import("./grpc-core-client.js"), import("./grpc-connection.js")]);
+  const [loaded, { grpcConnections }] = await loadPackage(grpcPackages, "core://", load);
+  const access = { connect: grpcConnections(tls), login: loginOf(options) };
+  const core = new loaded.GrpcCoreClient(address.endpoints, access, world);
   try {
     await core.connect({ timeoutMs });
   } catch (error) {

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
+import type { ServiceError } from "@grpc/grpc-js";
 import {
   type LeaseKeepAliveRequest,
   LeaseKeepAliveRequestSchema,
   type LeaseKeepAliveResponse,
 } from "../core/gen/etcd/rpc_pb.js";
 import type { Timer, World } from "../common/ports.js";
+import type { Duplex } from "./connection.js";
 
 /**
  * A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what
@@ -16,10 +17,7 @@ const muteMs = 2_000;
 /** A stream that ended before it had answered anything is not opened again sooner, ms. */
 const reopenMs = 100;
 
-export type RefreshStream = Pick<
-  ClientDuplexStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>,
-  "cancel" | "on" | "removeAllListeners" | "write"
->;
+export type RefreshStream = Duplex<LeaseKeepAliveRequest, LeaseKeepAliveResponse>;
 
 interface Question {
   readonly leaseId: bigint;

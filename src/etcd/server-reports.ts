@@ -17,7 +17,8 @@ import type {
   ServerReport,
   SilentServer,
 } from "./core-report.js";
-import { Servers, type TlsTexts } from "./servers.js";
+import { grpcConnections, type TlsTexts } from "./grpc-connection.js";
+import { Servers } from "./servers.js";
 
 /** How servers are asked. */
 interface Asking {
@@ -63,7 +64,9 @@ export async function serverReports(
 }
 
 async function ask(address: string, { tls, timeoutMs, world }: Asking): Promise<Answer> {
-  const servers = new Servers([address], { tls, isAboutServers: true }, world);
+  // Also of servers that know no leader.
+  const connect = grpcConnections(tls, { wantsLeader: false });
+  const servers = new Servers([address], { connect }, world);
   const nowMs = () => world.clock.monotonicMs();
   const limits = { timeoutMs };
   try {

@@ -1,18 +1,11 @@
-import { create, fromBinary, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import {
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  connectivityState,
-  credentials,
-  Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { ServiceError } from "@grpc/grpc-js";
 import { backOffMs } from "../common/back-off.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../common/ports.js";
 import { Auth, AuthenticateRequestSchema } from "../core/gen/etcd/auth_pb.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
+import type { Connect, Connection, Method } from "./connection.js";
 import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError, silence } from "./refreshes.js";
@@ -29,50 +22,21 @@ const tryMsMin = 100;
 const pauseMsBase = 20;
 const pauseMsMax = 500;
 
-/**
- * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more
- * often than every 5), and given up 5 s later. A connection that was refused is tried again soon: another
- * server is asked meanwhile.
- */
-const channelOptions = {
-  "grpc.keepalive_time_ms": 10_000,
-  "grpc.keepalive_timeout_ms": 5_000,
-  "grpc.initial_reconnect_backoff_ms": 100,
-  "grpc.min_reconnect_backoff_ms": 100,
-  "grpc.max_reconnect_backoff_ms": 2_000,
-};
-
-export interface TlsTexts {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
-
 /** A user of the core. */
 export interface Login {
   readonly name: string;
   readonly password: string;
 }
 
-/** How a client shows who it is. */
-export interface Proof {
-  readonly tls?: TlsTexts | undefined;
+/** How a client comes to servers, and shows who it is. */
+export interface Access {
+  readonly connect: Connect;
   readonly login?: Login | undefined;
-  /** Servers are asked about themselves, also such as know no leader. */
-  readonly isAboutServers?: boolean;
-}
-
-/** A method of a service as the generated code describes it. */
-export interface Method<Input extends DescMessage, Output extends DescMessage> {
-  readonly name: string;
-  readonly parent: { readonly typeName: string };
-  readonly input: Input;
-  readonly output: Output;
 }
 
 interface Server {
   readonly endpoint: string;
-  readonly client: Client;
+  readonly connection: Connection;
   readonly refreshes: Refreshes;
 }
 
@@ -88,8 +52,7 @@ export interface Stream<Input extends DescMessage> {
 export class Servers {
   readonly #world: World;
   readonly #servers: readonly Server[];
-  /** A server without a leader says so at once, instead of letting us wait. */
-  readonly #metadata = new Metadata();
+  #token: string | undefined;
   /** Counts up; the server that is asked first is this one, modulo their number. */
   #turn: number;
   #isClosed = false;
@@ -97,16 +60,14 @@ export class Servers {
   /** A token was had, or the core wants none. */
   #isLoggedIn: boolean;
 
-  constructor(endpoints: readonly string[], { isAboutServers = false, login, tls }: Proof, world: World) {
+  constructor(endpoints: readonly string[], { connect, login }: Access, world: World) {
     this.#world = world;
     this.#login = login;
     this.#isLoggedIn = login === undefined;
-    const proof = credentialsOf(tls);
-    if (!isAboutServers) this.#metadata.set("hasleader", "true");
     this.#servers = endpoints.map((endpoint) => {
-      const client = new Client(endpoint, proof, channelOptions);
-      const open = () => duplex(client, Lease.method.leaseKeepAlive, this.#metadata, Infinity);
-      return { endpoint, client, refreshes: new Refreshes(open, world) };
+      const connection = connect(endpoint);
+      const open = () => connection.open(Lease.method.leaseKeepAlive, this.#token);
+      return { endpoint, connection, refreshes: new Refreshes(open, world) };
     });
     // Clients spread over the servers.
     this.#turn = Math.floor(world.random.next() * endpoints.length);
@@ -118,9 +79,9 @@ export class Servers {
     request: MessageShape<Input>,
     limits: CallLimits,
   ): Promise<MessageShape<Output>> {
-    return this.#reach(limits, ({ client }, deadline, canceller) => {
+    return this.#reach(limits, ({ connection }, tryMs, canceller) => {
       return new Promise((resolve, reject) => {
-        unary(client, method, request, this.#metadata, deadline).then(resolve, reject);
+        connection.ask(method, request, this.#token, tryMs).then(resolve, reject);
         // The call itself goes on to its answer, or its deadline: servers close a connection on which many
         // are reset.
         canceller(() => reject(serviceError(1, "Cancelled")));
@@ -135,13 +96,13 @@ export class Servers {
   }
 
   /** Gets a token, unless there is one or the core wants none. */
-  async #logIn({ client }: Server, deadline: number): Promise<void> {
+  async #logIn({ connection }: Server, tryMs: number): Promise<void> {
     if (this.#isLoggedIn) return;
-    this.#metadata.remove("token");
+    this.#token = undefined;
     const request = create(AuthenticateRequestSchema, this.#login!);
     try {
-      const { token } = await unary(client, Auth.method.authenticate, request, this.#metadata, deadline);
-      this.#metadata.set("token", token);
+      const { token } = await connection.ask(Auth.method.authenticate, request, undefined, tryMs);
+      this.#token = token;
     } catch (error) {
       if (!isServiceError(error) || !/authentication is not enabled/.test(error.details)) throw error;
     }
@@ -150,8 +111,8 @@ export class Servers {
 
   /** Refreshes a lease, on the stream that all refreshes at a server share. */
   refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
-    return this.#reach(limits, ({ refreshes }, deadline, canceller) =>
-      refreshes.ask(leaseId, deadline - Date.now(), canceller),
+    return this.#reach(limits, ({ refreshes }, tryMs, canceller) =>
+      refreshes.ask(leaseId, tryMs, canceller),
     );
   }
 
@@ -165,7 +126,7 @@ export class Servers {
     ended: () => void,
   ): Stream<Input> {
     const turn = this.#turn;
-    const stream = duplex(this.#serverOf(turn).client, method, this.#metadata, Infinity);
+    const stream = this.#serverOf(turn).connection.open(method, this.#token);
     const end = () => {
       silence(stream);
       this.#pass(turn);
@@ -183,15 +144,15 @@ export class Servers {
 
   close(): void {
     this.#isClosed = true;
-    for (const { client, refreshes } of this.#servers) {
+    for (const { connection, refreshes } of this.#servers) {
       refreshes.close();
-      client.close();
+      connection.close();
     }
   }
 
   async #reach<T>(
     { timeoutMs, cancellation }: CallLimits,
-    ask: (server: Server, deadline: number, canceller: (cancel: () => void) => void) => Promise<T>,
+    ask: (server: Server, tryMs: number, canceller: (cancel: () => void) => void) => Promise<T>,
   ): Promise<T> {
     const { clock } = this.#world;
     const endMs = clock.monotonicMs() + timeoutMs;
@@ -210,8 +171,8 @@ export class Servers {
       const untried = this.#servers.length - (tries % this.#servers.length);
       const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
       try {
-        await this.#logIn(server, Date.now() + tryMs);
-        return await ask(server, Date.now() + tryMs, canceller);
+        await this.#logIn(server, tryMs);
+        return await ask(server, tryMs, canceller);
       } catch (error) {
         if (!isServiceError(error)) throw error;
         // That says nothing about the server.
@@ -223,9 +184,7 @@ export class Servers {
           tries -= 1;
           continue;
         }
-        const isConnected =
-          server.client.getChannel().getConnectivityState(false) === connectivityState.READY;
-        const failure = failureOf(error, isConnected);
+        const failure = failureOf(error, server.connection.isReady);
         if (failure.kind === "refused") throw new CoreRefusal(failure, server.endpoint, error);
         failures.set(server.endpoint, failure);
         this.#pass(turn);
@@ -259,62 +218,9 @@ export class Servers {
   }
 }
 
-function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
-  if (tls === undefined) return credentials.createInsecure();
-  try {
-    return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
-  }
-}
-
 /** As servers say it: what they kept of it is gone, rights have changed since, or they want one now. */
 export function isTokenOver(text: string): boolean {
   return /invalid auth token|revision of auth store is old|user name is empty/.test(text);
-}
-
-function unary<Input extends DescMessage, Output extends DescMessage>(
-  client: Client,
-  method: Method<Input, Output>,
-  request: MessageShape<Input>,
-  metadata: Metadata,
-  deadline: number,
-): Promise<MessageShape<Output>> {
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
-      pathOf(method),
-      toBuffer,
-      (answer) => fromBinary(method.output, answer),
-      toBinary(method.input, request),
-      metadata,
-      { deadline },
-      (error, answer) => (error === null ? resolve(answer!) : reject(error)),
-    );
-  });
-}
-
-function duplex<Input extends DescMessage, Output extends DescMessage>(
-  client: Client,
-  method: Method<Input, Output>,
-  metadata: Metadata,
-  deadline: number,
-): ClientDuplexStream<MessageShape<Input>, MessageShape<Output>> {
-  return client.makeBidiStreamRequest(
-    pathOf(method),
-    (request: MessageShape<Input>) => toBuffer(toBinary(method.input, request)),
-    (answer) => fromBinary(method.output, answer),
-    metadata,
-    { deadline },
-  );
-}
-
-function pathOf(method: Method<DescMessage, DescMessage>): string {
-  return `/${method.parent.typeName}/${method.name}`;
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function isServiceError(error: unknown): error is ServiceError {

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WatchListener } from "../../src/etcd/core-client.js";
+import { grpcConnections } from "../../src/etcd/grpc-connection.js";
 import { GrpcCoreClient } from "../../src/etcd/grpc-core-client.js";
 import { CompactionRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
 import { realWorld } from "../../src/runtime/world.js";
@@ -30,7 +31,7 @@ for (const program of ["etcd", "leasehold"] as const) {
     let core: GrpcCoreClient;
     beforeAll(async () => {
       cluster = await CoreCluster.start(1, { program });
-      core = new GrpcCoreClient([cluster.endpoints], {}, realWorld());
+      core = new GrpcCoreClient([cluster.endpoints], { connect: grpcConnections(undefined) }, realWorld());
     });
     afterAll(async () => {
       core.close();

@@ -30,6 +30,20 @@ export const coreCounters = () => ({
   ranges: 0,
   /** Turns after which there was more to do. */
   turnsLeft: 0,
+  /** Of processes with leases: what they had, and what happened to them. */
+  exclusiveTenures: 0,
+  readerTenures: 0,
+  writerTenures: 0,
+  countedTenures: 0,
+  fairTenures: 0,
+  severalTenures: 0,
+  leasesLost: 0,
+  aborts: 0,
+  holderCrashes: 0,
+  holderPauses: 0,
+  holderCuts: 0,
+  clockSteps: 0,
+  departures: 0,
   /** Histories that were too hard to decide. */
   undecided: 0,
 });

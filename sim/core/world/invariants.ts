@@ -18,6 +18,12 @@ export const coreInvariants = [
   "membership",
   "undisturbed",
   "progress",
+  "exclusion",
+  "counted",
+  "tokens",
+  "line",
+  "aftermath",
+  "served",
 ] as const;
 export type CoreInvariant = (typeof coreInvariants)[number];
 
@@ -26,6 +32,8 @@ export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant
   "expiry",
   "progress",
   "undisturbed",
+  "aftermath",
+  "served",
 ]);
 
 export type CoreReport = Report<CoreInvariant>;

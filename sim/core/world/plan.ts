@@ -3,6 +3,10 @@ import type { ReplicaLimits } from "../../../src/core/replica/options.js";
 import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
 import type { SimRandom } from "../../kit/random.js";
 
+/** Forms in which programs take leases of the core, by the waist and the provider of production. */
+export const coreForms = ["exclusive", "shared", "counted", "fair", "several"] as const;
+export type CoreForm = (typeof coreForms)[number];
+
 /** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
 export interface CorePlan {
   readonly seed: number;
@@ -55,6 +59,8 @@ export interface CorePlan {
   readonly membershipEveryMs?: number | undefined;
   /** Users and rights change all the while, and every client has a user. */
   readonly rights?: boolean | undefined;
+  /** Processes come, with programs that take leases in these forms. */
+  readonly forms?: readonly CoreForm[] | undefined;
   /** From here on nothing more goes wrong. */
   readonly stableFromMs: number;
   readonly endMs: number;
@@ -83,6 +89,10 @@ const rightsEvery = 10;
 /** In one run of so many servers come and go. No draw, either. */
 const changingEvery = 6;
 const membershipMs = 2_000;
+
+/** In one run of so many there are processes with leases, and in the end time for all to be served. No draw, either. */
+const holdersEvery = 5;
+export const holdersEndMs = 100_000;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
@@ -134,6 +144,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     keepRevisions: seed % 3 === 0 ? 40 : undefined,
     rights: seed % rightsEvery === 7 ? true : undefined,
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
+    forms: seed % holdersEvery === 0 ? coreForms : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
   };

@@ -14,7 +14,8 @@ import type { CoreMember } from "../../../src/core/state/members.js";
 import { checkChanges, checkLeader } from "./changes.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../kit/random.js";
-import { SimWorld } from "../../kit/world.js";
+import type { SimEvent } from "../../kit/events.js";
+import { SettlingWorld } from "../../kit/settling-world.js";
 import { type CoreCounters, coreCounters } from "./counters.js";
 import type { StoredSnapshot } from "./disk.js";
 import type { CoreInvariant } from "./invariants.js";
@@ -52,13 +53,18 @@ interface OpenWatch {
   lastMs: number;
 }
 
+interface Deadline {
+  readonly timeoutMs?: number | undefined;
+  readonly wantsLeader?: boolean;
+}
+
 export interface CoreWorldOptions {
   readonly story?: ((line: string) => void) | undefined;
   readonly asserted?: ((invariant: CoreInvariant) => boolean) | undefined;
 }
 
 /** Servers of a core, their disks and network, and clients. */
-export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements ServerWorld {
+export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implements ServerWorld {
   readonly plan: CorePlan;
   readonly reference: Reference;
   readonly servers: SimServer[] = [];
@@ -104,13 +110,21 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
 
   // Time
 
-  /** Until then, or until something is found that must not be. */
+  /** Until then, or until something is found that must not be; without programs that wait for promises. */
   runUntil(endMs: number): void {
-    for (let event = this.next(endMs); event !== undefined; event = this.next(endMs)) {
-      this.hash.number(this.reference.index);
-      this.guard(() => event.run());
-    }
+    for (let event = this.next(endMs); event !== undefined; event = this.next(endMs)) this.happen(event);
     this.nowMs = Math.max(this.nowMs, endMs);
+  }
+
+  /** The same with them. */
+  async run(endMs: number): Promise<void> {
+    await this.settleUntil(endMs);
+    this.nowMs = Math.max(this.nowMs, endMs);
+  }
+
+  protected override happen(event: SimEvent): void {
+    this.hash.number(this.reference.index);
+    this.guard(() => event.run());
   }
 
   /** What a server notices of itself ends the run, too. */
@@ -278,12 +292,17 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     return this.plan.rights === true ? { kind: "user", user: "root" } : undefined;
   }
 
-  /** @param credentials for which user; while rights are on in this run: for root, if it is not said */
+  /**
+   * @param credentials for which user; while rights are on in this run: for root, if it is not said
+   * @param deadline how long the client waits, and whether it wants to be refused by a server that knows no
+   *   leader
+   */
   call(
     server: SimServer,
     request: ClientRequest,
     done: (outcome: Outcome) => void,
     credentials: Credentials | undefined = this.#anybody,
+    { timeoutMs = this.plan.timeoutMs, wantsLeader = false }: Deadline = {},
   ): void {
     this.#number += 1;
     const number = this.#number;
@@ -298,7 +317,11 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
       }
       this.#calls.set(number, { server, done });
       server.enter((host) => {
-        const deadlineMs = server.plan.clockMs() + this.plan.timeoutMs;
+        if (wantsLeader && host.status().leader === 0n) {
+          answered(new CoreError("noLeader"));
+          return;
+        }
+        const deadlineMs = server.plan.clockMs() + timeoutMs;
         host.request(`${number}`, request, deadlineMs, answered, credentials);
       }, true);
     });

@@ -1,5 +1,5 @@
 import type { StorageReport, StorageObserver } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 
 /** Uniform agreement and validity (Fig. 8, Lemma 11): all that ever decide decide the same, and somebody had proposed it. */
 export class Agreement implements StorageObserver {

@@ -1,5 +1,5 @@
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 
 /** Every correct process decides once delays are bounded (Fig. 8, Lemma 11). */
 export class Decision implements StorageObserver {

@@ -1,7 +1,7 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
 import { isConditional } from "../stage/plan.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 
 /**
  * Exclusion: no two hold at one instant, each by its own clocks, unless both are readers. On the conditional lease always; on

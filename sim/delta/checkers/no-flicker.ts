@@ -1,6 +1,6 @@
 import { type Stamp, compareStamps } from "../../../src/delta/record/stamp.js";
 import type { StorageReport, StorageObserver } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 import { stampText } from "../stage/stage.js";
 
 /** What one reader reads never goes back: a write that its writer left half done would otherwise come and go for ever. */

@@ -1,6 +1,6 @@
 import { stretched } from "../../../src/common/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 
 /**
  * Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. A claim whose caller gave up costs

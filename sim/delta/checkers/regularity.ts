@@ -1,6 +1,6 @@
 import { type Stamp, compareStamps } from "../../../src/delta/record/stamp.js";
 import type { StorageReport, StorageObserver } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 import { stampText } from "../stage/stage.js";
 
 /** The register is regular, whatever the delays: a read returns no value older than one written before it began. */

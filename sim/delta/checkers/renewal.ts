@@ -1,6 +1,6 @@
 import { stretched } from "../../../src/common/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 import { renewalDelays } from "../stage/plan.js";
 
 /**

@@ -1,6 +1,6 @@
 import { stretched } from "../../../src/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
-import type { SimParty } from "../stage/party.js";
+import type { SimParty } from "../../kit/party.js";
 
 /** In this many waits after the last crash one process must have become leader. */
 const waitsMax = 4;

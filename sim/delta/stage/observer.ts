@@ -1,5 +1,5 @@
 import type { Stamp } from "../../../src/delta/record/stamp.js";
-import type { SimParty } from "./party.js";
+import type { SimParty } from "../../kit/party.js";
 import type { StoragePlan } from "./plan.js";
 import type { Report } from "../../kit/violation.js";
 import type { StorageInvariant } from "./invariants.js";

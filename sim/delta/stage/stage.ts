@@ -7,7 +7,7 @@ import type { LeaseholdError } from "../../../src/lease/errors.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { StorageCounters } from "./counters.js";
 import type { Claim, StorageObserver } from "./observer.js";
-import type { SimParty } from "./party.js";
+import type { SimParty } from "../../kit/party.js";
 import type { StoragePlan } from "./plan.js";
 
 /** What a process's programs stand on: the process, its stores, and those who watch it. */

@@ -1,7 +1,7 @@
-import { type BothClocks, readBothClocks } from "../../../src/common/both-clocks.js";
-import type { Clock, Random, Timers, World } from "../../../src/common/ports.js";
-import type { SimClock } from "../../kit/clocks.js";
-import { EventCode, type SimEvent, Task } from "../../kit/events.js";
+import { type BothClocks, readBothClocks } from "../../src/common/both-clocks.js";
+import type { Clock, Random, Timers, World } from "../../src/common/ports.js";
+import type { SimClock } from "./clocks.js";
+import { EventCode, type SimEvent, Task } from "./events.js";
 
 /** What a process needs of true time. */
 export interface TrueTime {

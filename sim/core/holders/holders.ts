@@ -1,0 +1,108 @@
+import { Chaos } from "../../kit/chaos.js";
+import { HolderProcess } from "./process.js";
+import type { HoldersStage } from "./stage.js";
+
+const downMsMax = 3_000;
+const pauseMsMax = 8_000;
+const cutMsMax = 8_000;
+const stepMsMax = 20_000;
+
+/** How many of those that end do so in order. */
+const orderlyRate = 0.25;
+
+/** Processes with leases, and what happens to them. */
+export class Holders {
+  readonly #stage: HoldersStage;
+  readonly #processes: HolderProcess[] = [];
+  #starts = 0;
+
+  constructor(stage: HoldersStage) {
+    this.#stage = stage;
+  }
+
+  begin(): void {
+    const { plan, world } = this.#stage;
+    for (let index = 0; index < plan.processes; index += 1) this.#start(index);
+    const untilMs = world.plan.stableFromMs;
+    new Chaos({
+      random: this.#stage.random,
+      at: (timeMs, body) => world.at(timeMs, body),
+      get nowMs() {
+        return world.nowMs;
+      },
+    }).begin([
+      { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#end() },
+      { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },
+      { everyMs: plan.cutEveryMs, untilMs, happens: () => this.#cut() },
+      { everyMs: plan.stepEveryMs, untilMs, happens: () => this.#step() },
+    ]);
+    // One dies when all else is well: what is promised for that case can be held against it.
+    world.at(this.#stage.settledFromMs, () => this.#crash(this.#any()));
+  }
+
+  #start(index: number): void {
+    this.#starts += 1;
+    const process = new HolderProcess(this.#stage, index, this.#starts);
+    this.#processes[index] = process;
+    process.begin();
+  }
+
+  #any(): HolderProcess {
+    return this.#stage.random.pick(this.#processes);
+  }
+
+  #end(): void {
+    const process = this.#any();
+    if (!this.#stage.random.chance(orderlyRate)) {
+      this.#crash(process);
+      return;
+    }
+    if (!process.isAlive) return;
+    this.#stage.world.counters.departures += 1;
+    process.leave();
+    this.#startAgain(process);
+  }
+
+  #crash(process: HolderProcess): void {
+    const { aftermath, settledFromMs, world } = this.#stage;
+    if (!process.isAlive) return;
+    world.counters.holderCrashes += 1;
+    process.crash();
+    const { writer } = process.party;
+    world.at(settledFromMs, () => aftermath.died(writer));
+    this.#startAgain(process);
+  }
+
+  #startAgain({ party }: HolderProcess): void {
+    const { random, world } = this.#stage;
+    world.after(random.next() * downMsMax, () => this.#start(party.index));
+  }
+
+  #pause(): void {
+    const { random, world } = this.#stage;
+    const { party } = this.#any();
+    const forMs = Math.min(random.next() * pauseMsMax, world.plan.stableFromMs - world.nowMs);
+    world.counters.holderPauses += 1;
+    world.say(`${party.writer} stands still for ${forMs.toFixed(0)} ms`);
+    party.pausedUntilMs = world.nowMs + forMs;
+  }
+
+  #cut(): void {
+    const { random, world } = this.#stage;
+    const untilMs = Math.min(world.nowMs + random.next() * cutMsMax, world.plan.stableFromMs);
+    const process = this.#any();
+    world.counters.holderCuts += 1;
+    world.say(`${process.party.writer} is cut off until ${untilMs.toFixed(0)}`);
+    process.cut({ untilMs, breaks: random.chance(0.5) });
+  }
+
+  /** Of a system clock, in whatever direction. */
+  #step(): void {
+    const { random, world } = this.#stage;
+    const { clock, party } = this.#any();
+    const byMs = random.between(-stepMsMax, stepMsMax);
+    world.counters.clockSteps += 1;
+    world.say(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
+    clock.offsetMs += byMs;
+  }
+}

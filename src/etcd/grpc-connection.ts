@@ -1,0 +1,107 @@
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { type ChannelCredentials, Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Connect, Connection, Duplex, Method } from "./connection.js";
+
+/**
+ * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more
+ * often than every 5), and given up 5 s later. A connection that was refused is tried again soon: another
+ * server is asked meanwhile.
+ */
+const channelOptions = {
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 5_000,
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.min_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 2_000,
+};
+
+export interface TlsTexts {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * @param wantsLeader a server that knows no leader is asked to refuse at once
+ * @throws LeaseholdError `INVALID_CONFIG` for certificates that cannot be used
+ */
+export function grpcConnections(tls: TlsTexts | undefined, { wantsLeader = true } = {}): Connect {
+  const proof = credentialsOf(tls);
+  return (endpoint) => new GrpcConnection(new Client(endpoint, proof, channelOptions), wantsLeader);
+}
+
+class GrpcConnection implements Connection {
+  readonly #client: Client;
+  readonly #wantsLeader: boolean;
+
+  constructor(client: Client, wantsLeader: boolean) {
+    this.#client = client;
+    this.#wantsLeader = wantsLeader;
+  }
+
+  get isReady(): boolean {
+    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+  }
+
+  ask<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    request: MessageShape<Input>,
+    token: string | undefined,
+    timeoutMs: number,
+  ): Promise<MessageShape<Output>> {
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        pathOf(method),
+        toBuffer,
+        (answer) => fromBinary(method.output, answer),
+        toBinary(method.input, request),
+        this.#metadata(token),
+        { deadline: Date.now() + timeoutMs },
+        (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+      );
+    });
+  }
+
+  open<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    token: string | undefined,
+  ): Duplex<MessageShape<Input>, MessageShape<Output>> {
+    return this.#client.makeBidiStreamRequest(
+      pathOf(method),
+      (request: MessageShape<Input>) => toBuffer(toBinary(method.input, request)),
+      (answer) => fromBinary(method.output, answer),
+      this.#metadata(token),
+      { deadline: Infinity },
+    );
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #metadata(token: string | undefined): Metadata {
+    const metadata = new Metadata();
+    if (this.#wantsLeader) metadata.set("hasleader", "true");
+    if (token !== undefined) metadata.set("token", token);
+    return metadata;
+  }
+}
+
+function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  try {
+    return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
+  }
+}
+
+function pathOf(method: Method<DescMessage, DescMessage>): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
