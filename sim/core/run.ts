@@ -1,4 +1,4 @@
-import { wholeSeconds } from "../../src/etcd/address.js";
+import { stretched } from "../../src/common/clock-rates.js";
 import { noticedMsMax } from "../../src/etcd/guarantees.js";
 import { SimRandom } from "../kit/random.js";
 import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
@@ -20,7 +20,7 @@ import { Claims } from "./holders/claims.js";
 import { Holders } from "./holders/holders.js";
 import { drawHolders, HoldersStage, nameOf } from "./holders/stage.js";
 import { type CoreCounters, coreCounters } from "./world/counters.js";
-import { type CoreForm, type CorePlan, drawCorePlan, holdersEndMs } from "./world/plan.js";
+import { type CoreForm, type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { Operator } from "./programs/operator.js";
@@ -49,6 +49,12 @@ const rateStream = 2 ** 50;
 /** And of what processes with leases do. */
 const holdersStream = 2 ** 49;
 
+/** In good times every program with leases has had its turn after so long. */
+const holdersMsMax = 100_000;
+
+/** What was not given back has run out after so long. */
+const leftoversMs = 15_000;
+
 /** The last of them are of many keys, and little of all that happens is about them. */
 const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
 
@@ -56,8 +62,7 @@ const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
 export async function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): Promise<CoreSimResult> {
   const random = new SimRandom(seed);
   const rates = new SimRandom(seed + rateStream);
-  const drawn = { ...drawCorePlan(seed, random), ...changed };
-  const plan = drawn.forms === undefined ? drawn : { ...drawn, endMs: drawn.stableFromMs + holdersEndMs };
+  const plan = { ...drawCorePlan(seed, random), ...changed };
   const asserted = only && ((invariant: CoreInvariant) => only.includes(invariant));
   const world = new CoreWorld(plan, random, { story, asserted });
   const { report, reference } = world;
@@ -86,6 +91,7 @@ export async function simulateCore({ seed, only, plan: changed, story }: CoreSim
   const holders = plan.forms && startHolders(world, plan.forms);
   new CoreHazards(world).begin();
   await world.run(plan.endMs);
+  if (holders !== undefined) await serveAll(world, holders);
   world.guard(() => {
     holders?.check();
     checkProgress(world);
@@ -105,14 +111,23 @@ function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStag
   const { seed, clockRateError } = world.plan;
   const random = new SimRandom(seed + holdersStream);
   const plan = drawHolders(forms, random, clockRateError);
-  const seconds = wholeSeconds(plan.ttlMs, world.plan);
+  // In whole seconds, by a slow clock of the leader.
+  const keptMs = stretched(stretched(plan.ttlMs, clockRateError) + 1_000, clockRateError);
   const claims = new Claims(world);
   const lines = new Lines(world.report, nameOf.fair);
-  const aftermath = new Aftermath(world, 1_000 * seconds * (1 + clockRateError) + noticedMsMax);
+  const aftermath = new Aftermath(world, keptMs + noticedMsMax);
   const stage = new HoldersStage(world, plan, random, { claims, lines, aftermath });
   world.reference.attach(lines);
   new Holders(stage).begin();
   return stage;
+}
+
+/** Goes on until everybody had its turn, within a bound, and what is left over has ended. */
+async function serveAll(world: CoreWorld, holders: HoldersStage): Promise<void> {
+  const lastMs = world.plan.stableFromMs + holdersMsMax;
+  while (holders.missing.length > 0 && world.nowMs < lastMs && world.violation === undefined)
+    await world.run(world.nowMs + 1_000);
+  await world.run(world.nowMs + leftoversMs);
 }
 
 export const simulateCoreMany = (options: BatchOptions<CoreSimOptions>): Promise<CoreBatch> =>

@@ -1,5 +1,5 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { bulky, type CorePlan } from "../../sim/core/world/plan.js";
+import { bulky, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 
@@ -23,6 +23,18 @@ const changing: Partial<CorePlan> = {
   bulkKeys: 0,
   turnMs: 0,
 };
+
+/** Programs with leases of one form, and no other clients. */
+const holding = (...forms: readonly CoreForm[]): Partial<CorePlan> => ({
+  forms,
+  servers: 3,
+  watchClients: 0,
+  leaseClients: 0,
+  registerClients: 0,
+  bulkKeys: 0,
+  turnMs: 0,
+  membershipEveryMs: undefined,
+});
 
 export const cored: readonly Cored[] = [
   {
@@ -268,6 +280,111 @@ export const cored: readonly Cored[] = [
     breaks: "undisturbed",
     seed: 1,
     plan: changing,
+  },
+  {
+    name: "CL: exclusive: a holder relies on its lease for twice as long",
+    faults: { tenureOutlivesItsLease: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("exclusive"),
+  },
+  {
+    name: "CL: exclusive: the core is asked for three times the ttl",
+    faults: { askedForTooMuch: true },
+    breaks: "aftermath",
+    seed: 1,
+    plan: holding("exclusive"),
+  },
+  {
+    name: "CL: shared: a writer skips slots of readers",
+    faults: { writerSkipsSlots: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a reader trusts its gate",
+    faults: { readerTrustsItsGate: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a reader has the token of its slot",
+    faults: { readerHasTheTokenOfItsSlot: true },
+    breaks: "tokens",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a slot that came late is kept",
+    faults: { lateSlotIsKept: true },
+    breaks: "served",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a writer that gives up keeps the gate",
+    faults: { gateOfAWriterIsKept: true },
+    breaks: "served",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a writer gives way to readers",
+    faults: { writerGivesWay: true },
+    breaks: "served",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a dead reader's slot stays for three times the ttl",
+    faults: { askedForTooMuch: true },
+    breaks: "aftermath",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: counted: each limit has slots of its own",
+    faults: { eachLimitHasItsSlots: true },
+    breaks: "counted",
+    seed: 1,
+    plan: holding("counted"),
+  },
+  {
+    name: "CL: counted: a holder relies on its slot for twice as long",
+    faults: { tenureOutlivesItsLease: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("counted"),
+  },
+  {
+    name: "CL: fair: the first in line is not awaited",
+    faults: { firstInLineIsNotAwaited: true },
+    breaks: "line",
+    seed: 1,
+    plan: holding("fair"),
+  },
+  {
+    name: "CL: fair: a place is not kept",
+    faults: { placeIsNotKept: true },
+    breaks: "line",
+    seed: 1,
+    plan: holding("fair"),
+  },
+  {
+    name: "CL: several: held as long as one of them is",
+    faults: { setIsTheLongestLease: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("several"),
+  },
+  {
+    name: "CL: several: in the order given",
+    faults: { setInTheOrderGiven: true },
+    breaks: "served",
+    seed: 1,
+    plan: holding("several"),
   },
 ];
 

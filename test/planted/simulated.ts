@@ -172,7 +172,7 @@ export const simulated: readonly Simulated[] = [
   ...inViews("P37: a change before the last one is over", { nextChangeTooEarly: true }, "c I16 5"),
   ...inViews("P37: no wait in the joint view", { noWaitInJointView: true }, "c I16 2"),
   ...inViews("P37: the own wait is enough", { ownWaitIsEnough: true }, "c I16 30"),
-  ...inViews("P37: too many are left in the view before", { tooManyStragglers: true }, "c I16 45"),
+  ...inViews("P37: too many are left in the view before", { tooManyStragglers: true }, "c I16 161"),
   ...inViews("P42: members change without a joint view", { membersChangeAtOnce: true }, "c I16 2"),
   ...inViews("P48: a restart goes back to an older view", { viewIsNotKept: true }, "c I16 8"),
   ...inViews("P48: a restart ends the joint view", { restartEndsJointView: true }, "c I16 12"),

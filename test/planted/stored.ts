@@ -99,6 +99,20 @@ export const stored: readonly Stored[] = [
     seed: 1,
   },
   {
+    name: "S: callers of different limits do not share slots",
+    faults: { eachLimitHasItsSlots: true },
+    ground: "counted",
+    breaks: "counted",
+    seed: 1,
+  },
+  {
+    name: "S: slots on a store that has forgotten and counts at once",
+    faults: { forgottenStoreCounts: true },
+    ground: "counted",
+    breaks: "exclusion",
+    seed: 1,
+  },
+  {
     // Stopped for longer than its lease, and no longer than an attempt may take: only where leases differ.
     name: "S: a reader that trusts its gate",
     faults: { readerTrustsItsGate: true },

@@ -111,15 +111,23 @@ export class HoldersStage {
     return [...this.served].filter((who) => who.endsWith(" writer")).length < writers;
   }
 
-  /** All that is to be had was had by all. */
-  check(): void {
+  /** Whose turn has not come, as text. */
+  get missing(): readonly string[] {
     const { processes, programs } = this.plan;
+    const missing: string[] = [];
     for (let process = 0; process < processes; process += 1)
       for (let program = 0; program < programs; program += 1)
         for (const turn of this.turns) {
           const who = `${process}/${program} ${turn}`;
           const reads = turn === "writer" && program === 0;
-          if (!reads && !this.served.has(who)) this.world.report("served", `${who} never had its turn`);
+          if (!reads && !this.served.has(who)) missing.push(who);
         }
+    return missing;
+  }
+
+  /** All that is to be had was had by all. */
+  check(): void {
+    const { missing } = this;
+    if (missing.length > 0) this.world.report("served", `never had a turn: ${missing.join()}`);
   }
 }

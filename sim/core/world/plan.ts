@@ -90,9 +90,8 @@ const rightsEvery = 10;
 const changingEvery = 6;
 const membershipMs = 2_000;
 
-/** In one run of so many there are processes with leases, and in the end time for all to be served. No draw, either. */
+/** In one run of so many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
-export const holdersEndMs = 100_000;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 

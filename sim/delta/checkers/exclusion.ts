@@ -1,3 +1,4 @@
+import { greatest } from "../../../src/common/lists.js";
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
 import { isConditional } from "../stage/plan.js";
@@ -19,9 +20,28 @@ export function claimExclusion(view: WorldView, report: StorageReport): StorageO
   );
   const look = () => {
     const { plan, nowMs, settledMs, claims } = view;
-    if (isConditional(plan.ground) || nowMs >= settledMs) exclusion.look("the lease", claims);
+    if (plan.ground === "counted") lookAtSlots(claims, exclusion, report);
+    else if (isConditional(plan.ground) || nowMs >= settledMs) exclusion.look("the lease", claims);
   };
   return { began: look, renewed: (_claim, succeeded) => succeeded && look() };
+}
+
+/** Counted leases: each slot is one process's, and no more hold than the greatest limit among those who do. */
+function lookAtSlots(claims: Iterable<Claim>, exclusion: Exclusion<Claim>, report: StorageReport): void {
+  const held = [...claims].filter((claim) => claim.remainingMs() > 0);
+  const places = held.map(({ place }) => place!);
+  for (const slot of new Set(places.map((place) => place.slot)))
+    exclusion.look(
+      `slot ${slot}`,
+      held.filter(({ place }) => place!.slot === slot),
+    );
+  const limit = greatest(
+    places.map((place) => place.limit),
+    0,
+  );
+  if (held.length > limit) report("counted", `${held.length} hold, of ${limit} at most`);
+  const beyond = places.find((place) => place.slot >= place.limit);
+  if (beyond !== undefined) report("counted", `slot ${beyond.slot} was given to one of ${beyond.limit}`);
 }
 
 /** The oracle (Fig. 7, Lemma 10): once delays are bounded there are never two leaders. */

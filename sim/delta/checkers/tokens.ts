@@ -10,10 +10,11 @@ export function claimTokens(view: WorldView, report: StorageReport): StorageObse
   const found = (text: string) => report("tokens", text);
   const tokens = new Tokens<bigint>({ twice: found, falls: found });
   return {
-    began({ party, token, shared }) {
+    began({ party, place, token, shared }) {
       const { plan, nowMs, settledMs } = view;
       const ordered = isConditional(plan.ground) || nowMs >= settledMs;
-      tokens.given({ resource: "the lease", token, who: party.writer, shared, ordered });
+      const resource = place === undefined ? "the lease" : `slot ${place.slot}`;
+      tokens.given({ resource, token, who: party.writer, shared, ordered });
     },
   };
 }

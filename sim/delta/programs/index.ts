@@ -35,7 +35,7 @@ export async function runProcess(stage: Stage): Promise<void> {
       : new PaperLease(environment);
     const bytesMax = least(traits.map((each) => each.bytesMax));
     const provider = new DeltaProvider({ driver, farm, protocol, settings, holder: party.writer, bytesMax });
-    if (plan.ground === "forms") return sharers({ ...stage, provider });
+    if (plan.ground === "forms" || plan.ground === "counted") return sharers({ ...stage, provider });
     stage.leaves(() => provider.close());
     await providedLease({ ...stage, provider });
   } else {

@@ -1,7 +1,7 @@
 import { elapsedMs } from "../../../src/common/both-clocks.js";
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import { LeaseManager } from "../../../src/lease/manager/lease-manager.js";
-import type { Lease } from "../../../src/lease/types.js";
+import type { AcquireOptions, Lease } from "../../../src/lease/types.js";
 import { leaseMsOf, type ProviderStage } from "../stage/stage.js";
 import type { Claim } from "../stage/observer.js";
 
@@ -16,23 +16,42 @@ const lapseRate = 0.2;
 const patienceLeases = 6;
 const holdLeases = 1.5;
 
-/** Readers and writers as users have them: the waist on the conditional lease, which makes both of exclusive ones. */
+/** The limit of a counted lease changes from call to call. */
+const limitMax = 3;
+
+/** What a program wants of the waist, and how its holding is called. */
+interface Wish {
+  readonly form: Pick<AcquireOptions, "limit" | "mode">;
+  readonly name: "reads" | "writes" | "counts";
+}
+
+/**
+ * Readers and writers, or holders of a counted lease, as users have them: the waist on the conditional lease,
+ * which makes all of exclusive ones.
+ */
 export async function sharers(stage: ProviderStage): Promise<void> {
   const { plan, party, random } = stage;
   const leases = new LeaseManager(stage.provider, party);
   stage.leaves(() => leases.close());
   for (;;) {
     await party.sleep(random.exponential(plan.thinkMeanMs));
-    const shared = random.chance(readerRate);
-    const lease = await party.alive(wanted(stage, leases, shared));
-    if (lease !== undefined) await hold(stage, lease, shared);
+    const wish = wishOf(stage);
+    const lease = await party.alive(wanted(stage, leases, wish.form));
+    if (lease !== undefined) await hold(stage, lease, wish);
   }
+}
+
+function wishOf({ plan, random }: ProviderStage): Wish {
+  if (plan.ground === "counted") return { form: { limit: 1 + random.below(limitMax) }, name: "counts" };
+  return random.chance(readerRate)
+    ? { form: { mode: "shared" }, name: "reads" }
+    : { form: { mode: "exclusive" }, name: "writes" };
 }
 
 async function wanted(
   stage: ProviderStage,
   leases: LeaseManager,
-  shared: boolean,
+  form: Wish["form"],
 ): Promise<Lease | undefined> {
   const { plan, party, random, counters } = stage;
   const ttl = leaseMsOf(stage);
@@ -43,10 +62,10 @@ async function wanted(
   }
   const options = {
     ttl,
-    mode: shared ? "shared" : "exclusive",
+    ...form,
     signal: mind.signal,
     autoRenew: !random.chance(lapseRate),
-  } as const;
+  };
   try {
     if (random.chance(tryRate)) return await leases.tryAcquire(resource, options);
     return await leases.acquire(resource, { ...options, wait: random.next() * patienceLeases * ttl });
@@ -57,16 +76,19 @@ async function wanted(
 }
 
 /** What it claims is by its last look: a checker's own look would end a lease of a process that is stopped. */
-async function hold(stage: ProviderStage, lease: Lease, shared: boolean): Promise<void> {
+async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): Promise<void> {
   const { plan, party, random, counters } = stage;
   let looked = { at: party.look(), leftMs: lease.remaining() };
   if (looked.leftMs === 0) return;
   counters.tenures += 1;
-  if (shared) counters.sharedTenures += 1;
+  if (name === "reads") counters.sharedTenures += 1;
+  if (name === "counts") counters.countedTenures += 1;
   const remainingMs = () => Math.max(0, looked.leftMs - elapsedMs(looked.at, party.look()));
-  const claim: Claim = { party, token: lease.token, shared, remainingMs };
+  const { slot, token } = lease;
+  const place = form.limit === undefined ? {} : { place: { slot, limit: form.limit } };
+  const claim: Claim = { party, token, shared: name === "reads", ...place, remainingMs };
   stage.begin(claim);
-  stage.say(`${party.writer} ${shared ? "reads" : "writes"} by ${lease.token}`);
+  stage.say(`${party.writer} ${name} by ${token} in slot ${slot}`);
   for (let looks = random.below(4); looks >= 0; looks -= 1) {
     await party.sleep((random.next() * holdLeases * plan.leaseMs) / 2);
     looked = { at: party.look(), leftMs: lease.remaining() };

@@ -8,6 +8,7 @@ export const storageCounters = () => ({
   releases: 0,
   lateReleases: 0,
   sharedTenures: 0,
+  countedTenures: 0,
   reads: 0,
   writes: 0,
   guardedWrites: 0,

@@ -1,6 +1,7 @@
 /** What must hold on shared storage. Their meaning is in the checkers, one a file. */
 export const storageInvariants = [
   "exclusion",
+  "counted",
   "renewal",
   "progress",
   "leader",

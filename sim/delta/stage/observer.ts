@@ -10,6 +10,8 @@ export interface Claim {
   readonly token: bigint;
   /** A reader's: it does not exclude other readers. */
   readonly shared: boolean;
+  /** Of a counted lease: which of its slots, and of how many as its caller has given it. */
+  readonly place?: { readonly slot: number; readonly limit: number };
   /** Milliseconds that are left by the process's own clocks, now. */
   remainingMs(): number;
 }

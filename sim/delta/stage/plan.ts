@@ -12,12 +12,13 @@ export const grounds = [
   "shared",
   "register",
   "forms",
+  "counted",
 ] as const;
 export type Ground = (typeof grounds)[number];
 
 /** Where leases are conditional: exclusion and the order of tokens need no bound on delays. */
 export function isConditional(ground: Ground): boolean {
-  return ground === "conditional" || ground === "forms";
+  return ground === "conditional" || ground === "forms" || ground === "counted";
 }
 
 /** Everything about a run that is decided before it begins. */

@@ -22,6 +22,28 @@ const pendingRequests = "src/core/replica/pending-requests.ts";
 
 export const inCore = /** @type {const} */ ([
   {
+    name: "tenureOutlivesItsLease",
+    why: "A holder on a core relies on its lease for twice as long.",
+    edits: [
+      {
+        file: "src/etcd/tenure.ts",
+        find: "this.#leaseMs - elapsedMs(this.#begun, now)",
+        replace: "2 * this.#leaseMs - elapsedMs(this.#begun, now)",
+      },
+    ],
+  },
+  {
+    name: "askedForTooMuch",
+    why: "A core is asked for leases of three times the ttl: what a dead process had is in the way for so long.",
+    edits: [
+      {
+        file: "src/etcd/address.ts",
+        find: "stretched(ttlMs, clockRateError) / 1_000",
+        replace: "(3 * stretched(ttlMs, clockRateError)) / 1_000",
+      },
+    ],
+  },
+  {
     name: "duplicatesUncheckedAtApply",
     why: "Duplicates are refused when they are proposed, and not again when they are applied.",
     edits: [

@@ -57,6 +57,11 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: leaseSet, find: "await releaseAll(held)", replace: "undefined" }],
   },
   {
+    name: "setInTheOrderGiven",
+    why: "Several at once are acquired in the order in which they were given: two callers wait for each other.",
+    edits: [{ file: leaseSet, find: "distinct.toSorted(byBytes)", replace: "distinct" }],
+  },
+  {
     name: "setIsTheLongestLease",
     why: "Several at once count as held as long as any one of them is.",
     edits: [
@@ -105,6 +110,24 @@ export const inWaist = /** @type {const} */ ([
     name: "lateSlotIsKept",
     why: "A reader that got its slot when it had lost the gate keeps the slot, and is no reader.",
     edits: [{ file: shared, find: "await slot.release()", replace: "undefined" }],
+  },
+  {
+    name: "writerGivesWay",
+    why: "A writer that finds readers in gives the gate back and comes again: where some are always in, it never writes.",
+    edits: [
+      {
+        file: shared,
+        find: "passing.wait(slot, leftMs(), stop)",
+        replace:
+          'passing.try(slot, stop).then((lease) => lease ?? Promise.reject(new LeaseholdError("LEASE_HELD")))',
+      },
+      {
+        file: shared,
+        at: "signal?.throwIfAborted();\n      if (gate.loss === undefined) throw error;",
+        find: "gate.loss === undefined",
+        replace: 'gate.loss === undefined && error.code !== "LEASE_HELD"',
+      },
+    ],
   },
   {
     name: "gateOfAWriterIsKept",
