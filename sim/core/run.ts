@@ -59,7 +59,12 @@ const leftoversMs = 15_000;
 const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
-export async function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): Promise<CoreSimResult> {
+export async function simulateCore({
+  seed,
+  only,
+  plan: changed,
+  story,
+}: CoreSimOptions): Promise<CoreSimResult> {
   const random = new SimRandom(seed);
   const rates = new SimRandom(seed + rateStream);
   const plan = { ...drawCorePlan(seed, random), ...changed };

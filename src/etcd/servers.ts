@@ -111,9 +111,7 @@ export class Servers {
 
   /** Refreshes a lease, on the stream that all refreshes at a server share. */
   refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
-    return this.#reach(limits, ({ refreshes }, tryMs, canceller) =>
-      refreshes.ask(leaseId, tryMs, canceller),
-    );
+    return this.#reach(limits, ({ refreshes }, tryMs, canceller) => refreshes.ask(leaseId, tryMs, canceller));
   }
 
   /**

@@ -1,3 +1,4 @@
+import { least } from "../../../src/common/lists.js";
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import { isDeletion, type Version } from "../../../src/core/state/revisions.js";
 import type { Applied } from "../../../src/core/state/state.js";
@@ -56,7 +57,7 @@ export class Lines implements ReferenceObserver {
     const holder = holderIn(change);
     const places = [...this.#places.values()];
     const own = places.filter((place) => place.holder === holder).map(({ created }) => created);
-    const mine = own.length > 0 ? Math.min(...own) : (this.#last.get(holder) ?? 0);
+    const mine = own.length > 0 ? least(own) : (this.#last.get(holder) ?? 0);
     const before = places.find((place) => place.holder !== holder && place.created < mine);
     if (before !== undefined)
       this.#passed.set(

@@ -1,3 +1,4 @@
+import { greatest } from "../../../src/common/lists.js";
 import type { CoreForm } from "../world/plan.js";
 import type { CoreWorld } from "../world/world.js";
 
@@ -61,7 +62,10 @@ export class Claims {
   }
 
   #count(claim: Claim, held: readonly Claim[]): void {
-    const limit = Math.max(...held.map((each) => each.limit));
+    const limit = greatest(
+      held.map((each) => each.limit),
+      0,
+    );
     if (held.length > limit)
       this.#world.report("counted", `${held.length} hold ${claim.resource}, of ${limit} at most`);
     if (claim.slot >= claim.limit)
@@ -77,8 +81,7 @@ export class Claims {
     const place = hold === "counted" ? `${resource} ${slot}` : resource;
     const greatest = this.#greatest.get(place) ?? 0n;
     const before = hold === "reader" ? (this.#greatestWriter.get(place) ?? 0n) : greatest;
-    if (token <= before)
-      this.#world.report("tokens", `${nameOf(claim)} has token ${token}, after ${before}`);
+    if (token <= before) this.#world.report("tokens", `${nameOf(claim)} has token ${token}, after ${before}`);
     if (token > greatest) this.#greatest.set(place, token);
     if (hold === "writer") this.#greatestWriter.set(place, token);
   }

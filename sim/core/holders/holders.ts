@@ -1,5 +1,5 @@
 import { Chaos } from "../../kit/chaos.js";
-import { HolderProcess } from "./process.js";
+import { HolderProcess } from "./holder-process.js";
 import type { HoldersStage } from "./stage.js";
 
 const downMsMax = 3_000;
@@ -42,9 +42,9 @@ export class Holders {
 
   #start(index: number): void {
     this.#starts += 1;
-    const process = new HolderProcess(this.#stage, index, this.#starts);
-    this.#processes[index] = process;
-    process.begin();
+    const holder = new HolderProcess(this.#stage, index, this.#starts);
+    this.#processes[index] = holder;
+    holder.begin();
   }
 
   #any(): HolderProcess {
@@ -52,25 +52,25 @@ export class Holders {
   }
 
   #end(): void {
-    const process = this.#any();
+    const holder = this.#any();
     if (!this.#stage.random.chance(orderlyRate)) {
-      this.#crash(process);
+      this.#crash(holder);
       return;
     }
-    if (!process.isAlive) return;
+    if (!holder.isAlive) return;
     this.#stage.world.counters.departures += 1;
-    process.leave();
-    this.#startAgain(process);
+    holder.leave();
+    this.#startAgain(holder);
   }
 
-  #crash(process: HolderProcess): void {
+  #crash(holder: HolderProcess): void {
     const { aftermath, settledFromMs, world } = this.#stage;
-    if (!process.isAlive) return;
+    if (!holder.isAlive) return;
     world.counters.holderCrashes += 1;
-    process.crash();
-    const { writer } = process.party;
+    holder.crash();
+    const { writer } = holder.party;
     world.at(settledFromMs, () => aftermath.died(writer));
-    this.#startAgain(process);
+    this.#startAgain(holder);
   }
 
   #startAgain({ party }: HolderProcess): void {
@@ -90,10 +90,10 @@ export class Holders {
   #cut(): void {
     const { random, world } = this.#stage;
     const untilMs = Math.min(world.nowMs + random.next() * cutMsMax, world.plan.stableFromMs);
-    const process = this.#any();
+    const holder = this.#any();
     world.counters.holderCuts += 1;
-    world.say(`${process.party.writer} is cut off until ${untilMs.toFixed(0)}`);
-    process.cut({ untilMs, breaks: random.chance(0.5) });
+    world.say(`${holder.party.writer} is cut off until ${untilMs.toFixed(0)}`);
+    holder.cut({ untilMs, breaks: random.chance(0.5) });
   }
 
   /** Of a system clock, in whatever direction. */

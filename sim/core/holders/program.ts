@@ -69,8 +69,8 @@ export class Program {
     const wait = { wait: Infinity };
     const holdMs = calmHoldLeases * plan.ttlMs;
     const reads = this.#index === 0 && plan.forms.includes("shared");
-    while (reads && this.#stage.writersAreLeft)
-      await this.#turn("shared", { ...wait, mode: "shared" }, calmReadLeases * plan.ttlMs);
+    const isWanted = () => reads && this.#stage.writersAreLeft;
+    while (isWanted()) await this.#turn("shared", { ...wait, mode: "shared" }, calmReadLeases * plan.ttlMs);
     for (const turn of turns) {
       const who = `${this.#party.index}/${this.#index} ${turn}`;
       if (turn === "writer" && reads) continue;
@@ -89,7 +89,9 @@ export class Program {
     const mind = new AbortController();
     if (random.chance(abortRate)) {
       counters.aborts += 1;
-      this.#party.timers.after(random.exponential(plan.ttlMs), () => mind.abort(new LeaseholdError("TIMEOUT")));
+      this.#party.timers.after(random.exponential(plan.ttlMs), () =>
+        mind.abort(new LeaseholdError("TIMEOUT")),
+      );
     }
     return {
       signal: mind.signal,
@@ -172,11 +174,7 @@ export class Program {
     };
   }
 
-  async #use(
-    claims: readonly LookedClaim[],
-    lease: Lease | LeaseSet,
-    holdMs: number,
-  ): Promise<void> {
+  async #use(claims: readonly LookedClaim[], lease: Lease | LeaseSet, holdMs: number): Promise<void> {
     const { claims: judge, random, world } = this.#stage;
     const look = () => claims.map((claim) => claim.look()).every((leftMs) => leftMs > 0);
     if (!look()) return;

@@ -92,7 +92,8 @@ export class Way implements Connection {
             if (!this.#underWay.delete(broken)) return;
             timer.cancel();
             if (outcome instanceof CoreError) fail(outcome.code, outcome.message);
-            else this.#party.awake(() => resolve(outcome as MessageShape<DescMessage> as MessageShape<Output>));
+            else
+              this.#party.awake(() => resolve(outcome as MessageShape<DescMessage> as MessageShape<Output>));
           });
       };
       if (this.#isBroken) this.#world.after(0, broken);
@@ -115,10 +116,13 @@ export class Way implements Connection {
   }
 
   close(): void {
-    for (const lost of [...this.#underWay]) lost();
+    for (const lost of this.#underWay) lost();
   }
 
-  #stream<Request, Answer>(write: (request: Request) => void, closed: () => void): SimStream<Request, Answer> {
+  #stream<Request, Answer>(
+    write: (request: Request) => void,
+    closed: () => void,
+  ): SimStream<Request, Answer> {
     const lost = () => {
       this.#party.awake(() => stream.tell("error", serviceError(14, "the connection was dropped")));
       over();
