@@ -51,7 +51,7 @@ export function drawHolders(
     ttlMs: 1_000 * random.pick([2, 3, 4]),
     thinkMs: random.magnitude(50, 1_500),
     crashEveryMs: often(6_000),
-    pauseEveryMs: often(6_000),
+    pauseEveryMs: Math.min(often(6_000), 10_000),
     cutEveryMs: often(6_000),
     stepEveryMs: often(20_000),
     rates: Array.from({ length: processes }, () => drawRate(random, clockRateError)),
