@@ -1,8 +1,9 @@
-import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../common/clock-rates.js";
+import { clockRateErrorDefault, whyNoClockRateError } from "../common/clock-rates.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { formatAddress, readAddress } from "../runtime/address.js";
 import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 import { keyPrefixDefault } from "./keys.js";
+import { type CoreAddress, ttlMinMs } from "./terms.js";
 
 /** The port on which etcd serves its clients. */
 const portDefault = 2379;
@@ -14,21 +15,8 @@ const endpointsMax = 31;
 const prefixBytesMax = 256;
 
 const ttlMaxMsDefault = 15_000;
-/** A core counts leases in whole seconds. */
-export const ttlMinMs = 1_000;
 /** A crashed holder blocks its resource for as long: more is a mistake, not a lease. */
 const ttlMaxMsLimit = 24 * 3_600_000;
-
-export interface CoreAddress {
-  /** Each `host:port`. */
-  readonly endpoints: readonly string[];
-  /** What the keys begin with. */
-  readonly keyPrefix: string;
-  /** The longest lease, and the default, ms. */
-  readonly ttlMaxMs: number;
-  /** ρ, of the clocks here and of the core's leader. */
-  readonly clockRateError: number;
-}
 
 /** Whether the text is meant as the address of a consistent core. */
 export function isCoreUrl(url: string): boolean {
@@ -58,13 +46,6 @@ export function parseCoreUrls(urls: readonly string[]): CoreAddress {
   const prefixes = parsed.map((each) => each.keyPrefix);
   const keyPrefix = agreedOn("the prefix", prefixes) ?? keyPrefixDefault;
   return { endpoints, keyPrefix, ttlMaxMs, clockRateError };
-}
-
-/**
- * What the core is asked for, so that a holder of `ttlMs` ends before it, however far both clocks are off.
- */
-export function wholeSeconds(ttlMs: number, { clockRateError }: Pick<CoreAddress, "clockRateError">): number {
-  return Math.ceil(stretched(ttlMs, clockRateError) / 1_000);
 }
 
 function parseOne(text: string) {

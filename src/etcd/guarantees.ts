@@ -1,6 +1,6 @@
 import { formatDuration } from "../lease/duration.js";
 import type { Guarantees } from "../lease/types.js";
-import { type CoreAddress, ttlMinMs, wholeSeconds } from "./address.js";
+import { type CoreAddress, ttlMinMs, wholeSeconds } from "./terms.js";
 
 /**
  * How often a core's leader looks for leases that have run out, and what it then takes to agree on their end,

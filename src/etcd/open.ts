@@ -16,7 +16,8 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Duration } from "../lease/options.js";
 import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
-import { type CoreAddress, parseCoreUrls, ttlMinMs } from "./address.js";
+import { parseCoreUrls } from "./address.js";
+import { type CoreAddress, ttlMinMs } from "./terms.js";
 import type { GrpcCoreClient } from "./grpc-core-client.js";
 import { CoreNamedLeases, type NamedLeases } from "./named-leases.js";
 import { CoreRegistry } from "./core-registry.js";
@@ -125,7 +126,8 @@ async function connected(
 ): Promise<GrpcCoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);
-  const load = () => Promise.all([import("./grpc-core-client.js"), import("./grpc-connection.js")]);
+  const load = () =>
+    Promise.all([import("./grpc-core-client.js"), import("./connection/grpc-connection.js")]);
   const [loaded, { grpcConnections }] = await loadPackage(grpcPackages, "core://", load);
   const access = { connect: grpcConnections(tls), login: loginOf(options) };
   const core = new loaded.GrpcCoreClient(address.endpoints, access, world);

@@ -14,7 +14,7 @@ import type {
   ProviderEvents,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { wholeSeconds, type CoreAddress } from "./address.js";
+import { type CoreAddress, wholeSeconds } from "./terms.js";
 import {
   type CallLimits,
   type CoreClient,

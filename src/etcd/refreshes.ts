@@ -6,7 +6,7 @@ import {
   type LeaseKeepAliveResponse,
 } from "../core/gen/etcd/rpc_pb.js";
 import type { Timer, World } from "../common/ports.js";
-import type { Duplex } from "./connection.js";
+import type { Duplex } from "./connection/connection.js";
 
 /**
  * A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what

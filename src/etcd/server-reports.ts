@@ -17,7 +17,7 @@ import type {
   ServerReport,
   SilentServer,
 } from "./core-report.js";
-import { grpcConnections, type TlsTexts } from "./grpc-connection.js";
+import { grpcConnections, type TlsTexts } from "./connection/grpc-connection.js";
 import { Servers } from "./servers.js";
 
 /** How servers are asked. */

@@ -5,7 +5,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../common/ports.js";
 import { Auth, AuthenticateRequestSchema } from "../core/gen/etcd/auth_pb.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
-import type { Connect, Connection, Method } from "./connection.js";
+import type { Connect, Connection, Method } from "./connection/connection.js";
 import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError, silence } from "./refreshes.js";

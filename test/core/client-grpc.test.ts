@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WatchListener } from "../../src/etcd/core-client.js";
-import { grpcConnections } from "../../src/etcd/grpc-connection.js";
+import { grpcConnections } from "../../src/etcd/connection/grpc-connection.js";
 import { GrpcCoreClient } from "../../src/etcd/grpc-core-client.js";
 import { CompactionRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
 import { realWorld } from "../../src/runtime/world.js";

@@ -1,5 +1,5 @@
 import { Chaos } from "../../kit/chaos.js";
-import { HolderProcess } from "./holder-process.js";
+import { HolderProcess } from "./holder.js";
 import type { HoldersStage } from "./stage.js";
 
 const downMsMax = 3_000;

@@ -7,7 +7,7 @@ import type {
 } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { ClientRequest } from "../../../src/core/replica/types.js";
 import { CoreError } from "../../../src/core/state/errors.js";
-import type { Connection, Duplex, Method } from "../../../src/etcd/connection.js";
+import type { Connection, Duplex, Method } from "../../../src/etcd/connection/connection.js";
 import { serviceError } from "../../../src/etcd/refreshes.js";
 import type { SimParty } from "../../kit/party.js";
 import type { SimServer } from "../world/server.js";

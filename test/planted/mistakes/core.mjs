@@ -37,7 +37,7 @@ export const inCore = /** @type {const} */ ([
     why: "A core is asked for leases of three times the ttl: what a dead process had is in the way for so long.",
     edits: [
       {
-        file: "src/etcd/address.ts",
+        file: "src/etcd/terms.ts",
         find: "stretched(ttlMs, clockRateError) / 1_000",
         replace: "(3 * stretched(ttlMs, clockRateError)) / 1_000",
       },

@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { type ChannelCredentials, Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
-import { LeaseholdError } from "../lease/errors.js";
+import { LeaseholdError } from "../../lease/errors.js";
 import type { Connect, Connection, Duplex, Method } from "./connection.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { CoreAddress } from "../../../src/etcd/address.js";
+import type { CoreAddress } from "../../../src/etcd/terms.js";
 import { GrpcCoreClient } from "../../../src/etcd/grpc-core-client.js";
 import { CoreProvider } from "../../../src/etcd/provider.js";
 import { LeaseManager } from "../../../src/lease/manager/lease-manager.js";
