@@ -136,6 +136,20 @@ describe("a writer", () => {
     await ground.close();
   });
 
+  test("that waits in vain is told of readers by the name that it gave, and not of a slot", async () => {
+    const ground = virtualGround((parts) => new SlowAtSlots(parts));
+    const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+    const reading = alice.acquire("s", { mode: "shared" });
+    await ground.pass(500);
+    await reading;
+    const writing = bob
+      .acquire("s", { mode: "exclusive", wait: ttlMs })
+      .catch((error: Error) => error.message);
+    await ground.pass(2 * ttlMs);
+    expect(await writing).toBe('waited 2s, and readers still have "s"');
+    await ground.close();
+  });
+
   test("that is refused leaves all other slots free for the readers who come next", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob, carol] = [

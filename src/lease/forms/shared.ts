@@ -154,7 +154,10 @@ export async function waitExclusive(
     const gate = await own.wait(name, leftMs(), signal);
     const take = (slot: string, stop: AbortSignal) => passing.wait(slot, leftMs(), stop);
     try {
-      return await outlast(gate, signal, take);
+      return await outlast(gate, signal, take).catch((error: unknown) => {
+        const isLate = error instanceof LeaseholdError && error.code === "TIMEOUT";
+        throw isLate ? readersAreIn(name, waitMs, error) : error;
+      });
     } catch (error) {
       signal?.throwIfAborted();
       if (gate.loss === undefined) throw error;
@@ -194,6 +197,11 @@ async function outlast(
     unwatchAbort(signal, abort);
     unwatchAbort(gateSignal, lost);
   }
+}
+
+function readersAreIn(name: string, waitMs: number, cause: unknown): LeaseholdError {
+  const readers = `readers still have ${JSON.stringify(name)}`;
+  return new LeaseholdError("TIMEOUT", `waited ${formatDuration(waitMs)}, and ${readers}`, { cause });
 }
 
 function tooManyReaders(name: string, waitMs: number): LeaseholdError {
