@@ -61,7 +61,7 @@ describe("settings", () => {
     [["--initial-cluster", "default=nonsense"], /not http:\/\/host:port/],
     [["--initial-cluster", "default=http://127.0.0.1:1"], /--initial-advertise-peer-urls is/],
     [["--initial-cluster-state", "old"], /must be "new" or "existing"/],
-    [["--initial-cluster-state", "existing"], /joining a core that runs is not possible/],
+    [["--initial-cluster-state", "existing"], /--initial-cluster names no other server/],
     [["--cert-file", "x"], /--cert-file and --key-file are needed together/],
     [["--client-cert-auth", "--cert-file", "x", "--key-file", "y"], /needs --trusted-ca-file/],
     [["--cert-file", "/nowhere", "--key-file", "/nowhere"], /\/nowhere cannot be read/],
@@ -87,6 +87,11 @@ describe("settings", () => {
   });
 });
 
+/** After it there is room that the journal has made ready, and not used. */
+function usedBytes(journal: Buffer): number {
+  return journal.findLastIndex((byte) => byte !== 0) + 1;
+}
+
 describe("the data directory", () => {
   test("in use by another process is refused with exit code 77", async () => {
     const cluster = await CoreCluster.start(1);
@@ -110,9 +115,8 @@ describe("the data directory", () => {
     const data = await used();
     const wal = join(data, "wal");
     const path = join(wal, readdirSync(wal)[0]!);
-    const bytes = readFileSync(path);
-    const damaged = Buffer.from(bytes);
-    damaged[Math.floor(bytes.length / 2)]! ^= 1;
+    const damaged = readFileSync(path);
+    damaged[Math.floor(usedBytes(damaged) / 2)]! ^= 1;
     writeFileSync(path, damaged);
     const broken = await refusal();
     expect(broken.stderr).toMatch(/000000000001.wal is damaged at byte \d+/);
@@ -145,7 +149,9 @@ describe("the data directory", () => {
     const data = await used();
     const wal = join(data, "wal");
     const path = join(wal, readdirSync(wal)[0]!);
-    writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.from([200, 0, 0, 0, 1, 2, 3, 4, 5])]));
+    const bytes = readFileSync(path);
+    bytes.set([200, 0, 0, 0, 1, 2, 3, 4, 5], usedBytes(bytes));
+    writeFileSync(path, bytes);
     const running = leasehold(await words());
     await expect.poll(() => running.stdout(), { timeout: 20_000 }).toContain("leads in term");
     expect(running.stderr()).toMatch(/9 bytes of a write that a crash had cut off/);

@@ -93,7 +93,7 @@ export async function readSegment(
     if (record === undefined) {
       if (isUnused(bytes, offset)) break;
       if (isLast && isTorn(bytes, offset))
-        return { chain: checksum, goodBytes: offset, tornBytes: bytes.length - offset };
+        return { chain: checksum, goodBytes: offset, tornBytes: usedBytes(bytes) - offset };
       const text = `${basename(path)} is damaged at byte ${offset}: the checksum is wrong, and it is not the end that a crash leaves`;
       throw damaged(text);
     }
@@ -148,6 +148,11 @@ function recordAt(
  */
 function isUnused(bytes: Buffer, offset: number): boolean {
   return bytes.subarray(offset).equals(Buffer.alloc(bytes.length - offset));
+}
+
+/** Without the room after it that nothing was written to. */
+function usedBytes(bytes: Buffer): number {
+  return bytes.findLastIndex((byte) => byte !== 0) + 1;
 }
 
 /**

@@ -28,8 +28,23 @@ export function readTlsFile(path: string): Buffer {
 /** @throws LeaseholdError `INVALID_CONFIG` */
 export function readTls({ certFile, crlFile, keyFile, trustedCaFile }: TlsFiles): TlsContent {
   const authority = trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
-  const crl = crlFile === undefined ? {} : { crl: readTlsFile(crlFile) };
+  const crl = crlFile === undefined ? {} : { crl: readRevoked(crlFile) };
   return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, ...crl };
+}
+
+/** PEM, or DER as etcd reads it: Node takes PEM only. */
+function readRevoked(path: string): Buffer {
+  const bytes = readTlsFile(path);
+  const base64 = bytes.toString("base64").replaceAll(/.{64}/g, "$&\n");
+  const crl = bytes.includes("-----BEGIN")
+    ? bytes
+    : Buffer.from(`-----BEGIN X509 CRL-----\n${base64}\n-----END X509 CRL-----\n`);
+  try {
+    createSecureContext({ crl });
+  } catch (error) {
+    throw invalid(`${path} is no list of certificates that were taken back: ${(error as Error).message}`);
+  }
+  return crl;
 }
 
 /**
