@@ -66,13 +66,13 @@ const options = [
   ["--key-file <file>", "its private key, PEM"],
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],
   ["--client-cert-auth [bool]", "clients have to show a certificate"],
-  ["--client-crl-file <file>", "certificates of clients that were taken back, PEM"],
+  ["--client-crl-file <file>", "certificates of clients that were taken back, PEM or DER"],
   ["--peer-auto-tls [bool]", "the same for the other servers, who do not verify it"],
   ["--peer-cert-file <file>", "certificate for the other servers, PEM"],
   ["--peer-key-file <file>", "its private key, PEM"],
   ["--peer-trusted-ca-file <file>", "the authority of the servers' certificates, PEM"],
   ["--peer-client-cert-auth [bool]", "servers have to show a certificate to each other"],
-  ["--peer-crl-file <file>", "certificates of servers that were taken back, PEM"],
+  ["--peer-crl-file <file>", "certificates of servers that were taken back, PEM or DER"],
   ["--insecure [bool]", "allow plain TCP beyond loopback"],
 ] as const;
 

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { connect } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
@@ -58,6 +58,33 @@ test("clients with a certificate are served, by every server, and others are not
   await expect(etcdctl(["get", "a"], stranger.issue(["extendedKeyUsage = clientAuth"]))).rejects.toThrow(
     "context deadline exceeded",
   );
+});
+
+test("who could speak HTTP/1.1, as curl and Prometheus, gets JSON, health and metrics", async () => {
+  const [host, port] = cluster.servers[0]!.endpoint.split(":");
+  const { ca, cert, key } = contents(ours);
+  const ALPNProtocols = ["h2", "http/1.1"];
+  const socket = connect({ host, port: Number(port), ca, cert, key, ALPNProtocols });
+  socket.on("error", () => undefined);
+  let answer = "";
+  socket.on("data", (piece) => (answer += String(piece)));
+  socket.write("GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  await new Promise((resolve) => socket.once("close", resolve));
+  expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*"etcdserver"/);
+});
+
+test("a certificate that was taken back is refused, by a list as etcd reads it, and others are not", async () => {
+  const revoked = authority.issue(["extendedKeyUsage = clientAuth"]);
+  const der = join(authority.folder, "crl.der");
+  execFileSync("openssl", ["crl", "-in", authority.revoke(revoked), "-outform", "DER", "-out", der]);
+  const flags = ["--client-cert-auth", "--client-crl-file", der];
+  const files = { "cert-file": ours.cert, "key-file": ours.key, "trusted-ca-file": authority.caFile };
+  for (const [flag, file] of Object.entries(files)) flags.push(`--${flag}`, String(file));
+  await using one = await CoreCluster.create(1, { flags, clientScheme: "https" });
+  one.servers[0]!.start();
+  const [{ endpoint }] = one.servers as [(typeof one.servers)[0]];
+  await expect.poll(() => json(endpoint, ours).catch(() => ""), { timeout: 30_000 }).toMatch("header");
+  await expect(json(endpoint, revoked)).rejects.toThrow(/revoked|closed|hang up|reset/);
 });
 
 test("a server without a certificate of the authority is refused, and the message says so", async () => {

@@ -79,6 +79,7 @@ async function said(call: Call, servers: CoreCluster, kept: Map<string, string>)
     if (found === undefined) throw new Error(`${filled.join(" ")} says no ${name}: ${out}${err}`);
     kept.set(name, found);
   }
+  if (call.onlyRun !== undefined) return { exitCode: null, out: [], err: [] };
   if (call.onlyExit !== undefined) return { exitCode, out: [], err: [] };
   return { exitCode, out: normalised(out, servers), err: normalised(err, servers) };
 }

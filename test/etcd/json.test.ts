@@ -88,6 +88,10 @@ const calls: readonly Call[] = [
   post("/v3/kv/deleterange", { key: b64("b") }),
   post("/v3/lease/grant", { TTL: "60", ID: "77" }),
   post("/v3/lease/grant", { TTL: 60, ID: 77 }),
+  // A number that JavaScript would round.
+  { path: "/v3/lease/grant", body: '{"TTL":60,"ID":1234567890123456789}' },
+  post("/v3/lease/timetolive", { ID: "1234567890123456789" }),
+  { path: "/v3/lease/revoke", body: '{ "x": "\\"1", "ID": 1234567890123456789}' },
   post("/v3/kv/put", { key: b64("leased"), value: b64("x"), lease: "77" }),
   post("/v3/kv/put", { key: b64("leased"), lease: 78 }),
   post("/v3/lease/keepalive", { ID: "77" }),

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   /** Of Node itself. */
   readonly nodeFlags?: readonly string[];
   readonly scheme?: "http" | "https";
+  /** Towards clients, where it is another. */
+  readonly clientScheme?: "http" | "https";
   /** Where each server runs, and how it is started there; loopback by default. */
   readonly hosts?: readonly { readonly address: string; readonly prefix: readonly string[] }[];
   /** What each server's process gets beside ours. */
@@ -106,6 +108,7 @@ export class CoreCluster implements AsyncDisposable {
 
   static async create(count: number, options: ClusterOptions = {}): Promise<CoreCluster> {
     const { program = "leasehold", flags = [], nodeFlags = [], hosts, scheme = "http" } = options;
+    const { clientScheme = scheme } = options;
     const folder = await mkdtemp(join(tmpdir(), "lh-core-"));
     const ports = hosts === undefined ? await freePorts(2 * count) : [];
     const places = Array.from({ length: count }, (_, index) => ({
@@ -122,9 +125,9 @@ export class CoreCluster implements AsyncDisposable {
       const words = ["--name", name, "--data-dir", dataDir, "--initial-cluster", initial];
       words.push(
         "--listen-client-urls",
-        `${scheme}://${client}`,
+        `${clientScheme}://${client}`,
         "--advertise-client-urls",
-        `${scheme}://${client}`,
+        `${clientScheme}://${client}`,
       );
       words.push("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, ...insecure, ...flags);
       const environment = options.environment?.(index);

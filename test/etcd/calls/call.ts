@@ -14,6 +14,8 @@ export interface Call {
   readonly differs?: string;
   /** Why only the exit code is compared. */
   readonly onlyExit?: string;
+  /** Why nothing is compared. */
+  readonly onlyRun?: string;
 }
 
 /** Calls one after another, on servers of their own. */

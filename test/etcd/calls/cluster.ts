@@ -1,4 +1,8 @@
-import type { Group } from "./call.js";
+import type { Call, Group } from "./call.js";
+
+const mostOfMebibyte = "x".repeat(1_200_000);
+const fill = (key: string): Call => ({ words: `put big/${key}`, input: mostOfMebibyte });
+const onlyRun = "each counts what it keeps in its own way";
 
 /** Who is there and how they are. */
 export const cluster: readonly Group[] = [
@@ -67,6 +71,31 @@ export const cluster: readonly Group[] = [
       "alarm disarm",
       "snapshot save /tmp/never",
       "check datascale -w x",
+    ],
+  },
+  {
+    title: "what has no room raises the alarm, which is put out when there is",
+    flags: ["--quota-backend-bytes", "16777216", "--auto-compaction-retention", "0"],
+    calls: [
+      ...["1", "2", "3", "4", "5", "6"].map(fill),
+      ...["7", "8", "9", "10", "11", "12", "13", "14", "15", "16"].map((key) => ({ ...fill(key), onlyRun })),
+      { words: "put small x", onlyRun: "the leader raises the alarm a moment later" },
+      "alarm list",
+      "put small x",
+      { words: "txn", input: "\nput small x\n\n\n" },
+      { words: "lease grant 60", onlyExit: "its id" },
+      "get big/1 --keys-only",
+      "endpoint health",
+      { words: "del big/ --prefix", onlyExit: onlyRun },
+      { words: "get big/1 -w json", keep: { REV: /"revision":(\d+)/ }, onlyExit: onlyRun },
+      { words: "compact $REV --physical", onlyExit: onlyRun },
+      "defrag",
+      "put small x",
+      "alarm disarm",
+      "alarm list",
+      "put small x",
+      "get small",
+      "endpoint health",
     ],
   },
 ];

@@ -13,6 +13,13 @@ const silenceMs = 10_000;
 /** Of a connection that asks nothing for long: whether its client is still there is asked of TCP. */
 const probeMs = 2 * 60_000;
 
+/**
+ * Who speaks HTTP/1.1 as well asks for JSON, health or metrics: gRPC offers HTTP/2 alone, `curl` and
+ * Prometheus offer both.
+ */
+const chosen = ({ protocols }: { protocols: readonly string[] }) =>
+  ["http/1.1", "h2"].find((each) => protocols.includes(each));
+
 /** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
 const tellingBytes = 3;
 
@@ -69,7 +76,7 @@ export class Front {
   #overTls(tls: TlsFiles): Server {
     const { clientCertAuth } = tls;
     const asked = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-    const options = { ...readTls(tls), minVersion, ...asked, ALPNProtocols: ["h2", "http/1.1"] };
+    const options = { ...readTls(tls), minVersion, ...asked, ALPNCallback: chosen };
     const server = createTlsServer(options, (socket: TLSSocket) => {
       this.#admit(socket);
       socket.setNoDelay(true);

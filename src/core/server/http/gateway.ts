@@ -89,10 +89,20 @@ async function askedFirst(
   follow().catch(() => call.cancel());
 }
 
+/**
+ * JavaScript would round whole numbers of more than 15 digits, and ids are such. Protobuf's JSON takes them
+ * as text, too.
+ */
+function withLargeNumbersQuoted(text: string): string {
+  return text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d{16,}(?![\d.eE])/gs, (found) =>
+    found.startsWith('"') ? found : `"${found}"`,
+  );
+}
+
 /** @throws NoJson */
 function parsed(method: DescMethod, text: string): MessageShape<DescMethod["input"]> {
   try {
-    return fromJsonString(method.input, text, reading);
+    return fromJsonString(method.input, withLargeNumbersQuoted(text), reading);
   } catch (error) {
     throw new NoJson((error as Error).message);
   }

@@ -23,19 +23,22 @@ const pauseMs = 300;
  * data directory; `UNREACHABLE` if none of them answers
  */
 export async function join(config: CoreConfig): Promise<Identity> {
+  const others = config.initialCluster.filter(({ name }) => name !== config.name);
+  const urls = others.flatMap(({ peerUrls }) => peerUrls);
+  if (urls.length === 0)
+    throw invalid("--initial-cluster-state existing: --initial-cluster names no other server");
   const endMs = performance.now() + tryMs;
   for (;;) {
-    const found = await tryAll(config);
+    const found = await tryAll(urls, config);
     if (!(found instanceof LeaseholdError)) return found;
     if (performance.now() > endMs) throw found;
     await sleep(pauseMs);
   }
 }
 
-async function tryAll(config: CoreConfig): Promise<Identity | LeaseholdError> {
-  const others = config.initialCluster.filter(({ name }) => name !== config.name);
-  let problem = invalid("--initial-cluster-state existing: --initial-cluster names no other server");
-  for (const url of others.flatMap(({ peerUrls }) => peerUrls)) {
+async function tryAll(urls: readonly string[], config: CoreConfig): Promise<Identity | LeaseholdError> {
+  let problem: LeaseholdError | undefined;
+  for (const url of urls) {
     const answer = await ask(url, config).catch((error: unknown) => error as Error);
     const found =
       answer instanceof Error
@@ -44,7 +47,7 @@ async function tryAll(config: CoreConfig): Promise<Identity | LeaseholdError> {
     if (!(found instanceof LeaseholdError)) return found;
     problem = found;
   }
-  return problem;
+  return problem!;
 }
 
 async function ask(url: string, { name, peerTls }: CoreConfig): Promise<PeerWelcome> {
