@@ -2,10 +2,11 @@
 // tables of medians go to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
 // node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]    (after `npm run build`)
 //   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
+//   [--save]: the rates go to the results that the charts are drawn from (`npm run bench:report`)
 import { Console } from "node:console";
 import { execFileSync, spawn } from "node:child_process";
 import { once as event } from "node:events";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,6 +14,7 @@ import { parseArgs } from "node:util";
 import { commitOf, machineOf } from "./machine.mjs";
 import { once as parts } from "./core/once.mjs";
 import { Progress } from "./progress.mjs";
+import { latest, rowOf, save } from "./results.mjs";
 import { Room, usageOf } from "./room.mjs";
 import * as core from "./systems/core.mjs";
 import * as etcd from "./systems/etcd.mjs";
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2" },
     disk: { type: "string", default: tmpdir() },
     out: { type: "string" },
+    save: { type: "boolean", default: false },
   },
 });
 const listed = (text) => text.split(",").filter((one) => one !== "");
@@ -99,6 +102,10 @@ async function measure(program, { servers, connection }, figure, inFlight) {
 /** Rounds go on in turns, so that what the machine does meanwhile meets both. */
 const inTurn = (round, both) => (round % 2 === 0 ? both : both.toReversed());
 
+/** Rates as the charts have them, under the names that these systems have there. */
+const drawn = [];
+const inResults = { core: "leasehold core", etcd: "etcd" };
+
 async function measureRates(room, program, progress) {
   const systems = [
     ["core", await core.start(room)],
@@ -121,6 +128,7 @@ async function measureRates(room, program, progress) {
         row[name] = Object.fromEntries(Object.keys(all[0]).map((value) => [value, medianOf(value)]));
         row[name].least = rounded(Math.min(...rates));
         row[name].most = rounded(Math.max(...rates));
+        drawn.push(rowOf(`core ${figure} rate`, inResults[name], "requests/s", rates, { inFlight }));
       }
       row.ratio = rounded(row.core.perSecond / row.etcd.perSecond);
       rows.push(row);
@@ -192,10 +200,20 @@ const onceTable = onceRows.map(({ figure, unit, ratio, core: ours, etcd: theirs 
   ratio,
 }));
 if (onceTable.length > 0) terminal.table(onceTable);
+const at = new Date().toISOString();
+const commit = commitOf();
+if (values.save) {
+  // What stands at the head is of the run of `npm run bench`.
+  const head = JSON.parse(readFileSync(latest, "utf8"));
+  save(
+    latest,
+    head,
+    drawn.map((row) => ({ ...row, at, commit })),
+  );
+}
 if (values.out !== undefined) {
-  const at = new Date().toISOString();
   const machine = machineOf(values.disk, ["etcd-server"]);
-  const all = { at, commit: commitOf(), machine, rows, once: onceRows };
+  const all = { at, commit, machine, rows, once: onceRows };
   writeFileSync(values.out, `${JSON.stringify(all, undefined, 1)}\n`);
 }
 process.exit(0);

@@ -253,6 +253,36 @@ function busyDisks(measured) {
   };
 }
 
+function core(measured) {
+  const of = (figure) =>
+    [1, 512].flatMap((inFlight) => known(measured.pick({ figure: `core ${figure} rate`, inFlight })));
+  const [put, read, create] = [of("put"), of("read"), of("create")];
+  const unit = "requests per second (log scale)";
+  const series = (rows) =>
+    [1, 512].map((inFlight) => ({
+      label: inFlight === 1 ? "one at a time" : "512",
+      rows: rows.filter((row) => row.inFlight === inFlight),
+      filled: inFlight !== 1,
+    }));
+  return {
+    rows: [...put, ...read, ...create],
+    spec: () =>
+      dotPanels({
+        title: "How many requests does a consistent core answer?",
+        subtitle: [
+          "Three servers each on one disk, one request at a time and 512 in flight, from one program on etcd's Go client. " +
+            `Servers and load share two cores. ${whiskers}`,
+        ],
+        sameScale: true,
+        panels: [
+          { question: "Put a key", unit, series: series(put) },
+          { question: "Get one, linearizable", unit, series: series(read) },
+          { question: "Create one with a lease", unit, series: series(create) },
+        ],
+      }),
+  };
+}
+
 /** A chart's name is that of its file; `of` says which rows it shows, and how. */
 export const charts = [
   { name: "acquisitions", of: acquisitions },
@@ -264,4 +294,5 @@ export const charts = [
   { name: "open-files", of: openFiles },
   { name: "messages", of: messages },
   { name: "busy-disks", of: busyDisks },
+  { name: "core", of: core },
 ];
