@@ -136,6 +136,20 @@ describe("RFC 9113", () => {
     expect(talk.contents.get(3)).toMatchObject({ bytes: 2, isEnded: true });
   });
 
+  test("a client that makes its table smaller is told once that none is used", () => {
+    const talk = begun();
+    talk.say(settings([1, 4_096]), headers(1, end), settings([1, 0]), headers(3, end), headers(5, end));
+    const block = headerBlock([[":status", "200"]]);
+    for (const stream of talk.streams.slice(0, 2)) {
+      talk.connection.send.answer(stream, block, new Uint8Array(1), block);
+      talk.drain();
+    }
+    talk.connection.send.end(talk.streams[2]!, block);
+    talk.drain();
+    const blocks = talk.sent.filter(({ type }) => type === frameType.headers);
+    expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88", "88", "88", "88"]);
+  });
+
   test("the same bytes mean something else when the table has changed between", () => {
     const talk = begun();
     const pseudo = Buffer.from("838604022f61", "hex");
@@ -305,6 +319,12 @@ describe("what a client may cost", () => {
     "parts of a header block without anything": () => continuation(3, 0, new Uint8Array()),
     "parts of a header block without end": () => continuation(3, 0, new Uint8Array(1_000)),
     "headers of what is over": () => headers(1, end),
+    "requests that widen their windows by nothing": (round) =>
+      Buffer.concat([headers(round * 2 + 1), windowUpdate(round * 2 + 1, 0)]),
+    "requests that go on behind their ends": (round) =>
+      Buffer.concat([headers(round * 2 + 1, end), data(round * 2 + 1, 1)]),
+    "requests with trailers that end nothing": (round) =>
+      Buffer.concat([headers(round * 2 + 1), headers(round * 2 + 1)]),
   };
   test.each(Object.entries(floods))("a flood of %s ends the connection, and takes little", (what, flood) => {
     const talk = begun();
@@ -354,6 +374,33 @@ describe("what a client may cost", () => {
     expect(talk.contents.has(5)).toBe(true);
   });
 
+  test("who uploads without a pause may be in the middle of some frame whenever it is looked at", () => {
+    const talk = begun();
+    talk.say(headers(1));
+    const upload = Buffer.concat(Array.from({ length: 40 }, () => data(1, 1_000)));
+    for (let at = 0; at < 20_000; at += 700) {
+      talk.say(upload.subarray(at, at + 700));
+      talk.connection.consumed(talk.streams[0]!, 700);
+      talk.connection.tick();
+    }
+    expect([talk.wentAway, talk.contents.get(1)!.bytes]).toEqual([undefined, 20_000]);
+  });
+
+  test("many windows in one frame of settings cost no more than the last of them", () => {
+    const talk = begun(1_000);
+    for (let id = 1; id < 2_000; id += 2) talk.say(headers(id));
+    const change = settings(...Array.from({ length: 2_700 }, (_, at): [number, number] => [4, 1_000 + at]));
+    const startMs = performance.now();
+    for (let count = 0; count < 200; count += 1) talk.say(change);
+    // One after the other, they are half a billion windows.
+    expect(performance.now() - startMs).toBeLessThan(1_500);
+    talk.connection.send.answer(talk.streams[0]!, requestBlock, new Uint8Array(5_000), requestBlock);
+    talk.drain();
+    const content = talk.sent.filter(({ type }) => type === frameType.data);
+    expect(content.reduce((sum, { payload }) => sum + payload.length, 0)).toBe(1_000 + 2_699);
+    expect(talk.say(settings([4, 2 ** 31], [4, 1])).map(({ type }) => type)).toContain(frameType.goAway);
+  });
+
   test("who stops in the middle of its first words, a frame or a header block has ten seconds", () => {
     for (const words of [
       begin.subarray(0, 10),
@@ -398,6 +445,12 @@ test("who leaves is told of by each stream, once; a server that leaves finishes 
   expect(talk.connection.isOver).toBe(false);
   talk.say(reset(3));
   expect(talk.wentAway).toBe(errorCode.none);
+  const failing = begun();
+  failing.say(headers(1));
+  failing.connection.leave();
+  failing.say(headers(3), frame(6, 0, 0, Buffer.alloc(7)));
+  const farewells = failing.sent.filter(({ type }) => type === frameType.goAway);
+  expect(farewells.map(({ payload }) => payload.readUInt32BE(0))).toEqual([1, 1]);
   const gone = begun();
   gone.say(headers(1));
   gone.connection.close();

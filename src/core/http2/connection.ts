@@ -12,8 +12,9 @@ import {
   numberAt,
   setting,
   settingsFrame,
+  windowMax,
 } from "./frames.js";
-import { CompressionError } from "./header-decoder.js";
+import { CompressionError, tableBytesMax } from "./header-decoder.js";
 import { areTrailers, type RequestHead } from "./request.js";
 import { Sender } from "./sender.js";
 import { Stream } from "./stream.js";
@@ -28,14 +29,14 @@ const connectionWindow = 1024 * 1024;
 /** Answers to pings and settings that the client does not take: it is sent away. */
 const unreadBytesMax = 256 * 1024;
 
-/** Requests that are taken back; frames that ask for an answer, or say nothing. At once, and with each tick. */
+/** Requests that are taken back, or refused for what they are; frames that ask for an answer, or say nothing. At once, and with each tick. */
 const resetsMax = { most: 2_000, each: 1_000 };
 const idleFramesMax = { most: 10_000, each: 5_000 };
 
 /** Streams that are reset with the next tick; more are reset at once. */
 const answeredMax = 1_024;
 
-/** So many ticks a header block, or the preface, may take. */
+/** So many ticks one frame, one header block, or the preface with the first settings, may take. */
 const slowTicksMax = 10;
 
 /** What it needs from outside. */
@@ -73,8 +74,13 @@ export class Connection {
   /** A header block that goes on. */
   #block: Block | undefined;
   #lastStream = 0;
+  /** The last one that was looked at. */
+  #lastTaken = 0;
   #receiveWindow = initialWindow;
   #hasSettings = false;
+  /** What was not whole at the last tick: a frame by its number. */
+  #unfinished: Block | number | "settings" | undefined;
+  /** For so many ticks it has been the same. */
   #slowTicks = 0;
   #isLeaving = false;
   #isOver = false;
@@ -116,12 +122,15 @@ export class Connection {
 
   /** Once a second. */
   tick(): void {
+    if (this.#isOver) return;
     this.#resets.refill();
     this.#idleFrames.refill();
     for (const stream of this.#answered) this.send.reset(stream, errorCode.none);
     this.#answered.clear();
-    const isSlow = !this.#hasSettings || this.#block !== undefined || !this.#frames.isEmpty;
-    this.#slowTicks = isSlow ? this.#slowTicks + 1 : 0;
+    const unfinished = this.#hasSettings ? (this.#block ?? this.#frames.unfinished) : "settings";
+    if (unfinished !== this.#unfinished) this.#slowTicks = 0;
+    this.#unfinished = unfinished;
+    if (unfinished !== undefined) this.#slowTicks += 1;
     if (this.#slowTicks > slowTicksMax) this.#fail(errorCode.enhanceYourCalm);
   }
 
@@ -139,11 +148,12 @@ export class Connection {
     for (const stream of this.#streams.values()) this.#forget(stream, false);
   }
 
-  /** Nobody waits for its answer, or it is not worth one. */
-  reset(stream: Stream, code: ErrorCode): void {
-    if (stream.isOver) return;
-    this.send.reset(stream.id, code);
-    this.#forget(stream, false);
+  /** A client that has its requests refused pays as if it took them back: each has been begun. */
+  #refuse(id: number, code: ErrorCode): ErrorCode | undefined {
+    this.send.reset(id, code);
+    const stream = this.#streams.get(id);
+    if (stream !== undefined) this.#forget(stream, false);
+    return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
 
   /** So much of a stream's content has been used: as much more may come. */
@@ -194,7 +204,7 @@ export class Connection {
   }
 
   #goAway(code: ErrorCode): void {
-    this.send.frame(frameOf(frameType.goAway, 0, 0, this.#lastStream, code));
+    this.send.frame(frameOf(frameType.goAway, 0, 0, this.#lastTaken, code));
   }
 
   readonly #frame = (frame: Frame): boolean => {
@@ -260,15 +270,9 @@ export class Connection {
       if (isEnd) this.#answered.delete(frame.stream);
       return undefined;
     }
-    if (stream.isRemoteEnded) {
-      this.reset(stream, errorCode.streamClosed);
-      return undefined;
-    }
+    if (stream.isRemoteEnded) return this.#refuse(stream.id, errorCode.streamClosed);
     stream.receiveWindow -= length;
-    if (stream.receiveWindow < 0) {
-      this.reset(stream, errorCode.flowControl);
-      return undefined;
-    }
+    if (stream.receiveWindow < 0) return this.#refuse(stream.id, errorCode.flowControl);
     if (isEnd) stream.isRemoteEnded = true;
     else if (content.length < length) this.consumed(stream, length - content.length);
     stream.receiver?.data(content, isEnd);
@@ -318,14 +322,10 @@ export class Connection {
   #begin(id: number, isEnd: boolean, head: Read): ErrorCode | undefined {
     // What has come after "go away" is not looked at: the client has been told that it may ask elsewhere.
     if (this.#isLeaving) return undefined;
-    if (typeof head === "string") {
-      this.send.reset(id, head === "malformed" ? errorCode.protocol : errorCode.enhanceYourCalm);
-      return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
-    }
-    if (this.#streams.size >= this.#streamsMax) {
-      this.send.reset(id, errorCode.refusedStream);
-      return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
-    }
+    this.#lastTaken = id;
+    if (head === "malformed") return this.#refuse(id, errorCode.protocol);
+    if (head === "too large") return this.#refuse(id, errorCode.enhanceYourCalm);
+    if (this.#streams.size >= this.#streamsMax) return this.#refuse(id, errorCode.refusedStream);
     const stream = new Stream(id, this.send.initialWindow);
     stream.isRemoteEnded = isEnd;
     this.#streams.set(id, stream);
@@ -341,10 +341,7 @@ export class Connection {
       return this.#idle();
     }
     if (stream.isRemoteEnded) return errorCode.streamClosed;
-    if (!isEnd || isTooLarge || !areTrailers(fields)) {
-      this.reset(stream, errorCode.protocol);
-      return undefined;
-    }
+    if (!isEnd || isTooLarge || !areTrailers(fields)) return this.#refuse(id, errorCode.protocol);
     stream.isRemoteEnded = true;
     stream.receiver?.data(new Uint8Array(), true);
     return undefined;
@@ -367,8 +364,17 @@ export class Connection {
     }
     if ((end - start) % 6 !== 0) return errorCode.frameSize;
     this.#hasSettings = true;
+    // Each change looks at all streams: of many in one frame, only the last one is made.
+    let window: number | undefined;
     for (let at = start; at < end; at += 6) {
-      const code = this.#set((bytes[at]! << 8) | bytes[at + 1]!, numberOf(bytes, at + 2));
+      const id = (bytes[at]! << 8) | bytes[at + 1]!;
+      const value = numberOf(bytes, at + 2);
+      const code = this.#set(id, value);
+      if (code !== undefined) return code;
+      if (id === setting.window) window = value;
+    }
+    if (window !== undefined) {
+      const code = this.send.setInitialWindow(window, this.#streams.values());
       if (code !== undefined) return code;
     }
     this.send.frame(frameOf(frameType.settings, flag.ack, 0));
@@ -377,7 +383,8 @@ export class Connection {
 
   /** Of the others, nothing follows here: we send small frames, few headers, and no tables. */
   #set(id: number, value: number): ErrorCode | undefined {
-    if (id === setting.window) return this.send.setInitialWindow(value, this.#streams.values());
+    if (id === setting.window && value > windowMax) return errorCode.flowControl;
+    if (id === setting.tableBytes && value < tableBytesMax) this.send.useNoTable();
     if (id === setting.frameBytes && (value < 16_384 || value > 16_777_215)) return errorCode.protocol;
     if (id === setting.push && value > 1) return errorCode.protocol;
     return undefined;
@@ -402,8 +409,7 @@ export class Connection {
     const stream = this.#streams.get(frame.stream);
     if (stream === undefined) return undefined;
     const code = this.send.widen(stream, by);
-    if (code !== undefined) this.reset(stream, code);
-    return undefined;
+    return code === undefined ? undefined : this.#refuse(stream.id, code);
   }
 
   /** No request has had this number, or a later one. */

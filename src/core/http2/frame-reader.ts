@@ -17,15 +17,12 @@ export type Refusal = "preface" | "size";
 export class FrameReader {
   #held: Uint8Array = new Uint8Array();
   #isBegun = false;
+  /** Frames that have been whole. */
+  #frames = 0;
 
-  /** Nothing has been left of the last piece. */
-  get isEmpty(): boolean {
-    return this.#held.length === 0;
-  }
-
-  /** The preface has come. */
-  get isBegun(): boolean {
-    return this.#isBegun;
+  /** The number of the frame that is not whole; nothing if there is none. */
+  get unfinished(): number | undefined {
+    return this.#held.length === 0 ? undefined : this.#frames;
   }
 
   /** @param take called with each whole frame; false: no more are wanted */
@@ -44,6 +41,7 @@ export class FrameReader {
       const start = at + headBytes;
       const end = start + length;
       if (end > bytes.length) break;
+      this.#frames += 1;
       const stream = numberAt(bytes, at + 5);
       if (!take({ type: bytes[at + 3]!, flags: bytes[at + 4]!, stream, bytes, start, end })) return undefined;
       at = end;

@@ -21,6 +21,9 @@ const madeBytesMax = 64 * 1024;
 /** Up to here a frame is copied behind its head; longer ones are handed on as they are. */
 const copiedBytesMax = 2_048;
 
+/** A table of no bytes (RFC 7541, section 6.3). */
+const noTable = Uint8Array.of(0x20);
+
 /** What it needs from outside. */
 export interface SenderPorts {
   allocate(length: number): Uint8Array;
@@ -45,6 +48,9 @@ export class Sender {
   #isPumping = false;
   /** The socket takes no more for now. */
   #isHeld = false;
+  /** The client waits to hear of a smaller table. */
+  #isTableToName = false;
+  #isTableNamed = false;
 
   constructor(ports: SenderPorts) {
     this.#ports = ports;
@@ -84,7 +90,7 @@ export class Sender {
   answer(stream: Stream, head: Uint8Array, message: Uint8Array, trailers: Uint8Array): void {
     const length = prefixBytes + message.length;
     const hasRoom = length <= payloadBytesMax && length <= stream.sendWindow && length <= this.#window;
-    if (!hasRoom || this.#isFull || stream.hasSentHead) {
+    if (!hasRoom || this.#isFull || stream.hasSentHead || this.#isTableToName) {
       this.message(stream, head, message, undefined);
       this.end(stream, trailers);
       return;
@@ -150,9 +156,17 @@ export class Sender {
     this.frame(frameOf(frameType.resetStream, 0, stream, code));
   }
 
+  /**
+   * The client's table is smaller than what both began with: the next header block has to say so (RFC 7541,
+   * section 4.2). None is used here, and who has said that has nothing more to say.
+   */
+  useNoTable(): void {
+    this.#isTableToName = !this.#isTableNamed;
+    this.#isTableNamed = true;
+  }
+
   /** Section 6.9.2. @returns an error of the connection */
   setInitialWindow(window: number, streams: Iterable<Stream>): ErrorCode | undefined {
-    if (window > windowMax) return errorCode.flowControl;
     const change = window - this.#initialWindow;
     this.#initialWindow = window;
     for (const stream of streams) {
@@ -183,12 +197,15 @@ export class Sender {
     // What has been taken may lead to more at once: that is sent in its turn.
     if (this.#isPumping) return;
     this.#isPumping = true;
-    while (!this.#isFull) {
-      const next = firstOf(this.#ready) ?? (this.#window > 0 ? firstOf(this.#blocked) : undefined);
-      if (next === undefined) break;
-      this.#sendOf(next);
+    try {
+      while (!this.#isFull) {
+        const next = firstOf(this.#ready) ?? (this.#window > 0 ? firstOf(this.#blocked) : undefined);
+        if (next === undefined) break;
+        this.#sendOf(next);
+      }
+    } finally {
+      this.#isPumping = false;
     }
-    this.#isPumping = false;
   }
 
   #wake(stream: Stream): void {
@@ -241,9 +258,13 @@ export class Sender {
 
   /** Ours are short: each stands in one frame. */
   #headers(stream: Stream, block: Uint8Array, flags: number): void {
-    const bytes = this.#ports.allocate(headBytes + block.length);
-    putHead(bytes, 0, block.length, frameType.headers, flags, stream.id);
-    bytes.set(block, headBytes);
+    const first = this.#isTableToName ? noTable : new Uint8Array();
+    this.#isTableToName = false;
+    const length = first.length + block.length;
+    const bytes = this.#ports.allocate(headBytes + length);
+    putHead(bytes, 0, length, frameType.headers, flags, stream.id);
+    bytes.set(first, headBytes);
+    bytes.set(block, headBytes + first.length);
     this.frame(bytes);
   }
 }

@@ -27,20 +27,22 @@ export function httpOnly(status: number): Uint8Array {
   return headerBlock([[":status", String(status)]]);
 }
 
-/** A text that has to fit into a frame, with its percents. */
-const detailsMax = 4_000;
+/** Of a text, with its percents: it has to fit into a frame, and is cut where it does not. */
+const codedMax = 4_000;
 
 function fieldsOf(code: number, details: string): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = [["grpc-status", String(code)]];
-  if (details !== "") fields.push(["grpc-message", percentCoded(details.slice(0, detailsMax))]);
+  if (details !== "") fields.push(["grpc-message", percentCoded(details)]);
   return fields;
 }
 
 /** What is no printable ASCII, and the percent sign. */
 function percentCoded(text: string): string {
-  if (/^[ -$&-~]*$/.test(text)) return text;
+  const most = text.slice(0, codedMax);
+  if (/^[ -$&-~]*$/.test(most)) return most;
   let coded = "";
-  for (const byte of Buffer.from(text)) {
+  for (const byte of Buffer.from(most)) {
+    if (coded.length > codedMax - 3) break;
     const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
     coded += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }

@@ -36,6 +36,12 @@ export class Metadata {
   }
 }
 
+/** Of an answer that cannot be encoded. */
+function notEncoded(error: unknown): Status {
+  const details = `grpc: error marshalling response: ${(error as Error).message}`;
+  return { code: statusCode.internal, details };
+}
+
 /** How what a call says comes to its client. */
 export interface Carrier {
   /** The only message, and the end. */
@@ -110,15 +116,23 @@ export class UnaryCall extends Call {
   readonly answer: Answer = (error, message) => {
     if (this.#isAnswered || this.isOver) return;
     this.#isAnswered = true;
-    if (error !== null) {
-      this.code = error.code;
-      this.carrier.end(error);
-      return;
+    const encoded = error ?? this.#encoded(message);
+    if (encoded instanceof Uint8Array) {
+      this.code = statusCode.ok;
+      this.carrier.answer(encoded);
+    } else {
+      this.code = encoded.code;
+      this.carrier.end(encoded);
     }
-    const bytes = this.#encode(message);
-    this.code = statusCode.ok;
-    this.carrier.answer(bytes);
   };
+
+  #encoded(message: unknown): Uint8Array | Status {
+    try {
+      return this.#encode(message);
+    } catch (error) {
+      return notEncoded(error);
+    }
+  }
 
   fail(status: Status): void {
     this.answer(status);
@@ -168,8 +182,15 @@ export class ServerStream extends Call {
    */
   write(message: unknown, taken?: () => void): boolean {
     if (!this.writable) return true;
+    let bytes: Uint8Array;
+    try {
+      bytes = this.#encode(message);
+    } catch (error) {
+      this.fail(notEncoded(error));
+      return true;
+    }
     this.#unsent += 1;
-    this.carrier.message(this.#encode(message), () => {
+    this.carrier.message(bytes, () => {
       this.#unsent -= 1;
       taken?.();
       if (this.#unsent > unsentMax / 2) return;
@@ -226,13 +247,22 @@ export class ServerStream extends Call {
     while (!isEmpty && !this.#isPaused && this.writable) {
       const request = this.#from.next();
       if (request === undefined) isEmpty = true;
-      else this.#take(request);
+      else this.#taken(this.#take, request);
     }
     this.#isFlowing = false;
     if (!isEmpty || !this.#from.isEnded() || !this.writable) return;
     const ended = this.#ended;
     this.#ended = undefined;
     ended?.();
+  }
+
+  /** A mistake in what takes a request ends this stream, and nothing else. */
+  #taken(take: (request: unknown) => void, request: unknown): void {
+    try {
+      take(request);
+    } catch (error) {
+      this.fail({ code: statusCode.unknown, details: (error as Error).message });
+    }
   }
 }
 

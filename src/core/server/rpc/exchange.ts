@@ -52,10 +52,7 @@ export class Exchange {
       this.#call.flow();
       return;
     }
-    for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      this.#base.carrier.consumed(next.length + prefixBytes);
-      this.only(next);
-    }
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.only(next);
   }
 
   /** The whole request of a client that says one. */

@@ -58,7 +58,9 @@ export class Http2Carrier implements Carrier, Receiver {
     const only = isEnd && !exchange.isOfMany ? this.#reader.only(bytes) : undefined;
     if (only === undefined) this.#take(bytes);
     else exchange.only(only);
-    if (isEnd) exchange.remoteEnded();
+    if (!isEnd) return;
+    if (!exchange.isOfMany) this.#account(0);
+    exchange.remoteEnded();
   }
 
   #take(bytes: Uint8Array): void {
@@ -67,8 +69,10 @@ export class Http2Carrier implements Carrier, Receiver {
     exchange.more();
     // Requests that are whole are given back as the handler takes them: a stream that pauses is sent no more
     // than its window. One that is not may be longer than that, so its bytes are given back as they come.
-    if (exchange.isDeaf || this.#reader.hasWhole) return;
-    const more = this.#reader.heldBytes - this.#given;
+    // Where there is one only, it is not begun before its client has said that this is all: until then it
+    // counts as one that is not whole.
+    if (exchange.isDeaf || (exchange.isOfMany && this.#reader.hasWhole)) return;
+    const more = exchange.isOfMany ? this.#reader.heldBytes - this.#given : bytes.length;
     this.#given += more;
     this.#account(this.#given);
     this.#connection.consumed(this.#stream, more);

@@ -39,6 +39,9 @@ let waiting: UnaryCall[];
 let streams: ServerStream[];
 let over: string[];
 
+function noAnswer(): never {
+  throw new Error("no answer");
+}
 const echo: UnaryHandler = (call, callback) => callback(null, call.request);
 const methods: [name: string, method: Method][] = [
   ["Echo", methodOf(echo)],
@@ -48,6 +51,24 @@ const methods: [name: string, method: Method][] = [
     methodOf(() => {
       throw new Error("a mistake");
     }),
+  ],
+  ["FailLong", methodOf((_call, callback) => callback({ code: 9, details: "süß".repeat(5_000) }))],
+  ["NoAnswer", { ...methodOf((_call, callback) => callback(null, "")), encode: noAnswer }],
+  [
+    "NoAnswerLater",
+    { ...methodOf((_call, callback) => void setImmediate(() => callback(null, ""))), encode: noAnswer },
+  ],
+  ["NoAnswers", { ...streamOf((stream) => void stream.write("")), encode: noAnswer }],
+  [
+    "ThrowLater",
+    streamOf((stream) =>
+      stream.listen(
+        () => {
+          throw new Error("a mistake");
+        },
+        () => undefined,
+      ),
+    ),
   ],
   ["Large", methodOf((call, callback) => callback(null, new Uint8Array(Number(text(call.request)))))],
   ["Token", methodOf((call, callback) => callback(null, Buffer.from(call.metadata.get("token").join(","))))],
@@ -133,6 +154,14 @@ describe("a client of grpc-js", () => {
       ({ code, details }: ServiceError) => `${code} ${details}`,
     );
 
+  async function streamRefusal(method: string): Promise<string> {
+    const stream = client.makeBidiStreamRequest(`/service/${method}`, same, same);
+    stream.write(Buffer.from("a"));
+    stream.resume();
+    const [{ code, details }] = (await once(stream, "error")) as [ServiceError];
+    return `${code} ${details}`;
+  }
+
   test("gets its answers, a thousand at once, short and long", async () => {
     const lengths = Array.from({ length: 1_000 }, (_, index) => (index % 100 === 0 ? 70_000 + index : index));
     const answers = await Promise.all(lengths.map((length) => ask("Echo", Buffer.alloc(length, length))));
@@ -148,6 +177,11 @@ describe("a client of grpc-js", () => {
     expect(await refusal("Throw")).toBe("2 a mistake");
     expect(await refusal("Echo", "bad")).toBe("13 grpc: error unmarshalling request: no request");
     expect(await refusal("Nothing")).toBe("12 unknown method Nothing for service service");
+    expect(await refusal("FailLong")).toMatch(/^9 (?:süß){100}/);
+    expect(await refusal("NoAnswer")).toBe("13 grpc: error marshalling response: no answer");
+    expect(await refusal("NoAnswerLater")).toBe("13 grpc: error marshalling response: no answer");
+    expect(await streamRefusal("NoAnswers")).toBe("13 grpc: error marshalling response: no answer");
+    expect(await streamRefusal("ThrowLater")).toBe("2 a mistake");
     expect(await refusal("Echo", Buffer.alloc(messageBytesMax + 1))).toMatch(
       /^8 grpc: received message larger than max/,
     );
@@ -310,6 +344,21 @@ describe("a client of node:http2", () => {
     });
   });
 
+  test("that has no table for headers, or a small one, is answered", async () => {
+    for (const headerTableSize of [0, 100]) {
+      session.destroy();
+      session = connect(`http://127.0.0.1:${port}`, { settings: { headerTableSize } });
+      session.on("error", () => undefined);
+      // Our settings are taken over by then.
+      await once(session, "localSettings");
+      for (const word of ["a", "b"]) {
+        const stream = request("/service/Echo");
+        stream.end(framed(word));
+        expect(await answerOf(stream)).toMatchObject({ ":status": 200, "grpc-status": "0" });
+      }
+    }
+  });
+
   test("has its stream reset behind an early refusal, and goes on", async () => {
     const stream = request("/service/Nothing");
     stream.write(framed("a"));
@@ -351,6 +400,18 @@ test("clients that hold back the ends of many long requests are refused, and oth
     Buffer.concat([headers(index * 2 + 1, 0, path), frame(0, 0, index * 2 + 1, part)]),
   );
   expect(await answeredBy(Buffer.concat([begin, ...requests]))).toEqual([11, 13, 15, 17, 19]);
+  // Also when they say all but that it is all.
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0x3e, 0x80]), Buffer.alloc(16_000)]);
+  const wholeOnes = Array.from({ length: 10 }, (_, index) =>
+    Buffer.concat([
+      headers(index * 2 + 1, 0, path),
+      frame(0, 0, index * 2 + 1, message.subarray(0, 5)),
+      frame(0, 0, index * 2 + 1, message.subarray(5)),
+    ]),
+  );
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await answeredBy(Buffer.concat([begin, ...wholeOnes]))).toEqual([11, 13, 15, 17, 19]);
   const short = frame(0, 1, 1, Buffer.concat([Buffer.from([0, 0, 0, 0x27, 0x10]), Buffer.alloc(10_000)]));
   expect(await answeredBy(Buffer.concat([begin, headers(1, 0, path), short]))).toEqual([1, 1]);
   // Nothing is kept of connections that are gone.

@@ -111,7 +111,8 @@ function peerOf(socket: Socket | TLSSocket): Peer {
   const address = `${socket.remoteAddress ?? ""}:${socket.remotePort ?? 0}`;
   const name: unknown =
     "getPeerCertificate" in socket
-      ? (socket.getPeerCertificate().subject as { CN?: unknown } | undefined)?.CN
+      ? // Of a socket that is gone, there is none.
+        (socket.getPeerCertificate() as { subject?: { CN?: unknown } } | null)?.subject?.CN
       : "";
   return { address, commonName: typeof name === "string" ? name : "" };
 }

@@ -12,11 +12,20 @@ const joinedBytesMax = 64 * 1024;
 /** So many writes at once, while the socket takes them all: then it is somebody else's turn. */
 const writesMax = 16;
 
+/** So many ticks the last of a connection that is over may take, and its client to close it. */
+const overTicksMax = 10;
+
+/** A client that takes nothing for so many ticks is gone, or keeps memory for nothing. */
+const stuckTicksMax = 120;
+
 /** A connection of HTTP/2 on its socket. What is said in one turn of the event loop leaves in one write. */
 export class Http2Socket {
   readonly connection: Connection;
   readonly #socket: Socket;
   #isScheduled = false;
+  #overTicks = 0;
+  #stuckTicks = 0;
+  #unsentBytes = 0;
 
   constructor(
     socket: Socket,
@@ -38,6 +47,7 @@ export class Http2Socket {
       this.#endIfOver();
     });
     socket.on("drain", () => {
+      this.#stuckTicks = 0;
       this.connection.send.release();
       this.#schedule();
     });
@@ -49,6 +59,12 @@ export class Http2Socket {
   tick(): void {
     this.connection.tick();
     this.#endIfOver();
+    if (this.connection.isOver) this.#overTicks += 1;
+    const { writableLength, writableNeedDrain } = this.#socket;
+    const isStuck = writableNeedDrain && writableLength === this.#unsentBytes;
+    this.#unsentBytes = writableLength;
+    this.#stuckTicks = isStuck ? this.#stuckTicks + 1 : 0;
+    if (this.#overTicks > overTicksMax || this.#stuckTicks > stuckTicksMax) this.#socket.destroy();
   }
 
   leave(): void {
@@ -65,18 +81,20 @@ export class Http2Socket {
   readonly #flush = (): void => {
     this.#isScheduled = false;
     const { send } = this.connection;
-    for (let writes = 0; writes < writesMax; writes += 1) {
-      const pieces = send.take();
-      if (pieces.length === 0) break;
+    for (let writes = 0; send.madeBytes > 0; writes += 1) {
       if (this.#socket.destroyed) return;
-      this.#write(pieces);
+      // What is made meanwhile stays there, where it is bounded, until the socket has been drained.
       if (this.#socket.writableLength >= unsentBytesMax) {
         send.hold();
-        break;
+        return;
       }
+      if (writes === writesMax) {
+        setImmediate(this.#flush);
+        return;
+      }
+      this.#write(send.take());
       send.pump();
     }
-    if (send.madeBytes > 0) setImmediate(this.#flush);
     this.#endIfOver();
   };
 

@@ -1,0 +1,84 @@
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { expect, test } from "vitest";
+import { begin, frame, headers } from "../../../../test/support/http2-bytes.js";
+import { frameType } from "../../http2/frames.js";
+import { answerEnd, answerHead } from "./blocks.js";
+import { Http2Socket } from "./socket.js";
+
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A socket that takes what is written when it is told to, and whose other end never closes it. */
+class HeldSocket extends Duplex {
+  #taken: (() => void) | undefined;
+
+  constructor() {
+    super({ allowHalfOpen: true });
+  }
+
+  override _read(): void {}
+
+  override _write(_piece: Buffer, _encoding: string, taken: () => void): void {
+    this.#taken = taken;
+  }
+
+  takeOne(): void {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    taken?.();
+  }
+}
+
+function served(): { socket: HeldSocket; http2: Http2Socket } {
+  const socket = new HeldSocket();
+  const http2 = new Http2Socket(socket as unknown as Socket, 10, ({ send }, stream) =>
+    send.answer(stream, answerHead, new Uint8Array(1_000_000), answerEnd),
+  );
+  socket.push(begin);
+  return { socket, http2 };
+}
+
+test("who asks for answers and takes none is sent away before they are many", async () => {
+  const { http2, socket } = served();
+  for (let round = 0; round < 60 && !http2.connection.isOver; round += 1) {
+    socket.push(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
+    await turn();
+    if (round % 4 === 3) http2.tick();
+  }
+  expect(http2.connection.isOver).toBe(true);
+  expect(socket.writableLength).toBeLessThan(200_000);
+});
+
+test("a connection that is over is closed, also when its client never closes it or takes nothing", async () => {
+  for (const takes of [true, false]) {
+    const { http2, socket } = served();
+    await turn();
+    http2.leave();
+    for (let second = 0; second < 9; second += 1) {
+      if (takes) socket.takeOne();
+      await turn();
+      http2.tick();
+    }
+    expect([socket.destroyed, socket.writableFinished]).toEqual([false, takes]);
+    for (let second = 0; second < 3; second += 1) http2.tick();
+    expect(socket.destroyed).toBe(true);
+  }
+});
+
+test("who takes nothing for two minutes is left, and who takes a little is not", async () => {
+  for (const takes of [true, false]) {
+    const { http2, socket } = served();
+    socket.push(Buffer.concat([frame(4, 0, 0, Buffer.from("00047fffffff", "hex")), headers(1, 1)]));
+    socket.push(frame(8, 0, 0, Buffer.from("00ffffff", "hex")));
+    await turn();
+    expect(socket.writableNeedDrain).toBe(true);
+    let seconds = 0;
+    for (; seconds < 300 && !socket.destroyed; seconds += 1) {
+      if (takes && seconds % 60 === 0) socket.takeOne();
+      await turn();
+      http2.tick();
+    }
+    expect(seconds).toBe(takes ? 300 : 122);
+  }
+});
