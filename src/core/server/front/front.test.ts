@@ -1,8 +1,13 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, get } from "node:http";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import { preface } from "../../http2/frames.js";
+import { selfSigned } from "../common/self-signed.js";
 import { Front } from "./front.js";
 
 let port: number;
@@ -48,6 +53,31 @@ test("HTTP/1.1 and HTTP/2 come to one port, and no byte is lost on the way", asy
   await expect.poll(() => heard.length).toBe(said.length);
   expect(heard.equals(said)).toBe(true);
   socket.destroy();
+});
+
+test("over TLS, a client that agrees on no protocol is known by its first bytes", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lh-front-"));
+  const { cert, key } = selfSigned(["127.0.0.1"], Date.now() - 60_000, Date.now() + 600_000);
+  const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];
+  await writeFile(certFile, cert);
+  await writeFile(keyFile, key);
+  const [tlsPort] = (await freePorts(1)) as [number];
+  const files = { certFile, keyFile, trustedCaFile: undefined, clientCertAuth: false };
+  await front.listen({ host: "127.0.0.1", port: tlsPort, isTls: true }, files);
+  const said = (words: Uint8Array | string) => {
+    const socket = connectTls({ port: tlsPort, host: "127.0.0.1", rejectUnauthorized: false });
+    socket.on("error", () => undefined).write(words);
+    return socket;
+  };
+  const two = said(preface);
+  await expect.poll(() => heard.equals(Buffer.from(preface))).toBe(true);
+  const one = said("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  const answer = new Promise<string>((resolve) =>
+    one.once("data", (piece: Buffer) => resolve(String(piece))),
+  );
+  expect(await answer).toMatch(/^HTTP\/1.1 200/);
+  for (const socket of [one, two]) socket.destroy();
+  await rm(folder, { recursive: true });
 });
 
 test("what a connection is may come byte by byte", async () => {

@@ -81,7 +81,8 @@ export class Front {
       this.#admit(socket);
       socket.setNoDelay(true);
       if (socket.alpnProtocol === "h2") this.#behind.http2(socket);
-      else this.#behind.http1(socket);
+      else if (socket.alpnProtocol === "http/1.1") this.#behind.http1(socket);
+      else this.#hearFirstWords(socket);
     });
     this.#renewing.push(whenRenewed(tls, (content) => server.setSecureContext({ ...content, minVersion })));
     return server;
