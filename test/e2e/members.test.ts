@@ -245,3 +245,42 @@ test("a roll restarts each of three members in its turn, under load; one is repl
     for (const id of ["s", "t", "u"]) process.kill(pidOf(id), "SIGKILL");
   }
 });
+
+test("all members that the cluster began with are replaced in turn, and another is added after them", async () => {
+  const ids = ["h", "i", "j", "k", "l", "m", "n"];
+  for (const [index, port] of (await freePorts(ids.length)).entries())
+    endpoints.set(ids[index]!, `127.0.0.1:${port}`);
+  founding = Object.fromEntries(["h", "i", "j"].map((id) => [id, endpoints.get(id)!]));
+  for (const id of ["h", "i", "j"]) start(id);
+  await allReady("h", 3);
+  const leases = await open(`flease://${endpoints.get("h")}`);
+  const kept = await leases.acquire("kept");
+  const { token } = kept;
+  for (const [before, after] of [
+    ["h", "k"],
+    ["i", "l"],
+    ["j", "m"],
+  ] as const) {
+    start(after);
+    await sleep(1_000); // Until it listens.
+    await member(before, "replace", before, `${after}=${endpoints.get(after)}`);
+    await kill(before);
+    await allReady(after, 3);
+  }
+  // It is given the members that the cluster began with, of which none is left.
+  start("n");
+  await sleep(1_000);
+  await member("k", "add", `n=${endpoints.get("n")}`);
+  await allReady("n", 4);
+  expect((await member("n", "list")).match(/^[h-n](?= )/gm)).toEqual(["k", "l", "m", "n"]);
+  // Its vote counts: with it three of four are there.
+  await kill("k");
+  const other = await open(`flease://${endpoints.get("n")}`);
+  const next = await other.acquire("next", { wait: "10s" });
+  expect(next.remaining()).toBeGreaterThan(0);
+  expect([kept.remaining() > 0, kept.token]).toEqual([true, token]);
+  await kept.release();
+  const again = await other.acquire("kept", { wait: "10s" });
+  expect(again.token).toBeGreaterThan(token);
+  await Promise.all([leases.close(), other.close()]);
+});

@@ -4,6 +4,7 @@ import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";
+import { membersMax } from "../protocol/settings.js";
 import type { Message } from "../protocol/message.js";
 import type { FleasePeer } from "../peer.js";
 import type { Medium } from "../protocol/proposer-ports.js";
@@ -80,6 +81,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   /** Links to clients, by a number of their own. */
   readonly #clients = new Map<number, Link>();
   #nextClient = firstClientHandle;
+  /** Ids of members that were let in before our view named them: no more than a cluster has in its time. */
+  readonly #unknownIds = new Set<string>();
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly membership: Membership;
@@ -156,6 +159,20 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       const address = known.get(id) ?? this.cluster.addresses[index]!;
       if (voters.includes(index)) this.transport.dial(address, id);
       else this.transport.undial(address);
+    }
+    this.#placeStrangers();
+  }
+
+  /** Members that were let in to tell the view: it names them now, or they go as soon as we have a vote. */
+  #placeStrangers(): void {
+    for (const link of [...this.#clients.values()]) {
+      if (link.role !== "member") continue;
+      const index = this.cluster.settings.members.indexOf(link.peerId);
+      if (index !== -1) {
+        this.#clients.delete(link.handle);
+        this.peer.forget(link.handle);
+        this.#place(link, index);
+      } else if (this.views.isVoter(this.nodeId)) link.close("no member of this cluster");
     }
   }
 
@@ -244,21 +261,26 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   connected(link: Link): void {
     this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
-    const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    const isMember = link.role === "member";
+    const index = isMember ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
+    if (isMember && this.role === "member") this.membership.connected(link);
     if (index === -1) {
+      if (isMember) this.#unknownIds.add(link.peerId);
       link.handle = this.#nextClient;
       this.#nextClient += 1;
       this.#clients.set(link.handle, link);
-      this.views.connected(link);
-      return;
-    }
+    } else this.#place(link, index);
+    this.views.connected(link);
+  }
+
+  /** From here on this link leads to the member with that index. */
+  #place(link: Link, index: number): void {
     link.handle = index;
     this.#members[index] = link;
-    if (this.role === "member") this.membership.connected(link);
     this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
     this.teller.connected();
-    this.views.connected(link);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
   }
@@ -318,10 +340,19 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   admit(peer: Identity): Rejection | undefined {
     if (peer.role !== "member") return undefined;
-    if (!this.cluster.settings.members.includes(peer.nodeId))
+    if (!this.cluster.settings.members.includes(peer.nodeId) && !this.#mayTellTheView(peer.nodeId))
       return { reason: "notAdmitted", text: `${JSON.stringify(peer.nodeId)} is no member of this cluster` };
     const objection = this.membership.duplicates.objection(peer.nodeId, peer.incarnation);
     return objection === undefined ? undefined : { reason: "twin", text: objection };
+  }
+
+  /**
+   * One that is to be added knows the members that the cluster began with, and these may all have gone. So as
+   * long as its own view does not name it, and it has no vote, any member of the cluster may tell it the view.
+   */
+  #mayTellTheView(id: string): boolean {
+    if (this.role !== "member" || this.views.isVoter(this.nodeId)) return false;
+    return this.#unknownIds.has(id) || this.#unknownIds.size < membersMax;
   }
 
   clusterDocument(): string {

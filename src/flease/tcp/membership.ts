@@ -98,7 +98,8 @@ export class Membership {
     if (!this.#links.has(from)) return null;
     const { connected, before } = (params ?? {}) as { connected?: unknown; before?: unknown };
     const tells = new Map<string, string>();
-    for (const id of this.#host.cluster.settings.members) {
+    const linked = [...this.#links.keys()].map(({ peerId }) => peerId);
+    for (const id of new Set([...this.#host.cluster.settings.members, ...linked])) {
       const incarnation = (connected as Record<string, unknown> | null | undefined)?.[id];
       if (typeof incarnation === "string") tells.set(id, incarnation);
     }
