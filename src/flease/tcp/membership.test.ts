@@ -22,10 +22,11 @@ function memberOfThree() {
   };
   const membership = new Membership(host, heartbeatMs, () => undefined);
   membership.duplicates.members = 3;
+  const closed: string[] = [];
   const connect = (peerId: string) => {
-    const link = { peerId, incarnation: `${peerId}1`, role: "member" } as Link;
-    membership.connected(link);
-    return link;
+    const link = { peerId, incarnation: `${peerId}1`, role: "member", close: () => closed.push(peerId) };
+    membership.connected(link as unknown as Link);
+    return link as unknown as Link;
   };
   /** Some heartbeats, each of which every link echoes; whether the vote counts after them. */
   const beat = async (links: readonly Link[]) => {
@@ -39,7 +40,7 @@ function memberOfThree() {
     }
     return membership.duplicates.votes(at(ms).mono);
   };
-  return { connect, beat };
+  return { connect, beat, membership, closed };
 }
 
 test("members without a vote in the present view confirm no member: neither by echoes nor by what they are told", async () => {
@@ -53,4 +54,15 @@ test("a member that is told alone confirms as one that echoes does", async () =>
   const { connect, beat } = memberOfThree();
   connect("c");
   expect(await beat([])).toBe(true);
+});
+
+test("of a member whose id is not known yet two processes are found as of any other", () => {
+  const { connect, membership, closed } = memberOfThree();
+  const b = connect("b");
+  const stranger = connect("x");
+  expect(membership.duplicates.connected["x"]).toBe("x1");
+  membership.toldOfConnections(b, { connected: { x: stranger.incarnation }, before: "" });
+  expect(closed).toEqual([]);
+  membership.toldOfConnections(b, { connected: { x: "x2" }, before: "" });
+  expect(closed).toEqual(["x"]);
 });

@@ -3,9 +3,13 @@ import { at, benchSettings } from "../../../test/support/flease-bench.js";
 import { FleasePeer } from "../peer.js";
 import { membersMax } from "../protocol/settings.js";
 import { defineCluster } from "./cluster.js";
+import { silent } from "../../runtime/logger.js";
+import { realWorld } from "../../runtime/world.js";
+import { FleaseNode } from "./flease-node.js";
 import { NodeViews } from "./node-views.js";
 import type { ViewsHost } from "./node-views.js";
 import type { Link } from "./transport/link.js";
+import type { Identity } from "./wire/identity.js";
 import { readToldView } from "./view-notes.js";
 import type { ToldView, ViewFile } from "./view-notes.js";
 
@@ -103,4 +107,54 @@ test("a member that was to be added here and was added elsewhere meanwhile keeps
   expect(await outcome).toContain("d cannot be reached");
   expect([cluster.settings.members.at(-1), undialed]).toEqual(["d", []]);
   expect(readToldView(views.document()).addresses["d"]).toBe("h:4");
+});
+
+/** A process that has the members a, b and c in its settings, and what it says to others who are members. */
+function aNode(nodeId: string) {
+  const founding = benchSettings();
+  const cluster = defineCluster("test", founding, ports(founding.members));
+  if (!founding.members.includes(nodeId)) cluster.learn(nodeId, "h:99");
+  const file = { read: () => undefined, write: () => undefined } as unknown as ViewFile;
+  const node = new FleaseNode({
+    world: realWorld(),
+    cluster,
+    role: "member",
+    nodeId,
+    logger: silent,
+    viewFile: file,
+  });
+  const closed: string[] = [];
+  const refusal = (id: string) => node.admit({ role: "member", nodeId: id } as Identity)?.reason;
+  const connect = (peerId: string) => {
+    const owner = `${peerId}.1`;
+    const calls = { open: true, sendCall: () => false, close: () => void closed.push(peerId) };
+    const link = { role: "member", peerId, incarnation: "1", owner, account: "", address: "h:1", ...calls };
+    node.connected(link as unknown as Link);
+    return link as unknown as Link;
+  };
+  const tells = (link: Link, number: number, members: readonly string[]) =>
+    void node.answer(link, "view", viewOf(number, members));
+  return { node, cluster, refusal, connect, tells, closed };
+}
+
+test("a member that no view names yet lets in members that it does not know, until a view names it", async () => {
+  const { node, cluster, refusal, connect, tells, closed } = aNode("n");
+  expect([refusal("x"), refusal("a")]).toEqual([undefined, undefined]);
+  const [x, y] = [connect("x"), connect("y")];
+  expect(node.reachable()).toBe(0);
+  tells(x, 5, ["x", "z"]);
+  // Now it knows where x belongs, and has no vote yet.
+  expect(node.link(cluster.settings.members.indexOf("x"))).toBe(x);
+  expect([node.reachable(), refusal("v"), closed]).toEqual([1, undefined, []]);
+  tells(y, 6, ["n", "x", "z"]);
+  expect([refusal("v"), refusal("z"), closed]).toEqual(["notAdmitted", undefined, ["y"]]);
+  expect(aNode("a").refusal("x")).toBe("notAdmitted");
+  await node.close();
+});
+
+test("members that are not known are let in under as many ids as a cluster has in its time", async () => {
+  const { node, refusal, connect } = aNode("n");
+  for (let count = 0; count < membersMax; count += 1) connect(`x${count}`);
+  expect([refusal("one-more"), refusal("x0")]).toEqual(["notAdmitted", undefined]);
+  await node.close();
 });

@@ -39,7 +39,6 @@ export class Changes {
   readonly #build: Build;
   readonly #folder: string;
   readonly #random: Xorshift;
-  readonly #founding: readonly string[];
   /** By the newest view that was seen. */
   #members: readonly string[];
 
@@ -48,8 +47,7 @@ export class Changes {
     this.#build = build;
     this.#folder = folder;
     this.#random = random;
-    this.#founding = [...stage.members.keys()];
-    this.#members = this.#founding;
+    this.#members = [...stage.members.keys()];
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -67,16 +65,10 @@ export class Changes {
     if (at < 0.1) return this.#note("roll", await this.#roll());
     const grows = ids.length <= membersMin || (ids.length < membersMax && random.next() < 0.5);
     const kind = at < 0.35 ? "replace" : grows ? "add" : "remove";
-    const leaving = kind === "add" ? [] : [pick(this.#mayLeave(ids), random)];
+    const leaving = kind === "add" ? [] : [pick(ids, random)];
     const coming = kind === "remove" ? [] : [await this.#newcomer()];
     this.#note(kind, await this.#command("member", kind, ...leaving, ...coming));
     await this.#putInOrder();
-  }
-
-  /** A new member lets nobody in whom it does not know, and knows those that the cluster began with: one of them stays. */
-  #mayLeave(ids: readonly string[]): readonly string[] {
-    const founding = ids.filter((id) => this.#founding.includes(id));
-    return founding.length > 1 ? ids : ids.filter((id) => !founding.includes(id));
   }
 
   /** A member that listens and is not yet one of the cluster, as the command wants it. */
