@@ -142,6 +142,8 @@ test("a member that no view names yet lets in members that it does not know, unt
   expect([refusal("x"), refusal("a")]).toEqual([undefined, undefined]);
   const [x, y] = [connect("x"), connect("y")];
   expect(node.reachable()).toBe(0);
+  // What it answers them confirms them, so that others are told of them from the start.
+  expect(node.membership.duplicates.connected).toEqual({ x: "1", y: "1" });
   tells(x, 5, ["x", "z"]);
   // Now it knows where x belongs, and has no vote yet.
   expect(node.link(cluster.settings.members.indexOf("x"))).toBe(x);
