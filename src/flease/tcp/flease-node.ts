@@ -165,7 +165,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   /** Members that were let in to tell the view: it names them now, or they go as soon as we have a vote. */
   #placeStrangers(): void {
-    for (const link of [...this.#clients.values()]) {
+    for (const link of this.#clients.values()) {
       if (link.role !== "member") continue;
       const index = this.cluster.settings.members.indexOf(link.peerId);
       if (index !== -1) {
