@@ -4,7 +4,6 @@ import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";
-import { membersMax } from "../protocol/settings.js";
 import type { Message } from "../protocol/message.js";
 import type { FleasePeer } from "../peer.js";
 import type { Medium } from "../protocol/proposer-ports.js";
@@ -28,8 +27,8 @@ import { NodeViews } from "./node-views.js";
 import type { ViewFile } from "./view-notes.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
-import { transportDefaults } from "./transport/transport-options.js";
-import type { TransportOptions } from "./transport/transport-options.js";
+import { firstClientHandle, UnplacedLinks } from "./unplaced-links.js";
+import { transportDefaults, type TransportOptions } from "./transport/transport-options.js";
 import type { TransportHandler } from "./transport/transport-handler.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
 import type { Claims, Identity } from "./wire/identity.js";
@@ -50,12 +49,7 @@ export interface FleaseNodeOptions {
   readonly viewFile?: ViewFile | undefined;
 }
 
-/** Members are known by their index, clients by numbers from here on. */
-const firstClientHandle = 1_000;
-
-/**
- * How long after its start a participant waits for a connection that it needs, and how often it looks, ms.
- */
+/** How long after its start a participant waits for a connection that it needs, and how often it looks. */
 const firstLinksMs = 500;
 const firstLinkLookMs = 5;
 
@@ -78,11 +72,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly #world: World;
   /** Links to members, by their index in the cluster. */
   readonly #members: (Link | undefined)[] = [];
-  /** Links to clients, by a number of their own. */
-  readonly #clients = new Map<number, Link>();
-  #nextClient = firstClientHandle;
-  /** Ids of members that were let in before our view named them: no more than a cluster has in its time. */
-  readonly #unknownIds = new Set<string>();
+  readonly #unplaced = new UnplacedLinks();
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly membership: Membership;
@@ -160,19 +150,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       if (voters.includes(index)) this.transport.dial(address, id);
       else this.transport.undial(address);
     }
-    this.#placeStrangers();
-  }
-
-  /** Members that were let in to tell the view: it names them now, or they go as soon as we have a vote. */
-  #placeStrangers(): void {
-    for (const link of this.#clients.values()) {
-      if (link.role !== "member") continue;
-      const index = this.cluster.settings.members.indexOf(link.peerId);
-      if (index !== -1) {
-        this.#clients.delete(link.handle);
-        this.peer.forget(link.handle);
-        this.#place(link, index);
-      } else if (this.views.isVoter(this.nodeId)) link.close("no member of this cluster");
+    const { members } = this.cluster.settings;
+    for (const link of this.#unplaced.placed(members, this.views.isVoter(this.nodeId))) {
+      this.peer.forget(link.handle);
+      this.#place(link);
     }
   }
 
@@ -261,21 +242,16 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   connected(link: Link): void {
     this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
-    const isMember = link.role === "member";
-    const index = isMember ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
     // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
-    if (isMember && this.role === "member") this.membership.connected(link);
-    if (index === -1) {
-      if (isMember) this.#unknownIds.add(link.peerId);
-      link.handle = this.#nextClient;
-      this.#nextClient += 1;
-      this.#clients.set(link.handle, link);
-    } else this.#place(link, index);
+    if (link.role === "member" && this.role === "member") this.membership.connected(link);
+    if (index === -1) this.#unplaced.add(link);
+    else this.#place(link);
     this.views.connected(link);
   }
 
-  /** From here on this link leads to the member with that index. */
-  #place(link: Link, index: number): void {
+  /** From here on this link leads to the member whose id it has. */
+  #place(link: Link, index = this.cluster.settings.members.indexOf(link.peerId)): void {
     link.handle = index;
     this.#members[index] = link;
     this.#refusals.acceptedBy(link.address);
@@ -298,7 +274,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#distrusted.delete(link);
     this.#adminRpc.disconnected(link);
     this.peer.acceptor?.quotas?.gone(link.owner);
-    if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
+    if (this.#unplaced.delete(link.handle)) this.peer.forget(link.handle);
     this.membership.disconnected(link);
     if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
@@ -339,20 +315,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   unreachable(): void {}
 
   admit(peer: Identity): Rejection | undefined {
-    if (peer.role !== "member") return undefined;
-    if (!this.cluster.settings.members.includes(peer.nodeId) && !this.#mayTellTheView(peer.nodeId))
-      return { reason: "notAdmitted", text: `${JSON.stringify(peer.nodeId)} is no member of this cluster` };
-    const objection = this.membership.duplicates.objection(peer.nodeId, peer.incarnation);
+    const { role, nodeId: id } = peer;
+    if (role !== "member") return undefined;
+    const hasVote = this.role !== "member" || this.views.isVoter(this.nodeId);
+    if (!this.cluster.settings.members.includes(id) && !this.#unplaced.mayCome(id, hasVote))
+      return { reason: "notAdmitted", text: `${JSON.stringify(id)} is no member of this cluster` };
+    const objection = this.membership.duplicates.objection(id, peer.incarnation);
     return objection === undefined ? undefined : { reason: "twin", text: objection };
-  }
-
-  /**
-   * One that is to be added knows the members that the cluster began with, and these may all have gone. So as
-   * long as its own view does not name it, and it has no vote, any member of the cluster may tell it the view.
-   */
-  #mayTellTheView(id: string): boolean {
-    if (this.role !== "member" || this.views.isVoter(this.nodeId)) return false;
-    return this.#unknownIds.has(id) || this.#unknownIds.size < membersMax;
   }
 
   clusterDocument(): string {
@@ -411,7 +380,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   tell(to: number, message: Message): boolean {
-    const link = this.#members[to] ?? this.#clients.get(to);
+    const link = this.#members[to] ?? this.#unplaced.get(to);
     if (link === undefined) return false;
     link.send(message);
     return true;
@@ -424,7 +393,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
     this.#members.length = 0;
-    this.#clients.clear();
+    this.#unplaced.clear();
     this.peer.acceptor?.quotas?.everybodyGone();
     this.#distrusted.clear();
     this.membership.restarted();
