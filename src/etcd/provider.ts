@@ -192,6 +192,8 @@ export class CoreProvider implements Provider {
   async release(grant: Grant): Promise<void> {
     const tenure = own(grant);
     this.#end(tenure);
+    // Its clocks have ended it before its time: what the program was told to have left may still be in use.
+    if (tenure.lossReason === "clock-fault") return;
     // The lease is this tenure's alone, so no later tenure's key can go with it.
     await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
   }
