@@ -193,6 +193,8 @@ export class DeltaProvider implements Provider {
     const { tenure } = own(grant);
     tenure.lost ??= "released";
     if (this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
+    // Its clocks have ended it before its time: what the program was told to have left may still be in use.
+    if (tenure.lost === "clock-fault") return;
     await this.#run(this.#protocol.release(tenure));
   }
 
