@@ -7,12 +7,12 @@ import { nothing, owned, type Version } from "./revisions.js";
  * each before it writes or after it reads it, and takes several times as long as this. The bytes are the same.
  */
 
-/** Of `SnapshotPiece`. */
+/** Of a piece of a snapshot: `snapshot.proto`. */
 const fields = { history: 3, continued: 5 } as const;
-/** Of `SnapshotHistory`. */
+/** Of the versions of a key. */
 const keyField = 1;
 const versionsField = 2;
-/** Of `SnapshotVersion`. */
+/** Of one version. */
 const numbers = ["modified", "sub", "created", "version"] as const;
 const valueField = 5;
 const leaseField = 6;
