@@ -7,7 +7,7 @@ import { nothing, owned, type Version } from "./revisions.js";
  * each before it writes or after it reads it, and takes several times as long as this. The bytes are the same.
  */
 
-/** Of a piece of a snapshot: `snapshot.proto`. */
+/** Of a piece of a snapshot. */
 const fields = { history: 3, continued: 5 } as const;
 /** Of the versions of a key. */
 const keyField = 1;
