@@ -229,10 +229,13 @@ describe("examples", () => {
     expect(output).toMatch(/^# fail 0$/m);
   }, 120_000);
 
-  test("every example is here", () => {
+  test("every example is here, or has a test that needs more than this", () => {
+    // An etcd beside the core: test/core/moving.test.ts.
+    const elsewhere = ["move-keys.mjs"];
     const self = readFileSync(fileURLToPath(import.meta.url), "utf8");
     // Some leave a folder of results behind where they were started.
     const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
-    expect(files.filter(({ name }) => !self.includes(`"${name}"`))).toEqual([]);
+    const untried = files.filter(({ name }) => !self.includes(`"${name}"`) && !elsewhere.includes(name));
+    expect(untried).toEqual([]);
   });
 });
