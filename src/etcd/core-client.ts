@@ -105,3 +105,17 @@ export interface CoreClient {
   ): Watching;
   close(): void;
 }
+
+/** A lease that has a name. */
+export interface FoundLease {
+  readonly id: bigint;
+  /** That it was granted for. */
+  readonly seconds: number;
+}
+
+/** What named leases need of a core of ours. */
+export interface NamedLeaseClient extends Pick<CoreClient, "refreshLease" | "revokeLease" | "close"> {
+  /** The lease that has the name now: perhaps another's. */
+  registerLease(name: string, id: bigint, seconds: number, limits: CallLimits): Promise<FoundLease>;
+  findLease(name: string, limits: CallLimits): Promise<FoundLease | undefined>;
+}

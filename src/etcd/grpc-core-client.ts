@@ -29,6 +29,8 @@ import {
   type Moment,
   type WatchListener,
   sharedLimits,
+  type FoundLease,
+  type NamedLeaseClient,
 } from "./core-client.js";
 import { CoreRefusal } from "./failure.js";
 import { type Access, Servers } from "./servers.js";
@@ -40,15 +42,8 @@ const pageSize = 2_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A lease that has a name. */
-export interface FoundLease {
-  readonly id: bigint;
-  /** That it was granted for. */
-  readonly seconds: number;
-}
-
 /** A consistent core by etcd's v3 API: an etcd, or our own. */
-export class GrpcCoreClient implements CoreClient {
+export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
   readonly #servers: Servers;
   readonly #watches: Watches;
   readonly #clock: Clock;
@@ -133,7 +128,6 @@ export class GrpcCoreClient implements CoreClient {
     }
   }
 
-  /** The lease that has the name now: perhaps another's. */
   async registerLease(name: string, id: bigint, seconds: number, limits: CallLimits): Promise<FoundLease> {
     const request = create(RegisterRequestSchema, { name, id, ttl: BigInt(seconds) });
     try {

@@ -3,8 +3,7 @@ import { keptAlive } from "../common/keep-alive.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Duration } from "../lease/options.js";
-import type { CallLimits } from "./core-client.js";
-import type { GrpcCoreClient } from "./grpc-core-client.js";
+import type { CallLimits, NamedLeaseClient } from "./core-client.js";
 
 /** A lease of a core that has a name. It is one of etcd's in all else: keys can hang on it, by its id. */
 export interface NamedLease {
@@ -47,12 +46,12 @@ const ttlMsMin = 1_000;
 const ttlMsMax = 9e12;
 
 export class CoreNamedLeases implements NamedLeases {
-  readonly #core: GrpcCoreClient;
+  readonly #core: NamedLeaseClient;
   readonly #world: World;
   readonly #limits: CallLimits;
   readonly #drawId: () => bigint;
 
-  constructor(core: GrpcCoreClient, world: World, timeoutMs: number, drawId: () => bigint) {
+  constructor(core: NamedLeaseClient, world: World, timeoutMs: number, drawId: () => bigint) {
     this.#core = core;
     this.#world = world;
     this.#limits = { timeoutMs };

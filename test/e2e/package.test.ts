@@ -31,7 +31,7 @@ beforeAll(() => {
   files = report.files.map((file) => file.path);
   writeFileSync(join(folder, "package.json"), '{ "name": "consumer", "private": true, "type": "module" }');
   // Without a network: the dependencies come from where this repository has them.
-  const dependencies = ["commander", "sorted-btree"].map((name) => join(modules, name));
+  const dependencies = ["commander", "saxes", "sorted-btree", "xmlchars"].map((name) => join(modules, name));
   run("npm", [
     "install",
     "--offline",
