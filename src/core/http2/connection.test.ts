@@ -352,6 +352,18 @@ describe("what a client may cost", () => {
     expect(talk.wentAway).toBeUndefined();
   });
 
+  test("streams that are ended so when they have been answered are no flood", () => {
+    const talk = begun();
+    for (let round = 0; round < 10_000; round += 1) {
+      const id = round * 2 + 1;
+      talk.say(headers(id));
+      talk.connection.send.head(talk.streams.at(-1)!, headerBlock([[":status", "200"]]));
+      talk.drain();
+      talk.say(reset(id));
+    }
+    expect([talk.wentAway, talk.connection.streams]).toEqual([undefined, 0]);
+  });
+
   test("who asks for answers and takes none is sent away before they are many", () => {
     const talk = begun();
     for (let round = 0; round < 100_000 && !talk.connection.isOver; round += 1) {

@@ -351,8 +351,13 @@ export class Connection {
     if (this.#isNew(frame.stream)) return errorCode.protocol;
     if (lengthOf(frame) !== 4) return errorCode.frameSize;
     const stream = this.#streams.get(frame.stream);
-    if (stream !== undefined) this.#forget(stream, false);
-    else this.#answered.delete(frame.stream);
+    if (stream === undefined) {
+      this.#answered.delete(frame.stream);
+      return this.#idle();
+    }
+    this.#forget(stream, false);
+    // A client that has heard what it wanted ends a stream so: etcd's `KeepAliveOnce` in Go does each time.
+    if (stream.hasSentHead) return undefined;
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
 
