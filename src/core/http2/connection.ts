@@ -356,7 +356,7 @@ export class Connection {
       return this.#idle();
     }
     this.#forget(stream, false);
-    // A client that has heard what it wanted ends a stream so: etcd's `KeepAliveOnce` in Go does each time.
+    // A client that has heard what it wanted ends a stream so: etcd's Go client does each time that it keeps a lease alive once.
     if (stream.hasSentHead) return undefined;
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
