@@ -1,7 +1,7 @@
 /** A server of the consistent core in a program of yours: `leasehold/core`. Its clients open `core://…`. */
 import type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 import { type Logger, silent } from "../runtime/logger.js";
-import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
+import { corePackage, loadPackage } from "../runtime/optional-package.js";
 
 export type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 
@@ -16,7 +16,7 @@ export interface CoreServerOptions extends CoreFlags {
  * (default 1 s) loses its leadership, and is better off with a process beside it.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`;
- * `UNSUPPORTED` when `@grpc/grpc-js` or `@bufbuild/protobuf` is not installed.
+ * `UNSUPPORTED` when `@bufbuild/protobuf` is not installed.
  * @example
  * ```ts
  * import { startCore } from "leasehold/core";
@@ -29,6 +29,6 @@ export interface CoreServerOptions extends CoreFlags {
 export async function startCore(options: CoreServerOptions = {}): Promise<RunningCore> {
   const { logger = silent, ...flags } = options;
   const load = () => import("../core/server/index.js");
-  const server = await loadPackage(grpcPackages, "leasehold core", load);
+  const server = await loadPackage(corePackage, "leasehold core", load);
   return server.startCore(server.configOf(flags), logger);
 }

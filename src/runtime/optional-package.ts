@@ -1,7 +1,10 @@
 import { LeaseholdError } from "../lease/errors.js";
 
-/** What the client and the server of etcd's API need. */
+/** What a client of etcd's API needs. */
 export const grpcPackages = "@grpc/grpc-js @bufbuild/protobuf";
+
+/** What a server of the core needs. */
+export const corePackage = "@bufbuild/protobuf";
 
 /**
  * Loads a package that only those have to install who use what needs it. Its name reaches `import` as a value

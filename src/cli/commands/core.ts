@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CoreFlags, startCore } from "../../entry/core.js";
 import type { Logger } from "../../runtime/logger.js";
-import { grpcPackages, loadPackage } from "../../runtime/optional-package.js";
+import { corePackage, loadPackage } from "../../runtime/optional-package.js";
 import { usageError } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
 import { sayError, sayLine } from "../output/say.js";
@@ -72,5 +72,5 @@ export async function snapshotStatus(file: string, isJson: boolean): Promise<num
 }
 
 function loadCore(): Promise<typeof import("../../core/server/index.js")> {
-  return loadPackage(grpcPackages, "leasehold core", () => import("../../core/server/index.js"));
+  return loadPackage(corePackage, "leasehold core", () => import("../../core/server/index.js"));
 }
