@@ -4,6 +4,10 @@ import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { mistakes } from "./test/planted/mistakes/table.mjs";
 import { plant } from "./test/planted/plant.mjs";
+import { seedOf } from "./test/support/seed.js";
+
+// One for the whole run: the processes that run tests inherit it. The other configurations import this one.
+process.env["LEASEHOLD_SEED"] = String(seedOf());
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
