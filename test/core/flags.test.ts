@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { get } from "node:http";
+import { get, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
@@ -179,6 +179,41 @@ test("--max-concurrent-streams is what a connection is told", async () => {
     await cluster[Symbol.asyncDispose]();
   }
 });
+
+test.each(["leasehold", "etcd"] as const)(
+  "--max-concurrent-streams bounds the JSON calls of all connections, and others wait: %s",
+  async (program) => {
+    const cluster = await CoreCluster.start(1, { program, flags: ["--max-concurrent-streams", "2"] });
+    const [host, port] = cluster.endpoints.split(":");
+    const asked = (path: string, body: object) => {
+      const said = { text: "" };
+      const call = request({ host, port, path, method: "POST", agent: false }, (answer) =>
+        answer.on("data", (piece: Buffer) => (said.text += piece.toString())),
+      );
+      call.on("error", () => undefined).end(JSON.stringify(body));
+      return { call, said };
+    };
+    const watch = () => asked("/v3/watch", { create_request: { key: "YQ==" } });
+    try {
+      const watches = [watch(), watch()];
+      for (const { said } of watches) await expect.poll(() => said.text, patience).toContain('"created":true');
+      const [leaves, stays] = Array.from({ length: 2 }, () => asked("/v3/kv/range", { key: "YQ==" }));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect([leaves!.said.text, stays!.said.text]).toEqual(["", ""]);
+      // gRPC has bounds of its own.
+      expect((await cluster.servers[0]!.client.range("a")).count).toBe(0n);
+      leaves!.call.destroy();
+      watches[0]!.call.destroy();
+      await expect.poll(() => stays!.said.text, patience).toContain('"revision"');
+      for (let count = 0; count < 5; count += 1) {
+        const { said } = asked("/v3/kv/range", { key: "YQ==" });
+        await expect.poll(() => said.text, patience).toContain('"revision"');
+      }
+    } finally {
+      await cluster[Symbol.asyncDispose]();
+    }
+  },
+);
 
 test("--log-level and --log-outputs say what is written where; a flag without effect is named", async () => {
   const run = async (...flags: string[]) => {

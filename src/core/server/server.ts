@@ -151,11 +151,11 @@ class Server implements RunningCore {
     const facts = { cluster, id, diskBytes: () => bytesBelow(directory.path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
     const metrics = () => metricsText(this.#host, facts, this.#counters);
+    const { maxConcurrentStreams, requestBytesMax } = config;
     const http = (local: LocalClient) => {
       const parts = { host: this.#host, local, metrics };
-      return { clients: clientHttp(parts), metrics: metricsHttp(parts) };
+      return { clients: clientHttp(parts, maxConcurrentStreams), metrics: metricsHttp(parts) };
     };
-    const { maxConcurrentStreams, requestBytesMax } = config;
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
     const beside = { counters: this.#counters, own, http, maxConcurrentStreams, requestBytesMax };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);

@@ -4,6 +4,8 @@ import { type DescMethod, fromJsonString, type MessageShape, toJson } from "@buf
 import { Watch } from "../../gen/etcd/rpc_pb.js";
 import type { Caller } from "../grpc/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
+import { CoreError } from "../../state/errors.js";
+import type { CallSlots } from "./call-slots.js";
 import { JsonValues, NoJson } from "./json-values.js";
 
 const statusUnknown = 2;
@@ -15,9 +17,13 @@ const httpStatus: readonly number[] = [
 ];
 const statusOf = (code: number) => httpStatus[code] ?? 500;
 
+/** A request that is one message has to be there in this time after its head: it holds a slot. */
+const requestMs = 60_000;
+
 /** etcd's API as JSON: one request and one answer, or lines of answers. */
 export async function answerJson(
   client: LocalClient,
+  slots: CallSlots,
   method: DescMethod,
   request: IncomingMessage,
   response: ServerResponse,
@@ -28,7 +34,9 @@ export async function answerJson(
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   let call: LocalCall<DescMethod> | undefined;
+  let giveBack: (() => void) | undefined;
   try {
+    giveBack = await slots.take(gone.signal);
     call = client.open(method, callerOf(request), gone.signal);
     // Those of a stream that is asked in both directions come while it is answered.
     if (method.methodKind === "bidi_streaming") await askedFirst(method, request, call);
@@ -38,6 +46,8 @@ export async function answerJson(
   } catch (error) {
     call?.cancel();
     if (!response.destroyed) refuse(response, error, method);
+  } finally {
+    giveBack?.();
   }
 }
 
@@ -56,7 +66,12 @@ async function askedOnce(
 ): Promise<void> {
   const values = new JsonValues();
   let asked: string | undefined;
-  for await (const piece of body as AsyncIterable<Buffer>) asked ??= values.take(piece, 1)[0];
+  const late = setTimeout(() => body.destroy(new NoJson("the request did not come in time")), requestMs);
+  try {
+    for await (const piece of body as AsyncIterable<Buffer>) asked ??= values.take(piece, 1)[0];
+  } finally {
+    clearTimeout(late);
+  }
   if (asked === undefined) values.end();
   call.send(parsed(method, asked ?? "{}"));
   call.end();
@@ -164,9 +179,10 @@ function jsonOf(method: DescMethod, answer: MessageShape<DescMethod["output"]>):
 function refuse(response: ServerResponse, error: unknown, { methodKind }: DescMethod): void {
   const { message } = error as Error;
   const invalid = methodKind === "bidi_streaming" ? statusUnknown : statusInvalid;
-  const code = error instanceof CallFailed ? error.code : invalid;
+  const isOfCore = error instanceof CallFailed || error instanceof CoreError;
+  const code = isOfCore ? error.code : invalid;
   const status = statusOf(code);
-  const isOfStream = error instanceof CallFailed && methodKind !== "unary";
+  const isOfStream = isOfCore && methodKind !== "unary";
   const text = jsonText(
     isOfStream
       ? { error: { grpc_code: code, http_code: status, message, http_status: STATUS_CODES[status] } }

@@ -4,6 +4,7 @@ import type { CoreHost } from "../../host/host.js";
 import { KV } from "../../gen/etcd/rpc_pb.js";
 import type { LocalClient } from "../grpc/local.js";
 import { apiVersion } from "../grpc/maintenance.js";
+import { CallSlots } from "./call-slots.js";
 import { answerJson } from "./gateway.js";
 import { methodAt } from "./routes.js";
 
@@ -30,8 +31,14 @@ export interface HttpParts {
 /** What takes connections that speak HTTP/1.1. */
 type TakeSocket = (socket: Socket) => void;
 
-/** JSON, health, version and metrics, beside gRPC on one port. */
-export function clientHttp(parts: HttpParts): TakeSocket {
+/**
+ * JSON, health, version and metrics, beside gRPC on one port.
+ *
+ * @param callsMax JSON calls at a time, over all connections; others wait. At etcd they share one connection
+ * of its gateway, and so its streams.
+ */
+export function clientHttp(parts: HttpParts, callsMax: number): TakeSocket {
+  const slots = new CallSlots(callsMax);
   return takeSockets((request, response) => {
     for (const [name, value] of Object.entries(anyOrigin)) response.setHeader(name, value);
     if (request.method === "OPTIONS") {
@@ -42,7 +49,7 @@ export function clientHttp(parts: HttpParts): TakeSocket {
     const path = pathOf(request);
     const method = methodAt(path);
     if (method === undefined) answerPage(parts, request, response, path);
-    else if (request.method === "POST") void answerJson(parts.local, method, request, response);
+    else if (request.method === "POST") void answerJson(parts.local, slots, method, request, response);
     else notAllowed(response);
   });
 }
