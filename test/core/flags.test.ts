@@ -196,7 +196,8 @@ test.each(["leasehold", "etcd"] as const)(
     const watch = () => asked("/v3/watch", { create_request: { key: "YQ==" } });
     try {
       const watches = [watch(), watch()];
-      for (const { said } of watches) await expect.poll(() => said.text, patience).toContain('"created":true');
+      for (const { said } of watches)
+        await expect.poll(() => said.text, patience).toContain('"created":true');
       const [leaves, stays] = Array.from({ length: 2 }, () => asked("/v3/kv/range", { key: "YQ==" }));
       await new Promise((resolve) => setTimeout(resolve, 500));
       expect([leaves!.said.text, stays!.said.text]).toEqual(["", ""]);
