@@ -44,11 +44,9 @@ export function* answerRead(
 ): Steps<ClientResponse> {
   if (asked.kind === "leaseTimeToLive")
     return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1, check);
+  if (asked.kind === "freeze") while (context.state.isApplying) yield;
   const checked = check();
-  if (asked.kind === "freeze") {
-    while (context.state.isApplying) yield;
-    return freeze(context);
-  }
+  if (asked.kind === "freeze") return freeze(context);
   if (asked.kind === "range" || asked.kind === "txn") return yield* read(context, asked);
   if (isAuthRead(asked)) return answerAuth(context, asked, checked);
   if (asked.kind === "memberList") return Object.assign(members.list(), { header: context.header(0) });

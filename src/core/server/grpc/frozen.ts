@@ -13,18 +13,35 @@ const frozenMax = 4;
 /** States of one moment that are being read. There are a few at most. */
 export class Frozen {
   readonly #electionMs: number;
-  readonly #reader: CredentialsReader;
+  readonly #reader: Pick<CredentialsReader, "of">;
   #count = 0;
 
-  constructor(electionMs: number, reader: CredentialsReader) {
+  constructor(electionMs: number, reader: Pick<CredentialsReader, "of">) {
     this.#electionMs = electionMs;
     this.#reader = reader;
   }
 
-  /** Give each one back, whether or not it was had. @throws CoreError `tooManyRequests` and others */
-  async take(host: CoreHost, call: Call): Promise<FrozenState> {
+  /**
+   * Reads one. Who has no right to it takes nobody's place, however long the refusal takes.
+   *
+   * @throws CoreError `tooManyRequests` and others
+   */
+  async use<Result>(
+    host: Pick<CoreHost, "request">,
+    call: Call,
+    read: (state: FrozenState) => Promise<Result>,
+  ): Promise<Result> {
+    const state = await this.#ask(host, call);
+    if (this.#count === frozenMax) throw new CoreError("tooManyRequests");
     this.#count += 1;
-    if (this.#count > frozenMax) throw new CoreError("tooManyRequests");
+    try {
+      return await read(state);
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  async #ask(host: Pick<CoreHost, "request">, call: Call): Promise<FrozenState> {
     const credentials = await this.#reader.of(call);
     return new Promise((resolve, reject) => {
       const deadlineMs = deadlineOf(call, this.#electionMs);
@@ -36,9 +53,5 @@ export class Frozen {
       };
       host.request(clientOf(call), request, deadlineMs, settle, credentials);
     });
-  }
-
-  giveBack(): void {
-    this.#count -= 1;
   }
 }

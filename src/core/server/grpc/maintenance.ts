@@ -13,7 +13,6 @@ import {
   StatusResponseSchema,
 } from "../../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../../host/host.js";
-import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { hashOfAll, hashOfKeys } from "../backup/hashes.js";
 import { finishInTurns } from "../common/turns.js";
@@ -71,28 +70,20 @@ export class MaintenanceHandlers {
     });
   }
 
-  async #hash(call: UnaryCall): Promise<unknown> {
-    return this.#withFrozen(call, async (state) => {
+  #hash(call: UnaryCall): Promise<unknown> {
+    return this.#frozen.use(this.#host, call, async (state) => {
       const hash = await finishInTurns(hashOfAll(state));
       return create(HashResponseSchema, { header: state.header!, hash });
     });
   }
 
-  async #hashKeys(call: UnaryCall): Promise<unknown> {
+  #hashKeys(call: UnaryCall): Promise<unknown> {
     const { revision } = call.request as HashKVRequest;
-    return this.#withFrozen(call, async (state) => {
+    return this.#frozen.use(this.#host, call, async (state) => {
       const hash = await finishInTurns(hashOfKeys(state, revision));
       const compactRevision = BigInt(state.source.revisions.compacted);
       return create(HashKVResponseSchema, { header: state.header!, hash, compactRevision });
     });
-  }
-
-  async #withFrozen(call: UnaryCall, body: (state: FrozenState) => Promise<unknown>): Promise<unknown> {
-    try {
-      return await body(await this.#frozen.take(this.#host, call));
-    } finally {
-      this.#frozen.giveBack();
-    }
   }
 
   /** Nothing here is in fragments; what stands on disk and is of no use any more goes. */

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CommandSchema } from "../../gen/leasehold/command_pb.js";
+import { ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreHost } from "../../host/host.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { frozen } from "../../state/snapshot.js";
@@ -21,7 +22,8 @@ function stateNow(): FrozenState {
   }
   const membership = { voters: [1n], learners: [] };
   const meta = { index: 1, term: 1, membership };
-  return { $typeName: "leasehold.FrozenState", meta, source: frozen(state), bytes: 1 };
+  const header = create(ResponseHeaderSchema);
+  return { $typeName: "leasehold.FrozenState", header, meta, source: frozen(state), bytes: 1 };
 }
 
 /** More than a client is given that takes nothing. */
@@ -38,13 +40,12 @@ async function until(isSo: () => boolean): Promise<void> {
 /** A stream whose client takes nothing until it is told to. */
 function backup() {
   let isGivenBack = false;
-  const places = {
-    take: () => Promise.resolve({ ...stateNow(), header: {} }),
-    giveBack: () => (isGivenBack = true),
+  const frozen: Pick<Frozen, "use"> = {
+    use: (_host, _call, read) => read(stateNow()).finally(() => (isGivenBack = true)),
   };
   const carrier = new HeldCarrier();
   carrier.isStuck = true;
-  snapshotHandler({} as CoreHost, places as unknown as Frozen)(carrier.stream(() => undefined));
+  snapshotHandler({} as CoreHost, frozen)(carrier.stream(() => undefined));
   return { carrier, isGivenBack: () => isGivenBack };
 }
 

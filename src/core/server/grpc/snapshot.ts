@@ -16,20 +16,18 @@ const blobBytes = 32 * 1024;
 const stalledMs = 30_000;
 
 /** A backup, as a stream: of one moment, while everything else goes on. */
-export function snapshotHandler(host: CoreHost, frozen: Frozen): StreamHandler {
+export function snapshotHandler(host: Pick<CoreHost, "request">, frozen: Pick<Frozen, "use">): StreamHandler {
   return (call) => {
     const gone = new AbortController();
     call.whenOver(() => gone.abort(new Error("the client is gone")));
     frozen
-      .take(host, call)
-      .then((state) => send(call, state, gone.signal))
+      .use(host, call, (state) => send(call, state, gone.signal))
       .then(
         () => call.end(),
         (error: unknown) => {
           call.fail(grpcError(asCoreError(error)));
         },
-      )
-      .finally(() => frozen.giveBack());
+      );
   };
 }
 
