@@ -34,10 +34,13 @@ export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts"
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
+  "src/core/journal/journal.test.ts",
   "src/core/raft/chaos.test.ts",
+  "src/core/server/disk/power-loss.test.ts",
   "src/delta/conditional/exclusion.property.test.ts",
   "src/delta/paper/conformance.test.ts",
   "src/flease/tcp/wire/fuzz.test.ts",
+  "src/stores/block/slots.property.test.ts",
   "test/tenure-data.property.test.ts",
 ];
 
@@ -70,8 +73,9 @@ export default defineConfig({
     // One for each processor; vitest would keep one free.
     maxWorkers: "100%",
     // For a machine that is very busy: what hangs is found, too.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
         extends: true,

@@ -83,7 +83,7 @@ async function through(rule: Omit<Rule, "cut">, count: number): Promise<number[]
     client.write(frame);
   }
   const expected = rule.duplicated === 1 ? 2 * count : count;
-  await expect.poll(() => arrived.length, { timeout: 5_000 }).toBe(expected);
+  await expect.poll(() => arrived.length).toBe(expected);
   return arrived;
 }
 

@@ -287,7 +287,7 @@ test.each(["memory that takes its time", "core"])(
 );
 
 /** The calls that follow from it find each mistake soon; others need up to some thousands. */
-const seed = 4;
+const seed = 1;
 
 describe("random calls find", () => {
   test.each<[Fault, keyof typeof grounds, RegExp]>([

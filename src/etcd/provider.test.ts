@@ -271,7 +271,7 @@ describe("waiters", () => {
     expect([watchers, core.watchers.size]).toEqual([2, 1]);
   });
 
-  test("a thousand of them are no herd, and each gets its turn", async () => {
+  test("hundreds of them are no herd, and each gets its turn", async () => {
     const lease = await take(alice);
     const seen = { holding: 0, turns: 0 };
     const work = async (held: Lease) => {
@@ -283,7 +283,7 @@ describe("waiters", () => {
       seen.turns += 1;
       await held.release();
     };
-    const crowd = Array.from({ length: 1_000 }, (_, index) => open(`w${index}`));
+    const crowd = Array.from({ length: 300 }, (_, index) => open(`w${index}`));
     for (const leases of crowd) {
       const waiting = leases.acquire(name, { ttl: ttlMs, wait: "10m" });
       void waiting.then(work);
@@ -298,5 +298,5 @@ describe("waiters", () => {
     const turnMs = (world.clock.monotonicMs() - beganMs) / (seen.turns - turnsBefore);
     expect(perTurn).toBeLessThan(20);
     expect(turnMs).toBeLessThan(60);
-  }, 20_000);
+  });
 });

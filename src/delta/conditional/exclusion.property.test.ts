@@ -128,13 +128,13 @@ test("on bad days of stores and clocks there is one holder at a time, and tokens
   }
   // They did hold, in spite of everything.
   expect(tenures).toBeGreaterThan(10 * seeds);
-}, 60_000);
+});
 
 test("a hold that counts from the end of its write is seen", async () => {
   const seen = await duringFaults({ holdFromEndOfWrite: true }, async () => {
-    // The first is known to show it, as long as nothing changes what happens in a run.
-    for (let seed = 30; seed <= 50; seed += 1) if ((await badDays(seed)).overlaps > 0) return seed;
+    // The first is known to show it, as long as nothing changes what happens in a run; 15, 16 and 50 do, too.
+    for (let seed = 12; seed <= 50; seed += 1) if ((await badDays(seed)).overlaps > 0) return seed;
     return undefined;
   });
   expect(seen).toBeDefined();
-}, 60_000);
+});

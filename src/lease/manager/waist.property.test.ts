@@ -312,8 +312,8 @@ const search = (parameters: { readonly numRuns: number; readonly seed?: number }
 test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners hear all of it", async () => {
   const { failed, counterexample, errorInstance } = await search({ numRuns: 200 });
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
-  // It proves something only if all of this happened. Each is far below what is usual, as the seed is another
-  // each time: twelve runs had at least 344, 23, 83 and 19.
+  // It proves something only if all of this happened. Each is far below what is usual, for other seeds:
+  // twelve runs had at least 344, 23, 83 and 19.
   expect(tenures).toBeGreaterThan(100);
   expect(late).toBeGreaterThan(3);
   expect(detached).toBeGreaterThan(20);
@@ -338,7 +338,7 @@ test("a renewal that is late again after one that succeeded is told again, thoug
 });
 
 /** The scripts that follow from it find each mistake below within 200; others need up to some thousands. */
-const seed = 3;
+const seed = 10;
 
 test.each<[Fault, RegExp]>([
   ["lossIsToldAsRelease", /that was told as another/],

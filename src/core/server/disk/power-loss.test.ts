@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { effort } from "../../../../test/support/effort.js";
+import { seedOf } from "../../../../test/support/seed.js";
 import { CrashingDisk, diskRoot } from "../../../../test/support/crashing-disk.js";
 import { SimRandom } from "../../../../sim/kit/random.js";
 import type { Entry, HardState, SnapshotMeta } from "../../raft/types.js";
@@ -243,8 +245,8 @@ afterEach(() => {
 
 test("what is counted as being on disk survives kills, losses of power and a full disk, and every start succeeds", async () => {
   const total = { starts: 0, writes: 0, installs: 0, snapshots: 0, failures: 0 };
-  const first = Number(process.env["LEASEHOLD_SEED"] ?? 1);
-  const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 100);
+  const first = seedOf();
+  const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 40 * effort);
   for (let seed = first; seed < first + seeds; seed += 1) {
     const life = new Life(seed);
     try {
