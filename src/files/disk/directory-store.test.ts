@@ -126,7 +126,7 @@ describe("bits that turn over", () => {
 
   test("anywhere in the index keep the node from starting, unless nothing changes by them", async () => {
     await withBlocks();
-    const [index] = (await readdir(folder)).filter((name) => name.startsWith("index"));
+    const index = (await readdir(folder)).find((name) => name.startsWith("index"));
     await opened.pop()!.close();
     const whole = await readFile(join(folder, index!));
     const random = new Xorshift(14);
@@ -147,7 +147,7 @@ describe("bits that turn over", () => {
   test("and an index that is gone do not make a node look like an empty one", async () => {
     await withBlocks();
     await opened.pop()!.close();
-    const [index] = (await readdir(folder)).filter((name) => name.startsWith("index"));
+    const index = (await readdir(folder)).find((name) => name.startsWith("index"));
     await rm(join(folder, index!));
     await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
