@@ -4,8 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
 import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
 import { CommandFailure, describeFailure, usageError } from "./common/failure.js";
-import { membersMax } from "../flease/protocol/settings.js";
-import { buildProgram, MEMBERS_MAX, usageFault } from "./program.js";
+import { buildProgram, usageFault } from "./program.js";
 import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./common/settings.js";
 
 vi.mock("./commands/list.js", () => ({ list: (...args: unknown[]) => listed(args) }));
@@ -119,10 +118,6 @@ describe("faults are one line and have an exit code", () => {
     [["sim", "--timeout", "1s"], "--timeout has no meaning for sim"],
   ])("%j is refused, and the message says why", async (words, message) => {
     expect(await fault(...words)).toContain(message);
-  });
-
-  test("a local cluster has as many members as a cluster can have", () => {
-    expect(MEMBERS_MAX).toBe(membersMax);
   });
 
   test("the help of a command shows the options that mean something to it, and no others", () => {

@@ -28,8 +28,8 @@ import { packageVersion } from "../runtime/package-version.js";
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
 const PORT_MAX = 65_535;
-/** As many as a cluster can have; `program.test.ts` holds it to the protocol's bound. */
-export const MEMBERS_MAX = 31;
+/** A process for each, on this machine. */
+const MEMBERS_MAX = 31;
 
 /** The commands that have something to put in order before they end by a signal. */
 const listening: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 /** The value under this key, made by `make` where there is none yet. Values are never `undefined`. */
 export function getOrInsert<Key, Value extends {}>(
-  map: Map<Key, Value>,
+  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
   make: (key: Key) => Value,
 ): Value {

@@ -11,6 +11,19 @@ describe("the cell of a resource", () => {
     expect(cells.of("x")).toBe(cells.of("y"));
   });
 
+  test("is found among a thousand members, and remembered no longer than there is room for", () => {
+    const ids = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
+    const cells = new Cells(ids, 3);
+    const first = cells.of("orders/0");
+    expect(cells.of("orders/0")).toBe(first);
+    for (const resource of resources.slice(0, 12_000)) {
+      const { members } = cells.of(resource);
+      expect(members.length === 3 && members[0]! < members[1]! && members[1]! < members[2]!).toBe(true);
+    }
+    expect(cells.of("orders/0")).not.toBe(first);
+    expect(cells.of("orders/0")).toEqual(first);
+  });
+
   test("is the same wherever it is computed, and never changes silently", () => {
     const cell = (resource: string) =>
       new Cells(thirty, 3).of(resource).members.map((index) => thirty[index]);

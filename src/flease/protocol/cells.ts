@@ -16,6 +16,15 @@ export interface CellMap {
   of(resource: string): Cell;
 }
 
+/** So many cells are kept at most; where members are many, nearly every resource has a cell of its own. */
+const cellsKeptMax = 10_000;
+
+/** Cells by their members: from member to member, in their order. */
+class CellTree {
+  readonly further = new Map<number, CellTree>();
+  cell: Cell | undefined;
+}
+
 /**
  * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is
  * chosen by rendezvous hashing: every member gets a score from the resource's name and its own id, and the
@@ -24,11 +33,14 @@ export interface CellMap {
  */
 export class Cells implements CellMap {
   readonly #indices: readonly number[];
-  readonly #cellSize: number;
   readonly #memberHashes: readonly number[];
   readonly #everybody: Cell;
-  /** One object for each set of members that came up, by its bit mask. */
-  readonly #known = new Map<number, Cell>();
+  /** The best so far, by falling score: their positions among the members, and their scores. */
+  readonly #best: Int32Array;
+  readonly #bestScores: Float64Array;
+  /** One object for each set of members that came up. */
+  #known = new CellTree();
+  #knownCount = 0;
 
   /** @param indices of these members among all that are known */
   constructor(
@@ -37,35 +49,46 @@ export class Cells implements CellMap {
     indices: readonly number[] = members.map((_, index) => index),
   ) {
     this.#indices = indices;
-    this.#cellSize = cellSize;
     this.#memberHashes = members.map(hashText);
     this.#everybody = cellOf(indices);
+    this.#best = new Int32Array(cellSize);
+    this.#bestScores = new Float64Array(cellSize);
   }
 
   of(resource: string): Cell {
-    if (this.#cellSize >= this.#memberHashes.length) return this.#everybody;
-    const mask = this.#choose(hashText(resource));
-    const inMask = (_: number, position: number) => (mask >>> position) & 1;
-    return getOrInsert(this.#known, mask, () => cellOf(this.#indices.filter(inMask)));
+    if (this.#best.length >= this.#memberHashes.length) return this.#everybody;
+    this.#choose(hashText(resource));
+    let known = this.#known;
+    for (const position of this.#best) known = getOrInsert(known.further, position, () => new CellTree());
+    return (known.cell ??= this.#make());
   }
 
-  /** The members with the highest scores; equal scores are decided by the order of the ids. */
-  #choose(resourceHash: number): number {
-    let mask = 0;
-    for (let chosen = 0; chosen < this.#cellSize; chosen += 1) {
-      let best = -1;
-      let bestScore = -1;
-      for (let index = 0; index < this.#memberHashes.length; index += 1) {
-        if ((mask >>> index) & 1) continue;
-        const score = mix(resourceHash ^ this.#memberHashes[index]!);
-        if (score > bestScore) {
-          best = index;
-          bestScore = score;
-        }
-      }
-      mask |= 1 << best;
+  #make(): Cell {
+    this.#knownCount += 1;
+    if (this.#knownCount > cellsKeptMax) {
+      this.#known = new CellTree();
+      this.#knownCount = 0;
     }
-    return mask;
+    return cellOf(Array.from(this.#best, (position) => this.#indices[position]!));
+  }
+
+  /** The members with the highest scores, in their own order; equal scores are decided by the order of the ids. */
+  #choose(resourceHash: number): void {
+    const [best, scores] = [this.#best, this.#bestScores];
+    const last = best.length - 1;
+    scores.fill(-1);
+    for (let position = 0; position < this.#memberHashes.length; position += 1) {
+      const score = mix(resourceHash ^ this.#memberHashes[position]!);
+      if (score <= scores[last]!) continue;
+      let at = last;
+      for (; at > 0 && score > scores[at - 1]!; at -= 1) {
+        scores[at] = scores[at - 1]!;
+        best[at] = best[at - 1]!;
+      }
+      scores[at] = score;
+      best[at] = position;
+    }
+    best.sort();
   }
 }
 

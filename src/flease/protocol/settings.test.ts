@@ -11,6 +11,8 @@ const input: FleaseSettingsInput = {
   rpcTimeoutMs: 200,
 };
 
+const manyMembers = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
+
 function refusal(more: Partial<FleaseSettingsInput>): string {
   try {
     fleaseSettings({ ...input, ...more });
@@ -49,7 +51,8 @@ test.each<[string, Partial<FleaseSettingsInput>, string[]]>([
   ["numbers", { ttlMaxMs: Number.NaN }, ["ttlMaxMs", "NaN"]],
   ["finite numbers", { ttlMaxMs: Infinity }, ["ttlMaxMs", "Infinity"]],
   ["some member", { members: [] }, ["at least one member"]],
-  ["at most 31 members", { members: Array.from({ length: 32 }, (_, index) => `m${index}`) }, ["31", "32"]],
+  ["at most 300 members", { members: manyMembers(301), cellSize: 3 }, ["300", "301"]],
+  ["cells of at most 31", { members: manyMembers(40), cellSize: 32 }, ["cellSize", "31", "32"]],
   ["each member once", { members: ["a", "b", "a"] }, ['"a"', "twice"]],
   ["cells of at most all members", { cellSize: 4 }, ["cellSize", "3", "is 4"]],
   ["cells of at least one member", { cellSize: 0 }, ["cellSize", "is 0"]],

@@ -54,8 +54,14 @@ type Choices<Names extends keyof FleaseSettings> = {
   readonly [Name in Names]?: FleaseSettings[Name] | undefined;
 };
 
-/** Sets of acceptors are bit masks of 32 bits. */
-export const membersMax = 31;
+/** All members are connected with each other, and each hears a heartbeat of every other. */
+export const membersMax = 300;
+
+/** A process keeps the ids of members that have gone: an index is never given again. */
+export const memberIdsMax = 1_000;
+
+/** Sets of acceptors of a cell are bit masks of 32 bits, and a joint cell has one acceptor more than its halves. */
+export const cellSizeMax = 31;
 
 const defaultRenewalPatience = 1 / 3;
 
@@ -114,10 +120,10 @@ function checkMembers(members: readonly string[]): void {
 }
 
 function checkCellSize({ cellSize, members }: FleaseSettings): void {
-  require(Number.isInteger(cellSize) &&
-    cellSize >= 1 &&
-    cellSize <=
-      members.length, `cellSize must be a whole number from 1 to the number of members, ${members.length}, and is ${cellSize}`);
+  const most = Math.min(members.length, cellSizeMax);
+  const isInRange = Number.isInteger(cellSize) && cellSize >= 1 && cellSize <= most;
+  const bound = most < members.length ? `${most}` : `the number of members, ${most}`;
+  require(isInRange, `cellSize must be a whole number from 1 to ${bound}, and is ${cellSize}`);
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { Reading } from "./clock.js";
-import { sizeOf } from "./quorum.js";
 
 /**
  * Detection of clock faults between peers (3.10). Every batch carries its sender's two bounds on the time,
@@ -10,8 +9,8 @@ export class SkewWatch {
   readonly #skewMs: number;
   /** How many members must contradict us before we believe that we are the faulty one. */
   majority: number;
-  /** Members whose last batch contradicted our clock, as bits by index. */
-  #contradicting = 0;
+  /** Members whose last batch contradicted our clock. */
+  readonly #contradicting = new Set<number>();
   readonly #skews: (number | undefined)[] = [];
 
   constructor(skewMs: number, majority: number) {
@@ -31,25 +30,25 @@ export class SkewWatch {
   /** Notes what a member's batch said. False when its messages must not count. */
   observe(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.isPossible(peerLo, peerHi, echoLo, now);
-    if (possible) this.#contradicting &= ~(1 << member);
-    else this.#contradicting |= 1 << member;
+    if (possible) this.#contradicting.delete(member);
+    else this.#contradicting.add(member);
     this.#skews[member] = peerHi - now.hi;
     return possible;
   }
 
   /** The member is gone; what it said last counts no more. */
   forget(member: number): void {
-    this.#contradicting &= ~(1 << member);
+    this.#contradicting.delete(member);
     this.#skews[member] = undefined;
   }
 
   /** A majority contradicts our clock: it is we who are wrong. */
   get weAreFaulty(): boolean {
-    return sizeOf(this.#contradicting) >= this.majority;
+    return this.#contradicting.size >= this.majority;
   }
 
   contradicts(member: number): boolean {
-    return (this.#contradicting & (1 << member)) !== 0;
+    return this.#contradicting.has(member);
   }
 
   /**

@@ -9,7 +9,8 @@ import type { View } from "./views.js";
 class JointCells implements CellMap {
   readonly #before: Cells;
   readonly #after: Cells;
-  readonly #known = new Map<Cell, Map<Cell, Cell>>();
+  /** One object for each pair of cells, as long as there are these. */
+  readonly #known = new WeakMap<Cell, WeakMap<Cell, Cell>>();
 
   constructor(before: Cells, after: Cells) {
     this.#before = before;
@@ -19,7 +20,7 @@ class JointCells implements CellMap {
   of(resource: string): Cell {
     const before = this.#before.of(resource);
     const after = this.#after.of(resource);
-    const known = getOrInsert(this.#known, before, () => new Map<Cell, Cell>());
+    const known = getOrInsert(this.#known, before, () => new WeakMap<Cell, Cell>());
     return getOrInsert(known, after, () => jointCellOf(before, after));
   }
 }

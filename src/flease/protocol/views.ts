@@ -1,6 +1,7 @@
 import { greatest } from "../../common/lists.js";
 import type { Reading } from "./clock.js";
 import { numberAt } from "./ballot.js";
+import { cellSizeMax, membersMax } from "./settings.js";
 import type { FleaseSettings } from "./settings.js";
 
 /** Members, by their ids in rising order, and how many of them coordinate one resource. */
@@ -131,7 +132,9 @@ export class Views {
     const added = members.filter((id) => !present.includes(id));
     const removed = present.filter((id) => !members.includes(id));
     if (added.length > 1 || removed.length > 1) return "one change at a time";
-    if (cellSize < 1 || cellSize > members.length) return `no cells of ${cellSize} among ${members.length}`;
+    if (members.length > membersMax) return `a cluster has at most ${membersMax} members`;
+    if (cellSize < 1 || cellSize > Math.min(members.length, cellSizeMax))
+      return `no cells of ${cellSize} among ${members.length}`;
     if (added.length + removed.length === 0 && cellSize === this.#view.cellSize) return "nothing changes";
     return undefined;
   }

@@ -5,8 +5,17 @@ import { parseAddress } from "../../runtime/address.js";
 import type { KeptView } from "../protocol/views.js";
 import { readToldView } from "./view-notes.js";
 import type { ToldView } from "./view-notes.js";
-import { canonicalSettings, fleaseSettings, membersMax } from "../protocol/settings.js";
+import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
+
+/** So much of a description of the cluster may be the members': ids and addresses, several times over. */
+const membersBytesMax = 48 * 1024;
+
+/** Whether clients and other members can be told of these: each in the two lists of a joint view, and its address twice. */
+export function canBeTold(ids: readonly string[], addressOf: (id: string) => string | undefined): boolean {
+  const bytesOf = (id: string) => 4 * id.length + 2 * (addressOf(id)?.length ?? 0) + 60;
+  return ids.reduce((sum, id) => sum + bytesOf(id), 0) <= membersBytesMax;
+}
 
 /** All that a participant has to know of its cluster. */
 export interface Cluster {
@@ -46,7 +55,7 @@ export function defineCluster(
   const places = members.map((id) => addresses[id]!);
   const learn = (id: string, address: string) => {
     const index = members.indexOf(id);
-    if (index === -1 && members.length >= membersMax) return false;
+    if (index === -1 && members.length >= memberIdsMax) return false;
     if (index === -1) members.push(id);
     places[index === -1 ? members.length - 1 : index] = address;
     return true;

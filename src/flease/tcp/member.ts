@@ -4,7 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import { fleaseSettings, settingsAdvice } from "../protocol/settings.js";
 import { parseAddress } from "../../runtime/address.js";
-import { defineCluster } from "./cluster.js";
+import { canBeTold, defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
@@ -75,6 +75,8 @@ function clusterOf(options: MemberOptions): Cluster {
     resourcesMax: options.resourcesMax,
     clockRateError: options.clockRateError,
   });
+  if (!canBeTold(settings.members, (member) => members[member]))
+    throw new LeaseholdError("INVALID_CONFIG", "the ids and addresses of so many members are too long");
   const cluster = defineCluster(options.cluster ?? "leasehold", settings, members);
   if (comesLater && !Object.hasOwn(members, id)) cluster.learn(id, options.listen!);
   return cluster;

@@ -30,6 +30,8 @@ interface Announcement {
   readonly before: string;
   /** `due` again when our connections have changed since it was sent. */
   state: "due" | "sent" | "confirmed";
+  /** Its answer is awaited, and what has changed since follows then: at a start all members connect at once. */
+  isUnderWay: boolean;
 }
 
 /**
@@ -52,7 +54,8 @@ export class Membership {
   }
 
   connected(link: Link): void {
-    this.#links.set(link, { before: this.duplicates.linked(link.peerId, link.incarnation), state: "due" });
+    const before = this.duplicates.linked(link.peerId, link.incarnation);
+    this.#links.set(link, { before, state: "due", isUnderWay: false });
     this.#changed();
   }
 
@@ -75,22 +78,27 @@ export class Membership {
 
   #announceAll(): void {
     for (const [link, announcement] of this.#links)
-      if (announcement.state === "due") void this.#announce(link, announcement);
+      if (announcement.state === "due" && !announcement.isUnderWay) void this.#announce(link, announcement);
   }
 
   /** An announcement that fails is sent again by the next `maintain`, as long as the connection stands. */
   async #announce(link: Link, announcement: Announcement): Promise<void> {
     announcement.state = "sent";
+    announcement.isUnderWay = true;
     const sentMs = this.#host.now().mono;
     try {
       const params = { connected: this.duplicates.connected, before: announcement.before };
       await this.#host.transport.call(link, "connected", params, announceTimeoutMs);
-      const stands = this.#links.get(link) === announcement;
-      if (stands && this.#host.views.isVoter(link.peerId)) this.duplicates.confirmed(link.peerId, sentMs);
-      if (announcement.state === "sent") announcement.state = "confirmed";
     } catch {
       announcement.state = "due";
+      announcement.isUnderWay = false;
+      return;
     }
+    announcement.isUnderWay = false;
+    const stands = this.#links.get(link) === announcement;
+    if (stands && this.#host.views.isVoter(link.peerId)) this.duplicates.confirmed(link.peerId, sentMs);
+    if (announcement.state === "sent") announcement.state = "confirmed";
+    else if (stands) void this.#announce(link, announcement);
   }
 
   /** CALL `connected`: another member tells whom it is connected with. */

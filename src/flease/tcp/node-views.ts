@@ -5,9 +5,10 @@ import { parseAddress } from "../../runtime/address.js";
 import type { FleasePeer, PeerViews } from "../peer.js";
 import { cellSizeDefaultMax } from "../protocol/cells.js";
 import type { Reading } from "../protocol/clock.js";
-import { membersMax } from "../protocol/settings.js";
+import { memberIdsMax } from "../protocol/settings.js";
 import { firstView, votersOf } from "../protocol/views.js";
 import type { KeptView, Membership } from "../protocol/views.js";
+import { canBeTold } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
@@ -164,7 +165,7 @@ export class NodeViews {
     const told = readToldView(params);
     const { peer } = this.#host;
     if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) {
-      const why = `this process has met ${membersMax} ids of members, and no more: restart it`;
+      const why = `this process has met ${memberIdsMax} ids of members, and no more: restart it`;
       throw new LeaseholdError("CONFIG_MISMATCH", why);
     }
     if (peer.hearView(told, this.#host.now())) this.#entered();
@@ -246,6 +247,10 @@ export class NodeViews {
     const next = { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
     const why = views.whyNoChange(next);
     if (why !== undefined) refuse(`${why}${this.#waitText()}`);
+    const { cluster } = this.#host;
+    const addressOf = (id: string) =>
+      id === add ? String(address) : cluster.addresses[cluster.settings.members.indexOf(id)];
+    if (!canBeTold(next.members, addressOf)) refuse("the ids and addresses of so many members are too long");
     if (typeof add === "string") await this.#connect(add, address as string);
     await this.#askAll(next, view.stamp);
     const meanwhile = views.whyNoChange(next);
@@ -266,7 +271,7 @@ export class NodeViews {
 
   #place(id: string, address: string): void {
     if (!this.#host.cluster.learn(id, address))
-      refuse(`a cluster has at most ${membersMax} members in its time`);
+      refuse(`a cluster has at most ${memberIdsMax} members in its time`);
   }
 
   /** A member that is added must be there, or the others would wait for it. */

@@ -24,7 +24,7 @@ export interface FleaseOptions extends ParticipantOptions, SecurityOptions {
 export interface MemberOptions extends SecurityOptions {
   /** This member's name in `members`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
   id: string;
-  /** All members, 1 to 31, this one among them: id to `host:port`. The ids are the same on every member. */
+  /** All members, 1 to 300, this one among them: id to `host:port`. The ids are the same on every member. */
   members: Record<string, string>;
   /** As in {@link FleaseOptions}, for the leases that this process takes. */
   label?: string | undefined;

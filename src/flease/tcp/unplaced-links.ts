@@ -1,8 +1,8 @@
-import { membersMax } from "../protocol/settings.js";
+import { memberIdsMax } from "../protocol/settings.js";
 import type { Link } from "./transport/link.js";
 
 /** Members are known by their index, all others by numbers from here on. */
-export const firstClientHandle = 1_000;
+export const firstClientHandle = memberIdsMax;
 
 /** Links to clients, and to members that this participant does not know yet, by numbers of their own. */
 export class UnplacedLinks {
@@ -17,7 +17,7 @@ export class UnplacedLinks {
    * view.
    */
   mayCome(stranger: string, hasVote: boolean): boolean {
-    return !hasVote && (this.#strangers.has(stranger) || this.#strangers.size < membersMax);
+    return !hasVote && (this.#strangers.has(stranger) || this.#strangers.size < memberIdsMax);
   }
 
   add(link: Link): void {

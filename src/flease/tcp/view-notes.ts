@@ -4,7 +4,7 @@ import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { KeptView, Membership, View, ViewNote } from "../protocol/views.js";
 import { votersOf } from "../protocol/views.js";
-import { membersMax } from "../protocol/settings.js";
+import { cellSizeMax, membersMax } from "../protocol/settings.js";
 
 /** A view as members tell it each other, clients and their files: with where the members are. */
 export interface ToldView extends ViewNote {
@@ -54,8 +54,8 @@ function readMembership(value: unknown): Membership {
   const ids = members.filter(
     (id): id is string => typeof id === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(id),
   );
-  if (ids.length < members.length || !isNumber(cellSize) || cellSize < 1 || cellSize > ids.length)
-    return misfit();
+  const most = Math.min(members.length, cellSizeMax);
+  if (ids.length < members.length || !isNumber(cellSize) || cellSize < 1 || cellSize > most) return misfit();
   return { members: [...new Set(ids)].sort(), cellSize };
 }
 

@@ -246,6 +246,7 @@ export class Connection implements Carrier {
       mayBeMember: this.#proof!.roles.includes("member"),
     });
     this.#link = link;
+    this.#decoder.callBytesMax = link.callBytesMax;
     this.#ports.established(this, link);
     // Messages may follow in the same chunk, and must not be handled before the handler has read its clock.
     if (link.open) this.#beginChunk(link);

@@ -5,7 +5,7 @@ import type { ByteWriter } from "../wire/bytes.js";
 import type { Counters } from "./counters.js";
 import { decodeBatchHeader, decodeMessage } from "../wire/codec.js";
 import type { ClockStamp, Echo } from "../wire/codec.js";
-import { FrameKind } from "../wire/frame.js";
+import { CALL_FRAME_BYTES_MAX, FrameKind, MEMBER_CALL_FRAME_BYTES_MAX } from "../wire/frame.js";
 import { FrameError } from "../wire/frame-error.js";
 import { Outbox } from "./outbox.js";
 import { RoundTrip } from "./round-trip.js";
@@ -191,7 +191,7 @@ export class Link {
    */
   sendCall(call: CallFrame): boolean {
     if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
-    if (!encodeCall(this.#outbox.frames, call)) return false;
+    if (!encodeCall(this.#outbox.frames, call, this.callBytesMax)) return false;
     this.#markDirty();
     return true;
   }
@@ -246,6 +246,12 @@ export class Link {
   heard(monoMs: number): void {
     this.#silentTicks = 0;
     this.#roundTrip.heard(monoMs);
+  }
+
+  /** How long a CALL may be, in either direction. */
+  get callBytesMax(): number {
+    const areMembers = this.role === "member" && this.#links.role === "member";
+    return areMembers ? MEMBER_CALL_FRAME_BYTES_MAX : CALL_FRAME_BYTES_MAX;
   }
 
   /** Once a heartbeat. Returns for how many of them nothing has arrived. */

@@ -22,6 +22,11 @@ class LoopbackCarrier implements Carrier {
     this.#decoder = new FrameDecoder((kind, bytes, start, end) => this.link!.frame(kind, bytes, start, end));
   }
 
+  begin(link: Link): void {
+    this.link = link;
+    this.#decoder.callBytesMax = link.callBytesMax;
+  }
+
   write(buffer: ByteWriter): boolean {
     const link = this.link!;
     link.heard(this.#clock.monotonicMs());
@@ -38,12 +43,14 @@ class LoopbackCarrier implements Carrier {
 
 export function loopbackLink(links: LinkPorts, clock: Clock, self: Identity): Link {
   const carrier = new LoopbackCarrier(links, clock);
-  carrier.link = new Link(links, carrier, {
-    peer: self,
-    address: "loopback",
-    clusterDocument: "",
-    account: `member ${self.nodeId}`,
-    mayBeMember: true,
-  });
-  return carrier.link;
+  carrier.begin(
+    new Link(links, carrier, {
+      peer: self,
+      address: "loopback",
+      clusterDocument: "",
+      account: `member ${self.nodeId}`,
+      mayBeMember: true,
+    }),
+  );
+  return carrier.link!;
 }

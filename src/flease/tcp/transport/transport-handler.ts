@@ -42,7 +42,7 @@ export interface TransportHandler extends LinkHandler {
   unreachable(address: string, reason: string): void;
   /** Asked when a peer's identity fits ours: `undefined` lets it in. */
   admit(peer: Identity): Rejection | undefined;
-  /** What an accepting member tells a client of the cluster: JSON, at most 32 KiB. */
+  /** What an accepting member tells a client of the cluster: JSON, at most 60 KiB. */
   clusterDocument(): string;
   /**
    * Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own

@@ -2,7 +2,13 @@ import { errorCodes, LeaseholdError } from "../../../lease/errors.js";
 import type { ErrorCode } from "../../../lease/errors.js";
 import { recordOrEmpty } from "../../../common/json.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
-import { ANSWER_FRAME_BYTES_MAX, CALL_FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
+import {
+  ANSWER_FRAME_BYTES_MAX,
+  CALL_FRAME_BYTES_MAX,
+  MEMBER_CALL_FRAME_BYTES_MAX,
+  FRAME_HEADER_BYTES,
+  FrameKind,
+} from "./frame.js";
 import { FrameError } from "./frame-error.js";
 
 /** Request id, status or length of the method, the method, length of the JSON text. */
@@ -31,9 +37,9 @@ function textOf(value: unknown): string {
 }
 
 /** False when it is too large to be sent; nothing has been written then. */
-export function encodeCall(to: ByteWriter, call: CallFrame): boolean {
+export function encodeCall(to: ByteWriter, call: CallFrame, bytesMax = CALL_FRAME_BYTES_MAX): boolean {
   const json = textOf(call.params);
-  if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > CALL_FRAME_BYTES_MAX) return false;
+  if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > bytesMax) return false;
   if (call.method.length === 0 || Buffer.byteLength(call.method) > METHOD_BYTES_MAX) return false;
   const start = to.beginFrame(FrameKind.call, ADMIN_FIELDS_BYTES_MAX + 3 * json.length);
   to.u32(call.id);
@@ -64,7 +70,8 @@ export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
 export function decodeCall(from: ByteReader): CallFrame {
   const id = from.u32();
   const method = from.name8(1, METHOD_BYTES_MAX);
-  const params = json(from, CALL_FRAME_BYTES_MAX);
+  // The frame itself is as long as a call of its sender may be.
+  const params = json(from, MEMBER_CALL_FRAME_BYTES_MAX);
   from.finish();
   return { id, method, params };
 }

@@ -18,7 +18,7 @@ export const FRAME_HEADER_BYTES = 5;
 
 /**
  * Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes, a
- * cluster document at most 32 KiB.
+ * cluster document at most 60 KiB.
  */
 export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 
@@ -28,10 +28,13 @@ export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Calls are small questions; the largest tells of thirty members. What is kept of one while it waits is up to
- * twenty times as much, as JSON can be, for each call of each connection.
+ * Calls are small questions. What is kept of one while it waits is up to twenty times as much, as JSON can be,
+ * for each call of each connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
+
+/** Members tell each other whom they are connected with, and of views: of up to three hundred members. */
+export const MEMBER_CALL_FRAME_BYTES_MAX = 64 * 1024;
 
 /** The largest answers are pages of lists, of some hundred resources with their names, labels and data. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
@@ -66,6 +69,8 @@ export class FrameDecoder {
   #partial: Buffer | undefined;
   #partialLength = 0;
   #stopped = false;
+  /** The longest CALL: `MEMBER_CALL_FRAME_BYTES_MAX` between members. */
+  callBytesMax = CALL_FRAME_BYTES_MAX;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
@@ -91,7 +96,7 @@ export class FrameDecoder {
   push(chunk: Buffer, length: number = chunk.length): void {
     let offset = this.#partialLength > 0 ? this.#complete(chunk, length) : 0;
     while (offset < length && !this.#stopped) {
-      const frameBytes = frameBytesAt(chunk, offset, length);
+      const frameBytes = frameBytesAt(chunk, offset, length, this.callBytesMax);
       if (frameBytes === 0 || offset + frameBytes > length) {
         this.#keep(chunk, offset, length);
         return;
@@ -108,7 +113,7 @@ export class FrameDecoder {
       offset = Math.min(FRAME_HEADER_BYTES - this.#partialLength, length);
       this.#keep(chunk, 0, offset);
     }
-    const frameBytes = frameBytesAt(this.#partial!, 0, this.#partialLength);
+    const frameBytes = frameBytesAt(this.#partial!, 0, this.#partialLength, this.callBytesMax);
     if (frameBytes === 0) return offset;
     const take = Math.min(frameBytes - this.#partialLength, length - offset);
     this.#keep(chunk, offset, offset + take);
@@ -143,7 +148,7 @@ export class FrameDecoder {
  * The size of the frame that begins at `offset`, its prefix included; 0 when the prefix is not complete. An
  * impossible length is refused as soon as its four bytes are there.
  */
-function frameBytesAt(bytes: Buffer, offset: number, end: number): number {
+function frameBytesAt(bytes: Buffer, offset: number, end: number, callBytesMax: number): number {
   if (end - offset < 4) return 0;
   const length = bytes.readUInt32BE(offset);
   // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every
@@ -153,7 +158,7 @@ function frameBytesAt(bytes: Buffer, offset: number, end: number): number {
   if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);
   if (end - offset < FRAME_HEADER_BYTES) return 0;
   const kind = bytes[offset + 4]!;
-  const lengthMax = lengthMaxOf[kind] ?? 0;
+  const lengthMax = kind === FrameKind.call ? callBytesMax : (lengthMaxOf[kind] ?? 0);
   if (lengthMax === 0) throw new FrameError("kind", `a frame of kind ${kind}`);
   if (length > lengthMax) throw new FrameError("length", `a frame of kind ${kind} with ${length} bytes`);
   return 4 + length;

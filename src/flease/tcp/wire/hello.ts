@@ -22,7 +22,7 @@ export const SIGNATURE_BYTES = 64;
 /** What each side adds to a handshake, so that no two handshakes are alike. */
 export const NONCE_BYTES = 32;
 
-export const CLUSTER_DOCUMENT_BYTES_MAX = 32 * 1024;
+export const CLUSTER_DOCUMENT_BYTES_MAX = 60 * 1024;
 const REJECT_TEXT_BYTES_MAX = 1024;
 
 const CONFIG_HASH_BYTES = 16;
