@@ -72,7 +72,7 @@ export class Cells implements CellMap {
     return cellOf(Array.from(this.#best, (position) => this.#indices[position]!));
   }
 
-  /** The members with the highest scores, in their own order; equal scores are decided by the order of the ids. */
+  /** The members with the highest scores, in their own order; of equal scores the first id counts. */
   #choose(resourceHash: number): void {
     const [best, scores] = [this.#best, this.#bestScores];
     const last = best.length - 1;

@@ -60,7 +60,7 @@ export const membersMax = 300;
 /** A process keeps the ids of members that have gone: an index is never given again. */
 export const memberIdsMax = 1_000;
 
-/** Sets of acceptors of a cell are bit masks of 32 bits, and a joint cell has one acceptor more than its halves. */
+/** Sets of a cell's acceptors are bit masks of 32 bits, and a joint cell has one acceptor more. */
 export const cellSizeMax = 31;
 
 const defaultRenewalPatience = 1 / 3;

@@ -30,7 +30,7 @@ interface Announcement {
   readonly before: string;
   /** `due` again when our connections have changed since it was sent. */
   state: "due" | "sent" | "confirmed";
-  /** Its answer is awaited, and what has changed since follows then: at a start all members connect at once. */
+  /** Its answer is awaited; what has changed since follows then. At a start all members connect at once. */
   isUnderWay: boolean;
 }
 

@@ -28,8 +28,8 @@ export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Calls are small questions. What is kept of one while it waits is up to twenty times as much, as JSON can be,
- * for each call of each connection.
+ * Calls are small questions. What is kept of one while it waits is up to twenty times as much, as JSON can
+ * be, for each call of each connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
