@@ -35,20 +35,23 @@ class File {
   }
 
   sync(): void {
-    this.durable = Buffer.from(this.cached);
+    for (const change of this.changes) this.durable = applied(this.durable, change);
     this.changes = [];
   }
 
-  /** The first of the changes are there; the next one may be in part. */
+  /** The kernel takes for written what it could not write, and a later sync does not try again. */
+  failSync(): void {
+    this.changes = [];
+  }
+
+  /** The first of the changes are there; of the next one, any of its sectors may be. */
   losePower(random: () => number): void {
-    let kept = Math.floor(random() * (this.changes.length + 1));
+    const kept = Math.floor(random() * (this.changes.length + 1));
     for (const change of this.changes.slice(0, kept)) this.durable = applied(this.durable, change);
     const next = this.changes[kept];
-    if (typeof next === "object" && random() < 0.5)
-      this.durable = applied(this.durable, torn(next, this.durable.length, random));
+    if (typeof next === "object" && random() < 0.7) this.durable = torn(this.durable, next, random);
     this.cached = Buffer.from(this.durable);
     this.changes = [];
-    kept = 0;
   }
 }
 
@@ -87,20 +90,19 @@ function applied(content: Buffer, change: Change | number): Buffer<ArrayBuffer> 
 }
 
 /**
- * A write that was under way: cut off, or with sectors that were never written and read as zeros. What lies
- * inside of the file is cut between two sectors, as a disk writes a sector as a whole.
+ * A write that was under way: some of its sectors are there, in any order; the others are as they were, or
+ * zeros where the file was not that long.
  */
-function torn({ offset, bytes }: Change, size: number, random: () => number): Change {
-  const cut = Math.floor(random() * bytes.length);
-  const sectors = (offset + cut) / sectorBytes;
-  if (random() < 0.5) {
-    const whole = Math.max(0, Math.floor(sectors) * sectorBytes - offset);
-    return { offset, bytes: bytes.subarray(0, offset + cut < size ? whole : cut) };
+function torn(content: Buffer, { offset, bytes }: Change, random: () => number): Buffer<ArrayBuffer> {
+  const share = random();
+  let result = Buffer.from(content);
+  for (let start = 0; start < bytes.length;) {
+    const end = Math.min(bytes.length, start + sectorBytes - ((offset + start) % sectorBytes));
+    if (random() < share)
+      result = applied(result, { offset: offset + start, bytes: bytes.subarray(start, end) });
+    start = end;
   }
-  const holed = Buffer.from(bytes);
-  const start = Math.max(0, Math.ceil(sectors) * sectorBytes - offset);
-  holed.fill(0, Math.min(start, holed.length));
-  return { offset, bytes: holed };
+  return result;
 }
 
 function problem(code: string, what: string): NodeJS.ErrnoException {
@@ -114,7 +116,9 @@ function problem(code: string, what: string): NodeJS.ErrnoException {
 export class CrashingDisk {
   /** The chance that a write fails because the disk is full; it has room again at once. */
   fullChance = 0;
-  /** How often that has happened. */
+  /** The chance that a sync fails: what was written since the last one is only in the kernel, for ever. */
+  lostChance = 0;
+  /** How often one of both has happened. */
   failures = 0;
   #root = new Folder();
   #random: () => number;
@@ -135,6 +139,25 @@ export class CrashingDisk {
   losePower(): void {
     this.#process += 1;
     this.#root.losePower(this.#random);
+  }
+
+  /** Paths of all files. */
+  files(): string[] {
+    return filesOf(this.#root, "/");
+  }
+
+  /** The same files on a disk of its own, all of them durable, with one bit of one of them turned over. */
+  withFlippedBit(path: string, offset: number, bit: number): CrashingDisk {
+    const copy = new CrashingDisk(this.#random);
+    copy.#root = copyOf(this.#root) as Folder;
+    const file = copy.#file(path);
+    file.cached[offset]! ^= 1 << bit;
+    file.durable = Buffer.from(file.cached);
+    return copy;
+  }
+
+  bytesOf(path: string): Buffer {
+    return this.#file(path).cached;
   }
 
   /** What `node:fs/promises` has, as far as it is used. */
@@ -208,7 +231,13 @@ export class CrashingDisk {
   /** @param isDurable a write returns when it is on disk */
   #handle(node: Node, isDurable: boolean): FileHandle {
     let position = 0;
-    const sync = () => this.#later(() => node.sync());
+    const sync = () =>
+      this.#later(() => {
+        if (!(node instanceof File) || this.#random() >= this.lostChance) return node.sync();
+        this.failures += 1;
+        node.failSync();
+        throw problem("EIO", "input/output error");
+      });
     const write = async (bytes: Buffer, offset: number, length: number, at: number) => {
       const written = await this.#later(() => {
         if (this.#random() < this.fullChance) {
@@ -268,6 +297,26 @@ export class CrashingDisk {
     }
     return folder;
   }
+}
+
+function copyOf(node: Node): Node {
+  if (node instanceof File) {
+    const file = new File();
+    file.cached = Buffer.from(node.cached);
+    file.durable = Buffer.from(node.cached);
+    return file;
+  }
+  const folder = new Folder();
+  for (const [name, child] of node.cached) folder.cached.set(name, copyOf(child));
+  folder.durable = new Map(folder.cached);
+  return folder;
+}
+
+function filesOf(folder: Folder, path: string): string[] {
+  return [...folder.cached].flatMap(([name, node]) => {
+    const below = join(path, name);
+    return node instanceof File ? [below] : filesOf(node, below);
+  });
 }
 
 function nameOf(path: string): string {

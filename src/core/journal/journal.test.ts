@@ -2,9 +2,9 @@ import { constants } from "node:fs";
 import { mkdtemp, open, readdir, readFile, readlink, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { effort } from "../../../test/support/effort.js";
-import { Raft } from "../raft/raft.js";
 import type { Entry, HardState } from "../raft/types.js";
 import { Journal, type JournalOptions } from "./journal.js";
 import { pieceBytesMax, Snapshots } from "./snapshots.js";
@@ -188,44 +188,49 @@ describe("what a crash leaves", () => {
     return ends;
   }
 
-  test("cut off anywhere, all that was acknowledged before is there, and it goes on", async () => {
+  test("a file that is shorter than what was written is damage: there were zeros for all of it before", async () => {
     const ends = await write();
     const whole = await readFile(path());
-    for (let length = 0; length <= whole.length; length += effort > 1 ? 1 : 3) {
+    const starts = [16, ...ends];
+    for (let length = 16; length <= whole.length; length += 1) {
+      if (effort === 1 && length % 3 > 0 && !starts.includes(length)) continue;
       await writeFile(path(), whole.subarray(0, length));
-      await withJournal(async ({ journal, content: found }) => {
-        expect(found.entries.length).toBeGreaterThanOrEqual(ends.filter((end) => end <= length).length);
-        const next = found.entries.length + 1;
-        await journal.append({ entries: [entry(next, 9)] });
-      });
-      const { entries, tornBytes } = await content();
-      expect(tornBytes).toBe(0);
-      expect(entries.at(-1)).toEqual(entry(entries.length, 9));
+      const found = await content().then(
+        ({ entries }) => entries.length,
+        (error: { code: string }) => error.code,
+      );
+      const isEnd = length === 16 || ends.includes(length);
+      expect(found, `${length} bytes`).toBe(
+        isEnd ? ends.filter((end) => end <= length).length : "LOG_CORRUPT",
+      );
     }
   });
 
-  test("Raft goes on with any beginning of a write", async () => {
-    const found = { installed: { index: 1, term: 1 }, hardState: hardState(1, 1) };
-    const later = { installed: { index: 5, term: 6 }, hardState: hardState(6, 4) };
-    await withJournal(async ({ journal }) => {
-      await journal.append({ ...found, entries: [entry(2), entry(3), entry(4)] });
-      await Promise.all([
-        journal.append({ entries: [entry(4, 2), entry(5, 3)], hardState: hardState(3, 3) }),
-        journal.append({ ...later, entries: [entry(6, 6)] }),
-      ]);
-    });
+  test("what was written together is there as a whole or not at all, and it goes on", async () => {
+    await withJournal(({ journal }) => journal.append({ entries: [entry(1)], hardState: hardState(1, 1) }));
+    const before = await readFile(path());
+    await withJournal(({ journal }) =>
+      Promise.all([
+        journal.append({ entries: [entry(2, 1, "\0".repeat(700))], hardState: hardState(2, 1) }),
+        journal.append({ entries: [entry(3, 2, "x".repeat(700))], installed: { index: 2, term: 2 } }),
+      ]),
+    );
     const whole = await readFile(path());
-    const membership = { voters: [1n, 2n, 3n], learners: [] };
-    const lasts = new Set<number>();
-    for (let length = 0; length <= whole.length; length += 1) {
-      await writeFile(path(), whole.subarray(0, length));
-      const { hardState: state, base, entries } = await content();
-      if (state === undefined || base.index === 0) continue;
-      const recovered = { hardState: state, snapshot: { ...base, membership }, entries };
-      const raft = new Raft({ id: 1n, recovered, random: { next: () => 0 } });
-      lasts.add(raft.status().lastIndex);
+    for (let landed = 0; landed < 2 ** 4; landed += 1) {
+      const bytes = Buffer.concat([before, Buffer.alloc(whole.length - before.length)]);
+      for (let sector = 0; sector < 4; sector += 1)
+        if ((landed & (1 << sector)) !== 0) whole.copy(bytes, sector * 512, sector * 512, (sector + 1) * 512);
+      await writeFile(path(), bytes);
+      await withJournal(async ({ journal, content: found }) => {
+        const isWhole = landed === 2 ** 4 - 1;
+        expect(found).toMatchObject(
+          isWhole ? { base: { index: 2, term: 2 }, tornBytes: 0 } : { hardState: hardState(1, 1) },
+        );
+        expect(found.entries).toHaveLength(1);
+        await journal.append({ entries: [entry(found.base.index + 2, 9)] });
+      });
+      expect((await content()).entries.at(-1)!.term).toBe(9);
     }
-    expect([...lasts]).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
   test("a segment that was made, and nothing written there yet, comes to have all that those before it had", async () => {
@@ -242,15 +247,6 @@ describe("what a crash leaves", () => {
     }, options);
     expect(await segments()).toEqual([second]);
     expect(await content()).toMatchObject({ hardState: hardState(7, 2), base: { index: 2, term: 1 } });
-  });
-
-  test("sectors that were never written are a torn end", async () => {
-    await write();
-    await withJournal(({ journal }) => journal.append({ entries: [entry(5, 1, "x".repeat(5_000))] }));
-    const { length } = await readFile(path());
-    await truncate(path(), 1_024);
-    await truncate(path(), length);
-    expect(indexes((await content()).entries)).toEqual(["1@1", "2@1", "3@1", "4@1"]);
   });
 
   test("room that was made ready and not used is no torn end, and a write into it is cut off at any sector", async () => {
@@ -284,16 +280,46 @@ describe("what a crash leaves", () => {
 
   test("a bit that has turned over is no torn end: the server does not start", async () => {
     await write();
+    await withJournal(({ journal }) => journal.append({ entries: [entry(5, 1, "\0".repeat(1_200))] }));
     const whole = await readFile(path());
     for (let offset = 0; offset < whole.length; offset += 1) {
       const damaged = Buffer.from(whole);
-      damaged[offset]! ^= 0x10;
+      damaged[offset]! ^= 1 << (offset % 8);
       await writeFile(path(), damaged);
       const outcome = await content().then(
-        (found) => found,
+        (found) => `${found.entries.length} entries`,
         (error: { code: string }) => error.code,
       );
       expect(outcome, `byte ${offset}`).toMatch(/^(LOG_CORRUPT|VERSION_MISMATCH)$/);
+    }
+  });
+
+  test("sectors of zeros before a later write are no torn end: the server does not start", async () => {
+    for (let index = 1; index <= 3; index += 1)
+      await withJournal(({ journal }) => journal.append({ entries: [entry(index, 1, "x".repeat(1_200))] }));
+    const whole = await readFile(path());
+    for (let start = 0; start + 1_800 < whole.length; start += 512) {
+      await writeFile(path(), Buffer.from(whole).fill(0, start, start + 512));
+      await expect(content(), `sector at ${start}`).rejects.toMatchObject({ code: "LOG_CORRUPT" });
+    }
+  });
+
+  test("a journal of the former format is read, and goes on in a segment of its own; its torn end is refused", async () => {
+    const former = fileURLToPath(
+      new URL("../../../test/core/fixtures/data-1/wal/000000000001.wal", import.meta.url),
+    );
+    const bytes = await readFile(former);
+    await writeFile(path(), Buffer.concat([bytes, Buffer.alloc(5_000)]));
+    const found = await content();
+    expect(found.entries.length).toBeGreaterThan(15);
+    const next = found.entries.at(-1)!.index + 1;
+    await withJournal(({ journal }) => journal.append({ entries: [entry(next, 9)] }));
+    expect(await segments()).toHaveLength(2);
+    expect((await content()).entries).toEqual([...found.entries, entry(next, 9)]);
+    for (const name of await segments()) await rm(join(folder, name));
+    for (const cut of [1, 20, 610]) {
+      await writeFile(path(), Buffer.concat([bytes.subarray(0, -cut), Buffer.alloc(5_000)]));
+      await expect(content()).rejects.toMatchObject({ code: "LOG_CORRUPT", message: /version of Leasehold/ });
     }
   });
 

@@ -5,20 +5,30 @@ import type { Entry, HardState } from "../raft/types.js";
 import { diskError, syncFolder } from "./files.js";
 import { type FoundJournal, type JournalContent, type OldSegment, readJournal } from "./read-journal.js";
 import { type JournalRecord, type LogPosition, writeRecord } from "./records.js";
-import { createSegment, openSegment, segmentHeaderBytes, segmentName } from "./segment.js";
+import { layBatch } from "./batch.js";
+import {
+  createSegment,
+  openSegment,
+  segmentHeaderBytes,
+  segmentName,
+  syncSegment,
+  writeAll,
+} from "./segment.js";
 
 /** A new segment is begun beyond this. Whole segments are what compaction removes. */
 const segmentBytesDefault = 64 * 1024 * 1024;
 
 /**
- * Zeros that are written ahead of the records. A write into them leaves the size of the file as it is, so its
- * fdatasync need not commit one: a third less (ext4 on a virtual disk).
+ * Zeros that are written ahead of the batches. A write into them leaves the size of the file as it is, so its
+ * fdatasync need not commit one: a third less (ext4 on a virtual disk). And what a crash leaves of it can be
+ * told from damage: sectors as they were written, or zeros.
  */
 const roomBytes = 1024 * 1024;
 
 /**
- * What becomes durable together, in this order, and of which a crash may leave any beginning. So the term
- * comes first: a log must not have entries of a term that this server has never heard of.
+ * What becomes durable together, in this order. A crash leaves the first of those that were written together,
+ * or all of them. The term comes first: a log must not have entries of a term that this server has never heard
+ * of.
  */
 export interface JournalBatch {
   readonly hardState?: HardState | undefined;
@@ -50,15 +60,16 @@ interface Waiting {
 export class Journal {
   readonly #folder: string;
   readonly #segmentBytes: number;
-  readonly #room: Buffer;
   readonly #waiting: Waiting[] = [];
   readonly #old: OldSegment[];
   #file: FileHandle;
   #sequence: number;
   #bytes: number;
+  /** Writes that the current segment has. */
+  #written: number;
   /** Up to here the file is there: zeros from `#bytes` on. */
   #roomEnd: number;
-  /** What the next record's checksum goes on from. */
+  /** What the next write's checksum goes on from. */
   #chain: number;
   /** The greatest index of an entry in the current segment. */
   #lastIndex: number;
@@ -78,11 +89,11 @@ export class Journal {
   private constructor(folder: string, file: FileHandle, found: FoundJournal, options: JournalOptions) {
     this.#folder = folder;
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
-    this.#room = Buffer.alloc(Math.min(roomBytes, this.#segmentBytes));
     this.#old = found.old;
     this.#file = file;
     this.#sequence = found.sequence;
     this.#bytes = found.bytes;
+    this.#written = found.written;
     this.#roomEnd = found.bytes;
     this.#chain = found.chain;
     this.#lastIndex = found.lastIndex;
@@ -103,10 +114,12 @@ export class Journal {
     try {
       await mkdir(folder, { recursive: true });
       const found = await readJournal(folder);
+      const before = found.old.at(-1);
+      if (found.bytes === 0 && before !== undefined) await syncSegment(folder, before.sequence);
       const file =
         found.bytes === 0
           ? await createSegment(folder, found.sequence, found.chain)
-          : await openSegment(folder, found.sequence, found.bytes);
+          : await openSegment(folder, found.sequence, found.bytes, found.last);
       const bytes = Math.max(found.bytes, segmentHeaderBytes);
       return { journal: new Journal(folder, file, { ...found, bytes }, options), content: found.content };
     } catch (error) {
@@ -172,8 +185,7 @@ export class Journal {
 
   async #write(batches: readonly JournalBatch[]): Promise<void> {
     const parts: Uint8Array[] = [];
-    let chain = this.#chain;
-    const add = (record: JournalRecord) => (chain = writeRecord(parts, record, chain));
+    const add = (record: JournalRecord) => writeRecord(parts, record);
     if (this.#bytes >= this.#segmentBytes) await this.#beginSegment();
     if (!this.#isHeadWritten) {
       add({ kind: "compacted", ...this.#base });
@@ -188,16 +200,21 @@ export class Journal {
       for (const entry of entries) add({ kind: "entry", entry });
       this.#lastIndex = Math.max(this.#lastIndex, entries.at(-1)?.index ?? 0);
     }
-    const bytes = Buffer.concat(parts);
+    const { bytes, checksum } = layBatch(parts, this.#chain, this.#bytes, this.#written + 1);
     const end = this.#bytes + bytes.length;
+    if (end > this.#roomEnd) await this.#makeRoom(end + Math.min(roomBytes, this.#segmentBytes));
     await writeAll(this.#file, bytes, this.#bytes);
-    if (end > this.#roomEnd) await writeAll(this.#file, this.#room, end);
-    this.#chain = chain;
+    this.#chain = checksum;
     this.#isHeadWritten = true;
-    if (end > this.#roomEnd) this.#roomEnd = end + this.#room.length;
+    this.#written += 1;
     this.#bytes = end;
     this.syncs += 1;
     this.batches += batches.length;
+  }
+
+  async #makeRoom(end: number): Promise<void> {
+    await writeAll(this.#file, Buffer.alloc(end - this.#roomEnd), this.#roomEnd);
+    this.#roomEnd = end;
   }
 
   /** The one before is whole and on disk by now. */
@@ -207,6 +224,7 @@ export class Journal {
     this.#old.push({ sequence: this.#sequence, lastIndex: this.#lastIndex });
     this.#sequence += 1;
     this.#bytes = segmentHeaderBytes;
+    this.#written = 0;
     this.#roomEnd = segmentHeaderBytes;
     this.#lastIndex = 0;
     this.#isHeadWritten = false;
@@ -219,16 +237,5 @@ export class Journal {
         ? error
         : diskError(`the journal in ${this.#folder} cannot be written`, error);
     return this.#failure;
-  }
-}
-
-/**
- * One buffer: a list of many small ones costs more to hand over than to copy. A write may take less than it
- * was given.
- */
-async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let written = 0; written < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
-    written += bytesWritten;
   }
 }

@@ -4,7 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { Entry, HardState } from "../raft/types.js";
 import { damaged } from "./files.js";
 import type { JournalRecord, LogPosition } from "./records.js";
-import { readSegment, segmentName, segmentSequence } from "./segment.js";
+import { noSegment, readSegment, segmentName, segmentSequence } from "./segment.js";
 
 /** What a server finds in its journal. */
 export interface JournalContent {
@@ -35,6 +35,9 @@ export interface FoundJournal {
   readonly bytes: number;
   readonly chain: number;
   readonly lastIndex: number;
+  /** How many writes it has, and the last of them as it lies there. */
+  readonly written: number;
+  readonly last: Buffer;
 }
 
 /** @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH` */
@@ -45,25 +48,28 @@ export async function readJournal(folder: string): Promise<FoundJournal> {
     .sort((a, b) => a - b);
   const replay = new Replay();
   const old: OldSegment[] = [];
-  let chain: number | undefined;
-  let bytes = 0;
-  let tornBytes = 0;
-  for (const [position, sequence] of sequences.entries()) {
-    if (sequence !== sequences[0]! + position)
-      throw damaged(`${segmentName(sequence - 1)} is missing in ${folder}`);
+  let end = noSegment;
+  let sequence = sequences[0] ?? 1;
+  for (const [position, found] of sequences.entries()) {
+    if (found !== sequences[0]! + position)
+      throw damaged(`${segmentName(found - 1)} is missing in ${folder}`);
     const isLast = position === sequences.length - 1;
     replay.lastIndex = 0;
-    const content = await readSegment(join(folder, segmentName(sequence)), chain, isLast, (record) =>
-      replay.take(record),
+    end = await readSegment(
+      join(folder, segmentName(found)),
+      position === 0 ? undefined : end.chain,
+      isLast,
+      (record) => replay.take(record),
     );
-    chain = content.chain;
-    bytes = content.goodBytes;
-    tornBytes = content.tornBytes;
-    if (!isLast) old.push({ sequence, lastIndex: replay.lastIndex });
+    sequence = found;
+    if (isLast && !end.isFormer) continue;
+    old.push({ sequence, lastIndex: replay.lastIndex });
+    sequence += 1;
+    replay.lastIndex = 0;
   }
+  const { batches: written, chain, goodBytes: bytes, last, tornBytes } = end;
   const content = { ...replay.content(), tornBytes };
-  const sequence = sequences.at(-1) ?? 1;
-  return { content, old, sequence, bytes, chain: chain ?? 0, lastIndex: replay.lastIndex };
+  return { content, old, sequence, bytes, chain, written, last, lastIndex: replay.lastIndex };
 }
 
 /** Puts a log together from the records of its changes. */

@@ -1,15 +1,11 @@
 import type { ConfigChange, Entry, HardState } from "../raft/types.js";
 import { damaged } from "./files.js";
-import { checksumOf } from "./checksum.js";
 
 /**
- * The journal's records. Each is a head of `length`, `checksum` and the head's own checksum (4 bytes each),
- * and a payload of that length whose first byte is its kind. The checksum goes on from the record before,
- * also across segments: a record that is missing, repeated or out of its place is as wrong as one that is
- * damaged. The head has its own, as a length that is damaged would make the record look as if a crash had cut
- * it off. Numbers are little-endian.
+ * The journal's records, which batches are made of. Each is a length of 4 bytes and a payload of that length,
+ * whose first byte is its kind. Numbers are little-endian.
  */
-export const headerBytes = 12;
+const lengthBytes = 4;
 
 const Kind = { hardState: 1, entry: 2, installed: 3, compacted: 4 } as const;
 const changeKinds: readonly ConfigChange["kind"][] = ["add-voter", "add-learner", "promote", "remove"];
@@ -36,29 +32,26 @@ export interface LogPosition {
   readonly term: number;
 }
 
-/** Appends a record to `parts`, and answers the checksum to go on from. */
-export function writeRecord(parts: Uint8Array[], record: JournalRecord, chain: number): number {
+/** Appends a record to `parts`. */
+export function writeRecord(parts: Uint8Array[], record: JournalRecord): void {
   const payload = payloadOf(record);
-  let checksum = chain;
-  let length = 0;
-  for (const part of payload) {
-    checksum = checksumOf(part, checksum);
-    length += part.length;
-  }
-  const header = Buffer.allocUnsafe(headerBytes);
-  header.writeUInt32LE(length, 0);
-  header.writeUInt32LE(checksum, 4);
-  header.writeUInt32LE(checksumOf(header.subarray(0, 8), 0), 8);
-  parts.push(header);
-  for (const part of payload) parts.push(part);
-  return checksum;
+  const length = Buffer.allocUnsafe(lengthBytes);
+  length.writeUInt32LE(
+    payload.reduce((sum, part) => sum + part.length, 0),
+    0,
+  );
+  parts.push(length, ...payload);
 }
 
-/** What a record's head says; undefined if it is none. */
-export function readHeader(header: Buffer): { length: number; checksum: number } | undefined {
-  if (header.length < headerBytes) return undefined;
-  if (header.readUInt32LE(8) !== checksumOf(header.subarray(0, 8), 0)) return undefined;
-  return { length: header.readUInt32LE(0), checksum: header.readUInt32LE(4) };
+/** @param content what is shorter than a length fills it up @throws LeaseholdError `LOG_CORRUPT` */
+export function* recordsOf(content: Buffer): Generator<JournalRecord> {
+  for (let at = 0; content.length - at >= lengthBytes;) {
+    const start = at + lengthBytes;
+    const end = start + content.readUInt32LE(at);
+    if (end > content.length) throw damaged("a record of the journal is longer than its batch");
+    yield parsePayload(content.subarray(start, end));
+    at = end;
+  }
 }
 
 function payloadOf(record: JournalRecord): Uint8Array[] {

@@ -16,13 +16,24 @@ const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };
 export const onDisk = /** @type {const} */ ([
   {
     name: "journalCountedUnsynced",
-    why: "A journal is not synced before what it has is counted.",
+    why: "What the last write left in the kernel is counted as being on disk.",
     edits: [
       {
         file: segment,
-        at: "if (size > bytes) await file.truncate(bytes);\n  await file.datasync();",
-        find: "await file.datasync();",
-        replace: ";",
+        find: "await writeAll(file, last, bytes - last.length);",
+        replace: "",
+      },
+    ],
+    caughtBy: powerLossTest,
+  },
+  {
+    name: "journalOnlySynced",
+    why: "The last write is synced again: the kernel takes for written what the disk has refused.",
+    edits: [
+      {
+        file: segment,
+        find: "await writeAll(file, last, bytes - last.length);",
+        replace: "await file.datasync();",
       },
     ],
     caughtBy: powerLossTest,
@@ -39,7 +50,7 @@ export const onDisk = /** @type {const} */ ([
     edits: [
       {
         file: segment,
-        at: "await file.datasync();\n  await syncFolder(folder);\n  return file;\n}\n\nexport interface",
+        at: "bytes - last.length);\n  await syncFolder(folder);",
         find: "await syncFolder(folder);",
         replace: ";",
       },

@@ -1,0 +1,174 @@
+import { checksumOf } from "./checksum.js";
+
+/**
+ * How one write lies in a segment. A *batch* is a head (`length`, `checksum`, the head's own checksum, 4
+ * bytes each, little-endian) and content of that length: whole words, the last of which zeros may fill. The
+ * checksum goes on from the batch before, also across segments: one that is missing, repeated or out of its
+ * place is as wrong as one that is damaged.
+ *
+ * In the file, the last word of each sector and the last word of each batch is a *mark*: the number of the
+ * batch. So whatever the content is, no part of a sector that a batch was written to reads as zeros, which is
+ * what it was before the write. What a disk lost of a write can be told from what it changed later.
+ */
+const headBytes = 12;
+const noHead = Buffer.alloc(headBytes);
+
+/** Disks write a sector as a whole; those with larger ones write several of these. */
+export const sectorBytes = 512;
+const wordBytes = 4;
+const roomInSector = sectorBytes - wordBytes;
+
+/** Some bits that are always set: one that turns over does not make zeros of a mark. */
+const markBits = 0xf0000000;
+const numberBits = 0x0fffffff;
+
+export interface LaidBatch {
+  readonly bytes: Buffer;
+  readonly checksum: number;
+}
+
+export interface FoundBatch {
+  readonly content: Buffer;
+  readonly checksum: number;
+  /** Where the next batch begins. */
+  readonly end: number;
+}
+
+/** @param offset where it will stand in the segment @param number the first batch of a segment is number 1 */
+export function layBatch(
+  parts: readonly Uint8Array[],
+  chain: number,
+  offset: number,
+  number: number,
+): LaidBatch {
+  const length = parts.reduce((sum, part) => sum + part.length, headBytes);
+  const plain = Buffer.concat([noHead, ...parts], wholeWords(length));
+  const checksum = checksumOf(plain.subarray(headBytes), chain);
+  plain.writeUInt32LE(plain.length - headBytes, 0);
+  plain.writeUInt32LE(checksum, 4);
+  plain.writeUInt32LE(checksumOf(plain.subarray(0, 8), 0), 8);
+  const mark = markOf(number);
+  const end = endOf(offset, plain.length);
+  const bytes = Buffer.alloc(end - offset);
+  eachStretch(offset, plain.length, (from, at, length) =>
+    plain.copy(bytes, at - offset, from, from + length),
+  );
+  for (let at = markAfter(offset); at < end; at += sectorBytes) bytes.writeUInt32LE(mark, at - offset);
+  bytes.writeUInt32LE(mark, bytes.length - wordBytes);
+  return { bytes, checksum };
+}
+
+/** The batch of that number; undefined if it is not there as it was written. */
+export function batchAt(
+  bytes: Buffer,
+  offset: number,
+  chain: number,
+  number: number,
+): FoundBatch | undefined {
+  const head = headAt(bytes, offset);
+  if (head === undefined || head.end > bytes.length) return undefined;
+  const { end, length, checksum } = head;
+  const mark = markOf(number);
+  if (bytes.readUInt32LE(end - wordBytes) !== mark) return undefined;
+  for (let at = markAfter(offset); at < end; at += sectorBytes)
+    if (bytes.readUInt32LE(at) !== mark) return undefined;
+  const content = plainAt(bytes, offset, headBytes + length).subarray(headBytes);
+  return checksumOf(content, chain) === checksum ? { content, checksum, end } : undefined;
+}
+
+/**
+ * Whether a loss of power in the middle of the write of that batch may have left what is there from `offset`
+ * on: sectors in any choice, each as it was written or as it was before, in zeros that were there for all of
+ * them. So a sector of it is missing, and nothing is there that was not part of it: a write begins when the
+ * one before is on disk.
+ */
+export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
+  const used = usedBytes(bytes);
+  const head = headAt(bytes, offset);
+  const known = head?.end ?? endOf(offset, headBytes) - wordBytes;
+  if (known > bytes.length || (head !== undefined && used > head.end)) return false;
+  const mark = markOf(number);
+  let isMissing = false;
+  for (let at = offset; at < Math.max(known, used);) {
+    const next = markAfter(at) + wordBytes;
+    const isEmpty = isZero(bytes, at, next);
+    if (isEmpty && at < known) isMissing = true;
+    // In the last one, the mark is where the batch ends.
+    if (!isEmpty && wordAt(bytes, Math.min(next, used) - wordBytes) !== mark) return false;
+    at = next;
+  }
+  return isMissing;
+}
+
+/** Where nothing but zeros follows. */
+export function usedBytes(bytes: Buffer): number {
+  let end = bytes.length;
+  for (const step of [1 << 16, sectorBytes, 1])
+    while (end > 0 && isZero(bytes, Math.max(0, end - step), end)) end = Math.max(0, end - step);
+  return end;
+}
+
+const zeros = Buffer.alloc(1 << 16);
+
+/** At most as many as `zeros` has; what is beyond the end of the file was never written. */
+function isZero(bytes: Buffer, start: number, end: number): boolean {
+  const stop = Math.min(end, bytes.length);
+  return start >= stop || bytes.compare(zeros, 0, stop - start, start, stop) === 0;
+}
+
+function headAt(
+  bytes: Buffer,
+  offset: number,
+): { length: number; checksum: number; end: number } | undefined {
+  if (endOf(offset, headBytes) > bytes.length) return undefined;
+  const head = plainAt(bytes, offset, headBytes);
+  if (head.readUInt32LE(8) !== checksumOf(head.subarray(0, 8), 0)) return undefined;
+  const length = wholeWords(head.readUInt32LE(0));
+  return { length, checksum: head.readUInt32LE(4), end: endOf(offset, headBytes + length) };
+}
+
+/** Bytes from `offset` on, without the marks among them. */
+function plainAt(bytes: Buffer, offset: number, length: number): Buffer {
+  if (offset + length <= markAfter(offset)) return bytes.subarray(offset, offset + length);
+  const plain = Buffer.allocUnsafe(length);
+  eachStretch(offset, length, (from, at, stretch) => bytes.copy(plain, from, at, at + stretch));
+  return plain;
+}
+
+/** Stretches between marks: how much of `length` comes before, where it stands in the file, how long it is. */
+function eachStretch(
+  offset: number,
+  length: number,
+  take: (from: number, at: number, length: number) => void,
+): void {
+  for (let from = 0, at = offset; from < length;) {
+    const stretch = Math.min(length - from, markAfter(at) - at);
+    take(from, at, stretch);
+    from += stretch;
+    at += stretch + wordBytes;
+  }
+}
+
+/** Where a batch of so many bytes ends, with its marks. */
+function endOf(offset: number, length: number): number {
+  const rest = length - (markAfter(offset) - offset);
+  const marks = rest <= 0 ? 0 : Math.ceil(rest / roomInSector);
+  return offset + length + (marks + 1) * wordBytes;
+}
+
+function wholeWords(length: number): number {
+  return Math.ceil(length / wordBytes) * wordBytes;
+}
+
+/** Where the sector of `offset` has its mark. */
+function markAfter(offset: number): number {
+  return offset - (offset % sectorBytes) + roomInSector;
+}
+
+function markOf(number: number): number {
+  return (markBits | (number & numberBits)) >>> 0;
+}
+
+function wordAt(bytes: Buffer, offset: number): number | undefined {
+  return offset >= 0 && offset + wordBytes <= bytes.length ? bytes.readUInt32LE(offset) : undefined;
+}
