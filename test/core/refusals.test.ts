@@ -114,9 +114,9 @@ describe("the data directory", () => {
     const data = await used();
     const path = join(data, "member.json");
     const record = JSON.parse(readFileSync(path, "utf8")) as object;
-    writeFileSync(path, JSON.stringify({ ...record, format: 2 }));
+    writeFileSync(path, JSON.stringify({ ...record, format: 3 }));
     const { code, stderr } = await refusal();
-    expect(stderr).toMatch(/is of a newer version of Leasehold \(format 2; this one knows 1\)/);
+    expect(stderr).toMatch(/is of a newer version of Leasehold \(format 3; this one knows 2\)/);
     expect(code).toBe(77);
   });
 
@@ -207,7 +207,7 @@ describe("between servers", () => {
       const path = join(second!.dataDir, "member.json");
       await second!.kill();
       const record = JSON.parse(readFileSync(path, "utf8")) as object;
-      writeFileSync(path, JSON.stringify({ ...record, cluster: "abc" }));
+      writeFileSync(path, JSON.stringify({ ...record, format: 1, cluster: "abc" }));
       second!.start();
       await expect
         .poll(() => second!.output, { timeout: 10_000 })

@@ -40,7 +40,8 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord): void {
     payload.reduce((sum, part) => sum + part.length, 0),
     0,
   );
-  parts.push(length, ...payload);
+  parts.push(length);
+  for (const part of payload) parts.push(part);
 }
 
 /** @param content what is shorter than a length fills it up @throws LeaseholdError `LOG_CORRUPT` */

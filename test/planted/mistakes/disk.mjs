@@ -27,6 +27,24 @@ export const onDisk = /** @type {const} */ ([
     caughtBy: powerLossTest,
   },
   {
+    name: "damageIsTakenForTorn",
+    why: "What is not whole at the end of the journal is cut off, however it came about.",
+    edits: [{ file: segment, find: "!isTorn(bytes, offset, batches + 1)", replace: "false" }],
+    caughtBy: powerLossTest,
+  },
+  {
+    name: "memberFileUnchecked",
+    why: "The ids in member.json are believed without their checksum.",
+    edits: [
+      {
+        file: "src/core/server/disk/member-file.ts",
+        find: "checksum !== checksumOfRecord(rest)",
+        replace: "false",
+      },
+    ],
+    caughtBy: powerLossTest,
+  },
+  {
     name: "journalOnlySynced",
     why: "The last write is synced again: the kernel takes for written what the disk has refused.",
     edits: [

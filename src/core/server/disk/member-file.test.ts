@@ -28,7 +28,7 @@ test.each([
   [{ cluster: 1 }, "cluster should be"],
   [{ disk: "fffffffffffffffff" }, "disk should be"],
   [{ begun: "yes" }, "begun should be true or false"],
-  [{ format: "1" }, "format should be 1"],
+  [{ format: "1" }, "format should be 2"],
   [{ members: {} }, "members should be a list"],
   [{ members: [null] }, "members[0].peerUrls should be a list"],
   [{ members: [{ id: "1", name: "a", peerUrls: [2] }] }, "members[0].peerUrls[0] should be text"],
@@ -50,6 +50,29 @@ test("a file that is no object is damaged, and one of a newer format is of a new
   const path = join(folder, "member.json");
   writeFileSync(path, "[]");
   await expect(readMemberRecord(folder)).rejects.toThrow(`${path} is damaged: it should be one JSON object`);
-  writeFileSync(path, '{ "format": 2 }');
+  writeFileSync(path, '{ "format": 3 }');
   await expect(readMemberRecord(folder)).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
+});
+
+test("a bit that has turned over is noticed, or changes nothing", async () => {
+  await writeMemberRecord(folder, record);
+  const path = join(folder, "member.json");
+  const whole = readFileSync(path);
+  for (let bit = 0; bit < 8 * whole.length; bit += 1) {
+    const flipped = Buffer.from(whole);
+    flipped[bit >> 3]! ^= 1 << (bit & 7);
+    writeFileSync(path, flipped);
+    const found = await readMemberRecord(folder).catch((error: { code: string }) => error.code);
+    const refusals: unknown[] = ["LOG_CORRUPT", "VERSION_MISMATCH"];
+    expect([...refusals, record], `bit ${bit}`).toContainEqual(found);
+  }
+});
+
+test("a file of the former format, which has no checksum, is read", async () => {
+  await writeMemberRecord(folder, record);
+  const path = join(folder, "member.json");
+  const { checksum, ...content } = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+  expect(checksum).toBeTypeOf("number");
+  writeFileSync(path, JSON.stringify({ ...content, format: 1 }));
+  expect(await readMemberRecord(folder)).toEqual(record);
 });

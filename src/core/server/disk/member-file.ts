@@ -2,11 +2,14 @@ import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isRecord, recordOrEmpty } from "../../../common/json.js";
 import { LeaseholdError } from "../../../lease/errors.js";
+import { checksumOf } from "../../journal/checksum.js";
 import { diskError, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
 import { type KnownMember, idText } from "../common/identity.js";
 
-const format = 1;
+/** The former one had no checksum: a bit that turned over in an id made another server of it. */
+const formerFormat = 1;
+const format = 2;
 const fileName = "member.json";
 
 /** Who the data directory belongs to. */
@@ -39,7 +42,15 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
       `the data directory ${folder} is of a newer version of Leasehold (format ${found}; this one knows ${format})`,
     );
   const damaged = (where: string) => new LeaseholdError("LOG_CORRUPT", `${path} is damaged: ${where}`);
-  return recordOf(content, damaged);
+  const record = recordOf(content, damaged);
+  const { checksum, ...rest } = recordOrEmpty(content);
+  if (found === format && checksum !== checksumOfRecord(rest)) throw damaged("its checksum is wrong");
+  return record;
+}
+
+/** Over all values in their order; blanks between them do not count. */
+function checksumOfRecord(content: object): number {
+  return checksumOf(Buffer.from(JSON.stringify(content)), 0);
 }
 
 /** The record that stands in a file; throws what `damaged` makes of the place where another value stands. */
@@ -58,7 +69,8 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
     return value;
   };
   if (!isRecord(content)) throw damaged("it should be one JSON object");
-  if (content["format"] !== format) throw damaged(`format should be ${format}`);
+  if (content["format"] !== format && content["format"] !== formerFormat)
+    throw damaged(`format should be ${format}`);
   const { begun } = content;
   if (typeof begun !== "boolean") throw damaged("begun should be true or false");
   const members = listAt(content["members"], "members").map((value, index) => {
@@ -101,7 +113,8 @@ export async function writeMemberRecord(folder: string, record: MemberRecord): P
   try {
     const file = await open(`${path}.new`, "w");
     try {
-      await file.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
+      const checked = { ...content, checksum: checksumOfRecord(content) };
+      await file.writeFile(`${JSON.stringify(checked, undefined, 2)}\n`);
       await file.sync();
     } finally {
       await file.close();

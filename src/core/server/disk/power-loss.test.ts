@@ -112,7 +112,8 @@ class Life {
     const flipped = this.#random.next() < 0.3 ? await this.#startWithFlippedBit() : undefined;
     const found = await this.#open();
     const log = logOf(found);
-    if (flipped !== undefined) expect(flipped).toEqual({ record: found.record, log });
+    if (flipped !== undefined && !isDeepStrictEqual(flipped, { record: found.record, log }))
+      throw new Error("a bit that turned over has changed what is found");
     if (found.tornBytes > 0) this.counts.torn += 1;
     if (this.#found !== undefined) this.#judge(found.record, log);
     this.#found = found;
@@ -144,10 +145,9 @@ class Life {
       const found = await this.#open();
       return { record: found.record, log: logOf(found) };
     } catch (error) {
-      expect(error, `byte ${offset} of ${path}`).toMatchObject({
-        code: expect.stringMatching(/^(LOG_CORRUPT|VERSION_MISMATCH)$/) as unknown,
-      });
-      return undefined;
+      const { code } = error as { code?: string };
+      if (code === "LOG_CORRUPT" || code === "VERSION_MISMATCH") return undefined;
+      throw new Error(`byte ${offset} of ${path}: ${String(error)}`, { cause: error });
     } finally {
       simulated.disk = this.disk;
     }
@@ -292,6 +292,5 @@ test("what is counted as being on disk survives kills, losses of power and a ful
     }
     for (const key of Object.keys(total) as (keyof typeof total)[]) total[key] += life.counts[key];
   }
-  console.log(total);
   for (const count of Object.values(total)) expect(count).toBeGreaterThan(0);
 });
