@@ -164,7 +164,10 @@ class Life {
 
   async #crash(): Promise<void> {
     do {
-      if (this.#random.next() < 0.6) this.disk.killProcess();
+      // Often in the middle of a write.
+      if (!this.#isBroken && this.#random.next() < 0.7) this.#append();
+      for (let turns = this.#random.next() * 16; turns > 0; turns -= 1) await turn();
+      if (this.#random.next() < 0.5) this.disk.killProcess();
       else this.disk.losePower();
       await this.#start();
     } while (this.#random.next() < 0.3);
