@@ -12,6 +12,7 @@ export default defineConfig({
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
     include: realTimeTests,
+    setupFiles: ["test/support/bounded-properties.ts"],
     testTimeout: 60_000,
     // They spend their time asleep, and at the same disk.
     maxConcurrency: 8,

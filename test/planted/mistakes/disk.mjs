@@ -8,7 +8,7 @@ const host = "src/core/host/host.ts";
 
 const directoryStore = "src/files/disk/directory-store.ts";
 
-const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts" };
+const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts", seeds: 100 };
 const directoryStoreTest = { file: "src/files/disk/directory-store.test.ts" };
 const nodeCrashesTest = { file: "src/files/disk/crashes.test.ts" };
 const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };

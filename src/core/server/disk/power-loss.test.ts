@@ -285,7 +285,7 @@ afterEach(() => {
 test("what is counted as being on disk survives kills, losses of power and a full disk, and every start succeeds", async () => {
   const total = { starts: 0, writes: 0, installs: 0, snapshots: 0, failures: 0, torn: 0, flips: 0 };
   const first = seedOf();
-  const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 40 * effort);
+  const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 50 * effort);
   for (let seed = first; seed < first + seeds; seed += 1) {
     const life = new Life(seed);
     try {
