@@ -15,6 +15,8 @@ import { systems } from "./systems/index.mjs";
 
 const baselineFile = fileURLToPath(new URL("guard.json", import.meta.url));
 const rounds = 5;
+/** What is lost in each of the repeats is lost: a busy machine is to blame for one of them, or two. */
+const repeatsMax = 2;
 /** Of what the baseline has. */
 const lossMax = 0.25;
 
@@ -96,10 +98,10 @@ if (JSON.stringify(machine) !== JSON.stringify(then)) {
   say(`NOT judged: the baseline is of ${JSON.stringify(then)}, this machine is ${JSON.stringify(machine)}`);
   process.exit();
 }
-if (lost.length > 0) {
+for (let repeat = 1; lost.length > 0 && repeat <= repeatsMax; repeat += 1) {
   say("once more, as the machine may have been at fault");
   const again = compare(await measure(), baseline);
   lost = lost.filter((title) => again.has(title));
 }
-if (lost.length > 0) say(`lost twice: ${lost.join("; ")}`);
+if (lost.length > 0) say(`lost each time: ${lost.join("; ")}`);
 process.exit(lost.length > 0 ? 1 : 0);
