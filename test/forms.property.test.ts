@@ -287,7 +287,7 @@ test.each(["memory that takes its time", "core"])(
 );
 
 /** The calls that follow from it find each mistake soon; others need up to some thousands. */
-const seed = 1;
+const seed = 23;
 
 describe("random calls find", () => {
   test.each<[Fault, keyof typeof grounds, RegExp]>([
