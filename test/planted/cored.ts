@@ -71,6 +71,14 @@ export const cored: readonly Cored[] = [
     seed: 105,
   },
   {
+    name: "C: one of five servers confirms a read by asking for it",
+    faults: {},
+    raftFaults: { askerOfFiveSuffices: true },
+    breaks: "linearizability",
+    seed: 1,
+    plan: { servers: 5 },
+  },
+  {
     name: "C: expiry by a follower",
     faults: { followersEndLeases: true },
     breaks: "agreement",

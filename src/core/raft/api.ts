@@ -49,6 +49,13 @@ export interface ReplicatedLog {
   readIndex(id: number): Accepted | Refused;
 
   /**
+   * The index that another server may read at once, without a round, because it has just asked: that it asks
+   * this leader says that it has not voted for a later one, which is all that its answer to a heartbeat would
+   * say. Undefined unless both are a majority of the voters, which they are of three at most.
+   */
+  readIndexOfAsker(asker: MemberId): number | undefined;
+
+  /**
    * Hands leadership to another voter (thesis 3.10). Proposals are refused until it has it, or for an
    * election timeout.
    */

@@ -134,6 +134,18 @@ export class Leader {
     return { accepted: true };
   }
 
+  /**
+   * A later leader would need the vote of one of the two, and neither had given it when the asker asked: it
+   * follows the leader of its term, which is this one in this term or an earlier, and this one still leads. A
+   * vote leaves after what was asked before it.
+   */
+  readIndexOfAsker(asker: MemberId): number | undefined {
+    const voters = this.#voters;
+    const { id } = this.#parts;
+    const votes = voters.filter((voter) => voter === id || voter === asker).length;
+    return this.#hasCommitted && votes >= majorityOf(voters.length) ? this.#log.commit : undefined;
+  }
+
   transfer(to: MemberId): { readonly accepted: true } | Refused {
     if (to === this.#parts.id || to === this.#transferTo) return { accepted: true };
     if (this.#transferTo !== nobody) return refused("transferring");

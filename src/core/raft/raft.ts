@@ -94,6 +94,10 @@ export class Raft implements ReplicatedLog {
     return this.#leading?.readIndex(id) ?? refused("not-leader");
   }
 
+  readIndexOfAsker(asker: MemberId): number | undefined {
+    return this.#leading?.readIndexOfAsker(asker);
+  }
+
   transferLeader(to: MemberId): Accepted | Refused {
     return this.#leading?.transfer(to) ?? refused("not-leader");
   }

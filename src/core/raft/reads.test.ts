@@ -83,6 +83,37 @@ describe("thesis 6.4: read-only queries", () => {
     });
   });
 
+  test("of three servers, the question of one that follows is the majority that a read needs", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    expect([2n, 3n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([2, 2]);
+    // Its own question says nothing of the others, and a stranger has no vote.
+    expect([1n, 4n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([undefined, undefined]);
+    expect(lab.raft(2).readIndexOfAsker(3n)).toBeUndefined();
+  });
+
+  function deposedOfFive(): Lab {
+    const lab = Lab.of(5);
+    lab.elect(1);
+    lab.partition([1, 2], [3, 4, 5]);
+    lab.elect(3);
+    lab.propose(3, "newer");
+    lab.deliver();
+    return lab;
+  }
+
+  test("of five, it is not: the other three may have another leader", () => {
+    const lab = deposedOfFive();
+    expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
+  });
+
+  test("planted: two of five answer a read, which is stale", () => {
+    withFaults({ askerOfFiveSuffices: true }, () => {
+      const lab = deposedOfFive();
+      expect(lab.raft(1).readIndexOfAsker(2n)).toBeLessThan(lab.status(3).commit);
+    });
+  });
+
   // Server 1 is elected, and has what its predecessor has committed, but does not know how much of it is.
   function newLeader(): Lab {
     const lab = new Lab({
@@ -102,6 +133,7 @@ describe("thesis 6.4: read-only queries", () => {
   test("a read waits until the leader has committed an entry of its term", () => {
     const lab = newLeader();
     expect(read(lab, 1, 1)).toBe("accepted");
+    expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
     expect(lab.network).toEqual([]);
     lab.pass(2);
     expect(lab.reads).toEqual([{ server: 1n, id: 1, index: 4 }]);

@@ -18,10 +18,11 @@ interface Confirmed {
 
 /**
  * What only the leader can answer, for its own clients and for those of its followers. Nothing is answered
- * before a round of heartbeats that began after the question has confirmed that this server still leads
- * (ReadIndex, thesis 6.4): a leader that was deposed meanwhile must not tell anybody that a lease goes on
- * (etcd 12528, 15247). Questions that wait share a round; Raft counts rounds (`raft/reads.ts`), and here
- * stands what waits for them.
+ * before a majority has confirmed, after the client asked, that this server still leads (ReadIndex, thesis
+ * 6.4): a leader that was deposed meanwhile must not tell anybody that a lease goes on (etcd 12528, 15247).
+ * A round of heartbeats does that, or the question of a follower itself, where those two are a majority.
+ * Questions that wait share a round; Raft counts rounds (`raft/reads.ts`), and here stands what waits for
+ * them.
  */
 export class ReadIndexQueue {
   readonly #context: Context;
@@ -46,7 +47,9 @@ export class ReadIndexQueue {
     else {
       this.#count += 1;
       const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
-      this.#forming.push(question);
+      const index = this.#context.raft.readIndexOfAsker(ask.from);
+      if (index === undefined) this.#forming.push(question);
+      else this.#confirm(question, index);
     }
   }
 
@@ -70,9 +73,11 @@ export class ReadIndexQueue {
     const questions = this.#rounds.get(id);
     if (questions === undefined) return;
     this.#rounds.delete(id);
-    for (const question of questions) {
-      this.#confirmed.push({ question, index, isWhole: false });
-    }
+    for (const question of questions) this.#confirm(question, index);
+  }
+
+  #confirm(question: Question, index: number): void {
+    this.#confirmed.push({ question, index, isWhole: false });
   }
 
   /** Answers what is confirmed and whose index has been applied. */

@@ -47,6 +47,11 @@ export const inRaft = /** @type {const} */ ([
     edits: [{ file: leader, find: "(this.#followers.get(id)?.round ?? 0)", replace: "current" }],
   },
   {
+    name: "askerOfFiveSuffices",
+    why: "A leader takes one follower's question for a majority, of however many.",
+    edits: [{ file: leader, find: "votes >= majorityOf(voters.length)", replace: "votes >= 2" }],
+  },
+  {
     name: "readBeforeOwnCommit",
     why: "Thesis 6.4: a new leader answers reads by a commit index that may be older than its predecessor's.",
     edits: [
