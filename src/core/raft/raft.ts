@@ -400,7 +400,7 @@ export class Raft implements ReplicatedLog {
       this.#log.restore(meta);
       this.#outbox.snapshot = meta;
     }
-    const index = this.#log.commit;
+    const { commit: index } = this.#log;
     this.#sendAfterWrite({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
   }
 
@@ -434,10 +434,8 @@ export class Raft implements ReplicatedLog {
   status(): Status {
     const log = this.#log;
     return {
+      ...this.#leadership,
       id: this.#id,
-      role: this.#role,
-      term: this.#term,
-      leader: this.#leaderId,
       commit: log.commit,
       applied: this.#applied,
       lastIndex: log.lastIndex,
