@@ -75,8 +75,7 @@ export class Raft implements ReplicatedLog {
       throw corrupt(`the log has term ${this.#log.lastTerm}, but only ${hardState.term} was ever seen`);
     this.#term = hardState.term;
     this.#votedFor = hardState.votedFor;
-    this.#applied = snapshot.index;
-    this.#electionTicks = this.#drawElectionTicks();
+    [this.#applied, this.#electionTicks] = [snapshot.index, this.#drawElectionTicks()];
     this.#outbox = new Outbox(hardState, this.#leadership);
   }
 
@@ -400,8 +399,8 @@ export class Raft implements ReplicatedLog {
       this.#log.restore(meta);
       this.#outbox.snapshot = meta;
     }
-    const { commit: index } = this.#log;
-    this.#sendAfterWrite({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
+    const answer = { ...this.#head(from), rejected: false, index: this.#log.commit };
+    this.#sendAfterWrite({ kind: "snapshot-answer", ...answer });
   }
 
   #head(to: MemberId): { from: MemberId; to: MemberId; term: number } {
@@ -432,16 +431,16 @@ export class Raft implements ReplicatedLog {
   }
 
   status(): Status {
-    const log = this.#log;
+    const { commit, lastIndex, persisted, snapshot } = this.#log;
     return {
       ...this.#leadership,
       id: this.#id,
-      commit: log.commit,
+      commit,
       applied: this.#applied,
-      lastIndex: log.lastIndex,
-      persistedIndex: log.persisted,
-      snapshotIndex: log.snapshot.index,
-      membership: log.memberships.current,
+      lastIndex,
+      persistedIndex: persisted,
+      snapshotIndex: snapshot.index,
+      membership: this.membership,
       transferTo: this.#leading?.transferTo ?? nobody,
       followers: this.#leading?.followers() ?? [],
       droppedMessages: this.#dropped,
