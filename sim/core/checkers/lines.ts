@@ -2,6 +2,7 @@ import { least } from "../../../src/common/lists.js";
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import { isDeletion, type Version } from "../../../src/core/state/revisions.js";
 import type { Applied } from "../../../src/core/state/state.js";
+import { bytesOfValue } from "../../../src/core/state/values.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import { text } from "../world/requests.js";
 import type { CoreReport } from "../world/invariants.js";
@@ -68,5 +69,5 @@ export class Lines implements ReferenceObserver {
 }
 
 function holderIn({ value }: Version): string {
-  return (JSON.parse(text(value)) as { holder: string }).holder;
+  return (JSON.parse(text(bytesOfValue(value))) as { holder: string }).holder;
 }

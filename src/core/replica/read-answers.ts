@@ -19,6 +19,7 @@ import type { AuthState } from "../state/auth-state.js";
 import type { RightsCheck } from "../state/check-rights.js";
 import { CoreError } from "../state/errors.js";
 import { bytesOf, singleKeyRange } from "../state/keys.js";
+import { keysOf } from "../state/leases.js";
 import { alarmResponse } from "../state/state.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
@@ -93,7 +94,7 @@ function* timeToLive(
     return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
   const names: Uint8Array[] = [];
   if (keys)
-    for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1))) {
+    for (const key of yield* sortInSteps([...keysOf(lease)], (a, b) => (a < b ? -1 : 1))) {
       // They tell what others have written.
       checked?.keys("read", singleKeyRange(key));
       if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;

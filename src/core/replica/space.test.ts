@@ -181,13 +181,4 @@ describe("what the state takes", () => {
     cluster.leader();
     expect(leader.replica!.status().bytes).toBe(counted);
   });
-
-  test("does not keep a large request for the small value that is left of it", () => {
-    const state = new CoreState();
-    const request = new Uint8Array(1_000_000);
-    const small = state.revisions.put("k", request.subarray(0, 10), 0n, 2);
-    expect(small.value.buffer.byteLength).toBe(10);
-    const large = state.revisions.put("l", request.subarray(10), 0n, 3);
-    expect(large.value.buffer).toBe(request.buffer);
-  });
 });

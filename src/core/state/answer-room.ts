@@ -1,10 +1,13 @@
-import { sizeOf, type Version } from "./revisions.js";
+import type { Version } from "./revisions.js";
+
+/** What a version in an answer takes in memory beside its key and value, measured: its record, two arrays of bytes. */
+const answerOverheadBytes = 400;
 
 /** What may still be put into one answer: a transaction can ask for all there is a hundred times. */
 export class AnswerRoom {
   #bytes: number;
 
-  /** @param bytes as the state counts them; less than 0 if nobody waits for an answer */
+  /** @param bytes in memory, about; less than 0 if nobody waits for an answer */
   constructor(bytes: number) {
     this.#bytes = bytes;
   }
@@ -15,7 +18,7 @@ export class AnswerRoom {
 
   /** False: there is no room for it, nor for anything after it. */
   take(version: Version): boolean {
-    if (!this.isExceeded) this.#bytes -= sizeOf(version);
+    if (!this.isExceeded) this.#bytes -= answerOverheadBytes + version.key.length + version.value.length;
     return !this.isExceeded;
   }
 }

@@ -12,7 +12,7 @@ import { type Permission, PermissionSchema } from "../gen/etcd/authpb_pb.js";
 import type { Authenticate, UserAdd, UserChangePassword } from "../gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
 import { keyOf } from "./keys.js";
-import { owned } from "./revisions.js";
+import { owned } from "./values.js";
 import { Permissions } from "./permissions.js";
 
 /** This user, once there are rights, and this role, may do everything (etcd). */

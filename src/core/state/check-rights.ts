@@ -7,7 +7,8 @@ import type {
 } from "../gen/etcd/rpc_pb.js";
 import type { Caller, Command } from "../gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
-import { type Key, type KeyRange, keyOf, rangeOf, singleKeyRange } from "./keys.js";
+import { type KeyRange, keyOf, rangeOf, singleKeyRange } from "./keys.js";
+import { keysOf, type LeaseState } from "./leases.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import type { AuthState } from "./auth-state.js";
 import type { Right } from "./permissions.js";
@@ -17,7 +18,7 @@ export type Asker = Pick<Caller, "user" | "revision"> | undefined;
 
 /** Keys that hang on a lease: who ends it deletes them, and who hangs a key on it shares their end. */
 interface AttachedKeys {
-  get(id: bigint): { readonly keys: ReadonlySet<Key> } | undefined;
+  get(id: bigint): Pick<LeaseState, "keys"> | undefined;
 }
 
 /** What may be asked by whom, while rights are switched on: etcd's rules, in its order. */
@@ -96,7 +97,8 @@ export class RightsCheck {
   /** All keys that hang on the lease, in steps. */
   *attached(right: Right, leases: AttachedKeys, id: bigint): Steps<void> {
     let looked = 0;
-    for (const key of leases.get(id)?.keys ?? []) {
+    const lease = leases.get(id);
+    for (const key of lease === undefined ? [] : keysOf(lease)) {
       this.keys(right, singleKeyRange(key));
       looked += 1;
       if (looked % unitsPerStep === 0) yield;

@@ -9,8 +9,8 @@ export interface LeaseState {
   readonly ttlSeconds: number;
   /** The pattern's name of a lease; most have none. */
   readonly name: string | undefined;
-  /** What is deleted when it ends. */
-  readonly keys: Set<Key>;
+  /** What is deleted when it ends. Most leases have one key, or none: a set takes more than 200 bytes. */
+  keys: Set<Key> | Key | undefined;
   /** What was left of it by the cluster's own clock when that was last replicated, ms; absent until then. */
   leftMs: number | undefined;
 }
@@ -18,8 +18,15 @@ export interface LeaseState {
 /** etcd refuses more: nine thousand million seconds. */
 export const ttlSecondsMax = 9_000_000_000n;
 
-/** Its record, the set of its keys, and what the leader keeps of it. */
-const leaseBytes = 800;
+/** Its record, its id, its place in the list, and what the leader keeps of it. */
+const leaseBytes = 320;
+
+/** In no order. */
+export function keysOf({ keys }: Pick<LeaseState, "keys">): Iterable<Key> {
+  if (keys === undefined) return [];
+  return typeof keys === "string" ? [keys] : keys;
+}
+
 function inOrder(one: bigint, other: bigint): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
@@ -32,8 +39,6 @@ export class Leases {
   readonly #leases = new sortedBtree.default<bigint, LeaseState>(undefined, inOrder);
   readonly #names = new Map<string, bigint>();
   #nameBytes = 0;
-  /** Each key hangs on one lease at most. */
-  readonly #leaseOfKey = new Map<Key, LeaseState>();
 
   /** What they take in memory, about; the keys that hang on them are counted with these. */
   get bytes(): number {
@@ -65,7 +70,7 @@ export class Leases {
   grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
     if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
     if (this.#leases.has(id)) throw new CoreError("leaseExists");
-    const lease: LeaseState = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
+    const lease: LeaseState = { id, ttlSeconds, name, keys: undefined, leftMs: undefined };
     this.#leases.set(id, lease);
     if (name !== undefined) {
       this.#names.set(name, id);
@@ -86,22 +91,33 @@ export class Leases {
     return lease;
   }
 
-  /** The key hangs on the lease from now on, and on no other. 0 detaches it. */
-  attach(key: Key, id: bigint): void {
+  /**
+   * The key hangs on the lease from now on, and no more on `before`. 0 is no lease: each key hangs on one at
+   * most, which its newest version says.
+   *
+   * @returns the id, the same one for all who keep it: a number of 64 bits is an object
+   */
+  attach(key: Key, id: bigint, before: bigint): bigint {
     const lease = id === 0n ? undefined : this.#leases.get(id);
     if (id !== 0n && lease === undefined) throw new CoreError("leaseNotFound");
-    const before = this.#leaseOfKey.get(key);
-    if (before === lease) return;
-    before?.keys.delete(key);
-    if (lease === undefined) this.#leaseOfKey.delete(key);
-    else {
-      lease.keys.add(key);
-      this.#leaseOfKey.set(key, lease);
+    if (id !== before) {
+      this.detach(key, before);
+      if (lease !== undefined) add(lease, key);
     }
+    return lease?.id ?? 0n;
   }
 
   /** The key is gone. */
-  detach(key: Key): void {
-    this.attach(key, 0n);
+  detach(key: Key, before: bigint): void {
+    const lease = before === 0n ? undefined : this.#leases.get(before);
+    if (lease === undefined) return;
+    if (lease.keys instanceof Set) lease.keys.delete(key);
+    else if (lease.keys === key) lease.keys = undefined;
   }
+}
+
+function add(lease: LeaseState, key: Key): void {
+  if (lease.keys === undefined) lease.keys = key;
+  else if (typeof lease.keys === "string") lease.keys = new Set([lease.keys, key]);
+  else lease.keys.add(key);
 }

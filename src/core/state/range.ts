@@ -10,8 +10,9 @@ import {
 import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
-import { type KeysView, type Version, keyValueFields, nothing } from "./revisions.js";
+import { type KeysView, type Version, keyValueFields } from "./revisions.js";
 import { sortByLongComparison, sortInSteps, type Steps, unitsPerStep } from "./steps.js";
+import { bytesOfValue, nothing, type Value } from "./values.js";
 
 /**
  * Carries out a range request, without a header.
@@ -135,7 +136,9 @@ const comparisons = new Map<number, (a: Version, b: Version) => number>([
  */
 const comparedBytesMax = 4 * 1024;
 
-export function compareValues(a: Uint8Array, b: Uint8Array): number | Steps<number> {
+export function compareValues(one: Value, other: Value): number | Steps<number> {
+  if (typeof one === "string" && typeof other === "string") return one < other ? -1 : one > other ? 1 : 0;
+  const [a, b] = [bytesOfValue(one), bytesOfValue(other)];
   const length = Math.min(a.length, b.length);
   return length <= comparedBytesMax
     ? compareBytes(a, b, 0, length) || a.length - b.length

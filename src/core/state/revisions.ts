@@ -1,6 +1,7 @@
 import sortedBtree from "sorted-btree";
 import { bytesOf, contains, type Key, type KeyRange, singleKey } from "./keys.js";
 import { sortInSteps, type Steps, unitsPerStep, Visits } from "./steps.js";
+import { bytesOfValue, nothing, type Value } from "./values.js";
 
 /** One state of one key. */
 export interface Version {
@@ -13,7 +14,7 @@ export interface Version {
   readonly created: number;
   /** 1 when created, one more at each change; 0 for a deletion. */
   readonly version: number;
-  readonly value: Uint8Array;
+  readonly value: Value;
   /** The lease it hangs on; 0 for none. */
   readonly lease: bigint;
 }
@@ -22,13 +23,11 @@ export function isDeletion(version: Version): boolean {
   return version.version === 0;
 }
 
-export const nothing = new Uint8Array(0);
-
 /**
- * What a version takes in memory beside its key and value, measured: its record, its place in two lists, what
- * its value is kept in.
+ * What a version takes in memory beside its key and value, measured: its record, its place in two lists, the
+ * heads of two strings.
  */
-const versionOverheadBytes = 400;
+const versionOverheadBytes = 200;
 
 /** What it takes in memory, about. */
 export function sizeOf({ key, value }: Version): number {
@@ -36,19 +35,11 @@ export function sizeOf({ key, value }: Version): number {
 }
 
 /**
- * A part of something larger keeps all of it in memory: what is kept of a large request, or piece, is copied
- * then.
- */
-export function owned(value: Uint8Array): Uint8Array {
-  return value.buffer.byteLength > 2 * value.length + versionOverheadBytes ? value.slice() : value;
-}
-
-/**
  * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end:
  * compaction puts another in its place. So a reader that has one sees what was there then, whatever happens
- * later.
+ * later. Most keys have one version: a list of their own would take more than 100 bytes.
  */
-type History = Version[];
+type History = Version | Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 
 /** Reading keys with their past, up to one revision. */
@@ -103,9 +94,10 @@ export class KeysView {
   *histories(): Generator<readonly Version[]> {
     for (const history of this.keys.values()) {
       this.visits.count += 1;
-      const first = firstNeeded(history, this.compacted);
-      const end = firstFrom(history, this.current + 1);
-      if (first < end) yield history.slice(first, end);
+      const versions = listOf(history);
+      const first = firstNeeded(versions, this.compacted);
+      const end = firstFrom(versions, this.current + 1);
+      if (first < end) yield versions.slice(first, end);
     }
   }
 }
@@ -151,7 +143,8 @@ export class Revisions extends KeysView {
   /** What the key is now, what is not committed yet included. */
   newest(key: Key): Version | undefined {
     this.visits.count += 1;
-    const newest = this.keys.get(key)?.at(-1);
+    const history = this.keys.get(key);
+    const newest = history && newestOf(history);
     return newest === undefined || isDeletion(newest) ? undefined : newest;
   }
 
@@ -162,15 +155,15 @@ export class Revisions extends KeysView {
     this.#liveChange = 0;
   }
 
-  put(key: Key, value: Uint8Array, lease: bigint, revision: number): Version {
-    const before = this.newest(key);
+  /** @param before its newest version */
+  put(key: Key, value: Value, lease: bigint, revision: number, before = this.newest(key)): Version {
     const version: Version = {
       key,
       modified: revision,
       sub: this.#subOf(revision),
       created: before?.created ?? revision,
       version: (before?.version ?? 0) + 1,
-      value: owned(value),
+      value,
       lease,
     };
     if (before === undefined) this.#liveChange += 1;
@@ -178,9 +171,8 @@ export class Revisions extends KeysView {
     return version;
   }
 
-  /** Nothing if there is no such key. */
-  delete(key: Key, revision: number): Version | undefined {
-    if (this.newest(key) === undefined) return undefined;
+  /** The key is there. */
+  delete(key: Key, revision: number): Version {
     this.#liveChange -= 1;
     const sub = this.#subOf(revision);
     const deletion = { key, modified: revision, sub, created: 0, version: 0, value: nothing, lease: 0n };
@@ -231,7 +223,7 @@ export class Revisions extends KeysView {
   }
 
   #changesOfKey({ revision, sub }: Place, key: Key, changesMax: number): Changes {
-    const history = this.keys.get(key) ?? [];
+    const history = listOf(this.keys.get(key) ?? []);
     const changes: Version[] = [];
     this.visits.count += 1;
     for (let index = firstFrom(history, revision, sub); index < history.length; index += 1) {
@@ -264,10 +256,10 @@ export class Revisions extends KeysView {
     return { changes, next: this.#end };
   }
 
-  *#historiesOf({ from, to }: KeyRange): Generator<History> {
+  *#historiesOf({ from, to }: KeyRange): Generator<readonly Version[]> {
     for (const [key, history] of this.keys.entries(from)) {
       if (to !== undefined && key >= to) return;
-      yield history;
+      yield listOf(history);
     }
   }
 
@@ -289,10 +281,11 @@ export class Revisions extends KeysView {
   restore(part: readonly Version[]): void {
     const [{ key }] = part as [Version];
     const history = this.keys.get(key);
-    if (history !== undefined && !isDeletion(history.at(-1)!)) this.#live -= 1;
+    if (history !== undefined && !isDeletion(newestOf(history))) this.#live -= 1;
     if (!isDeletion(part.at(-1)!)) this.#live += 1;
-    if (history === undefined) this.keys.set(key, [...part]);
-    else for (const version of part) history.push(version);
+    if (history === undefined) this.keys.set(key, historyOf(part));
+    else if (Array.isArray(history)) for (const version of part) history.push(version);
+    else this.keys.set(key, [history, ...part]);
     for (const version of part) {
       this.bytes += sizeOf(version);
       if (version.modified >= this.compacted) this.#changes.push(version);
@@ -316,20 +309,22 @@ export class Revisions extends KeysView {
 
   #append(version: Version): void {
     const history = this.keys.get(version.key);
-    if (history === undefined) this.keys.set(version.key, [version]);
-    else history.push(version);
+    if (history === undefined) this.keys.set(version.key, version);
+    else if (Array.isArray(history)) history.push(version);
+    else this.keys.set(version.key, [history, version]);
     this.#changes.push(version);
     this.bytes += sizeOf(version);
   }
 
   #compactKey(key: Key): void {
     this.visits.count += 1;
-    const history = this.keys.get(key);
-    if (history === undefined) return;
+    const found = this.keys.get(key);
+    if (found === undefined) return;
+    const history = listOf(found);
     const first = firstNeeded(history, this.compacted);
     for (let index = 0; index < first; index += 1) this.bytes -= sizeOf(history[index]!);
     if (first === history.length) this.keys.delete(key);
-    else if (first > 0) this.keys.set(key, history.slice(first));
+    else if (first > 0) this.keys.set(key, historyOf(history.slice(first)));
   }
 }
 
@@ -357,8 +352,20 @@ export interface Changes {
   readonly next: Place;
 }
 
+function listOf(history: History): readonly Version[] {
+  return Array.isArray(history) ? history : [history];
+}
+
+function historyOf(versions: readonly Version[]): History {
+  return versions.length === 1 ? versions[0]! : [...versions];
+}
+
+function newestOf(history: History): Version {
+  return Array.isArray(history) ? history.at(-1)! : history;
+}
+
 /** The first that reads and watches from `compacted` on can come to. */
-function firstNeeded(history: History, compacted: number): number {
+function firstNeeded(history: readonly Version[], compacted: number): number {
   const index = firstFrom(history, compacted);
   const before = history[index - 1];
   const isSeen = before !== undefined && !isDeletion(before) && history[index]?.modified !== compacted;
@@ -379,10 +386,14 @@ function firstFrom(versions: readonly Version[], revision: number, sub = 0): num
 }
 
 function lastUpTo(history: History, revision: number): Version | undefined {
-  const newest = history.at(-1)!;
+  const newest = newestOf(history);
   // Nearly always.
-  const version = newest.modified <= revision ? newest : history[firstFrom(history, revision + 1) - 1];
+  const version = newest.modified <= revision ? newest : versionUpTo(listOf(history), revision);
   return version === undefined || isDeletion(version) ? undefined : version;
+}
+
+function versionUpTo(versions: readonly Version[], revision: number): Version | undefined {
+  return versions[firstFrom(versions, revision + 1) - 1];
 }
 
 /** As clients see it. */
@@ -396,7 +407,7 @@ export function keyValueFields(version: Version): {
 } {
   return {
     key: bytesOf(version.key),
-    value: version.value,
+    value: bytesOfValue(version.value),
     createRevision: BigInt(version.created),
     modRevision: BigInt(version.modified),
     version: BigInt(version.version),

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { SnapshotPieceSchema } from "../gen/leasehold/snapshot_pb.js";
 import { bytesOf } from "./keys.js";
 import type { Version } from "./revisions.js";
+import { bytesOfValue, keep } from "./values.js";
 import { HistoryWriter, readHistory } from "./snapshot-history.js";
 
 const number = fc.oneof(fc.constant(0), fc.nat(300), fc.maxSafeNat());
@@ -13,7 +14,7 @@ const version = fc.record({
   sub: number,
   created: number,
   version: number,
-  value: fc.uint8Array({ maxLength: 300 }),
+  value: fc.uint8Array({ maxLength: 300 }).map(keep),
   lease: fc.oneof(fc.constant(0n), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
 });
 const pieces = fc.array(
@@ -32,7 +33,7 @@ function generated(versions: readonly Omit<Version, "key">[]) {
     sub: BigInt(sub),
     created: BigInt(created),
     version: BigInt(count),
-    value: Uint8Array.from(value),
+    value: Uint8Array.from(bytesOfValue(value)),
     lease,
   }));
 }

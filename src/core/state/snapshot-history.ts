@@ -1,6 +1,7 @@
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { bytesOf, type Key, keyOf } from "./keys.js";
-import { nothing, owned, type Version } from "./revisions.js";
+import type { Version } from "./revisions.js";
+import { bytesOfValue, keep, nothing, type Value } from "./values.js";
 
 /**
  * Pieces with versions of one key are nearly all that a snapshot has. The generated code makes a message of
@@ -50,7 +51,8 @@ export class HistoryWriter {
       if (number < 2 ** 31) writer.uint32(number);
       else writer.int64(number);
     }
-    if (version.value.length > 0) writer.tag(valueField, WireType.LengthDelimited).bytes(version.value);
+    if (version.value.length > 0)
+      writer.tag(valueField, WireType.LengthDelimited).bytes(bytesOfValue(version.value));
     if (version.lease !== 0n) writer.tag(leaseField, WireType.Varint).int64(version.lease);
   }
 }
@@ -81,13 +83,13 @@ export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
 function readVersion(reader: BinaryReader, key: Key): Version {
   const end = reader.uint32() + reader.pos;
   const found = { modified: 0, sub: 0, created: 0, version: 0 };
-  let value: Uint8Array = nothing;
+  let value: Value = nothing;
   let lease = 0n;
   while (reader.pos < end) {
     const [field, type] = reader.tag();
     const number = numbers[field - 1];
     if (number !== undefined) found[number] = Number(reader.int64());
-    else if (field === valueField) value = owned(reader.bytes());
+    else if (field === valueField) value = keep(reader.bytes());
     else if (field === leaseField) lease = BigInt(reader.int64());
     else reader.skip(type);
   }

@@ -12,10 +12,11 @@ import {
 import type { AuthState, Role, User } from "./auth-state.js";
 import type { LeaseState } from "./leases.js";
 import type { CoreMember } from "./members.js";
-import { owned, type Version } from "./revisions.js";
+import type { Version } from "./revisions.js";
 import { type HistoryCase, type HistoryPiece, HistoryWriter, readHistory } from "./snapshot-history.js";
 import { CoreState } from "./state.js";
 import { finish, type Steps } from "./steps.js";
+import { owned } from "./values.js";
 
 /** A snapshot that cannot be trusted. */
 export class SnapshotError extends Error {
@@ -295,6 +296,6 @@ export class RestoringState {
 
   #finishKey(): void {
     if (this.#newest === undefined || this.#newest.lease === 0n) return;
-    this.#state.leases.attach(this.#newest.key, this.#newest.lease);
+    this.#state.leases.attach(this.#newest.key, this.#newest.lease, 0n);
   }
 }

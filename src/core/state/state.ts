@@ -40,7 +40,7 @@ import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";
 import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
-import { Leases, ttlSecondsMax } from "./leases.js";
+import { keysOf, Leases, ttlSecondsMax } from "./leases.js";
 import { memberFields, Members } from "./members.js";
 import { readRange } from "./range.js";
 import { Revisions, type Version } from "./revisions.js";
@@ -319,8 +319,8 @@ export class CoreState {
 
   /** All keys of a lease go in one revision; none if there are no keys. */
   *#end(write: Write, id: bigint): Steps<void> {
-    const { keys } = this.leases.get(id)!;
-    yield* write.deleteKeys(yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1)));
+    const keys = [...keysOf(this.leases.get(id)!)];
+    yield* write.deleteKeys(yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1)));
     this.leases.remove(id);
     this.#ended.push(id);
   }

@@ -23,13 +23,14 @@ import { keyOf, rangeOf } from "./keys.js";
 import { compareValues, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
 import type { KeysView, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
+import { keep } from "./values.js";
 import { type Seen, Write } from "./write.js";
 
 export function putKey(write: Write, request: PutRequest): PutResponse {
   checkPutApplies(write, request);
   const key = keyOf(request.key);
   const before = write.view.getAt(key, write.revision);
-  const value = request.ignoreValue ? before!.value : request.value;
+  const value = request.ignoreValue ? before!.value : keep(request.value);
   const lease = request.ignoreLease ? before!.lease : request.lease;
   write.put(key, value, lease);
   return request.prevKv && before !== undefined

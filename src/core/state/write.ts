@@ -3,6 +3,7 @@ import type { Key, KeyRange } from "./keys.js";
 import type { Leases } from "./leases.js";
 import type { KeysView, Revisions, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
+import type { Value } from "./values.js";
 
 /** What the operations of a transaction see: the state before it, and what those before them have changed. */
 export interface Seen {
@@ -37,9 +38,10 @@ export class Write implements Seen {
   }
 
   /** The lease must exist. */
-  put(key: Key, value: Uint8Array, lease: bigint): void {
-    this.leases.attach(key, lease);
-    this.changes.push(this.#revisions.put(key, value, lease, this.#revision));
+  put(key: Key, value: Value, lease: bigint): void {
+    const before = this.#revisions.newest(key);
+    const id = this.leases.attach(key, lease, before?.lease ?? 0n);
+    this.changes.push(this.#revisions.put(key, value, id, this.#revision, before));
   }
 
   /** What was deleted, as it was before. */
@@ -71,9 +73,10 @@ export class Write implements Seen {
   }
 
   #deleteKey(key: Key): void {
+    const before = this.#revisions.newest(key);
+    if (before === undefined) return;
     const deletion = this.#revisions.delete(key, this.#revision);
-    if (deletion === undefined) return;
-    this.leases.detach(key);
+    this.leases.detach(key, before.lease);
     this.changes.push(deletion);
   }
 }

@@ -60,7 +60,7 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: state,
-        find: "yield* write.deleteKeys(yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1)));",
+        find: "yield* write.deleteKeys(yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1)));",
         replace: ";",
       },
     ],

@@ -5,6 +5,7 @@ import { CoreError } from "../../state/errors.js";
 import type { Version } from "../../state/revisions.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { type Steps, unitsPerStep } from "../../state/steps.js";
+import { bytesOfValue } from "../../state/values.js";
 
 /** Of all that a server has: the same on all that have applied the same, and only then. */
 export function* hashOfAll({ source }: FrozenState): Steps<number> {
@@ -42,5 +43,5 @@ export function* hashOfKeys({ source }: FrozenState, revision: bigint): Steps<nu
 function bytesOfVersion({ key, value, lease, ...numbers }: Version): Buffer {
   const { created, modified, sub, version } = numbers;
   const text = `${Buffer.from(key).toString("base64")} ${modified} ${sub} ${created} ${version} ${lease} `;
-  return Buffer.concat([Buffer.from(text), value]);
+  return Buffer.concat([Buffer.from(text), bytesOfValue(value)]);
 }
