@@ -1,6 +1,7 @@
 /** The known mistakes of disks: a core server's, with the host that sends once it has written, and a node's of files. */
 
 const segment = "src/core/journal/segment.ts";
+const batch = "src/core/journal/batch.ts";
 const dataDirectory = "src/core/server/disk/data-directory.ts";
 const disk = "src/core/server/disk/disk.ts";
 const diskIndex = "src/core/server/disk/disk-index.ts";
@@ -9,6 +10,7 @@ const host = "src/core/host/host.ts";
 const directoryStore = "src/files/disk/directory-store.ts";
 
 const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts", seeds: 100 };
+const batchTest = { file: "src/core/journal/batch.test.ts" };
 const directoryStoreTest = { file: "src/files/disk/directory-store.test.ts" };
 const nodeCrashesTest = { file: "src/files/disk/crashes.test.ts" };
 const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };
@@ -31,6 +33,33 @@ export const onDisk = /** @type {const} */ ([
     why: "What is not whole at the end of the journal is cut off, however it came about.",
     edits: [{ file: segment, find: "!isTorn(bytes, offset, batches + 1)", replace: "false" }],
     caughtBy: powerLossTest,
+  },
+  {
+    name: "completePassesForTorn",
+    why: "An end that cannot be read is cut off though no sector of it is missing.",
+    edits: [{ file: batch, find: "return isMissing;", replace: "return true;" }],
+    caughtBy: batchTest,
+  },
+  {
+    name: "laterWritePassesForTorn",
+    why: "A write with missing sectors is cut off though a later one has begun.",
+    edits: [
+      {
+        file: batch,
+        find: "if (!isEmpty && wordAt(bytes, Math.min(next, used) - wordBytes) !== mark) return false;",
+        replace: "",
+      },
+    ],
+    caughtBy: batchTest,
+  },
+  {
+    name: "sectorsUnmarked",
+    why: "Sectors bear no marks: one of a value of zeros reads as if it had never been written.",
+    edits: [
+      { file: batch, find: "bytes.writeUInt32LE(mark, at - offset);", replace: ";" },
+      { file: batch, find: "if (bytes.readUInt32LE(at) !== mark) return undefined;", replace: ";" },
+    ],
+    caughtBy: batchTest,
   },
   {
     name: "memberFileUnchecked",
