@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { type Finished, leasehold } from "../support/built.js";
-import { checksumOf } from "../../src/core/journal/checksum.js";
+import { layBatch, sectorBytes } from "../../src/core/journal/batch.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 
@@ -93,12 +93,12 @@ function usedBytes(journal: Buffer): number {
   return journal.findLastIndex((byte) => byte !== 0) + 1;
 }
 
-/** The first bytes of a record that is longer; a disk writes whole sectors, so they end where one does. */
-function cutRecord(length: number): Buffer {
-  const record = Buffer.alloc(Math.max(length, 12), 1);
-  record.writeUInt32LE(2_000, 0);
-  record.writeUInt32LE(checksumOf(record.subarray(0, 8), 0), 8);
-  return record.subarray(0, length);
+/** The next write, of which one sector came to the disk. */
+function tornWrite(journal: Buffer): Buffer {
+  const end = usedBytes(journal);
+  const before = journal.readUInt32LE(end - 4) & 0x0fff_ffff;
+  const { bytes } = layBatch([Buffer.alloc(2_000, 1)], 0, end, before + 1);
+  return bytes.subarray(0, sectorBytes - (end % sectorBytes));
 }
 
 describe("the data directory", () => {
@@ -160,7 +160,7 @@ describe("the data directory", () => {
     const path = join(wal, readdirSync(wal)[0]!);
     const bytes = readFileSync(path);
     const end = usedBytes(bytes);
-    const torn = cutRecord(512 - (end % 512));
+    const torn = tornWrite(bytes);
     bytes.set(torn, end);
     writeFileSync(path, bytes);
     const running = leasehold(await words());
