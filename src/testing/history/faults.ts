@@ -1,7 +1,14 @@
 import type { FaultMark, Nanoseconds } from "./journals/format.js";
 import type { Halt } from "./journals/interventions.js";
 import { apartMs, later } from "./journals/nanoseconds.js";
-import { type Tenure, certainEnd, certainStart, expiryShown, wasInterrupted } from "./journals/tenures.js";
+import {
+  type Tenure,
+  certainEnd,
+  certainStart,
+  expiryShown,
+  successors,
+  wasInterrupted,
+} from "./journals/tenures.js";
 
 /** A fault from its beginning to its end. */
 interface Fault {
@@ -88,21 +95,30 @@ function* interruptionsOf(
 ): Generator<Map<string, number>> {
   const holders = new Set([...byResource.values()].flatMap((tenures) => tenures.map(({ pid }) => pid)));
   for (const tenures of byResource.values()) {
-    for (const [index, tenure] of tenures.entries()) {
-      const successor = tenures[index + 1];
+    for (const [index, successor] of successors(tenures).entries()) {
+      const tenure = tenures[index]!;
       if (successor === undefined || !wasInterrupted(tenure)) continue;
+      const lastEnd = endOfAllBefore(successor, tenures, index);
       const longest = new Map<string, number>();
       for (const fault of faults) {
         // What is done to a holder concerns that holder alone; done to any other process, it may concern
         // everybody.
         if (fault.pid !== undefined && fault.pid !== tenure.pid && holders.has(fault.pid)) continue;
         if (!mayHaveEnded(fault, tenure)) continue;
-        const gapMs = Math.max(0, apartMs(later(fault.from, certainEnd(tenure)), certainStart(successor)));
+        const gapMs = Math.max(0, apartMs(later(fault.from, lastEnd), certainStart(successor)));
         longest.set(fault.kind, Math.max(gapMs, longest.get(fault.kind) ?? 0));
       }
       yield longest;
     }
   }
+}
+
+/** Those that are shared may have outlasted the one that was interrupted. */
+function endOfAllBefore(successor: Tenure, tenures: readonly Tenure[], index: number): Nanoseconds {
+  let end = certainEnd(tenures[index]!);
+  for (let next = index + 1; tenures[next] !== successor; next += 1)
+    end = later(end, certainEnd(tenures[next]!));
+  return end;
 }
 
 /**

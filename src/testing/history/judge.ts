@@ -8,10 +8,11 @@ import { findLateAcceptances } from "./rules/acceptances.js";
 import { findFalseEndings } from "./rules/endings.js";
 import { GuardLog } from "./rules/guard.js";
 import { findOverlaps } from "./rules/overlaps.js";
+import { findOvercrowding } from "./rules/pools.js";
 import { judgePauses } from "./rules/pauses.js";
 import { findUnexplainedRefusals } from "./rules/refusals.js";
 import { findTokenFaults } from "./rules/tokens.js";
-import { type Tenure, TenureIndex, byCertainStart, wasInterrupted } from "./journals/tenures.js";
+import { type Tenure, TenureIndex, byCertainStart, successors, wasInterrupted } from "./journals/tenures.js";
 import { type Violation, violationsMax } from "./rules/violation.js";
 
 /**
@@ -69,7 +70,8 @@ export class HistoryJudge {
     const byResource = this.#tenures.byResource();
     const halts = this.#interventions.halts();
     const verdict = judgeResources(byResource, this.#interventions, halts);
-    const violations = [...verdict.violations, ...this.#guard.violations].slice(0, violationsMax);
+    const crowds = findOvercrowding([...byResource.values()].flat());
+    const violations = [...verdict.violations, ...crowds, ...this.#guard.violations].slice(0, violationsMax);
     const tenures = [...byResource.values()].flat().sort(byCertainStart);
     const renewals = tenures.reduce((sum, tenure) => sum + tenure.renewals, 0);
     const { takeovers, handovers, inconclusive, lossesFoundAfterPause } = verdict;
@@ -116,15 +118,15 @@ export class HistoryJudge {
     switch (entry.event) {
       case "sample":
         this.#counts.samples += 1;
-        this.#tenures.addSample(entry);
+        problem = this.#tenures.addSample(entry);
         break;
       case "release":
       case "lost":
-        this.#tenures.addEnding(entry);
+        problem = this.#tenures.addEnding(entry);
         break;
       case "op":
         this.#counts[entry.result] += 1;
-        this.#tenures.addOperation(entry);
+        problem = this.#tenures.addOperation(entry);
         break;
       case "accepted":
       case "refused":
@@ -181,10 +183,10 @@ function judgeResources(
       findLateAcceptances(tenures),
       findUnexplainedRefusals(tenures, halts),
     );
-    for (const [index, tenure] of tenures.entries()) {
-      const before = tenures[index - 1];
-      if (before === undefined || before.incarnation === tenure.incarnation) continue;
-      if (wasInterrupted(before)) counts.takeovers += 1;
+    for (const [index, next] of successors(tenures).entries()) {
+      const tenure = tenures[index]!;
+      if (next === undefined || next.incarnation === tenure.incarnation) continue;
+      if (wasInterrupted(tenure)) counts.takeovers += 1;
       else counts.handovers += 1;
     }
   }

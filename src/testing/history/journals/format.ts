@@ -28,8 +28,26 @@ export interface HistoryHeader {
   readonly by: string;
 }
 
+/**
+ * How a tenure is held, if not alone. What is left out means a lease that excludes all others of its
+ * resource. It is the same in all lines of a tenure.
+ */
+export interface TenureForm {
+  /** `shared`: beside others that are shared. `exclusive`, or left out: alone. */
+  readonly mode?: TenureMode | undefined;
+  /**
+   * The counted lease that `resource` is a slot of. At most the greatest `limit` among those who hold slots of
+   * one pool hold at once.
+   */
+  readonly pool?: string | undefined;
+  /** With `pool`: at most how many, by the call that got this tenure; a whole number from 1 on. */
+  readonly limit?: number | undefined;
+}
+
+export type TenureMode = "shared" | "exclusive";
+
 /** Which tenure an entry is about. */
-export interface TenureId {
+export interface TenureId extends TenureForm {
   /** Process of the holder. */
   readonly pid: number;
   /** Name and incarnation of the holder. */
@@ -79,6 +97,8 @@ export interface Decision {
   readonly m: Nanoseconds;
   readonly resource: string;
   readonly token: bigint;
+  /** Of the tenure whose token it is: the guard compares a `shared` one with those of exclusive ones alone. */
+  readonly mode?: TenureMode | undefined;
   /**
    * Counts the decisions of this resource, in the order in which they were made; each is greater than the one
    * before.

@@ -1,6 +1,6 @@
 import { isCount, isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
-import type { HistoryEntry, HistoryHeader, TenureId, Nanoseconds } from "./format.js";
+import type { HistoryEntry, HistoryHeader, TenureId, TenureMode, Nanoseconds } from "./format.js";
 
 /** Makes the error that refuses the line; it knows where the line stands. */
 export type Refuse = (problem: string) => Error;
@@ -39,7 +39,8 @@ export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
     case "accepted":
     case "refused": {
       const [resource, token] = [fields.text("resource"), fields.digits("token")];
-      return { event, m: fields.digits("m"), resource, token, order: fields.wholeNumber("order") };
+      const order = fields.wholeNumber("order");
+      return { event, m: fields.digits("m"), resource, token, order, ...fields.mode() };
     }
     case "boot":
     case "ready":
@@ -126,9 +127,22 @@ class Fields {
     return { m1, m2 };
   }
 
+  mode(): { readonly mode?: TenureMode } {
+    if (this.#fields["mode"] === undefined) return {};
+    return { mode: this.oneOf("mode", ["shared", "exclusive"]) };
+  }
+
+  #pool(): Pick<TenureId, "pool" | "limit"> {
+    if (this.#fields["pool"] === undefined && this.#fields["limit"] === undefined) return {};
+    const [pool, limit] = [this.text("pool"), this.wholeNumber("limit")];
+    if (limit < 1) throw this.#refuse("limit is below 1");
+    return { pool, limit };
+  }
+
   tenureId(): TenureId {
     const [pid, incarnation] = [this.wholeNumber("pid"), this.text("incarnation")];
-    return { pid, incarnation, resource: this.text("resource"), token: this.digits("token") };
+    const [resource, token] = [this.text("resource"), this.digits("token")];
+    return { pid, incarnation, resource, token, ...this.mode(), ...this.#pool() };
   }
 }
 

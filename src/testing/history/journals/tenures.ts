@@ -1,5 +1,5 @@
 import { getOrInsert } from "../../../common/maps.js";
-import type { Ending, TenureId, Nanoseconds, Operation, Sample } from "./format.js";
+import type { Ending, TenureForm, TenureId, Nanoseconds, Operation, Sample } from "./format.js";
 import { compare, later, toNs } from "./nanoseconds.js";
 
 /** What is kept of one look at a lease. */
@@ -45,6 +45,29 @@ export function certainEnd({ last, releasedAt }: Tenure): Nanoseconds {
   return releasedAt !== undefined && releasedAt < last.m1 ? releasedAt : last.m1;
 }
 
+/** Of one resource: not both at once. Only those that are shared go together. */
+export function excludes(one: TenureForm, other: TenureForm): boolean {
+  return one.mode !== "shared" || other.mode !== "shared";
+}
+
+/**
+ * Who took over from each: the next that it excludes. Expects the tenures of one resource in the order of
+ * their certain starts.
+ */
+export function successors(tenures: readonly Tenure[]): (Tenure | undefined)[] {
+  const found = Array.from<Tenure | undefined>({ length: tenures.length });
+  let next: Tenure | undefined;
+  let nextAlone: Tenure | undefined;
+  for (let index = tenures.length - 1; index >= 0; index -= 1) {
+    const tenure = tenures[index]!;
+    const isShared = tenure.mode === "shared";
+    found[index] = isShared ? nextAlone : next;
+    next = tenure;
+    if (!isShared) nextAlone = tenure;
+  }
+  return found;
+}
+
 /** It ran out, or was lost in another way: its holder did not give it back. */
 export function wasInterrupted(tenure: Tenure): boolean {
   return tenure.releasedAt === undefined || tenure.lostAt !== undefined;
@@ -80,12 +103,15 @@ export class TenureIndex {
   /** The guarded resource does not know who asks: by resource and token. */
   readonly #refusals = new Map<string, Nanoseconds>();
 
-  addSample(sample: Sample): void {
+  /** Says what is wrong with the line itself, if anything is; so do the two below. */
+  addSample(sample: Sample): string | undefined {
     const entry = this.#of(sample);
+    const problem = disagreement(entry.tenureId, sample);
+    if (problem !== undefined) return problem;
     const { m1, m2, remainingMs } = sample;
     if (!sample.ok) {
       if (entry.gone === undefined || m2 < entry.gone.m2) entry.gone = { m1, m2 };
-      return;
+      return undefined;
     }
     const look = { m1, m2, remainingMs };
     const { last } = entry;
@@ -96,21 +122,25 @@ export class TenureIndex {
     if (entry.first === undefined) entry.renewedAt = m1;
     if (entry.first === undefined || m2 < entry.first.m2) entry.first = look;
     if (last === undefined || m1 > last.m1) entry.last = look;
+    return undefined;
   }
 
-  addEnding(ending: Ending): void {
+  addEnding(ending: Ending): string | undefined {
     const entry = this.#of(ending);
     if (ending.event === "lost") entry.toldOfLoss = true;
     else entry.releasedAt = earlier(entry.releasedAt, ending.m);
+    return disagreement(entry.tenureId, ending);
   }
 
-  addOperation(operation: Operation): void {
+  addOperation(operation: Operation): string | undefined {
     const { m1, m2, result } = operation;
     const entry = this.#of(operation);
     if (result === "refused") entry.refusedAt = earlier(entry.refusedAt, m2);
-    if (result !== "accepted") return;
-    entry.acceptedFirst = earlier(entry.acceptedFirst, m2);
-    entry.acceptedLast = later(entry.acceptedLast ?? m1, m1);
+    if (result === "accepted") {
+      entry.acceptedFirst = earlier(entry.acceptedFirst, m2);
+      entry.acceptedLast = later(entry.acceptedLast ?? m1, m1);
+    }
+    return disagreement(entry.tenureId, operation);
   }
 
   /** The guarded resource had refused the token by then. */
@@ -143,11 +173,12 @@ export class TenureIndex {
     return { ...tenureId, ...entry, first, last, lostAt: lost ? gone.m1 : undefined, refusedAt };
   }
 
-  #of({ pid, incarnation, resource, token }: TenureId): Gathered {
+  #of(id: TenureId): Gathered {
+    const { pid, incarnation, resource, token } = id;
     // Two processes that take themselves for the same owner would be one tenure without the process.
     const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
     return getOrInsert(this.#gathered, key, () => ({
-      tenureId: { pid, incarnation, resource, token },
+      tenureId: { pid, incarnation, resource, token, ...formOf(id) },
       first: undefined,
       last: undefined,
       gone: undefined,
@@ -160,6 +191,16 @@ export class TenureIndex {
       acceptedLast: undefined,
     }));
   }
+}
+
+function formOf({ mode, pool, limit }: TenureForm): TenureForm {
+  return { ...(mode !== undefined && { mode }), ...(pool !== undefined && { pool, limit }) };
+}
+
+function disagreement(known: TenureForm, { mode, pool, limit }: TenureForm): string | undefined {
+  const agree = excludes(known, known) === excludes({ mode }, { mode });
+  if (agree && known.pool === pool && known.limit === limit) return undefined;
+  return "mode, pool or limit differ from those of an earlier line of this tenure";
 }
 
 export function byCertainStart(one: Tenure, other: Tenure): number {

@@ -4,21 +4,30 @@ import { type Violation, nameOf } from "./violation.js";
 
 /**
  * What the writers alone prove of the guarded resource: no token was accepted in an operation that began
- * after the answer to one with a greater token. It needs no journal of the resource.
+ * after the answer to one with a greater token, unless both were shared. It needs no journal of the resource.
  */
 export function findLateAcceptances(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];
   /** Whose acceptance was answered first, of those with greater tokens. */
   let first: Tenure | undefined;
+  let firstAlone: Tenure | undefined;
   for (const tenure of tenures.toSorted((one, other) => compare(other.token, one.token))) {
     const { resource, acceptedFirst, acceptedLast } = tenure;
     if (acceptedFirst === undefined || acceptedLast === undefined) continue;
-    const before = first?.acceptedFirst;
-    if (first !== undefined && before !== undefined && first.token > tenure.token && acceptedLast > before) {
-      const text = `an operation of ${nameOf(tenure)} was accepted after one of ${nameOf(first)}`;
+    const isShared = tenure.mode === "shared";
+    const other = isShared ? firstAlone : first;
+    const before = other?.acceptedFirst;
+    if (other !== undefined && before !== undefined && other.token > tenure.token && acceptedLast > before) {
+      const text = `an operation of ${nameOf(tenure)} was accepted after one of ${nameOf(other)}`;
       violations.push({ rule: "accepted-order", resource, text });
     }
-    if (before === undefined || acceptedFirst < before) first = tenure;
+    if (isEarlier(tenure, first)) first = tenure;
+    if (!isShared && isEarlier(tenure, firstAlone)) firstAlone = tenure;
   }
   return violations;
+}
+
+function isEarlier({ acceptedFirst }: Tenure, first: Tenure | undefined): boolean {
+  const before = first?.acceptedFirst;
+  return before === undefined || (acceptedFirst !== undefined && acceptedFirst < before);
 }

@@ -7,12 +7,15 @@ interface Guarded {
   /** Its decisions are in one journal, or their order would be unknown. */
   readonly source: string;
   order: number;
+  /** Of the tokens that were accepted; and of those of tenures that are not shared. */
   greatest: bigint | undefined;
+  greatestAlone: bigint | undefined;
 }
 
 /**
  * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest
- * that was accepted passes, and nothing else is refused. It judges as it reads, because there may be very
+ * that was accepted passes, and nothing else is refused. A shared tenure's is compared with those of exclusive
+ * ones, as shared ones come and go beside each other. It judges as it reads, because there may be very
  * many.
  */
 export class GuardLog {
@@ -23,21 +26,24 @@ export class GuardLog {
 
   /** Says what is wrong with the line itself, if anything is. */
   add(decision: Decision, source: string): string | undefined {
-    const { event, resource, token, order } = decision;
+    const { event, resource, token, order, mode } = decision;
     const guarded = getOrInsert(this.#resources, resource, () => ({
       source,
       order: -1,
       greatest: undefined,
+      greatestAlone: undefined,
     }));
     if (guarded.source !== source) return `decisions of ${resource} are in ${guarded.source} too`;
     if (order <= guarded.order)
       return `out of order: decision ${order} of ${resource} stands after decision ${guarded.order}`;
     guarded.order = order;
     this[event] += 1;
-    const mayPass = guarded.greatest === undefined || token >= guarded.greatest;
+    const greatest = mode === "shared" ? guarded.greatestAlone : guarded.greatest;
+    const mayPass = greatest === undefined || token >= greatest;
     if (event === "accepted") {
-      if (mayPass) guarded.greatest = token;
-      else this.#accuse(decision, `after token ${guarded.greatest}`);
+      if (!mayPass) this.#accuse(decision, `after token ${greatest}`);
+      else if (guarded.greatest === undefined || token > guarded.greatest) guarded.greatest = token;
+      if (mayPass && mode !== "shared") guarded.greatestAlone = token;
     } else if (mayPass) {
       this.#accuse(decision, `although no greater one had been accepted`);
     }

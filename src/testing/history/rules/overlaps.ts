@@ -1,5 +1,5 @@
 import { apartMs, compare, later } from "../journals/nanoseconds.js";
-import { type Tenure, certainEnd, certainStart } from "../journals/tenures.js";
+import { type Tenure, certainEnd, certainStart, excludes } from "../journals/tenures.js";
 import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 export interface Overlaps {
@@ -8,7 +8,7 @@ export interface Overlaps {
   readonly inconclusive: number;
 }
 
-/** Tenures of one resource exclude each other: their certain intervals must not overlap. */
+/** The certain intervals of two tenures of one resource must not overlap, unless both are shared. */
 export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
   const violations: Violation[] = [];
   let inconclusive = 0;
@@ -16,6 +16,7 @@ export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
   for (const tenure of tenures.toSorted((one, other) => compare(one.first.m1, other.first.m1))) {
     running = running.filter((before) => before.last.m2 > tenure.first.m1);
     for (const before of running) {
+      if (!excludes(before, tenure)) continue;
       if (certainlyOverlap(before, tenure)) violations.push(overlapOf(before, tenure));
       else if (possiblyOverlap(before, tenure)) inconclusive += 1;
     }
@@ -28,7 +29,7 @@ export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
 /**
  * For a tenure with a single look this asks that the other was held before and after the whole of that look.
  */
-function certainlyOverlap(one: Tenure, other: Tenure): boolean {
+export function certainlyOverlap(one: Tenure, other: Tenure): boolean {
   return certainStart(one) < certainEnd(other) && certainStart(other) < certainEnd(one);
 }
 

@@ -1,5 +1,5 @@
 import type { Nanoseconds } from "../journals/format.js";
-import { type Tenure, certainStart } from "../journals/tenures.js";
+import { type Tenure, certainStart, excludes } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 export interface PauseVerdict {
@@ -41,6 +41,7 @@ function successorBefore(m: Nanoseconds, tenures: readonly Tenure[], index: numb
   for (let next = index + 1; next < tenures.length; next += 1) {
     const other = tenures[next]!;
     if (certainStart(other) >= m) return undefined;
+    if (!excludes(other, tenure)) continue;
     // A first look that began earlier may tell of a tenure that was over before this one.
     if (other.incarnation !== tenure.incarnation && other.first.m1 >= certainStart(tenure)) return other;
   }

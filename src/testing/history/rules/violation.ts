@@ -4,6 +4,8 @@ import type { TenureId } from "../journals/format.js";
 export type Rule =
   /** Two tenures of one resource were held at the same instant. */
   | "overlap"
+  /** More held slots of a counted lease than the greatest limit among them. */
+  | "too-many"
   /** A later tenure has a smaller token than an earlier one. */
   | "token-order"
   /** Two tenures have the same token. */
