@@ -1,4 +1,5 @@
 import { type Socket, connect } from "node:net";
+import type { TenureId } from "../../src/testing/history/journals/format.js";
 import type { GuardAnswer, GuardRequest } from "./guard.js";
 
 /** A holder's connection to what the leases protect. */
@@ -23,9 +24,9 @@ export class GuardClient {
     });
   }
 
-  /** One operation under this token. `unknown` when the guard is gone. */
-  operate(resource: string, token: bigint): Promise<GuardAnswer["result"] | "unknown"> {
-    const request: GuardRequest = { id: ++this.#lastId, resource, token: String(token) };
+  /** One operation under this tenure's token. `unknown` when the guard is gone. */
+  operate({ resource, token, mode }: TenureId): Promise<GuardAnswer["result"] | "unknown"> {
+    const request: GuardRequest = { id: ++this.#lastId, resource, token: String(token), mode };
     return new Promise((resolve) => {
       if (this.#socket.destroyed) {
         resolve("unknown");

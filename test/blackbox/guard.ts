@@ -1,9 +1,10 @@
 import { type Socket, createServer } from "node:net";
+import type { TenureMode } from "../../src/testing/history/journals/format.js";
 import { Journal, nowNs } from "./journal.js";
 
 /**
  * What the leases protect: a process of its own that keeps, for each resource, the largest token it has seen, refuses
- * smaller ones, and writes down every decision before it answers. It listens on a Unix socket, so that a process that is
+ * smaller ones (of readers, smaller ones than the largest writer's), and writes down every decision before it answers. It listens on a Unix socket, so that a process that is
  * cut off from the network still reaches it. Its orders are the JSON in the first argument.
  */
 export interface GuardOrders {
@@ -17,6 +18,7 @@ export interface GuardRequest {
   readonly id: number;
   readonly resource: string;
   readonly token: string;
+  readonly mode?: TenureMode | undefined;
 }
 
 export interface GuardAnswer {
@@ -27,20 +29,25 @@ export interface GuardAnswer {
 class Guard {
   readonly #journal: Journal;
   readonly #largest = new Map<string, bigint>();
+  readonly #largestAlone = new Map<string, bigint>();
   readonly #decisions = new Map<string, number>();
 
   constructor(journal: Journal) {
     this.#journal = journal;
   }
 
-  decide({ id, resource, token: text }: GuardRequest): GuardAnswer {
+  decide({ id, resource, token: text, mode }: GuardRequest): GuardAnswer {
     const token = BigInt(text);
     const largest = this.#largest.get(resource) ?? 0n;
+    const bound = mode === "shared" ? (this.#largestAlone.get(resource) ?? 0n) : largest;
     const order = (this.#decisions.get(resource) ?? 0) + 1;
-    const result = token < largest ? "refused" : "accepted";
-    if (result === "accepted") this.#largest.set(resource, token);
+    const result = token < bound ? "refused" : "accepted";
+    if (result === "accepted") {
+      if (token > largest) this.#largest.set(resource, token);
+      if (mode !== "shared") this.#largestAlone.set(resource, token);
+    }
     this.#decisions.set(resource, order);
-    this.#journal.write({ event: result, m: nowNs(), resource, token, order });
+    this.#journal.write({ event: result, m: nowNs(), resource, token, order, mode });
     return { id, result };
   }
 

@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease, Leases } from "../../src/index.js";
+import type { TenureId } from "../../src/testing/history/journals/format.js";
 import type { Random } from "../../src/common/ports.js";
 import type { GuardClient } from "./guard-client.js";
 import { type Journal, nowNs } from "./journal.js";
+import { type Taken, type Task, nameOf, take } from "./tasks.js";
 
 export interface Holding {
-  readonly resource: string;
+  readonly task: string;
   readonly held: boolean;
 }
 
 export interface WorkOptions {
   readonly leases: Leases;
-  readonly resource: string;
+  readonly task: Task;
   readonly journal: Journal;
   readonly guard: GuardClient;
   readonly random: Random;
@@ -32,15 +34,7 @@ const retryMs = 50;
 const greedyRetryMs = 10;
 const waitMs = 20_000;
 
-/** What there is to say about one lease in a journal. */
-interface About {
-  readonly pid: number;
-  readonly incarnation: string;
-  readonly resource: string;
-  readonly token: bigint;
-}
-
-/** Takes one resource again and again, in different ways, and operates on what it protects as long as it believes to hold it. */
+/** Does one task again and again, in different ways, and operates on what its leases protect as long as it believes to hold them. */
 export class HolderWork {
   readonly #options: WorkOptions;
 
@@ -53,9 +47,9 @@ export class HolderWork {
     while (!stop.aborted) {
       try {
         const autoRenew = !greedy && this.#chance(0.75);
-        const lease = await this.#take(autoRenew, stop);
-        if (lease === undefined) await sleep(greedy ? greedyRetryMs : retryMs);
-        else await this.#hold(lease, autoRenew, stop);
+        const taken = await this.#take(autoRenew, stop);
+        if (taken === undefined) await sleep(greedy ? greedyRetryMs : retryMs);
+        else await this.#hold(taken, autoRenew, stop);
         await sleep(this.#between(0, pauseMsMax));
       } catch (error) {
         if (stop.aborted) return;
@@ -67,68 +61,71 @@ export class HolderWork {
   }
 
   /** Some wait for their turn, others look whether they are lucky. */
-  #take(autoRenew: boolean, signal: AbortSignal): Promise<Lease | undefined> {
-    const { leases, resource, greedy } = this.#options;
-    return !greedy && this.#chance(0.8)
-      ? leases.acquire(resource, { wait: waitMs, signal, autoRenew })
-      : leases.tryAcquire(resource, { signal, autoRenew });
+  #take(autoRenew: boolean, signal: AbortSignal): Promise<Taken | undefined> {
+    const { leases, task, greedy, random } = this.#options;
+    const wait = !greedy && this.#chance(0.8) ? waitMs : undefined;
+    return take(leases, task, { wait, signal, autoRenew }, random);
   }
 
-  async #hold(lease: Lease, autoRenew: boolean, stop: AbortSignal): Promise<void> {
-    const { journal, resource, lookEveryMs, onHolding } = this.#options;
-    const about = { pid: process.pid, incarnation: lease.holder, resource, token: lease.token };
+  async #hold(taken: Taken, autoRenew: boolean, stop: AbortSignal): Promise<void> {
+    const { journal, lookEveryMs, onHolding } = this.#options;
+    const task = nameOf(this.#options.task);
+    const about = taken.leases.map((lease) => aboutOf(lease, taken));
     // A holder that does not renew keeps it to its end: a takeover without a fault.
     const end =
       performance.now() + (autoRenew ? this.#between(300, this.#chance(0.3) ? 15_000 : 3_000) : Infinity);
     let operation = Promise.resolve();
     let isOperating = false;
-    let held = this.#look(lease, about);
-    onHolding({ resource, held });
+    let held = this.#look(taken, about);
+    onHolding({ task, held });
     while (held && performance.now() < end && !stop.aborted) {
       if (!isOperating) {
         isOperating = true;
-        operation = this.#operate(lease, about).finally(() => (isOperating = false));
+        operation = this.#operate(taken, about).finally(() => (isOperating = false));
       }
       await sleep(lookEveryMs);
-      held = this.#look(lease, about);
+      held = this.#look(taken, about);
     }
     // A program stops before it gives back what it used.
     if (held) await operation;
-    if (this.#look(lease, about)) journal.write({ event: "release", m: nowNs(), ...about });
-    else journal.write({ event: "lost", m: nowNs(), ...about });
-    onHolding({ resource, held: false });
-    const released = lease.release();
-    await this.#lookOn(lease, about);
+    const event = this.#look(taken, about) ? "release" : "lost";
+    for (const one of about) journal.write({ event, m: nowNs(), ...one });
+    onHolding({ task, held: false });
+    const released = taken.release();
+    await this.#lookOn(taken, about);
     await Promise.all([released, operation]);
   }
 
-  /** Each look is written down. */
-  #look(lease: Lease, about: About): boolean {
+  /** Each look is written down, for each of the leases. */
+  #look(taken: Taken, about: readonly TenureId[]): boolean {
     const m1 = nowNs();
-    const remainingMs = lease.remaining();
+    const remainingMs = taken.remaining();
     const m2 = nowNs();
     const ok = remainingMs > 0;
-    this.#options.journal.write({ event: "sample", m1, m2, ok, remainingMs, ...about });
+    for (const one of about)
+      this.#options.journal.write({ event: "sample", m1, m2, ok, remainingMs, ...one });
     return ok;
   }
 
-  async #lookOn(lease: Lease, about: About): Promise<void> {
+  async #lookOn(taken: Taken, about: readonly TenureId[]): Promise<void> {
     const end = performance.now() + lookAfterEndMs;
     while (performance.now() < end) {
-      this.#look(lease, about);
+      this.#look(taken, about);
       await sleep(4 * this.#options.lookEveryMs);
     }
   }
 
   /** As a careful program does it: enough must be left for all of it. Only a pause can make it come too late. */
-  async #operate(lease: Lease, about: About): Promise<void> {
-    const { guard, journal, resource } = this.#options;
+  async #operate(taken: Taken, about: readonly TenureId[]): Promise<void> {
+    const { guard, journal } = this.#options;
     const thinkMs = this.#between(0, thinkMsMax);
     const m1 = nowNs();
-    if (lease.remaining() < thinkMs + marginMs) return;
+    if (taken.remaining() < thinkMs + marginMs) return;
     await sleep(thinkMs);
-    const result = await guard.operate(resource, about.token);
-    journal.write({ event: "op", m1, m2: nowNs(), result, ...about });
+    for (const one of about) {
+      const result = await guard.operate(one);
+      journal.write({ event: "op", m1, m2: nowNs(), result, ...one });
+    }
   }
 
   #chance(share: number): boolean {
@@ -138,4 +135,9 @@ export class HolderWork {
   #between(min: number, max: number): number {
     return min + this.#options.random.next() * (max - min);
   }
+}
+
+/** What there is to say about one lease in a journal. */
+function aboutOf({ holder, resource, token }: Lease, { form }: Taken): TenureId {
+  return { pid: process.pid, incarnation: holder, resource, token, ...form };
 }

@@ -4,6 +4,7 @@ import { Xorshift } from "../../src/common/xorshift.js";
 import { GuardClient } from "./guard-client.js";
 import { Journal, nowNs } from "./journal.js";
 import { type Holding, HolderWork } from "./holder-work.js";
+import type { Task } from "./tasks.js";
 
 /**
  * A process that takes leases, works under them and writes down what it sees: as a client, or as a member itself. Its
@@ -19,7 +20,7 @@ export interface HolderOrders {
   readonly by: string;
   readonly journal: string;
   readonly guard: string;
-  readonly resources: readonly string[];
+  readonly tasks: readonly Task[];
   readonly seed: number;
   readonly lookEveryMs: number;
   /** Never waits for its turn but tries again and again, and never renews. */
@@ -84,11 +85,11 @@ const { leases, close } = await openLeases();
 journal.write({ event: "ready", m: nowNs(), pid });
 tell({ type: "ready", takeoverMsMax: leases.guarantees.takeoverMsMax });
 await Promise.all(
-  orders.resources.map((resource, index) => {
+  orders.tasks.map((task, index) => {
     const random = new Xorshift(orders.seed + index * 7_919);
     const onHolding = (holding: Holding): void => tell({ type: "holding", ...holding });
     const { lookEveryMs, greedy } = orders;
-    const work = new HolderWork({ leases, resource, journal, guard, random, lookEveryMs, greedy, onHolding });
+    const work = new HolderWork({ leases, task, journal, guard, random, lookEveryMs, greedy, onHolding });
     return work.run(stop.signal);
   }),
 );

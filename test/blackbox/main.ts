@@ -12,6 +12,7 @@ import { membersSelfTest } from "./members/self-test.js";
 import { play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
 import { selfTest } from "./self-test.js";
+import { forms } from "./settings.js";
 import { neededPackages } from "./site.js";
 import { summarize, summaryLines } from "./summary.js";
 
@@ -21,8 +22,8 @@ const usage = `npm run blackbox -- [options]
 
   --minutes N     how long (default 10)
   --seed N        which faults, in which order (default: another each time)
-  --play P        "leases" (default), "files": three nodes of replicated files, or
-                  "members": three to five members that come and go
+  --play P        "leases" (default), "forms": readers and writers, counted leases, several at once and lines,
+                  "files": three nodes of replicated files, or "members": three to five members that come and go
   --members N     processes of "leasehold peer", 3 or 5 (default 3); two holders are members besides
   --journals DIR  an empty folder for the journals, which are kept (default: kept only if something is wrong)
   -o, --output F  "text" or "json"
@@ -90,7 +91,7 @@ function prepare(install: boolean): void {
   if (run.status !== 0) throw new UsageError(`apt-get could not install ${missing.join(", ")}`);
 }
 
-type Play = "leases" | "files" | "members";
+type Play = "leases" | "forms" | "files" | "members";
 
 interface Played {
   readonly summary: { readonly verdict: "clean" | "violated" | "void" };
@@ -104,6 +105,11 @@ const plays: Record<
 > = {
   leases: async (minutes, seed, members, folder, progress) => {
     const result = await play({ minutes, seed, members, build: product, folder }, progress);
+    const summary = summarize(result, minutes);
+    return { summary, told: summaryLines(summary) };
+  },
+  forms: async (minutes, seed, members, folder, progress) => {
+    const result = await play({ minutes, seed, members, build: product, tasks: forms, folder }, progress);
     const summary = summarize(result, minutes);
     return { summary, told: summaryLines(summary) };
   },
@@ -127,7 +133,9 @@ async function main(): Promise<number> {
   prepare(options.install);
   const progress = new Progress(process.stderr);
   if (options["self-test"]) {
-    const tests = { leases: selfTest, files: filesSelfTest, members: membersSelfTest }[options.play as Play];
+    const tests = { leases: selfTest, forms: selfTest, files: filesSelfTest, members: membersSelfTest }[
+      options.play as Play
+    ];
     return await tests(options.output, progress);
   }
   const { minutes, seed, members } = options;

@@ -5,14 +5,17 @@ import { type Judgement, judge } from "./judgement.js";
 import { type FaultKind, type PlannedFault, planFaults } from "./plan.js";
 import type { Progress } from "./progress.js";
 import type { RunFolder } from "./run-folder.js";
-import { recoveryMs, ttlMs } from "./settings.js";
+import { alone, recoveryMs, ttlMs } from "./settings.js";
 import { Stage } from "./stage.js";
+import type { Task } from "./tasks.js";
 
 export interface RunOptions {
   readonly minutes: number;
   readonly seed: number;
   readonly members: number;
   readonly build: Build;
+  /** What each holder does; without it, it takes some names alone. */
+  readonly tasks?: readonly Task[];
   /** Only these; without it, all. */
   readonly kinds?: readonly FaultKind[];
   /** Holders that do all they can to get what is not theirs. */
@@ -49,7 +52,7 @@ const startMsMax = 60_000;
 
 /** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
 export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
-  const { seed, minutes, members, build, kinds, greedy = false, offsetMs, folder } = options;
+  const { seed, minutes, members, build, tasks = alone, kinds, greedy = false, offsetMs, folder } = options;
   const startedMs = performance.now();
   const stage = new Stage({
     run: `${seed}-${process.pid}-${Date.now()}`,
@@ -59,6 +62,7 @@ export async function play(options: RunOptions, progress: Progress): Promise<Run
     members,
     embedded,
     clients,
+    tasks,
     greedy,
     lookEveryMs: lookEveryMs * Math.max(1, minutes / minutesOfCloseLooks),
     ...(offsetMs !== undefined && { offsetMs }),

@@ -1,4 +1,5 @@
 import { recoveryOf } from "../support/recovery.js";
+import type { Task } from "./tasks.js";
 
 /** The cluster of a run: short leases, so that there is much to see, with slack for a machine that others use too. */
 export const ttlMs = 1_500;
@@ -11,6 +12,15 @@ export const recoveryMs = recoveryOf({ ttlMaxMs: ttlMs, maxClockSkewMs: skewMs, 
 export const offsetMsMax = 0.4 * skewMs;
 
 export const resources = ["jobs/1", "jobs/2", "jobs/3"];
+export const alone: readonly Task[] = resources.map((name) => ({ form: "exclusive", name }));
+
+/** Each form of lease that several hold at once, or several at once. */
+export const forms: readonly Task[] = [
+  { form: "shared", name: "catalogue", readers: 0.75 },
+  { form: "counted", name: "seats", limits: [2, 2, 3] },
+  { form: "several", names: ["accounts/1", "accounts/2", "accounts/3"], count: 2 },
+  { form: "fair", name: "ramp" },
+];
 
 /** The port that each member listens on, in its own network. */
 export const memberPort = 7400;

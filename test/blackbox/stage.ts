@@ -9,7 +9,8 @@ import { Guarded } from "./guarded.js";
 import type { HolderNews, HolderOrders } from "./holder.js";
 import { Journal, nowNs } from "./journal.js";
 import { type FaultKind, between, pick } from "./plan.js";
-import { cluster, memberPort, offsetMsMax, resources, rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
+import { cluster, memberPort, offsetMsMax, rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
+import type { Task } from "./tasks.js";
 import { type Place, Site, droppedAt, setFilter } from "./site.js";
 
 export interface StageOptions {
@@ -22,6 +23,8 @@ export interface StageOptions {
   /** Holders that are members themselves, and holders that are clients. */
   readonly embedded: number;
   readonly clients: number;
+  /** What each holder does. */
+  readonly tasks: readonly Task[];
   readonly lookEveryMs: number;
   readonly greedy: boolean;
   /** Where the clock of each process stands at first, ms; without it, anywhere within what is right. */
@@ -182,8 +185,8 @@ export class Stage {
     if (news.type !== "holding") return;
     const held = this.#holding.get(name) ?? new Set();
     this.#holding.set(name, held);
-    if (news.held) held.add(news.resource);
-    else held.delete(news.resource);
+    if (news.held) held.add(news.task);
+    else held.delete(news.task);
   }
 
   /** Members keep no journal; what they say of their clocks is written down here. */
@@ -205,7 +208,7 @@ export class Stage {
   }
 
   #holderStart(name: string, { address }: Place, number: number): Start {
-    const { run, folder, seed, build, lookEveryMs, greedy } = this.#options;
+    const { run, folder, seed, build, tasks, lookEveryMs, greedy } = this.#options;
     const by = `${name}-${number}`;
     const times = { ttlMax: ttlMs, maxClockSkew: skewMs, rpcTimeout: rpcTimeoutMs };
     const listen = `${address}:${memberPort}`;
@@ -218,7 +221,7 @@ export class Stage {
       by,
       journal: join(folder, `${by}.journal`),
       guard: this.#guarded.socket,
-      resources,
+      tasks,
       seed: seed + number * 104_729 + [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7),
       lookEveryMs,
       greedy,

@@ -9,7 +9,7 @@ import { Guarded } from "../guarded.js";
 import type { HolderNews, HolderOrders } from "../holder.js";
 import { Journal } from "../journal.js";
 import { between, pick } from "../plan.js";
-import { memberPort, offsetMsMax, resources, rpcTimeoutMs, skewMs, ttlMs } from "../settings.js";
+import { alone, memberPort, offsetMsMax, rpcTimeoutMs, skewMs, ttlMs } from "../settings.js";
 import { type Place, Site, setFilter } from "../site.js";
 import { setOffset } from "../stage.js";
 
@@ -174,7 +174,7 @@ export class MembersStage {
       by,
       journal: join(folder, `${by}.journal`),
       guard: this.#guarded.socket,
-      resources,
+      tasks: alone,
       seed: seed + number * 104_729 + [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7),
       lookEveryMs,
       greedy: false,
