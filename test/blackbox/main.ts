@@ -11,7 +11,7 @@ import { membersSummaryLines, playMembers } from "./members/run.js";
 import { membersSelfTest } from "./members/self-test.js";
 import { play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
-import { selfTest } from "./self-test.js";
+import { formsSelfTests, leasesSelfTests, selfTest } from "./self-test.js";
 import { forms } from "./settings.js";
 import { neededPackages } from "./site.js";
 import { summarize, summaryLines } from "./summary.js";
@@ -133,10 +133,14 @@ async function main(): Promise<number> {
   prepare(options.install);
   const progress = new Progress(process.stderr);
   if (options["self-test"]) {
-    const tests = { leases: selfTest, forms: selfTest, files: filesSelfTest, members: membersSelfTest }[
-      options.play as Play
-    ];
-    return await tests(options.output, progress);
+    const { output } = options;
+    const tests: Record<Play, () => Promise<number>> = {
+      leases: () => selfTest(leasesSelfTests, output, progress),
+      forms: () => selfTest(formsSelfTests, output, progress),
+      files: () => filesSelfTest(output, progress),
+      members: () => membersSelfTest(output, progress),
+    };
+    return await tests[options.play as Play]();
   }
   const { minutes, seed, members } = options;
   const folder = new RunFolder(options.journals);

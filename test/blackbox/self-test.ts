@@ -1,14 +1,15 @@
 import { product, withPlanted } from "./build.js";
 import type { FaultKind } from "./plan.js";
+import type { Rule } from "../../src/testing/history/rules/violation.js";
 import type { Progress } from "./progress.js";
 import { type RunOptions, type RunResult, play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
-import { offsetMsMax, skewMs } from "./settings.js";
+import { forms, offsetMsMax, skewMs } from "./settings.js";
 
 /** The black box must see what is wrong: each of these runs has something wrong in it. */
 interface SelfTest {
   readonly name: string;
-  readonly run: Pick<RunOptions, "build" | "kinds" | "greedy" | "offsetMs">;
+  readonly run: Pick<RunOptions, "build" | "kinds" | "greedy" | "offsetMs" | "tasks">;
   /** What the run must have shown, in words, and whether it did. */
   readonly expects: string;
   readonly isMet: (result: RunResult) => boolean;
@@ -27,9 +28,11 @@ const whatEndsTenures: readonly FaultKind[] = ["holder-stopped", "holder-stopped
 const wrongClockMs = 20 * skewMs;
 const wrongMember = "member-1";
 
-function overlaps(result: RunResult): boolean {
-  return result.judgement.violations.some(({ rule }) => rule === "overlap");
-}
+const breaks =
+  (rule: Rule) =>
+  ({ judgement }: RunResult): boolean =>
+    judgement.violations.some((violation) => violation.rule === rule);
+const overlaps = breaks("overlap");
 
 function countRules({ judgement }: RunResult): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -37,7 +40,7 @@ function countRules({ judgement }: RunResult): Record<string, number> {
   return counts;
 }
 
-const selfTests: readonly SelfTest[] = [
+export const leasesSelfTests: readonly SelfTest[] = [
   {
     name: "P10: a holder that goes on after the end of its lease",
     run: { build: withPlanted("holderIgnoresExpiry"), kinds: whatEndsTenures },
@@ -70,11 +73,30 @@ const selfTests: readonly SelfTest[] = [
   },
 ];
 
+export const formsSelfTests: readonly SelfTest[] = [
+  {
+    name: "a writer does not wait for the readers that are in",
+    run: { build: withPlanted("writerSkipsSlots"), kinds: ["holder-killed"], tasks: forms },
+    expects: "a reader and a writer at once are found",
+    isMet: overlaps,
+  },
+  {
+    name: "those who ask with another limit have slots of their own",
+    run: { build: withPlanted("eachLimitHasItsSlots"), kinds: ["holder-killed"], tasks: forms },
+    expects: "too many at once are found",
+    isMet: breaks("too-many"),
+  },
+];
+
 /** Runs all of them. The exit code is 0 only if each has shown what it must. */
-export async function selfTest(output: string, progress: Progress): Promise<number> {
+export async function selfTest(
+  tests: readonly SelfTest[],
+  output: string,
+  progress: Progress,
+): Promise<number> {
   const results: object[] = [];
   let failed = 0;
-  for (const { name, run, expects, isMet } of selfTests) {
+  for (const { name, run, expects, isMet } of tests) {
     const folder = new RunFolder();
     const result = await play({ minutes, seed, members: 3, folder, ...run }, progress);
     progress.clear();

@@ -2,7 +2,8 @@ import { type Tenure, certainEnd, certainStart } from "../journals/tenures.js";
 import { type Rule, type Violation, nameOf } from "./violation.js";
 
 /**
- * Tokens of one resource are never repeated, and rise between tenures that exclude each other. Expects the tenures in the order of their certain
+ * Tokens of one resource are never repeated, and rise between tenures that exclude each other. Expects the
+ * tenures in the order of their certain
  * starts.
  */
 export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
