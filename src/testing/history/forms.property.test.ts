@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { changed, check, looks, rulesOf } from "../../../test/support/histories.js";
 import type { HistoryEntry } from "./journals/format.js";
 
-/** Random histories of several holders that are in order are never accused; what is planted is always found. */
+/** Histories of several holders that are in order are never accused; what is planted is always found. */
 
 const part = fc.integer({ min: 0, max: 1_000 }).map((thousandths) => thousandths / 1_000);
 

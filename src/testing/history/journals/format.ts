@@ -36,8 +36,8 @@ export interface TenureForm {
   /** `shared`: beside others that are shared. `exclusive`, or left out: alone. */
   readonly mode?: TenureMode | undefined;
   /**
-   * The counted lease that `resource` is a slot of. At most the greatest `limit` among those who hold slots of
-   * one pool hold at once.
+   * The counted lease that `resource` is a slot of. At most the greatest `limit` among those who hold slots
+   * of one pool hold at once.
    */
   readonly pool?: string | undefined;
   /** With `pool`: at most how many, by the call that got this tenure; a whole number from 1 on. */
@@ -97,7 +97,7 @@ export interface Decision {
   readonly m: Nanoseconds;
   readonly resource: string;
   readonly token: bigint;
-  /** Of the tenure whose token it is: the guard compares a `shared` one with those of exclusive ones alone. */
+  /** Of the tenure whose token it is: a `shared` one is compared with those of exclusive ones alone. */
   readonly mode?: TenureMode | undefined;
   /**
    * Counts the decisions of this resource, in the order in which they were made; each is greater than the one

@@ -14,9 +14,9 @@ interface Guarded {
 
 /**
  * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest
- * that was accepted passes, and nothing else is refused. A shared tenure's is compared with those of exclusive
- * ones, as shared ones come and go beside each other. It judges as it reads, because there may be very
- * many.
+ * that was accepted passes, and nothing else is refused. A shared tenure's is compared with those of
+ * exclusive ones, as shared ones come and go beside each other. It judges as it reads, because there may be
+ * very many.
  */
 export class GuardLog {
   readonly #resources = new Map<string, Guarded>();

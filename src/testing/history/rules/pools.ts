@@ -1,11 +1,12 @@
+import { greatest } from "../../../common/lists.js";
 import { getOrInsert } from "../../../common/maps.js";
 import { type Tenure, byCertainStart, certainEnd, certainStart } from "../journals/tenures.js";
 import { certainlyOverlap } from "./overlaps.js";
 import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 /**
- * Of a counted lease at most as many are held at once as the greatest limit among them says: each has a slot of
- * its own, with a number below its own limit. Expects the tenures of all resources.
+ * Of a counted lease at most as many are held at once as the greatest limit among them says: each has a slot
+ * of its own, with a number below its own limit. Expects the tenures of all resources.
  */
 export function findOvercrowding(tenures: Iterable<Tenure>): Violation[] {
   const pools = new Map<string, Tenure[]>();
@@ -18,7 +19,7 @@ export function findOvercrowding(tenures: Iterable<Tenure>): Violation[] {
       running = running.filter((before) => certainEnd(before) > certainStart(tenure));
       // All of them have the start of this one in common; of a tenure with a single look, all of that look.
       const atOnce = [...running.filter((before) => certainlyOverlap(before, tenure)), tenure];
-      const limit = Math.max(...atOnce.map((one) => one.limit ?? 1));
+      const limit = greatest(atOnce.map((one) => one.limit ?? 1));
       if (atOnce.length > limit) {
         const text = `${atOnce.length} of at most ${limit} were held at ${certainStart(tenure)}: `;
         violations.push({ rule: "too-many", resource: pool, text: text + atOnce.map(nameOf).join(", ") });

@@ -3,8 +3,7 @@ import { type Rule, type Violation, nameOf } from "./violation.js";
 
 /**
  * Tokens of one resource are never repeated, and rise between tenures that exclude each other. Expects the
- * tenures in the order of their certain
- * starts.
+ * tenures in the order of their certain starts.
  */
 export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];
