@@ -10,6 +10,8 @@ import type { Standings } from "./standings.js";
 
 /** Between two looks at what is to be done, ms. */
 const lookEveryMs = 500;
+/** A node with many files looks at all of them less often: so much longer for each, ms. */
+const pausePerFileMs = 0.2;
 /** Files that are brought up to date at one node at the same time. */
 const filesAtOnce = 4;
 
@@ -48,11 +50,15 @@ export class Upkeep {
     await this.#loops;
   }
 
-  /** Again and again; what fails is tried again after the pause. */
-  async #again(pauseMs: number, work: () => Promise<void>): Promise<void> {
+  /**
+   * Again and again; what fails is tried again after the pause.
+   *
+   * @param work answers how many files it has looked at, beside those that it has worked on
+   */
+  async #again(pauseMs: number, work: () => Promise<number | void>): Promise<void> {
     while (!this.#isClosed) {
-      await work().catch(() => undefined);
-      if (!this.#isClosed) await this.#pauses.pause(pauseMs);
+      const filesSeen = (await work().catch(() => undefined)) ?? 0;
+      if (!this.#isClosed) await this.#pauses.pause(pauseMs + filesSeen * pausePerFileMs);
     }
   }
 
@@ -84,11 +90,14 @@ export class Upkeep {
   }
 
   /** Files that this node's disk had and lost: their primaries make its copies complete. */
-  async #takeOverAll(): Promise<void> {
-    if (!this.#standings.joined) return;
+  async #takeOverAll(): Promise<number> {
+    if (!this.#standings.joined) return 0;
     const unknown: string[] = [];
-    for await (const path of this.#paths())
+    let known = 0;
+    for await (const path of this.#paths()) {
       if ((await this.#parts.replica.meta(path)).base === undefined) unknown.push(path);
+      else known += 1;
+    }
     this.rebuilding = unknown.length === 0 ? undefined : { left: unknown.length, total: unknown.length };
     await forEachOf(unknown, filesAtOnce, async (path) => {
       if (this.#isClosed) return;
@@ -100,6 +109,7 @@ export class Upkeep {
     });
     // Removed files have no copies to complete, and would be found again for ever.
     if (this.rebuilding?.left === 0) this.rebuilding = undefined;
+    return known;
   }
 
   /** Reads all that lies on the disk, slowly, and repairs what it finds damaged. */

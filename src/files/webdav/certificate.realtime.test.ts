@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, expect, test } from "vitest";
@@ -62,4 +63,24 @@ test("a certificate that changes on disk is shown to the clients after that, and
 test("a certificate and the key of another are refused", async () => {
   const watching = watchCertificate({ cert: old.cert, key: next.key }, undefined);
   await expect(watching).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+});
+
+test("over TLS a page of the server's own is served, and one of another site is not", async () => {
+  const server = await serveWebdav(new MemoryFiles(), new MemoryCluster().open("a"), { tls: old });
+  const statusFor = (origin: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const ca = readFileSync(authority.caFile);
+      const options = { ca, checkServerIdentity: () => undefined, headers: { origin }, agent: false };
+      get(`${server.url}/`, options, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).on("error", reject);
+    });
+  try {
+    expect(await statusFor(server.url)).toBe(200);
+    expect(await statusFor(server.url.replace("https", "http"))).toBe(403);
+    expect(await statusFor("https://evil.example")).toBe(403);
+  } finally {
+    await server.close();
+  }
 });

@@ -97,7 +97,7 @@ export async function serveWebdav(
   });
   const { port } = server.address() as AddressInfo;
   return {
-    url: `${options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    url: `${schemeOf(options)}://${host.includes(":") ? `[${host}]` : host}:${port}`,
     close: async () => {
       certificate?.close();
       const closed = new Promise((resolve) => server.close(resolve));
@@ -108,6 +108,10 @@ export async function serveWebdav(
       await locks.close();
     },
   };
+}
+
+function schemeOf({ tls }: WebdavOptions): "http" | "https" {
+  return tls === undefined ? "http" : "https";
 }
 
 class Front {
@@ -174,7 +178,7 @@ class Front {
     if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
       throw new Refusal(403, "this server is known as localhost and 127.0.0.1 only");
     // A page of another site may send requests to loopback, but says whose it is.
-    if (headers.origin !== undefined && headers.origin !== `http://${headers.host}`)
+    if (headers.origin !== undefined && headers.origin !== `${schemeOf(this.#options)}://${headers.host}`)
       throw new Refusal(403, "pages of other sites are not served");
   }
 
