@@ -270,7 +270,8 @@ export class Replica implements ServerLogic {
         "LOG_CORRUPT",
         `the log takes a snapshot at ${index}, of which no content has come`,
       );
-    const before = this.#context.state.revisions.current;
+    const { auth, revisions } = this.#context.state;
+    const before = revisions.current;
     this.#applier.replaced();
     this.#context.state = offered;
     this.#context.appliedIndex = index;
@@ -278,7 +279,7 @@ export class Replica implements ServerLogic {
     this.#clients.skipped();
     this.#callers.replaced();
     this.#rights = offered.auth.rights;
-    this.#watches.replaced(before);
+    this.#watches.replaced(before, offered.auth.revision !== auth.revision);
     this.#snapshots.installed();
   }
 
@@ -287,6 +288,8 @@ export class Replica implements ServerLogic {
     if (command !== undefined && applied !== undefined) {
       this.#leases.applied(applied);
       this.#callers.applied(entry.index, command, applied);
+      const { body } = command;
+      if (body.case === "userDelete" && applied.isDone) this.#watches.userDeleted(body.value.name);
       this.#watchesHearOfRights();
       if (applied.changes.length > 0) this.#watches.changed(applied.changes);
       this.#clients.applied(command, applied);

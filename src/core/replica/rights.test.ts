@@ -38,6 +38,10 @@ let leader: SimServer;
 function begin(): void {
   cluster = new VirtualCluster({ limits: { tokenTtlMs: 20_000 } });
   leader = cluster.leader();
+  setUp(cluster, leader);
+}
+
+function setUp(cluster: VirtualCluster, leader: SimServer): void {
   for (const request of [
     auth({ case: "userAdd", value: { name: "root", secret } }),
     auth({ case: "userGrantRole", value: { user: "root", role: "root" } }),
@@ -318,6 +322,31 @@ describe("a watch", () => {
     };
     expect(run()).toEqual(["before", denied]);
     expect(withFaults({ watchOutlivesRights: true }, run)).toEqual(["before", "after"]);
+  });
+
+  const replaceAnn = [
+    auth({ case: "userDelete", value: { name: "ann" } }),
+    auth({ case: "userAdd", value: { name: "ann", secret } }),
+    auth({ case: "userGrantRole", value: { user: "ann", role: "some" } }),
+  ];
+
+  test.each([
+    ["at once", 10_000, { snapshotEntries: 1_000 }],
+    ["in a snapshot", 30_000, { snapshotEntries: 4, keepEntries: 1 }],
+  ])("ends with its user, also where it is heard %s that another has that name", (_, restMs, limits) => {
+    const held = new VirtualCluster({ limits: { ...limits, tokenTtlMs: 20_000 } });
+    setUp(held, held.leader());
+    const [follower] = held.followers();
+    const { responses } = held.watch(follower!, mine, ann);
+    held.run(500);
+    held.isolate(follower!);
+    const leading = held.leader();
+    for (const request of replaceAnn) expect(held.failure(leading, request, root)).toBe("none");
+    for (let count = 0; count < 20; count += 1)
+      expect(held.failure(leading, put("a/1", "others"), root)).toBe("none");
+    held.heal();
+    held.run(restMs);
+    expect(said(responses)).toEqual([denied]);
   });
 
   test("goes on when other rights change, and nothing is told twice", () => {

@@ -218,8 +218,21 @@ export class WatchHub {
     this.#unsyncAll(this.#context.state.revisions.current + 1);
   }
 
-  /** The state is another, newer one: what lies between is read from its history. */
-  replaced(revisionBefore: number): void {
+  /** Another of the same name may come: what this one was allowed to see is not meant for that one. */
+  userDeleted(name: string): void {
+    for (const { watchers } of this.#streams.values())
+      for (const watcher of watchers.values()) if (watcher.user === name) watcher.isOrphaned = true;
+  }
+
+  /**
+   * The state is another, newer one: what lies between is read from its history.
+   *
+   * @param usersMayDiffer a user of the same name may be another one
+   */
+  replaced(revisionBefore: number, usersMayDiffer: boolean): void {
+    if (usersMayDiffer)
+      for (const { watchers } of this.#streams.values())
+        for (const watcher of watchers.values()) watcher.isOrphaned = watcher.user !== undefined;
     this.#unsyncAll(revisionBefore + 1);
   }
 
@@ -307,9 +320,10 @@ export class WatchHub {
 
   /** False: its user may not read all of its keys any more, and it was cancelled. */
   #mayGoOn(watcher: Watcher): boolean {
-    const { rights } = this.#context.state.auth;
+    const { isEnabled, rights } = this.#context.state.auth;
     if (watcher.rights === rights) return true;
     try {
+      if (watcher.isOrphaned && isEnabled) throw new CoreError("permissionDenied");
       this.#callers.recheckWatch(watcher.range, watcher.user);
       watcher.rights = rights;
       return true;

@@ -158,6 +158,8 @@ export class Watcher {
   /** Whose it is, if anybody has said so; and the rights that it was last held against. */
   user: string | undefined;
   rights: Rights | undefined;
+  /** That user is gone, or may be. */
+  isOrphaned = false;
   /** Everything before it has been handed out, or was not asked for. */
   next: number;
   /** So many changes of revision `next` have been looked at. */

@@ -2,7 +2,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { WatchRequestSchema, type WatchResponse, WatchResponseSchema } from "../../gen/etcd/rpc_pb.js";
-import type { CoreError } from "../../state/errors.js";
+import type { Credentials } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
 import { HeldCarrier } from "../../../../test/support/held-carrier.js";
 import type { CoreHost, Deliver } from "../../host/host.js";
 import type { Streams } from "./streams.js";
@@ -44,4 +45,38 @@ test("a client that asks on and takes in nothing is not listened to until it doe
   carrier.unstick();
   await turns(2_000);
   expect([asked, answered]).toEqual([requests, requests]);
+});
+
+test("whose token is over is found out with each watch, in the order in which they are asked for", async () => {
+  const asked: unknown[] = [];
+  const carrier = new HeldCarrier();
+  const stream = carrier.stream(() => undefined);
+  const host = {
+    openWatches: () => 1,
+    watch: (...words: unknown[]) => asked.push(words[2]),
+    closeWatches: () => asked.push("closed"),
+    request: (...[, , , settle]: [unknown, unknown, unknown, () => void]) => settle(),
+  };
+  const ann: Credentials = { kind: "user", user: "ann", revision: 3n };
+  const later = { ...ann, revision: 4n };
+  let isOver = false;
+  const of = () => {
+    // Looked at again, which takes a while; then it is known for some time, and at last it is over.
+    if (!isOver) return asked.length === 0 ? turns(3).then(() => later) : ann;
+    return turns(3).then(() => Promise.reject(new CoreError("invalidAuthToken")));
+  };
+  const admits = { admit: () => true } as unknown as Streams;
+  watchHandler(host as unknown as CoreHost, admits, 1_000, { of })(stream);
+  for (let count = 0; count < 3; count += 1) carrier.ask(stream, create(WatchRequestSchema));
+  await turns(20);
+  expect(asked).toEqual([later, ann, ann]);
+  isOver = true;
+  carrier.ask(stream, create(WatchRequestSchema));
+  await turns(10);
+  expect(asked.slice(3)).toEqual([{ kind: "token", token: "" }]);
+  // Its client goes while the token is looked at: nothing is kept of it.
+  carrier.ask(stream, create(WatchRequestSchema));
+  stream.over(false);
+  await turns(10);
+  expect(asked.slice(4)).toEqual(["closed"]);
 });

@@ -28,6 +28,7 @@ export function watchHandler(
 ) {
   return (stream: ServerStream): void => {
     if (!streams.admit(stream)) return;
+    const gate = new Gate(stream);
     let unsent = 0;
     const number = host.openWatches((response) => {
       if (response instanceof CoreError) {
@@ -35,20 +36,39 @@ export function watchHandler(
         return;
       }
       unsent += 1;
-      if (unsent === unsentMax) stream.pause();
+      if (unsent === unsentMax) gate.close();
       writing.write(response, () => {
         unsent -= 1;
-        if (unsent === unsentMax - 1) stream.resume();
+        if (unsent === unsentMax - 1) gate.open();
         host.watchSent(number, 1);
       });
     });
     const writing = new InOrder(stream);
-    const over = () => host.closeWatches(number);
-    const begin = (credentials: Credentials | undefined) =>
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+      host.closeWatches(number);
+    };
+    const watch = (request: WatchRequest) => {
+      // Each time: a signed token may be over by now.
+      const credentials = reader.of(stream);
+      if (!(credentials instanceof Promise)) {
+        host.watch(number, request, credentials);
+        return;
+      }
+      gate.close();
+      void orUnknown(credentials).then((read) => {
+        // Its client may be gone by now, or want to hear nothing more.
+        if (isOver) return;
+        host.watch(number, request, read);
+        gate.open();
+      });
+    };
+    const begin = () =>
       stream.listen(
         (request) => {
           if (request instanceof CoreError) fail(stream, request);
-          else host.watch(number, request as WatchRequest, credentials);
+          else watch(request as WatchRequest);
         },
         // A client that says nothing more wants to hear nothing more, either.
         () => {
@@ -57,7 +77,7 @@ export function watchHandler(
         },
       );
     const credentials = reader.of(stream);
-    if (credentials === undefined) begin(undefined);
+    if (credentials === undefined) begin();
     else void heardOf(host, stream, electionMs, credentials).then(begin);
     stream.whenOver(over);
   };
@@ -65,6 +85,10 @@ export function watchHandler(
 
 /** No token has this name. */
 const unknown: Credentials = { kind: "token", token: "" };
+
+function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credentials> {
+  return Promise.resolve(read).catch(() => unknown);
+}
 
 /**
  * What rests on a server's own rights waits until it has heard of everything that was there when its client
@@ -75,13 +99,33 @@ async function heardOf(
   stream: ServerStream,
   electionMs: number,
   read: Credentials | Promise<Credentials>,
-): Promise<Credentials> {
-  const credentials = await Promise.resolve(read).catch(() => unknown);
+): Promise<void> {
+  const credentials = await orUnknown(read);
   return new Promise((resolve) => {
     const deadlineMs = deadlineOf(stream, electionMs);
     const request = { kind: "user", request: {} } as const;
-    host.request(clientOf(stream), request, deadlineMs, () => resolve(credentials), credentials);
+    host.request(clientOf(stream), request, deadlineMs, () => resolve(), credentials);
   });
+}
+
+/** Stops what a client asks while anybody wants that. */
+class Gate {
+  readonly #stream: ServerStream;
+  #closedBy = 0;
+
+  constructor(stream: ServerStream) {
+    this.#stream = stream;
+  }
+
+  close(): void {
+    this.#closedBy += 1;
+    this.#stream.pause();
+  }
+
+  open(): void {
+    this.#closedBy -= 1;
+    if (this.#closedBy === 0) this.#stream.resume();
+  }
 }
 
 /** What takes a while to encode is encoded in turns, and what follows waits for it. */
