@@ -18,7 +18,7 @@ const minima: Readonly<Record<string, number>> = {
   isolations: 60,
   late: 200,
   rotten: 8,
-  repaired: 6,
+  repaired: 2,
   full: 5,
   wiped: 3,
 };
