@@ -24,8 +24,14 @@ const connect = (name) => open(...cluster.urls, { name });
 async function handOver(count) {
   const [first, second] = [await connect("first"), await connect("second")];
   const timesMs = [];
+  const restedMs = [];
   let lease = await first.acquire("hand-over");
   for (let round = 0; round < count; round += 1) {
+    await sleep(20);
+    const asked = performance.now();
+    const free = await second.acquire("free");
+    restedMs.push(performance.now() - asked);
+    await free.release();
     const waiting = (round % 2 === 0 ? second : first).acquire("hand-over");
     await sleep(20);
     const released = performance.now();
@@ -35,6 +41,7 @@ async function handOver(count) {
   }
   await lease.release();
   await Promise.all([first.close(), second.close()]);
+  print("an acquisition of what is free after 20 ms of rest, median", "ms", quantile(restedMs, 0.5), { count });
   print("hand-over, median", "ms", quantile(timesMs, 0.5), { count });
   print("hand-over, 99th percentile", "ms", quantile(timesMs, 0.99), { count });
 }
