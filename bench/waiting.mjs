@@ -41,7 +41,9 @@ async function handOver(count) {
   }
   await lease.release();
   await Promise.all([first.close(), second.close()]);
-  print("an acquisition of what is free after 20 ms of rest, median", "ms", quantile(restedMs, 0.5), { count });
+  print("an acquisition of what is free after 20 ms of rest, median", "ms", quantile(restedMs, 0.5), {
+    count,
+  });
   print("hand-over, median", "ms", quantile(timesMs, 0.5), { count });
   print("hand-over, 99th percentile", "ms", quantile(timesMs, 0.99), { count });
 }
