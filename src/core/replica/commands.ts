@@ -83,11 +83,21 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       return { case: "memberUpdate", value: { member, peerUrls: checkedUrls(peerURLs) } };
     }
     case "auth":
+      if (adding.has(asked.request.case) && context.state.auth.bytes >= context.limits.authBytesMax)
+        throw new CoreError("tooManyRights");
       return asked.request;
     default:
       return undefined;
   }
 }
+
+/** Refused when there is too much of that; what takes something away is not. */
+const adding: ReadonlySet<CommandBody["case"]> = new Set([
+  "roleAdd",
+  "roleGrantPermission",
+  "userAdd",
+  "userGrantRole",
+] as const);
 
 /** More addresses than any machine has. */
 const peerUrlsMax = 16;

@@ -109,6 +109,8 @@ export interface ReplicaLimits {
   readonly tokenTtlMs: number;
   /** Tokens that are good; the one that has not been used for longest makes room for more. */
   readonly tokensMax: number;
+  /** What users, roles and permissions may take in memory: commands that add some are refused then. */
+  readonly authBytesMax: number;
 }
 
 export const defaultLimits: ReplicaLimits = {
@@ -158,4 +160,6 @@ export const defaultLimits: ReplicaLimits = {
   tokenTtlMs: 300_000,
   // More than all servers together can look at passwords for in that time.
   tokensMax: 32_768,
+  // Some hundred thousand of them: some commands look at all, and a snapshot lists them, in one turn.
+  authBytesMax: 32 * 1024 * 1024,
 };

@@ -17,7 +17,8 @@ import {
 import type { SimServer } from "../../../sim/core/world/server.js";
 import { Permission_Type as Type } from "../gen/etcd/authpb_pb.js";
 import { AuthRoleGetRequestSchema, AuthUserGetRequestSchema } from "../gen/etcd/auth_pb.js";
-import { LeaseLeasesRequestSchema, type WatchResponse } from "../gen/etcd/rpc_pb.js";
+import { LeaseLeasesRequestSchema, WatchRequestSchema, type WatchResponse } from "../gen/etcd/rpc_pb.js";
+import type { ReplicaLimits } from "./options.js";
 import type { ClientRequest, Credentials } from "./types.js";
 
 const asUser = (user: string): Credentials => ({ kind: "user", user });
@@ -35,8 +36,8 @@ let cluster: VirtualCluster;
 let leader: SimServer;
 
 /** Rights are switched on; ann may read and write all keys below a/. */
-function begin(): void {
-  cluster = new VirtualCluster({ limits: { tokenTtlMs: 20_000 } });
+function begin(limits: Partial<ReplicaLimits> = {}): void {
+  cluster = new VirtualCluster({ limits: { tokenTtlMs: 20_000, ...limits } });
   leader = cluster.leader();
   setUp(cluster, leader);
 }
@@ -59,7 +60,7 @@ function setUp(cluster: VirtualCluster, leader: SimServer): void {
   cluster.run(500);
 }
 
-beforeEach(begin);
+beforeEach(() => begin());
 
 /** As it is had after a password was right. */
 function authenticate(server: SimServer, user = "ann"): Credentials {
@@ -292,6 +293,21 @@ describe("a token", () => {
   });
 });
 
+test("users and roles are refused when they take too much, and what makes room is not", () => {
+  begin({ authBytesMax: 20_000 });
+  const add = [
+    auth({ case: "roleAdd", value: { name: "x".repeat(20_000) } }),
+    auth({ case: "roleAdd", value: { name: "x" } }),
+    auth({ case: "userAdd", value: { name: "x" } }),
+    grantMine,
+  ];
+  const full = "tooManyRights";
+  expect(add.map((each) => cluster.failure(leader, each, root))).toEqual(["none", full, full, full]);
+  const remove = auth({ case: "roleDelete", value: { role: "x".repeat(20_000) } });
+  expect(cluster.failure(leader, remove, root)).toBe("none");
+  expect(add.slice(1).map((each) => cluster.failure(leader, each, root))).toEqual(["none", "none", "none"]);
+});
+
 describe("a watch", () => {
   const said = (responses: readonly WatchResponse[]) =>
     responses.flatMap(({ canceled, cancelReason, events }) => [
@@ -347,6 +363,30 @@ describe("a watch", () => {
     held.heal();
     held.run(restMs);
     expect(said(responses)).toEqual([denied]);
+  });
+
+  test("ends with its user, also when one of that name is there before its client takes more", () => {
+    begin({ watchResponsesMax: 2 });
+    const responses: WatchResponse[] = [];
+    let stream = 0;
+    leader.enter((host) => {
+      stream = host.openWatches((response) => void responses.push(response as WatchResponse));
+      const request = create(WatchRequestSchema, { requestUnion: { case: "createRequest", value: mine } });
+      host.watch(stream, request, ann);
+    });
+    for (const request of [
+      put("a/1", "before"),
+      put("a/1", "missed"),
+      auth({ case: "userDelete", value: { name: "ann" } }),
+      auth({ case: "userAdd", value: { name: "ann", secret } }),
+      auth({ case: "userGrantRole", value: { user: "ann", role: "some" } }),
+      put("a/1", "after"),
+    ])
+      expect(cluster.failure(leader, request, root)).toBe("none");
+    expect(said(responses)).toEqual(["before"]);
+    leader.enter((host) => host.watchSent(stream, 2));
+    cluster.run(1_000);
+    expect(said(responses)).toEqual(["before", denied]);
   });
 
   test("goes on when other rights change, and nothing is told twice", () => {

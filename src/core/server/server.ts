@@ -67,6 +67,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
     logger.warn(
       "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
     );
+  signed?.bindTo(idText(directory.record.cluster));
   const core = new Server(config, directory, logger, signed);
   try {
     for (const tls of [config.clientTls, config.peerTls]) await keepSelfMade(tls);

@@ -44,6 +44,10 @@ const failures = {
     8,
     "leasehold: one revision has too much for this watch: ask for fragments, or for fewer keys",
   ],
+  tooManyRights: [
+    8,
+    "leasehold: there are too many users, roles and permissions, or their names are too long",
+  ],
   noSpace: [8, "etcdserver: mvcc: database space exceeded"],
   memberNotFound: [5, "etcdserver: member not found"],
   peerUrlExists: [9, "etcdserver: Peer URLs already exists"],

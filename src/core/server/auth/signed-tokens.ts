@@ -25,6 +25,8 @@ export class SignedTokens {
   readonly #options: JwtOptions;
   readonly #signing: KeyObject | undefined;
   readonly #verifying: KeyObject;
+  /** Stands in each token: a core that was restored from a backup is another, though its users are the same. */
+  #cluster = "";
   /** The one that came first goes first. */
   readonly #known = new Map<string, Known>();
 
@@ -60,11 +62,16 @@ export class SignedTokens {
     return tokens;
   }
 
+  /** Says which core they are good for: before the first one is signed or read. */
+  bindTo(cluster: string): void {
+    this.#cluster = cluster;
+  }
+
   /** @throws CoreError `tokensNotSigned` if this server has the public key only */
   async sign(username: string, revision: bigint): Promise<string> {
     if (this.#signing === undefined) throw new CoreError("tokensNotSigned");
     const endSeconds = Math.floor((Date.now() + this.#options.ttlMs) / 1_000);
-    return new this.#jose.SignJWT({ username, revision: Number(revision) })
+    return new this.#jose.SignJWT({ username, revision: Number(revision), cluster: this.#cluster })
       .setProtectedHeader({ alg: this.#options.method, typ: "JWT" })
       .setExpirationTime(endSeconds)
       .sign(this.#signing);
@@ -83,7 +90,9 @@ export class SignedTokens {
     const verified = await this.#jose
       .jwtVerify(token, this.#verifying, { algorithms, requiredClaims: ["exp"] })
       .catch(() => undefined);
-    const { exp, revision, username } = verified?.payload ?? {};
+    const { cluster, exp, revision, username } = verified?.payload ?? {};
+    // Others, who sign with our key what etcd's tokens say, name none.
+    if (cluster !== undefined && cluster !== this.#cluster) throw new CoreError("invalidAuthToken");
     const isWhole = typeof username === "string" && username !== "" && isRevision(revision);
     if (!isWhole || exp === undefined) throw new CoreError("invalidAuthToken");
     const credentials = { kind: "user", user: username, revision: BigInt(revision) } as const;
