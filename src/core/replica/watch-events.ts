@@ -17,6 +17,18 @@ export function eventOf(change: Version, before: Version | undefined): Event {
   });
 }
 
+/** Of one change after the other: watches that hear of the same one share its event, which nobody changes. */
+export class SharedEvent {
+  #change: Version | undefined;
+  #event: Event | undefined;
+
+  of(change: Version): Event {
+    if (this.#event === undefined || this.#change !== change) this.#event = eventOf(change, undefined);
+    this.#change = change;
+    return this.#event;
+  }
+}
+
 /** Cuts a list that is ordered by revision where the revision changes. */
 export function byRevision(events: readonly Event[]): Event[][] {
   const revisions: Event[][] = [];

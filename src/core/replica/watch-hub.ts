@@ -6,6 +6,7 @@ import type { Context } from "./context.js";
 import { FairShares } from "../../common/fair-shares.js";
 import type { Callers } from "./callers.js";
 import type { Credentials, WatchAnswer } from "./types.js";
+import { SharedEvent } from "./watch-events.js";
 import { Watcher, WatchStream } from "./watch-stream.js";
 
 /** What it costs to look after a watch, beside what it looks at. */
@@ -41,6 +42,7 @@ export class WatchHub {
   readonly #behind = new Set<Watcher>();
   /** Synced, and there is something for them. */
   readonly #touched = new Set<Watcher>();
+  readonly #event = new SharedEvent();
   readonly #progressAsked = new Set<WatchStream>();
   #count = 0;
   /** Of the watches that are behind: those whose clients take nothing. */
@@ -208,7 +210,7 @@ export class WatchHub {
 
   #tell(watcher: Watcher, changes: readonly Version[]): void {
     if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
-      for (const change of changes) watcher.add(change, this.#context.state.revisions);
+      for (const change of changes) watcher.add(change, this.#context.state.revisions, this.#event);
       this.#touched.add(watcher);
     } else this.#unsync(watcher, changes[0]!.modified);
   }
@@ -341,7 +343,7 @@ export class WatchHub {
     const bytesMax = watcher.eventBytes + limits.fragmentBytesMax;
     for (const change of changes) {
       if (watcher.eventBytes > bytesMax) return { revision: change.modified, sub: change.sub };
-      if (watcher.wants(change)) watcher.add(change, state.revisions);
+      if (watcher.wants(change)) watcher.add(change, state.revisions, this.#event);
     }
     return next;
   }

@@ -12,7 +12,14 @@ import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
 import type { Rights } from "../state/auth-state.js";
 import type { Context } from "./context.js";
 import type { FairShares } from "../../common/fair-shares.js";
-import { byRevision, bytesOf, eventOf, eventOverheadBytes, sizeOf } from "./watch-events.js";
+import {
+  byRevision,
+  bytesOf,
+  eventOf,
+  eventOverheadBytes,
+  type SharedEvent,
+  sizeOf,
+} from "./watch-events.js";
 
 /** In a response about progress that was asked for. */
 const allWatches = -1n;
@@ -190,8 +197,9 @@ export class Watcher {
     this.lastSentMs = stream.context.nowMs;
   }
 
-  add(change: Version, revisions: KeysView): void {
-    const event = eventOf(change, this.#prevKv ? revisions.before(change) : undefined);
+  /** @param shared for watches that do not want what was there before */
+  add(change: Version, revisions: KeysView, shared: SharedEvent): void {
+    const event = this.#prevKv ? eventOf(change, revisions.before(change)) : shared.of(change);
     this.events.push(event);
     this.eventBytes += sizeOf(event);
   }

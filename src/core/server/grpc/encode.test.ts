@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { EventSchema } from "../../gen/etcd/kv_pb.js";
 import {
   DeleteRangeResponseSchema,
   LeaseLeasesResponseSchema,
@@ -9,10 +10,11 @@ import {
   type ResponseOp,
   ResponseOpSchema,
   TxnResponseSchema,
+  WatchResponseSchema,
 } from "../../gen/etcd/rpc_pb.js";
 import type { ClientResponse } from "../../replica/types.js";
 import { finish } from "../../state/steps.js";
-import { encode, isLarge } from "./encode.js";
+import { encode, isLarge, watchEncoder } from "./encode.js";
 
 const bytes = (length: number) => new Uint8Array(length).fill(7);
 const header = { clusterId: 1n, memberId: 2n, revision: 3n, raftTerm: 4n };
@@ -94,4 +96,22 @@ test("an answer is large if it has many items or many bytes", () => {
   expect(isLarge(rangeOf({ count: 64, size: 10 }))).toBe(false);
   expect(isLarge(rangeOf({ count: 65, size: 0 }))).toBe(true);
   expect(isLarge(rangeOf({ count: 1, size: 70_000 }))).toBe(true);
+});
+
+test("what many watches hear of the same event means the same as if each were encoded by itself", () => {
+  const encodeWatch = watchEncoder();
+  const [one, other] = ["a", "b"].map((name) =>
+    create(EventSchema, { kv: { key: new TextEncoder().encode(name), modRevision: 7n } }),
+  );
+  for (const [watchId, events] of [
+    [1n, [one!]],
+    [2n, [one!]],
+    [3n, [other!]],
+    [4n, [one!, other!]],
+    [5n, []],
+    [6n, [one!]],
+  ] as const) {
+    const response = create(WatchResponseSchema, { header, watchId, fragment: true, events: [...events] });
+    expect(isSame(encodeWatch(response), toBinary(WatchResponseSchema, response))).toBe(true);
+  }
 });

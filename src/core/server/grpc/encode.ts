@@ -27,6 +27,24 @@ export class Encoded {
 const stepItems = 64;
 const stepBytes = 64 * 1024;
 
+/**
+ * Encodes what watches hear. Of an event that many of them hear, which they share, the bytes are made once: it
+ * is the last field, so they stand behind the others.
+ */
+export function watchEncoder(): (response: WatchResponse) => Uint8Array {
+  let last: Event | undefined;
+  let lastBytes = new Uint8Array();
+  return (response) => {
+    const [event] = response.events;
+    if (event === undefined || response.events.length > 1) return toBinary(WatchResponseSchema, response);
+    if (event !== last) {
+      lastBytes = toBinary(WatchResponseSchema, create(WatchResponseSchema, { events: [event] }));
+      last = event;
+    }
+    return Buffer.concat([toBinary(WatchResponseSchema, { ...response, events: [] }), lastBytes]);
+  };
+}
+
 /** An answer with a list that may be long: which it is. */
 const lists = {
   "etcdserverpb.RangeResponse": [RangeResponseSchema, "kvs"],

@@ -10,13 +10,14 @@ import {
   PutRequestSchema,
   RangeRequestSchema,
   TxnRequestSchema,
+  WatchResponseSchema,
 } from "../../gen/etcd/rpc_pb.js";
 import { CampaignRequestSchema, ProclaimRequestSchema } from "../../gen/etcd/v3election_pb.js";
 import { CoreError } from "../../state/errors.js";
 import type { Counters } from "../common/counters.js";
 import type { Handlers, Method } from "../rpc/call.js";
 import { counted } from "./counted.js";
-import { Encoded } from "./encode.js";
+import { Encoded, watchEncoder } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
 /** The methods of a service of a .proto file, as far as there are handlers: the others are not implemented. */
@@ -59,6 +60,9 @@ export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
 }
 
 function encoder<Schema extends DescMessage>(schema: Schema): (message: unknown) => Uint8Array {
-  return (message) =>
-    message instanceof Encoded ? message.bytes : toBinary(schema, message as MessageShape<Schema>);
+  const plain =
+    schema.typeName === WatchResponseSchema.typeName
+      ? (watchEncoder() as (message: unknown) => Uint8Array)
+      : (message: unknown) => toBinary(schema, message as MessageShape<Schema>);
+  return (message) => (message instanceof Encoded ? message.bytes : plain(message));
 }
