@@ -38,8 +38,6 @@ export class Links implements LinkPorts {
   readonly #stamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
   #loopbackDirty = false;
   #flush: NodeJS.Immediate | undefined;
-  /** A flush comes as soon as what runs now has ended, or has come already in this turn. */
-  #early: "none" | "wanted" | "done" = "none";
   #flushing = false;
   #clients = 0;
   /** Of them, those of each account. */
@@ -117,29 +115,8 @@ export class Links implements LinkPorts {
   markDirty(link: Link): void {
     if (link === this.loopback) this.#loopbackDirty = true;
     else this.#dirty.push(link);
-    if (this.#flushing || this.#flush !== undefined) return;
-    // What is said to ourselves waits for the end of the turn: a process that is its own majority would else
-    // answer itself without end, and never look at its sockets.
-    if (this.#loopbackDirty || this.#early === "done") this.#flush = setImmediate(this.flush);
-    else if (this.#early === "none") {
-      this.#early = "wanted";
-      process.nextTick(this.#flushEarly);
-    }
+    if (!this.#flushing) this.#flush ??= setImmediate(this.flush);
   }
-
-  /**
-   * The first that a turn has to say leaves at once, and the rest when the turn ends. So one operation alone
-   * does not wait, and many cost one more write for each peer at most.
-   */
-  readonly #flushEarly = (): void => {
-    this.#early = "done";
-    setImmediate(this.#turnEnded);
-    if (this.#flush === undefined) this.flush();
-  };
-
-  readonly #turnEnded = (): void => {
-    this.#early = "none";
-  };
 
   /** What this turn has produced leaves, with one write for each peer. */
   readonly flush = (): void => {
