@@ -54,7 +54,8 @@ export class MaintenanceHandlers {
 
   #status(): StatusResponse {
     const { applied, bytes, leader, lastIndex, membership, spaceAlarms, term } = this.#host.status();
-    const alarms = spaceAlarms.map((member) => `memberID:${member} alarm:NOSPACE `);
+    // As Go prints a message: a zero is left out.
+    const alarms = spaceAlarms.map((member) => `${member === 0n ? "" : `memberID:${member} `}alarm:NOSPACE `);
     return create(StatusResponseSchema, {
       header: headerNow(this.#host, this.#facts),
       version: apiVersion,
