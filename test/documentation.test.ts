@@ -172,7 +172,7 @@ beforeAll(async () => {
   });
   diagnostics = compiled.stdout + compiled.stderr;
   verdicts = await perform();
-}, 60_000);
+});
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
