@@ -7,15 +7,28 @@ import type { Echo } from "./wire/codec.js";
 
 const heartbeatMs = 500;
 
-/** A member of three, whose links confirm whatever they are told. */
-function memberOfThree() {
+/** A member of three, whose links confirm whatever they are told: at once, or when `answer` is called. */
+function memberOfThree(isSlow = false) {
   let ms = 0;
+  const calls: { to: string; told: string[]; heard: (value: null) => void }[] = [];
+  const call: MembershipHost["transport"]["call"] = ({ peerId }, _method, params) => {
+    const told = Object.keys((params as { connected: object }).connected);
+    return new Promise((heard) => {
+      calls.push({ to: peerId, told, heard });
+      if (!isSlow) heard(null);
+    });
+  };
+  /** All that is under way is heard. */
+  const answer = async () => {
+    for (const { heard } of calls) heard(null);
+    await new Promise(setImmediate);
+  };
   const host: MembershipHost = {
     nodeId: "a",
     cluster: { settings: { members: ["a", "b", "c", "d", "e"] } } as unknown as MembershipHost["cluster"],
     transport: {
       identity: { incarnation: "1" } as MembershipHost["transport"]["identity"],
-      call: () => Promise.resolve(null),
+      call,
     },
     views: { isVoter: (id) => ["a", "b", "c"].includes(id) },
     now: () => at(ms),
@@ -40,7 +53,7 @@ function memberOfThree() {
     }
     return membership.duplicates.votes(at(ms).mono);
   };
-  return { connect, beat, membership, closed };
+  return { connect, beat, membership, closed, calls, answer };
 }
 
 test("members without a vote in the present view confirm no member: neither by echoes nor by what they are told", async () => {
@@ -65,4 +78,16 @@ test("of a member whose id is not known yet two processes are found as of any ot
   expect(closed).toEqual([]);
   membership.toldOfConnections(b, { connected: { x: "x2" }, before: "" });
   expect(closed).toEqual(["x"]);
+});
+
+test("of one link one announcement is under way; what changes meanwhile follows as soon as that is heard", async () => {
+  const { connect, calls, answer } = memberOfThree(true);
+  connect("b");
+  for (const id of ["c", "d", "e"]) connect(id);
+  const toldTo = (id: string) => calls.filter(({ to }) => to === id).map(({ told }) => told);
+  expect(toldTo("b")).toEqual([["b"]]);
+  await answer();
+  expect(toldTo("b")).toEqual([["b"], ["b", "c", "d", "e"]]);
+  await answer();
+  expect(toldTo("b")).toHaveLength(2);
 });
