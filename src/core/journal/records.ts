@@ -119,13 +119,14 @@ export function parsePayload(payload: Buffer): JournalRecord {
 
 /** @throws RangeError if it is too short, or has a change of an unknown kind */
 export function parseEntry(payload: Buffer): Entry {
-  const position = { index: payload.readDoubleLE(indexOffset), term: payload.readDoubleLE(termOffset) };
+  const index = payload.readDoubleLE(indexOffset);
+  const term = payload.readDoubleLE(termOffset);
   // A copy: a view would keep the whole segment in memory.
   if (payload.readUInt8(1) === 0)
-    return { kind: "normal", ...position, data: new Uint8Array(payload.subarray(entryDataOffset)) };
+    return { kind: "normal", index, term, data: new Uint8Array(payload.subarray(entryDataOffset)) };
   const kind = changeKinds[payload.readUInt8(entryDataOffset)];
   if (kind === undefined) throw new RangeError("unknown change");
   const change = { kind, member: payload.readBigUInt64LE(entryDataOffset + 1) };
   const data = new Uint8Array(payload.subarray(entryDataOffset + changeBytes));
-  return { kind: "config", ...position, change, data };
+  return { kind: "config", index, term, change, data };
 }

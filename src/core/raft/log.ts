@@ -1,5 +1,6 @@
 import { corrupt } from "./corrupt.js";
 import { Memberships } from "./membership.js";
+import { packedAtOnce, PackedEntries } from "./packed-entries.js";
 import type { Entry, SnapshotMeta } from "./types.js";
 
 /**
@@ -7,8 +8,12 @@ import type { Entry, SnapshotMeta } from "./types.js";
  */
 const entryOverheadBytes = 32;
 
-export function sizeOf(entry: Entry): number {
-  return entry.data.length + entryOverheadBytes;
+export function sizeOf({ data }: Entry): number {
+  return sizeWith(data.length);
+}
+
+function sizeWith(dataBytes: number): number {
+  return dataBytes + entryOverheadBytes;
 }
 
 /** A write that was handed out, and the last entry that will be durable with it. */
@@ -19,8 +24,8 @@ interface Write {
 
 /**
  * The tail of the log in memory, and how far each of its uses has come:
- * base ≤ handedOut ≤ commit ≤ last, and persisted ≤ written ≤ last. What is handed out is persisted, but for a
- * leader's snapshot that is still being installed. A snapshot stands for everything up to `base`.
+ * base ≤ packed ≤ handedOut ≤ commit ≤ last, and persisted ≤ written ≤ last. What is handed out is persisted,
+ * but for a leader's snapshot that is still being installed. A snapshot stands for everything up to `base`.
  */
 export class RaftLog {
   readonly memberships: Memberships;
@@ -28,6 +33,10 @@ export class RaftLog {
   snapshot: SnapshotMeta;
   #base: number;
   #baseTerm: number;
+  /** Up to `#packedEnd`. */
+  readonly #packed = new PackedEntries();
+  #packedEnd: number;
+  /** Those that follow. */
   #entries: Entry[] = [];
   #commit: number;
   #handedOut: number;
@@ -40,6 +49,7 @@ export class RaftLog {
     this.memberships = new Memberships(snapshot.index, snapshot.membership);
     this.#base = snapshot.index;
     this.#baseTerm = snapshot.term;
+    this.#packedEnd = snapshot.index;
     for (const entry of entries) {
       if (entry.index <= this.#base) continue;
       if (entry.index !== this.lastIndex + 1)
@@ -62,11 +72,11 @@ export class RaftLog {
   }
 
   get lastIndex(): number {
-    return this.#base + this.#entries.length;
+    return this.#packedEnd + this.#entries.length;
   }
 
   get lastTerm(): number {
-    return this.#entries.at(-1)?.term ?? this.#baseTerm;
+    return this.termAt(this.lastIndex)!;
   }
 
   get commit(): number {
@@ -88,12 +98,14 @@ export class RaftLog {
   /** Undefined for what is not there, or not any more. */
   termAt(index: number): number | undefined {
     if (index === this.#base) return this.#baseTerm;
-    return this.#entries[index - this.#base - 1]?.term;
+    if (this.#isPacked(index)) return this.#packed.termAt(index);
+    return this.#entries[index - this.#packedEnd - 1]?.term;
   }
 
   /** Of an entry that is kept. */
   sizeAt(index: number): number {
-    return sizeOf(this.#entries[index - this.#base - 1]!);
+    if (this.#isPacked(index)) return sizeWith(this.#packed.lengthAt(index));
+    return sizeOf(this.#entries[index - this.#packedEnd - 1]!);
   }
 
   /** "If the logs have last entries with different terms, the later term is more up-to-date" (Raft 5.4.1). */
@@ -113,13 +125,25 @@ export class RaftLog {
 
   /** Entries from `first` on: at least one if there is one, and no more than `bytesMax` otherwise. */
   slice(first: number, bytesMax: number): readonly Entry[] {
-    const start = first - this.#base - 1;
-    let end = start;
-    for (let bytes = 0; end < this.#entries.length; end += 1) {
-      bytes += sizeOf(this.#entries[end]!);
-      if (bytes > bytesMax && end > start) break;
+    let end = first;
+    for (let bytes = 0; end <= this.lastIndex; end += 1) {
+      bytes += this.sizeAt(end);
+      if (bytes > bytesMax && end > first) break;
     }
-    return this.#entries.slice(start, end);
+    return this.#between(first, end);
+  }
+
+  /** Without the entry at `end`. All are kept. */
+  #between(first: number, end: number): readonly Entry[] {
+    const start = this.#packedEnd + 1;
+    if (first >= start) return this.#entries.slice(first - start, end - start);
+    const entries: Entry[] = [];
+    for (let index = first; index < Math.min(start, end); index += 1) entries.push(this.#packed.at(index));
+    return end > start ? entries.concat(this.#entries.slice(0, end - start)) : entries;
+  }
+
+  #isPacked(index: number): boolean {
+    return index > this.#base && index <= this.#packedEnd;
   }
 
   /**
@@ -167,7 +191,7 @@ export class RaftLog {
 
   /** Hands out what has to be written. */
   takeUnwritten(): readonly Entry[] {
-    const entries = this.#entries.slice(this.#written - this.#base);
+    const entries = this.#between(this.#written + 1, this.lastIndex + 1);
     this.#written = this.lastIndex;
     return entries;
   }
@@ -188,11 +212,21 @@ export class RaftLog {
 
   /** Hands out what is to be applied: what this server could not remember after a crash is not. */
   takeCommitted(entriesMax: number): readonly Entry[] {
-    const start = this.#handedOut - this.#base;
     const end = Math.min(this.#commit, this.#persisted, this.#handedOut + entriesMax);
     if (end <= this.#handedOut) return [];
+    const entries = this.#between(this.#handedOut + 1, end + 1);
     this.#handedOut = end;
-    return this.#entries.slice(start, end - this.#base);
+    this.#pack();
+    return entries;
+  }
+
+  /** What is handed out is committed: it is never cut off, and seldom needed again. */
+  #pack(): void {
+    const count = this.#handedOut - this.#packedEnd;
+    if (count < packedAtOnce) return;
+    this.#packed.add(this.#entries.slice(0, count));
+    this.#entries = this.#entries.slice(count);
+    this.#packedEnd = this.#handedOut;
   }
 
   get hasCommitted(): boolean {
@@ -215,7 +249,11 @@ export class RaftLog {
     }
     if (index <= this.#base) return;
     const term = this.termAt(index)!;
-    this.#entries = this.#entries.slice(index - this.#base);
+    this.#packed.forgetBefore(index + 1);
+    if (index > this.#packedEnd) {
+      this.#entries = this.#entries.slice(index - this.#packedEnd);
+      this.#packedEnd = index;
+    }
     this.#base = index;
     this.#baseTerm = term;
     this.memberships.compact(index);
@@ -227,6 +265,8 @@ export class RaftLog {
     this.snapshot = snapshot;
     this.#base = snapshot.index;
     this.#baseTerm = snapshot.term;
+    this.#packed.forgetBefore(Infinity);
+    this.#packedEnd = snapshot.index;
     this.#entries = [];
     this.#commit = snapshot.index;
     this.#handedOut = snapshot.index;
@@ -240,7 +280,7 @@ export class RaftLog {
   }
 
   #truncate(index: number): void {
-    this.#entries.length = index - this.#base - 1;
+    this.#entries.length = index - this.#packedEnd - 1;
     this.memberships.truncate(index);
     this.#limitWrites(index - 1);
   }

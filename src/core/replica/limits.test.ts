@@ -150,7 +150,7 @@ describe("an answer", () => {
     const setUp = () => {
       const state = new CoreState();
       for (let number = 0; number < 5; number += 1)
-        state.revisions.put(`k${number}`, bytes("x"), 0n, 2 + number);
+        state.revisions.put(`k${number}`, bytes("x"), 0n, 2 + number, undefined);
       state.revisions.commit(6);
       return state;
     };

@@ -86,7 +86,8 @@ class Server implements RunningCore {
   readonly clientUrls: readonly string[];
   readonly failed: Promise<never>;
   readonly #config: CoreConfig;
-  readonly #directory: DataDirectory;
+  /** Not what was found there: the state and the log become others, and these would stay in memory. */
+  readonly #directory: Pick<DataDirectory, "journal" | "lock" | "path" | "record">;
   readonly #logger: Logger;
   readonly #limit = new LogLimit();
   readonly #counters = new Counters();
@@ -99,7 +100,7 @@ class Server implements RunningCore {
   #closing: Promise<void> | undefined;
 
   constructor(config: CoreConfig, directory: DataDirectory, logger: Logger, signed?: SignedTokens) {
-    const { journal, record, recovered, snapshots, state } = directory;
+    const { journal, lock, path, record, recovered, snapshots, state } = directory;
     const { id, cluster, disk, members } = record;
     const { name, advertiseClientUrls: clientUrls } = config;
     this.name = name;
@@ -107,7 +108,7 @@ class Server implements RunningCore {
     this.cluster = cluster;
     this.clientUrls = clientUrls;
     this.#config = config;
-    this.#directory = directory;
+    this.#directory = { journal, lock, path, record };
     this.#logger = logger;
     this.failed = new Promise((_, reject) => (this.#fail = reject));
     // A program that does not await it must not end by an unhandled rejection.
@@ -149,7 +150,7 @@ class Server implements RunningCore {
       snapshots,
     };
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
-    const facts = { cluster, id, diskBytes: () => bytesBelow(directory.path) };
+    const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
     const metrics = () => metricsText(this.#host, facts, this.#counters);
     const { maxConcurrentStreams, requestBytesMax } = config;

@@ -6,10 +6,13 @@ const answerOverheadBytes = 400;
 /** What may still be put into one answer: a transaction can ask for all there is a hundred times. */
 export class AnswerRoom {
   #bytes: number;
+  /** Somebody waits for an answer. */
+  readonly isAwaited: boolean;
 
   /** @param bytes in memory, about; less than 0 if nobody waits for an answer */
   constructor(bytes: number) {
     this.#bytes = bytes;
+    this.isAwaited = bytes >= 0;
   }
 
   get isExceeded(): boolean {

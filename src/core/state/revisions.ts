@@ -155,8 +155,8 @@ export class Revisions extends KeysView {
     this.#liveChange = 0;
   }
 
-  /** @param before its newest version */
-  put(key: Key, value: Value, lease: bigint, revision: number, before = this.newest(key)): Version {
+  /** @param before what the key is now, what is not committed yet included */
+  put(key: Key, value: Value, lease: bigint, revision: number, before: Version | undefined): Version {
     const version: Version = {
       key,
       modified: revision,
@@ -308,10 +308,13 @@ export class Revisions extends KeysView {
   }
 
   #append(version: Version): void {
-    const history = this.keys.get(version.key);
-    if (history === undefined) this.keys.set(version.key, version);
-    else if (Array.isArray(history)) history.push(version);
-    else this.keys.set(version.key, [history, version]);
+    const { key } = version;
+    // The first of a key as often as not: `false` leaves what is there.
+    if (version.version > 1 || !this.keys.set(key, version, false)) {
+      const history = this.keys.get(key)!;
+      if (Array.isArray(history)) history.push(version);
+      else this.keys.set(key, [history, version]);
+    }
     this.#changes.push(version);
     this.bytes += sizeOf(version);
   }

@@ -487,7 +487,8 @@ describe("snapshots", () => {
   test("no piece is larger than what a disk or a connection takes, however much history a key has", () => {
     const state = new CoreState();
     const value = new Uint8Array(1_400_000);
-    for (let revision = 2; revision <= 52; revision += 1) state.revisions.put("k", value, 0n, revision);
+    for (let revision = 2; revision <= 52; revision += 1)
+      state.revisions.put("k", value, 0n, revision, state.revisions.newest("k"));
     state.revisions.commit(52);
     const sizes: number[] = [];
     const pieces = function* () {

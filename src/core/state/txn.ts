@@ -28,14 +28,20 @@ import { type Seen, Write } from "./write.js";
 
 export function putKey(write: Write, request: PutRequest): PutResponse {
   checkPutApplies(write, request);
+  const before = put(write, request);
+  return request.prevKv && before !== undefined
+    ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
+    : create(PutResponseSchema);
+}
+
+/** What the key was before. */
+function put(write: Write, request: PutRequest): Version | undefined {
   const key = keyOf(request.key);
   const before = write.view.getAt(key, write.revision);
   const value = request.ignoreValue ? before!.value : keep(request.value);
   const lease = request.ignoreLease ? before!.lease : request.lease;
-  write.put(key, value, lease);
-  return request.prevKv && before !== undefined
-    ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
-    : create(PutResponseSchema);
+  write.put(key, value, lease, before);
+  return before;
 }
 
 export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<DeleteRangeResponse> {
@@ -105,7 +111,20 @@ function checkPutApplies({ leases, revision, view }: Write, request: PutRequest)
 function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
   for (const operation of operationsOf(path))
     if (operation.case === "requestRange") readRevision(seen.view, operation.value);
-  return yield* runOperations(seen, path);
+  if (seen.room.isAwaited) return yield* runOperations(seen, path);
+  yield* onlyWrite(writeOf(seen), path);
+  return create(TxnResponseSchema);
+}
+
+/** Nobody waits for the answer: of three servers that apply it two would make it for nothing. */
+function* onlyWrite(write: Write, { operations, inner }: Path): Steps<void> {
+  for (let index = 0; index < operations.length; index += 1) {
+    const { request } = operations[index]!;
+    if (request.case === "requestPut") put(write, request.value);
+    else if (request.case === "requestDeleteRange")
+      yield* write.delete(rangeOf(request.value.key, request.value.rangeEnd));
+    else if (request.case === "requestTxn") yield* onlyWrite(write, inner.get(index)!);
+  }
 }
 
 function* runOperations(seen: Seen, { succeeded, operations, inner }: Path): Steps<TxnResponse> {

@@ -37,9 +37,12 @@ export class Write implements Seen {
     return this.changes.length > 0 ? this.#revision : this.#revisions.current;
   }
 
-  /** The lease must exist. */
-  put(key: Key, value: Value, lease: bigint): void {
-    const before = this.#revisions.newest(key);
+  /**
+   * The lease must exist.
+   *
+   * @param before what the key is now, if it is
+   */
+  put(key: Key, value: Value, lease: bigint, before: Version | undefined): void {
     const id = this.leases.attach(key, lease, before?.lease ?? 0n);
     this.changes.push(this.#revisions.put(key, value, id, this.#revision, before));
   }

@@ -1,0 +1,99 @@
+import type { ConfigChange, Entry } from "./types.js";
+
+/** So many are packed at a time. */
+export const packedAtOnce = 256;
+
+/** Data from this length on stays as it is: beside so much, what an array of bytes takes is little. */
+const largeBytes = 4_096;
+
+/** Entries of one term that follow each other, without changes of the membership; or one entry. */
+interface Page {
+  readonly first: number;
+  readonly term: number;
+  /** Of the only entry, if it is one. */
+  readonly change: ConfigChange | undefined;
+  /** The data of all. */
+  readonly bytes: Uint8Array;
+  /** Where that of each ends. */
+  readonly ends: Uint32Array;
+}
+
+/**
+ * Entries that are applied, in their order, and stay for followers that are a little slow. A hundred thousand
+ * of them as objects take 50 MB beside their data, whatever the state has. And they lie between what stays,
+ * in pages of the heap that are not given back when only the entries go.
+ */
+export class PackedEntries {
+  #pages: Page[] = [];
+
+  /** @param entries follow those that are here */
+  add(entries: readonly Entry[]): void {
+    for (let start = 0; start < entries.length;) {
+      const end = endOfPage(entries, start);
+      this.#pages.push(pageOf(entries.slice(start, end)));
+      start = end;
+    }
+  }
+
+  /** `index` is that of one of them; so it is in what follows. */
+  at(index: number): Entry {
+    const { bytes, change, ends, first, term } = this.#pageOf(index);
+    const data = bytes.subarray(ends[index - first - 1] ?? 0, ends[index - first]);
+    return change === undefined
+      ? { kind: "normal", index, term, data }
+      : { kind: "config", index, term, change, data };
+  }
+
+  termAt(index: number): number {
+    return this.#pageOf(index).term;
+  }
+
+  /** Of its data, bytes. */
+  lengthAt(index: number): number {
+    const { ends, first } = this.#pageOf(index);
+    return ends[index - first]! - (ends[index - first - 1] ?? 0);
+  }
+
+  /** Entries before `index` are not asked for any more; some may stay. `Infinity`: nor are any others. */
+  forgetBefore(index: number): void {
+    const kept = this.#pages.findIndex(({ ends, first }) => first + ends.length > index);
+    this.#pages = kept === -1 ? [] : this.#pages.slice(kept);
+  }
+
+  #pageOf(index: number): Page {
+    let [low, high] = [0, this.#pages.length];
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.#pages[middle]!.first <= index) low = middle;
+      else high = middle;
+    }
+    return this.#pages[low]!;
+  }
+}
+
+function isAlone({ kind, data }: Entry): boolean {
+  return kind === "config" || data.length >= largeBytes;
+}
+
+function endOfPage(entries: readonly Entry[], start: number): number {
+  const first = entries[start]!;
+  if (isAlone(first)) return start + 1;
+  const end = entries.findIndex(
+    (entry, index) => index > start && (isAlone(entry) || entry.term !== first.term),
+  );
+  return end === -1 ? entries.length : end;
+}
+
+function pageOf(entries: readonly Entry[]): Page {
+  const [entry] = entries as [Entry];
+  const { index: first, term, data } = entry;
+  const change = entry.kind === "config" ? entry.change : undefined;
+  const ends = new Uint32Array(entries.length);
+  let length = 0;
+  for (let place = 0; place < entries.length; place += 1) ends[place] = length += entries[place]!.data.length;
+  if (entries.length === 1) return { first, term, change, bytes: data, ends };
+  const bytes = new Uint8Array(length);
+  for (let place = 0; place < entries.length; place += 1)
+    bytes.set(entries[place]!.data, ends[place - 1] ?? 0);
+  return { first, term, change, bytes, ends };
+}
