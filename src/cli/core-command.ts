@@ -103,24 +103,27 @@ export function addCore(program: Command, finish: Finish): void {
   addBackups(command, finish);
 }
 
-/** What etcdctl does with etcd's own files, and cannot do with ours. */
+/** What etcdctl does with etcd's files, for those of both. */
 function addBackups(core: Command, finish: Finish): void {
+  const [flag, why] = ["--skip-hash-check", "read a copy of an etcd's member/snap/db, which has no hash"];
   core
     .command("restore <file>")
     .description("make the data directory of a server of a new core from a backup (etcdctl snapshot save)")
+    .option(flag, why)
     .addHelpText("after", examples("leasehold core restore backup.db --name a --data-dir /var/lib/core"))
-    .action(async (file: string) => {
+    .action(async (file: string, own: { skipHashCheck?: boolean }) => {
       const { restore } = await import("./commands/core.js");
-      finish(await restore(file, await settingsOf(core.opts(), core)));
+      finish(await restore(file, await settingsOf(core.opts(), core), own));
     });
   core
     .command("snapshot")
     .description("look at a backup")
     .command("status <file>")
-    .description("check a backup, and tell of which moment it is")
-    .action(async (file: string, _own: unknown, self: Command) => {
+    .description("check a backup, and tell of which revision it is")
+    .option(flag, why)
+    .action(async (file: string, own: { skipHashCheck?: boolean }, self: Command) => {
       const { snapshotStatus } = await import("./commands/core.js");
-      finish(await snapshotStatus(file, self.optsWithGlobals()["output"] === "json"));
+      finish(await snapshotStatus(file, self.optsWithGlobals()["output"] === "json", own));
     });
 }
 

@@ -46,28 +46,28 @@ export async function core(flags: CoreFlags): Promise<number> {
   return exitCode("ok");
 }
 
+export interface BackupFlags {
+  readonly skipHashCheck?: boolean;
+}
+
 /** `leasehold core restore`: a data directory of a new core. */
-export async function restore(file: string, flags: CoreFlags): Promise<number> {
+export async function restore(file: string, flags: CoreFlags, options: BackupFlags): Promise<number> {
   const { configOf, restoreBackup, restoredText } = await loadCore();
   const config = configOf(flags);
-  sayLine(restoredText(await restoreBackup(file, config), config.dataDir));
+  sayLine(restoredText(await restoreBackup(file, config, options), config.dataDir));
   return exitCode("ok");
 }
 
 /** `leasehold core snapshot status`. */
-export async function snapshotStatus(file: string, isJson: boolean): Promise<number> {
-  const { readBackup } = await loadCore();
-  const { head, state, hash, bytes } = await readBackup(file);
-  const facts = {
-    hash,
-    revision: head.revision,
-    keys: state.revisions.live,
-    leases: state.leases.size,
-    members: state.members.all.map(({ name }) => name),
-    bytes,
-  };
-  if (isJson) sayLine(JSON.stringify(facts));
-  else for (const [name, value] of Object.entries(facts)) sayLine(`${name}: ${String(value)}`);
+export async function snapshotStatus(file: string, isJson: boolean, options: BackupFlags): Promise<number> {
+  const { backupStatus } = await loadCore();
+  const status = await backupStatus(file, options);
+  const { hash, revision, totalKey, totalSize } = status;
+  if (isJson) sayLine(JSON.stringify(status));
+  else {
+    const facts = { hash: hash.toString(16), revision, "total keys": totalKey, "total size": totalSize };
+    for (const [name, value] of Object.entries(facts)) sayLine(`${name}: ${value}`);
+  }
   return exitCode("ok");
 }
 

@@ -335,7 +335,8 @@ function byKey(one: Key, other: Key): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function inOrder(one: Version, other: Version): number {
+/** Of revisions, and of changes of one revision. */
+export function inOrder(one: Version, other: Version): number {
   return one.modified - other.modified || one.sub - other.sub;
 }
 

@@ -295,7 +295,8 @@ export class RestoringState {
   }
 
   #finishKey(): void {
-    if (this.#newest === undefined || this.#newest.lease === 0n) return;
+    // A backup of an etcd may have keys whose lease is not there: they stay, and hang on none.
+    if (this.#newest === undefined || this.#state.leases.get(this.#newest.lease) === undefined) return;
     this.#state.leases.attach(this.#newest.key, this.#newest.lease, 0n);
   }
 }

@@ -1,20 +1,41 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { seedOf } from "../../../../test/support/seed.js";
+import { Xorshift } from "../../../common/xorshift.js";
 import type { CommandBody } from "../../replica/context.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
+import { Permission_Type as Type } from "../../gen/etcd/authpb_pb.js";
 import { CommandSchema } from "../../gen/leasehold/command_pb.js";
-import { frozen, snapshotPieces } from "../../state/snapshot.js";
+import { frozen, restoreState, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import { finish } from "../../state/steps.js";
-import { backupBytes, readBackup } from "./backup-file.js";
+import { backupBytes, planBackup } from "./backup-file.js";
+import type { Item } from "./bolt/tree.js";
+import { databasePages, planDatabase } from "./bolt/write.js";
+import { bucketsOf } from "./buckets.js";
 import { hashOfAll, hashOfKeys } from "./hashes.js";
+import { backupStatus, readBackup } from "./read-backup.js";
+import { idBytes, keyValueBytes, leaseBytes, revisionOf } from "./records.js";
+
+const version = {
+  key: "k",
+  modified: 899,
+  sub: 0,
+  created: 899,
+  version: 1,
+  value: "x",
+  lease: 0n,
+};
 
 let folder: string;
+let path: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "lh-backup-"));
+  path = join(folder, "one");
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -24,17 +45,40 @@ function stateWith(...bodies: CommandBody[]): CoreState {
   return state;
 }
 
-const put = (key: string, value: string): CommandBody => ({
+const put = (key: string, value: string, lease = 0n): CommandBody => ({
   case: "put",
-  value: { key: Buffer.from(key), value: Buffer.from(value) },
+  value: { key: Buffer.from(key), value: Buffer.from(value), lease },
 });
+const remove = (key: string): CommandBody => ({ case: "deleteRange", value: { key: Buffer.from(key) } });
 const compact = (revision: bigint): CommandBody => ({ case: "compact", value: { revision } });
+const bootstrap: CommandBody = {
+  case: "bootstrap",
+  value: { cluster: 9n, members: [{ id: 1n, name: "a", peerUrls: ["http://a:1"] }] },
+};
 
 const some = (): CommandBody[] => [
-  { case: "bootstrap", value: { cluster: 9n, members: [{ id: 1n, name: "a", peerUrls: ["http://a:1"] }] } },
+  bootstrap,
   { case: "leaseGrant", value: { ID: 5n, TTL: 60n } },
+  { case: "leaseGrant", value: { ID: -7n, TTL: 61n } },
+  { case: "registerLease", value: { name: "nächtlich", ttl: 62n, id: 6n } },
+  put("leased", "x", -7n),
   ...Array.from({ length: 300 }, (_, number) => put(`k${number % 40}`, `value ${number}`)),
-  { case: "deleteRange", value: { key: Buffer.from("k7") } },
+  remove("k7"),
+  // Several changes in one revision.
+  { case: "deleteRange", value: { key: Buffer.from("k1"), rangeEnd: Buffer.from("k2") } },
+  { case: "userAdd", value: { name: "root", secret: Buffer.from("$scrypt$…") } },
+  { case: "userAdd", value: { name: "nobody" } },
+  { case: "roleAdd", value: { name: "reader" } },
+  {
+    case: "roleGrantPermission",
+    value: {
+      name: "reader",
+      perm: { key: Buffer.from("k"), rangeEnd: Buffer.from("l"), permType: Type.READ },
+    },
+  },
+  { case: "userGrantRole", value: { user: "root", role: "root" } },
+  { case: "userGrantRole", value: { user: "nobody", role: "reader" } },
+  { case: "authEnable", value: {} },
 ];
 
 function frozenState(state: CoreState): FrozenState {
@@ -42,42 +86,201 @@ function frozenState(state: CoreState): FrozenState {
   return { $typeName: "leasehold.FrozenState", meta, source: frozen(state), bytes: state.bytes };
 }
 
-test("a backup has all of the state, and its end as etcdctl wants it", async () => {
-  const state = stateWith(...some());
-  const bytes = Buffer.concat([...backupBytes(frozenState(state))]);
-  expect(bytes.length % 512).toBe(32);
-  const path = join(folder, "one");
+function written(state: CoreState): Buffer {
+  const plan = finish(planBackup(frozenState(state)));
+  const bytes = Buffer.concat([...backupBytes(plan)]);
+  expect(bytes.length).toBe(plan.bytes);
+  return bytes;
+}
+
+async function again(bytes: Uint8Array): Promise<CoreState> {
   writeFileSync(path, bytes);
-  const backup = await readBackup(path);
-  expect(backup.head).toEqual({ cluster: 9n, index: 7, term: 2, revision: 302 });
-  expect([...snapshotPieces(backup.state)]).toEqual([...snapshotPieces(state)]);
+  return (await readBackup(path, Infinity)).state;
+}
+
+/** What a restored core begins with: no member of the old one, and no alarm of one. */
+function contentOf(state: CoreState): Buffer {
+  const copy = restoreState(snapshotPieces(state));
+  copy.becomeNew();
+  return Buffer.concat([...snapshotPieces(copy)]);
+}
+
+function areSame(one: CoreState, other: CoreState): boolean {
+  return contentOf(one).equals(contentOf(other));
+}
+
+describe("a backup", () => {
+  test("has all of the state, and its end as etcdctl wants it", async () => {
+    const state = stateWith(...some());
+    const bytes = written(state);
+    expect(bytes.length % 512).toBe(32);
+    expect(areSame(await again(bytes), state)).toBe(true);
+  });
+
+  test("has what was not compacted away, and nothing else, whatever was removed of it", async () => {
+    const state = stateWith(...some(), compact(250n), put("later", "x"), remove("k9"));
+    const bytes = written(state);
+    finish(state.revisions.sweep());
+    expect(written(state).equals(bytes)).toBe(true);
+    const restored = await again(bytes);
+    expect(areSame(restored, state)).toBe(true);
+    expect(restored.revisions.hasGarbage).toBe(false);
+    expect([restored.bytes, restored.revisions.live]).toEqual([state.bytes, state.revisions.live]);
+  });
+
+  test("of a state of which everything was deleted and compacted away keeps the revision", async () => {
+    const state = stateWith(bootstrap, put("a", "1"), remove("a"), put("b", "2"), remove("b"), compact(5n));
+    const restored = await again(written(state));
+    expect(restored.revisions.current).toBe(5);
+    expect(areSame(restored, state)).toBe(true);
+    expect(areSame(await again(written(stateWith())), stateWith())).toBe(true);
+  });
+
+  test("has keys and values of any size, and pages below pages", async () => {
+    const long = "x".repeat(300_000);
+    const changes = Array.from({ length: 2_500 }, (_, number) => put(`key ${number}`, "v".repeat(250)));
+    const users = Array.from({ length: 9 }, (_, number): CommandBody => {
+      return { case: "userAdd", value: { name: `${number}${"u".repeat(3_000)}` } };
+    });
+    const state = stateWith(
+      bootstrap,
+      put("empty", ""),
+      put("long", long),
+      put(long, long),
+      ...changes,
+      ...users,
+    );
+    const bytes = written(state);
+    expect(areSame(await again(bytes), state)).toBe(true);
+    expect((await backupStatus(path)).totalKey).toBe(2_503 + 9 + 4);
+  });
+
+  test("has nothing of what is written while it is made", async () => {
+    const state = stateWith(...some(), ...Array.from({ length: 500 }, (_, number) => put(`m${number}`, "x")));
+    const before = contentOf(state);
+    const steps = planBackup(frozenState(state));
+    const write = () => state.apply(create(CommandSchema, { body: put("k1", "later") }), 1);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) write();
+    const parts: Buffer[] = [];
+    for (const part of backupBytes(step.value)) {
+      parts.push(part);
+      write();
+      state.apply(create(CommandSchema, { body: compact(BigInt(state.revisions.current)) }), 1);
+      finish(state.revisions.sweep());
+    }
+    expect(before.equals(contentOf(await again(Buffer.concat(parts))))).toBe(true);
+  });
 });
 
-test("a backup of which a byte is another one, or that is cut off, is refused", async () => {
-  const path = join(folder, "one");
-  writeFileSync(path, Buffer.concat([...backupBytes(frozenState(stateWith(...some())))]));
-  const whole = readFileSync(path);
-  for (let at = 0; at < whole.length; at += 97) {
-    const damaged = Buffer.from(whole);
-    damaged[at]! ^= 1;
-    writeFileSync(path, damaged);
-    await expect(readBackup(path)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
-    writeFileSync(path, whole.subarray(0, at));
-    await expect(readBackup(path)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
-  }
+describe("a backup that is none any more", () => {
+  test("is refused, wherever a byte is another one, or it is cut off", async () => {
+    const whole = written(stateWith(...some()));
+    for (let at = 0; at < whole.length; at += 997) {
+      const other = Buffer.from(whole);
+      other[at]! ^= 1;
+      await expect(again(other)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
+      await expect(again(whole.subarray(0, at))).rejects.toMatchObject({ code: "LOG_CORRUPT" });
+    }
+  });
+
+  test("is one of another kind, or of our former format: what to do is said", async () => {
+    await expect(again(Buffer.alloc(512 + 32))).rejects.toMatchObject({ code: "LOG_CORRUPT" });
+    await expect(again(Buffer.from("LHBACK1\nand more"))).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
+    await expect(readBackup(join(folder, "none"), 1)).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  });
+
+  test("is refused if it has more than may be kept in memory", async () => {
+    const state = stateWith(...some());
+    writeFileSync(path, written(state));
+    const refusal = readBackup(path, state.bytes - 1);
+    await expect(refusal).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+    await expect(refusal).rejects.toThrow("--quota-backend-bytes");
+    expect((await readBackup(path, state.bytes)).state.bytes).toBe(state.bytes);
+  });
+
+  /** As `restore --skip-hash-check` reads it: pages have no checksum. */
+  test("without its hash is read, or refused in one way, whatever stands in it", async () => {
+    const generator = new Xorshift(seedOf());
+    const random = () => generator.next();
+    const whole = written(stateWith(...some())).subarray(0, -32);
+    const ends = { read: 0, refused: 0 };
+    for (let round = 0; round < 100; round += 1) {
+      const other = Buffer.from(whole.subarray(0, round % 4 === 0 ? random() * whole.length : undefined));
+      for (let flips = 0; flips < 1 + random() * 4; flips += 1) {
+        // Headers and elements of pages are where numbers are.
+        const page = Math.floor((random() * other.length) / 4096) * 4096;
+        const at = page + Math.floor(random() ** 2 * 4096);
+        if (at < other.length) other[at]! ^= 1 << Math.floor(random() * 8);
+      }
+      writeFileSync(path, other);
+      await readBackup(path, 2 ** 30, { skipHashCheck: true }).then(
+        () => (ends.read += 1),
+        (error: unknown) => {
+          expect(error).toMatchObject({ code: "LOG_CORRUPT" });
+          ends.refused += 1;
+        },
+      );
+    }
+    expect(ends.read).toBeGreaterThan(2);
+    expect(ends.refused).toBeGreaterThan(30);
+  });
 });
 
-test("what was written while a backup is read is not in it", async () => {
-  const state = stateWith(...some());
-  const before = [...snapshotPieces(state)];
-  const parts: Buffer[] = [];
-  for (const part of backupBytes(frozenState(state))) {
-    parts.push(part);
-    state.apply(create(CommandSchema, { body: put("k1", `later ${parts.length}`) }), 1);
-  }
-  const path = join(folder, "one");
-  writeFileSync(path, Buffer.concat(parts));
-  expect([...snapshotPieces((await readBackup(path)).state)]).toEqual(before);
+/** A file that has other things in its buckets than ours would have. */
+function fileOf(state: CoreState, changes: Record<string, readonly [key: Uint8Array, value: Uint8Array][]>) {
+  const ours = finish(bucketsOf(frozenState(state)));
+  const buckets = ours.map(({ items, name }) => ({
+    name,
+    items: () => {
+      const added = (changes[name] ?? []).map(([key, value]) => itemOf(key, value));
+      const kept = [...items()].filter((item) => added.every((other) => !isSame(item, other)));
+      return [...kept, ...added].sort((one, other) => Buffer.compare(one.key(), other.key()));
+    },
+  }));
+  const database = Buffer.concat([...databasePages(finish(planDatabase(buckets)))]);
+  return Buffer.concat([database, createHash("sha256").update(database).digest()]);
+}
+
+function itemOf(key: Uint8Array, value: Uint8Array): Item {
+  return { keyBytes: key.length, valueBytes: value.length, key: () => key, value: () => value };
+}
+
+function isSame(one: Item, other: Item): boolean {
+  return Buffer.compare(one.key(), other.key()) === 0;
+}
+
+describe("an etcd's file", () => {
+  test("may have a compaction that is not finished: it is", async () => {
+    const scheduled = [Buffer.from("scheduledCompactRev"), revisionOf(200, 0)] as const;
+    const restored = await again(fileOf(stateWith(...some(), compact(100n)), { meta: [[...scheduled]] }));
+    expect(areSame(restored, stateWith(...some(), compact(100n), compact(200n)))).toBe(true);
+  });
+
+  test("may have a key whose lease is gone: the key stays, and the state can be kept", async () => {
+    const state = stateWith(...some(), put("orphan", "x", 5n));
+    const { current } = state.revisions;
+    const orphan = { ...state.revisions.get("orphan")!, lease: 99n };
+    const key = [revisionOf(current, 0), keyValueBytes(orphan)] as const;
+    const restored = await again(fileOf(state, { key: [[...key]] }));
+    expect(restoreState(snapshotPieces(restored)).revisions.get("orphan")).toEqual(orphan);
+  });
+
+  test.each([
+    ["a revision in another form", { key: [[Buffer.from("k"), keyValueBytes(version)]] }],
+    ["a key of another revision", { key: [[revisionOf(900, 0), keyValueBytes(version)]] }],
+    ["bytes that are no key", { key: [[revisionOf(900, 0), Buffer.from([0x0a, 0x7f])]] }],
+    ["a lease with another id", { lease: [[idBytes(77n), leaseBytes({ id: 78n, ttl: 1n })]] }],
+    ["a lease without end", { lease: [[idBytes(77n), leaseBytes({ id: 77n, ttl: 2n ** 62n })]] }],
+    ["two leases of one name", { leasehold: [[idBytes(5n), Buffer.from("nächtlich")]] }],
+    ["a compaction of nothing", { meta: [[Buffer.from("finishedCompactRev"), Buffer.of(1)]] }],
+    ["a user that is none", { authUsers: [[Buffer.from("u"), Buffer.from([0x0a, 0x7f])]] }],
+  ] satisfies [string, Parameters<typeof fileOf>[1]][])("is refused with %s", async (_what, changes) => {
+    await expect(again(fileOf(stateWith(...some()), changes))).rejects.toMatchObject({
+      code: "LOG_CORRUPT",
+      message: expect.stringContaining("what stands at") as string,
+    });
+  });
 });
 
 test("servers with the same history have the same hash of keys, whatever they have removed of it", () => {

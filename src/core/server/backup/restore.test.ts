@@ -11,7 +11,8 @@ import { Replica } from "../../replica/replica.js";
 import { configOf } from "../common/config.js";
 import { foundingMember } from "../common/identity.js";
 import { openContent } from "../disk/data-directory.js";
-import { backupBytes } from "./backup-file.js";
+import { finish } from "../../state/steps.js";
+import { backupBytes, planBackup } from "./backup-file.js";
 import { restoreBackup } from "./restore.js";
 
 let folder: string;
@@ -35,10 +36,8 @@ function writeBackup(value: string): void {
   for (const body of bodies) state.apply(create(CommandSchema, { body }), 1);
   const meta = { index: 4, term: 2, membership: { voters: [1n], learners: [] } };
   const source = frozen(state);
-  writeFileSync(
-    file,
-    Buffer.concat([...backupBytes({ $typeName: "leasehold.FrozenState", meta, source, bytes: 1 })]),
-  );
+  const plan = finish(planBackup({ $typeName: "leasehold.FrozenState", meta, source, bytes: 1 }));
+  writeFileSync(file, Buffer.concat([...backupBytes(plan)]));
 }
 
 const configFor = (name: string, directory = name, more = {}) =>

@@ -6,7 +6,7 @@ import { idText, type Identity, newIdentity } from "../common/identity.js";
 import { invalid } from "../common/invalid.js";
 import { beginDirectory } from "../disk/data-directory.js";
 import { founding } from "../../raft/options.js";
-import { type Backup, readBackup } from "./backup-file.js";
+import { type Backup, readBackup, type ReadOptions } from "./read-backup.js";
 
 /** What a restored server is. */
 export interface Restored {
@@ -16,16 +16,22 @@ export interface Restored {
 
 /**
  * Makes the data directory of a server of a new core from a backup. All servers of that core have to be
- * restored from the same file: its hash is a part of the cluster's id, so that others are refused.
+ * restored from the same file: its hash is a part of the cluster's id, so that others are refused. The file is
+ * one of ours, or of an etcd 3.4 or 3.5.
  *
- * @throws LeaseholdError `INVALID_CONFIG` if the directory has something in it, or the file cannot be read;
- * `LOG_CORRUPT` if it is damaged
+ * @throws LeaseholdError `INVALID_CONFIG` if the directory has something in it, or the file cannot be read or
+ * is too large;
+ * `LOG_CORRUPT` if it is damaged; `VERSION_MISMATCH` if it is of our former format
  */
-export async function restoreBackup(path: string, config: CoreConfig): Promise<Restored> {
+export async function restoreBackup(
+  path: string,
+  config: CoreConfig,
+  options: ReadOptions = {},
+): Promise<Restored> {
   const { dataDir } = config;
   const found = await readdir(dataDir).catch(() => []);
   if (found.length > 0) throw invalid(`--data-dir ${dataDir} is not empty: nothing was restored`);
-  const backup = await readBackup(path);
+  const backup = await readBackup(path, config.quotaBytes, options);
   const { state } = backup;
   // Who the new members are, the first entry of the new log says.
   state.becomeNew();
@@ -46,6 +52,6 @@ export async function restoreBackup(path: string, config: CoreConfig): Promise<R
 /** For people. */
 export function restoredText({ identity, backup }: Restored, dataDir: string): string {
   const { id, cluster, members } = identity;
-  const { revision } = backup.head;
-  return `${dataDir} is restored at revision ${revision} for the server ${idText(id)} of a new core of ${members.length} (${idText(cluster)})`;
+  const { current } = backup.state.revisions;
+  return `${dataDir} is restored at revision ${current} for the server ${idText(id)} of a new core of ${members.length} (${idText(cluster)})`;
 }

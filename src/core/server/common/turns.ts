@@ -32,11 +32,14 @@ export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal
   }
 }
 
-export async function finishInTurns<Result>(steps: Steps<Result>): Promise<Result> {
+/** @throws what the signal is aborted with */
+export async function finishInTurns<Result>(steps: Steps<Result>, signal?: AbortSignal): Promise<Result> {
   const turns = new Turns();
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (turns.isOver) await turns.next();
+    if (!turns.isOver) continue;
+    await turns.next();
+    signal?.throwIfAborted();
   }
 }

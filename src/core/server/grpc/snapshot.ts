@@ -3,8 +3,8 @@ import { SnapshotResponseSchema } from "../../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../../host/host.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
-import { backupBytes } from "../backup/backup-file.js";
-import { inTurns } from "../common/turns.js";
+import { backupBytes, planBackup } from "../backup/backup-file.js";
+import { finishInTurns, inTurns } from "../common/turns.js";
 import type { ServerStream, StreamHandler } from "../rpc/call.js";
 import { grpcError } from "./calls.js";
 import type { Frozen } from "./frozen.js";
@@ -36,29 +36,28 @@ function asCoreError(error: unknown): CoreError {
 }
 
 async function send(call: ServerStream, state: FrozenState, signal: AbortSignal): Promise<void> {
+  const plan = await finishInTurns(planBackup(state), signal);
   let sent = 0;
-  const write = async (blob: Uint8Array, isLast: boolean): Promise<void> => {
+  const write = async (blob: Uint8Array): Promise<void> => {
     const header = sent === 0 ? { header: state.header! } : {};
     sent += blob.length;
-    // How much it will be is known at its end only.
-    const remainingBytes = isLast ? 0n : BigInt(Math.max(1, state.bytes - sent));
+    const remainingBytes = BigInt(plan.bytes - sent);
     const hasRoom = call.write(create(SnapshotResponseSchema, { ...header, remainingBytes, blob }));
     if (!hasRoom) await drained(call, signal);
   };
   let parts: Buffer[] = [];
   let length = 0;
-  for await (const bytes of inTurns(backupBytes(state), signal)) {
+  for await (const bytes of inTurns(backupBytes(plan), signal)) {
     parts.push(bytes);
     length += bytes.length;
     if (length < blobBytes) continue;
     const whole = Buffer.concat(parts);
-    for (let at = 0; at + blobBytes < whole.length; at += blobBytes)
-      await write(whole.subarray(at, at + blobBytes), false);
-    const rest = whole.length % blobBytes === 0 ? blobBytes : whole.length % blobBytes;
-    parts = [whole.subarray(whole.length - rest)];
-    length = rest;
+    const end = length - (length % blobBytes);
+    for (let at = 0; at < end; at += blobBytes) await write(whole.subarray(at, at + blobBytes));
+    parts = [whole.subarray(end)];
+    length -= end;
   }
-  await write(Buffer.concat(parts), true);
+  await write(Buffer.concat(parts));
 }
 
 /** @throws CoreError `timeout` if its client takes nothing for too long */

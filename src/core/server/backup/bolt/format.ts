@@ -1,0 +1,76 @@
+/**
+ * The file format of bbolt, which etcd keeps its state in: pages, a tree of them for each bucket, and two meta
+ * pages at the beginning that say where the newest tree of all buckets is. Numbers are little-endian.
+ */
+
+/** Of the pages that are written here; others' files say for themselves. */
+export const pageBytes = 4096;
+
+/** Of a page: id (8 bytes), kind (2), elements (2), pages that it goes on for (4). */
+export const headerBytes = 16;
+export const kinds = { branch: 0x01, leaf: 0x02, meta: 0x04, freelist: 0x10 } as const;
+export type PageKind = keyof typeof kinds;
+
+/** Of an element, in both kinds of pages of a tree; keys and values follow the last of them. */
+export const elementBytes = 16;
+/** A leaf's element whose value is a bucket. */
+export const bucketFlag = 1;
+/** Of a bucket as a value: the id of its root page (8 bytes; 0: the page follows here), a sequence (8). */
+export const bucketBytes = 16;
+
+const magic = 0xed0cdaed;
+const version = 2;
+const metaBytes = 64;
+const checkedBytes = 56;
+
+export interface Meta {
+  readonly pageBytes: number;
+  /** Of the bucket of all buckets. */
+  readonly root: number;
+  /** How many pages there are, those included that are free. */
+  readonly pages: number;
+  readonly transaction: bigint;
+}
+
+export function writeHeader(page: Buffer, id: number, kind: PageKind, elements: number, more: number): void {
+  page.writeBigUInt64LE(BigInt(id), 0);
+  page.writeUInt16LE(kinds[kind], 8);
+  page.writeUInt16LE(elements, 10);
+  page.writeUInt32LE(more, 12);
+}
+
+export function metaPage(id: number, freelist: number, meta: Meta): Buffer {
+  const page = Buffer.alloc(meta.pageBytes);
+  writeHeader(page, id, "meta", 0, 0);
+  const body = page.subarray(headerBytes);
+  body.writeUInt32LE(magic, 0);
+  body.writeUInt32LE(version, 4);
+  body.writeUInt32LE(meta.pageBytes, 8);
+  body.writeBigUInt64LE(BigInt(meta.root), 16);
+  body.writeBigUInt64LE(BigInt(freelist), 32);
+  body.writeBigUInt64LE(BigInt(meta.pages), 40);
+  body.writeBigUInt64LE(meta.transaction, 48);
+  body.writeBigUInt64LE(fnv1a(body.subarray(0, checkedBytes)), checkedBytes);
+  return page;
+}
+
+/** Why bytes are no meta page of this format, or what it says. */
+export function readMeta(page: Buffer): Meta | "other" | "damaged" {
+  const body = page.subarray(headerBytes);
+  if (body.length < metaBytes || body.readUInt32LE(0) !== magic) return "other";
+  if (body.readBigUInt64LE(checkedBytes) !== fnv1a(body.subarray(0, checkedBytes))) return "damaged";
+  if (body.readUInt32LE(4) !== version) return "other";
+  const [root, pages] = [numberAt(body, 16), numberAt(body, 40)];
+  return { pageBytes: body.readUInt32LE(8), root, pages, transaction: body.readBigUInt64LE(48) };
+}
+
+/** A number that is too large for one is too large for any file. */
+export function numberAt(bytes: Buffer, at: number): number {
+  return Number(bytes.readBigUInt64LE(at));
+}
+
+function fnv1a(bytes: Uint8Array): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
+}

@@ -1,0 +1,190 @@
+import {
+  bucketBytes,
+  bucketFlag,
+  elementBytes,
+  headerBytes,
+  kinds,
+  type Meta,
+  numberAt,
+  readMeta,
+} from "./format.js";
+
+/** A file that is no database of bbolt, or a damaged one. */
+export class BoltError extends Error {
+  override readonly name = "BoltError";
+}
+
+/** What is read, wherever it is. */
+export interface Source {
+  readonly bytes: number;
+  /** As many bytes as were asked for: they are there. */
+  read(at: number, bytes: number): Buffer;
+}
+
+/** An element of a leaf. */
+export interface Leaf {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  /** Its value is a bucket. */
+  readonly isBucket: boolean;
+}
+
+interface Page {
+  readonly id: number;
+  readonly isLeaf: boolean;
+  readonly elements: number;
+  readonly bytes: Buffer;
+}
+
+const pageBytesMin = 1_024;
+const pageBytesMax = 65_536;
+/** A tree with two children for each branch would have more pages than any file. */
+const depthMax = 64;
+
+/**
+ * A database of bbolt, wherever its pages are. Nothing in it is believed: every page is looked at once at
+ * most, and is within the file; every key and value is within its page; keys are in order.
+ */
+export class BoltFile {
+  readonly #source: Source;
+  readonly #meta: Meta;
+  readonly #spanMax: number;
+  /** A page that stands in two places, or below itself, is found. */
+  readonly #seen: Uint8Array;
+
+  /**
+   * @param spanMax bytes of a page with those that it goes on for, at most: they are read at once
+   * @throws BoltError
+   */
+  constructor(source: Source, spanMax: number) {
+    this.#source = source;
+    this.#spanMax = spanMax;
+    this.#meta = newestMeta(source);
+    this.#seen = new Uint8Array(this.#meta.pages);
+  }
+
+  /** Of all its pages, those included that are free. */
+  get bytes(): number {
+    return this.#meta.pages * this.#meta.pageBytes;
+  }
+
+  /** Each bucket with what is in it, to be gone through once. @throws BoltError */
+  *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
+    for (const { isBucket, key, value } of this.#items(this.#meta.root)) {
+      if (!isBucket || value.length < bucketBytes) throw new BoltError("something is beside the buckets");
+      yield { name: key.toString(), items: this.#bucket(value) };
+    }
+  }
+
+  *#bucket(value: Buffer): Generator<Leaf> {
+    const root = numberAt(value, 0);
+    const items = root === 0 ? leavesOf(inlinePage(value.subarray(bucketBytes))) : this.#items(root);
+    for (const item of items) {
+      if (item.isBucket) throw new BoltError("a bucket is within another one");
+      yield item;
+    }
+  }
+
+  *#items(root: number): Generator<Leaf> {
+    let last: Buffer | undefined;
+    // Of each page above, which child is next.
+    const path: { readonly children: readonly number[]; next: number }[] = [{ children: [root], next: 0 }];
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const id = top.children[top.next];
+      top.next += 1;
+      if (id === undefined) {
+        path.pop();
+        continue;
+      }
+      const page = this.#page(id);
+      if (!page.isLeaf) {
+        if (path.length > depthMax) throw new BoltError(`page ${id} is below too many others`);
+        path.push({ children: childrenOf(page), next: 0 });
+        continue;
+      }
+      for (const leaf of leavesOf(page)) {
+        if (last !== undefined && Buffer.compare(last, leaf.key) >= 0)
+          throw new BoltError(`a key of page ${id} is not after the one before it`);
+        last = leaf.key;
+        yield leaf;
+      }
+    }
+  }
+
+  #page(id: number): Page {
+    const { pageBytes, pages } = this.#meta;
+    if (id < 2 || id >= pages) throw new BoltError(`page ${id} is not in the file`);
+    const first = this.#source.read(id * pageBytes, pageBytes);
+    const more = first.readUInt32LE(12);
+    if (id + more >= pages) throw new BoltError(`page ${id} goes on after the end of the file`);
+    for (let each = id; each <= id + more; each += 1) {
+      if (this.#seen[each] !== 0) throw new BoltError(`page ${each} is in two places`);
+      this.#seen[each] = 1;
+    }
+    const span = (more + 1) * pageBytes;
+    if (span > this.#spanMax)
+      throw new BoltError(`page ${id} has ${span} bytes, and ${this.#spanMax} at most are read at once`);
+    return pageOf(id, more === 0 ? first : this.#source.read(id * pageBytes, span));
+  }
+}
+
+/** Of two, the one that was written last. */
+function newestMeta(source: Source): Meta {
+  const found: Meta[] = [];
+  let isDamaged = false;
+  // The second is one page on: how large a page is, the first says, unless it is damaged.
+  for (let at = 0; at <= pageBytesMax; at = at === 0 ? pageBytesMin : 2 * at) {
+    if (at + pageBytesMin > source.bytes) break;
+    const meta = readMeta(source.read(at, pageBytesMin));
+    if (meta === "damaged") isDamaged = true;
+    else if (meta !== "other" && (at === 0 || at === meta.pageBytes)) found.push(meta);
+  }
+  const newest = found.sort((one, other) => (one.transaction < other.transaction ? 1 : -1))[0];
+  if (newest === undefined)
+    throw new BoltError(isDamaged ? "its first pages are damaged" : "it is no database of etcd");
+  const { pageBytes, pages } = newest;
+  if (pageBytes < pageBytesMin || pageBytes > pageBytesMax || !Number.isInteger(Math.log2(pageBytes)))
+    throw new BoltError(`pages of ${pageBytes} bytes are not read`);
+  if (pages * pageBytes > source.bytes)
+    throw new BoltError(`it is cut off: it has ${source.bytes} of ${pages * pageBytes} bytes`);
+  return newest;
+}
+
+function pageOf(id: number, bytes: Buffer): Page {
+  const kind = bytes.readUInt16LE(8);
+  const elements = bytes.readUInt16LE(10);
+  if (numberAt(bytes, 0) !== id) throw new BoltError(`page ${id} says that it is another one`);
+  if (kind !== kinds.leaf && kind !== kinds.branch)
+    throw new BoltError(`page ${id} is of another kind (${kind})`);
+  if (headerBytes + elements * elementBytes > bytes.length)
+    throw new BoltError(`page ${id} has no room for ${elements} elements`);
+  return { id, isLeaf: kind === kinds.leaf, elements, bytes };
+}
+
+/** The page of a small bucket stands in place of its number. */
+function inlinePage(bytes: Buffer): Page {
+  if (bytes.length < headerBytes) throw new BoltError("a bucket has no page");
+  const page = pageOf(0, bytes);
+  if (!page.isLeaf) throw new BoltError("a bucket's page within another one has pages below it");
+  return page;
+}
+
+function* leavesOf({ bytes, elements, id }: Page): Generator<Leaf> {
+  const end = headerBytes + elements * elementBytes;
+  for (let at = headerBytes; at < end; at += elementBytes) {
+    const keyAt = at + bytes.readUInt32LE(at + 4);
+    const valueAt = keyAt + bytes.readUInt32LE(at + 8);
+    const after = valueAt + bytes.readUInt32LE(at + 12);
+    if (keyAt < end || after > bytes.length)
+      throw new BoltError(`a key of page ${id} is not within the page`);
+    const isBucket = bytes.readUInt32LE(at) === bucketFlag;
+    yield { key: bytes.subarray(keyAt, valueAt), value: bytes.subarray(valueAt, after), isBucket };
+  }
+}
+
+function childrenOf({ bytes, elements, id }: Page): number[] {
+  if (elements === 0) throw new BoltError(`page ${id} has no pages below it`);
+  return Array.from({ length: elements }, (_, index) =>
+    numberAt(bytes, headerBytes + index * elementBytes + 8),
+  );
+}

@@ -1,0 +1,42 @@
+import { type Steps, unitsPerStep } from "../../state/steps.js";
+import type { BoltFile } from "./bolt/read.js";
+import { readRevision } from "./records.js";
+
+/** What `etcdctl snapshot status` tells of the same file. */
+export interface BackupStatus {
+  /** CRC-32C over names of buckets, keys and values. */
+  readonly hash: number;
+  /** Of the newest change. */
+  readonly revision: number;
+  /** Of all buckets. */
+  readonly totalKey: number;
+  readonly totalSize: number;
+}
+
+/** @throws BoltError */
+export function* statusOf(file: BoltFile): Steps<BackupStatus> {
+  let [hash, revision, totalKey] = [0, 0, 0];
+  for (const { items, name } of file.buckets()) {
+    hash = crc32c(Buffer.from(name), hash);
+    for (const { key, value } of items) {
+      totalKey += 1;
+      if (totalKey % unitsPerStep === 0) yield;
+      hash = crc32c(value, crc32c(key, hash));
+      if (name === "key") revision = readRevision(key)?.main ?? revision;
+    }
+  }
+  return { hash, revision, totalKey, totalSize: file.bytes };
+}
+
+/** The other polynomial (Castagnoli's): zlib has none of it. */
+const table = Int32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte;
+  for (let bit = 0; bit < 8; bit += 1) remainder = (remainder >>> 1) ^ (remainder & 1 ? 0x82f63b78 : 0);
+  return remainder;
+});
+
+function crc32c(bytes: Uint8Array, chain: number): number {
+  let remainder = ~chain;
+  for (const byte of bytes) remainder = (remainder >>> 8) ^ table[(remainder ^ byte) & 0xff]!;
+  return ~remainder >>> 0;
+}
