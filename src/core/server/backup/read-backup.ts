@@ -24,7 +24,7 @@ const pieceBytes = 1024 * 1024;
 const spanBytesMax = 256 * 1024 * 1024;
 
 export interface ReadOptions {
-  /** A copy of `member/snap/db` has no hash at its end: it is read without one. */
+  /** A copy of the database in the data directory of an etcd has no hash at its end: it is read without one. */
   readonly skipHashCheck?: boolean | undefined;
 }
 

@@ -45,7 +45,7 @@ export function readRevision(bytes: Buffer): Revision | undefined {
   return Number.isSafeInteger(main) && Number.isSafeInteger(sub) ? { main, sub, isTombstone } : undefined;
 }
 
-/** Fields of `mvccpb.KeyValue`. */
+/** Fields of etcd's message for a key with its value. */
 const keyField = 1;
 const firstNumber = 2;
 const numbers = ["created", "modified", "version"] as const;
@@ -148,7 +148,7 @@ export interface LeaseRecord {
   readonly ttl: bigint;
 }
 
-/** `leasepb.Lease` */
+/** As etcd keeps it. */
 export function leaseBytes(record: LeaseRecord): Uint8Array {
   if (record.id !== 0n) writer.tag(1, WireType.Varint).int64(record.id);
   if (record.ttl !== 0n) writer.tag(2, WireType.Varint).int64(record.ttl);
