@@ -180,3 +180,26 @@ test("an alarm, users, roles and rights are at the etcd what they were at the co
   await using back = await begun("leasehold", 1);
   await expect.poll(() => said(back.endpoints), { timeout: 20_000 }).toEqual(answers.slice(0, 4));
 });
+
+test("users of an etcd log in at the core with their passwords, and may do what they might there", async () => {
+  await using etcd = await CoreCluster.start(1, { program: "etcd" });
+  for (const words of [
+    "user add root:secret",
+    "user grant-role root root",
+    "user add reader:read",
+    "role add reading",
+    "role grant-permission reading read a z",
+    "user grant-role reader reading",
+    "put k v",
+    "auth enable",
+  ])
+    await etcdctl(etcd.endpoints, ...words.split(" "));
+  await etcdctl(etcd.endpoints, "--user", "root:secret", "snapshot", "save", file);
+  await using core = await begun("leasehold", 1);
+  const as = (user: string, ...words: string[]) =>
+    etcdctl(core.endpoints, "--user", user, ...words).catch(({ stderr }: { stderr: string }) => stderr);
+  await expect.poll(() => as("reader:read", "get", "k"), { timeout: 20_000 }).toBe("k\nv\n");
+  expect(await as("reader:other", "get", "k")).toContain("authentication failed");
+  expect(await as("reader:read", "put", "k", "w")).toContain("permission denied");
+  expect(await as("root:secret", "put", "k", "w")).toBe("OK\n");
+});

@@ -1,6 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { FairShares } from "../../../common/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
+import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
 /**
  * Some tens of milliseconds and 16 MiB for each password, as etcd's default. They stand in each secret, so
@@ -36,9 +37,16 @@ export class Passwords {
     return new TextEncoder().encode(written(costDefault, salt, hash));
   }
 
-  /** @throws CoreError `tooManyRequests` */
+  /**
+   * Also of users who came from an etcd, with the package bcryptjs.
+   *
+   * @throws CoreError `tooManyRequests`
+   * @throws LeaseholdError `UNSUPPORTED`
+   */
   async isRight(password: string, secret: Uint8Array, client: string): Promise<boolean> {
-    const { cost, hash, salt } = read(secret);
+    const text = new TextDecoder().decode(secret);
+    if (isBcrypt(text)) return this.#inTurn(client, () => isRightByBcrypt(password, text));
+    const { cost, hash, salt } = read(text);
     return timingSafeEqual(await this.#hash(password, salt, cost, client), hash);
   }
 
@@ -47,12 +55,16 @@ export class Passwords {
     await this.#hash(password, Buffer.alloc(saltBytes), costDefault, client);
   }
 
-  async #hash(password: string, salt: Buffer, cost: Cost, client: string): Promise<Buffer> {
+  #hash(password: string, salt: Buffer, cost: Cost, client: string): Promise<Buffer> {
+    return this.#inTurn(client, () => hashOf(password, salt, cost));
+  }
+
+  async #inTurn<Result>(client: string, compute: () => Promise<Result>): Promise<Result> {
     if (!this.#shares.take(client, 1)) throw new CoreError("tooManyRequests");
-    const hash = this.#last.then(() => hashOf(password, salt, cost));
-    this.#last = hash.catch(() => undefined);
+    const result = this.#last.then(compute);
+    this.#last = result.catch(() => undefined);
     try {
-      return await hash;
+      return await result;
     } finally {
       this.#shares.giveBack(client, 1);
     }
@@ -71,8 +83,7 @@ function written({ N, p, r }: Cost, salt: Buffer, hash: Buffer): string {
   return `$scrypt$N=${N},r=${r},p=${p}$${salt.toString("base64url")}$${hash.toString("base64url")}`;
 }
 
-function read(secret: Uint8Array): { cost: Cost; salt: Buffer; hash: Buffer } {
-  const text = new TextDecoder().decode(secret);
+function read(text: string): { cost: Cost; salt: Buffer; hash: Buffer } {
   const [, N, r, p, salt, hash] = /^\$scrypt\$N=(\d+),r=(\d+),p=(\d+)\$([\w-]+)\$([\w-]+)$/.exec(text) ?? [];
   if (hash === undefined) throw new TypeError("a user's secret is of a kind that this version does not know");
   return {

@@ -4,6 +4,7 @@ import { diskError, syncFolder } from "../../journal/files.js";
 import type { CoreConfig } from "../common/config.js";
 import { idText, type Identity, newIdentity } from "../common/identity.js";
 import { invalid } from "../common/invalid.js";
+import { isBcrypt } from "../auth/bcrypt.js";
 import { beginDirectory } from "../disk/data-directory.js";
 import { founding } from "../../raft/options.js";
 import { type Backup, readBackup, type ReadOptions } from "./read-backup.js";
@@ -52,6 +53,15 @@ export async function restoreBackup(
 /** For people. */
 export function restoredText({ identity, backup }: Restored, dataDir: string): string {
   const { id, cluster, members } = identity;
-  const { current } = backup.state.revisions;
-  return `${dataDir} is restored at revision ${current} for the server ${idText(id)} of a new core of ${members.length} (${idText(cluster)})`;
+  const { auth, revisions } = backup.state;
+  const place = `the server ${idText(id)} of a new core of ${members.length} (${idText(cluster)})`;
+  const lines = [`${dataDir} is restored at revision ${revisions.current} for ${place}`];
+  const decoder = new TextDecoder();
+  const count = auth.users().filter(({ secret }) => isBcrypt(decoder.decode(secret))).length;
+  if (count > 0)
+    lines.push(
+      `${count} of its users have passwords in etcd's form: servers need the package bcryptjs for them`,
+      "(npm install bcryptjs), until they are set anew (etcdctl user passwd)",
+    );
+  return lines.join("\n");
 }
