@@ -14,6 +14,7 @@ import { frozen, restoreState, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import { finish } from "../../state/steps.js";
 import { backupBytes, planBackup } from "./backup-file.js";
+import { type Meta, metaPage, readMeta } from "./bolt/format.js";
 import type { Item } from "./bolt/tree.js";
 import { databasePages, planDatabase } from "./bolt/write.js";
 import { bucketsOf } from "./buckets.js";
@@ -224,6 +225,80 @@ describe("a backup that is none any more", () => {
     }
     expect(ends.read).toBeGreaterThan(2);
     expect(ends.refused).toBeGreaterThan(30);
+  });
+});
+
+/** Pages of `key` begin here; its root, a branch, is the only one. */
+const firstLeaf = 3 * 4096;
+const branchOf = (file: Buffer) =>
+  4096 * Array.from({ length: file.length / 4096 }, (_, id) => file.readUInt16LE(id * 4096 + 8)).indexOf(1);
+const withMeta = (file: Buffer, changes: Partial<Meta>) => {
+  const meta = { ...(readMeta(file.subarray(0, 4096)) as Meta), ...changes, transaction: 9n };
+  file.set(metaPage(0, 2, { ...meta, pageBytes: 4096 }));
+  if (changes.pageBytes !== undefined)
+    file.set(metaPage(0, 2, { ...meta, pageBytes: changes.pageBytes }).subarray(0, 80));
+};
+const child = (index: number) => 16 + index * 16 + 8;
+
+test.each<[string, (file: Buffer) => unknown, string]>([
+  ["pages that are not there", (file) => file.writeUInt32LE(0xffff_ffff, firstLeaf + 12), "after the end"],
+  [
+    "more elements than it has room for",
+    (file) => file.writeUInt16LE(257, firstLeaf + 10),
+    "no room for 257",
+  ],
+  ["a key beyond the page", (file) => file.writeUInt32LE(0xffff_ff00, firstLeaf + 20), "not within the page"],
+  [
+    "a value beyond the page",
+    (file) => file.writeUInt32LE(0xffff_ff00, firstLeaf + 28),
+    "not within the page",
+  ],
+  ["a key among the elements", (file) => file.writeUInt32LE(0, firstLeaf + 20), "not within the page"],
+  ["a bucket among keys", (file) => file.writeUInt32LE(1, firstLeaf + 16), "within another one"],
+  ["another number", (file) => file.writeUInt16LE(9, firstLeaf), "says that it is another one"],
+  ["another kind", (file) => file.writeUInt16LE(0x10, firstLeaf + 8), "of another kind"],
+  [
+    "itself below it",
+    (file) => file.writeBigUInt64LE(BigInt(branchOf(file) / 4096), branchOf(file) + child(0)),
+    "in two places",
+  ],
+  [
+    "one page below it twice",
+    (file) => file.writeBigUInt64LE(3n, branchOf(file) + child(1)),
+    "in two places",
+  ],
+  [
+    "a page far away below it",
+    (file) => file.writeBigUInt64LE(1n << 60n, branchOf(file) + child(1)),
+    "not in the file",
+  ],
+  [
+    "the first page below it",
+    (file) => file.writeBigUInt64LE(0n, branchOf(file) + child(1)),
+    "not in the file",
+  ],
+  ["nothing below it", (file) => file.writeUInt16LE(0, branchOf(file) + 10), "no pages below it"],
+  [
+    "pages in another order",
+    (file) => {
+      file.writeBigUInt64LE(4n, branchOf(file) + child(0));
+      file.writeBigUInt64LE(3n, branchOf(file) + child(1));
+    },
+    "not after the one before",
+  ],
+  ["a root far away", (file) => withMeta(file, { root: 1e9 }), "not in the file"],
+  ["more pages than bytes", (file) => withMeta(file, { pages: 2 ** 52 }), "cut off"],
+  ["no pages", (file) => withMeta(file, { pages: 0 }), "not in the file"],
+  ["pages of another size", (file) => withMeta(file, { pageBytes: 5_000 }), "pages of 5000 bytes"],
+])("a file with a page that has %s is refused for that", async (_what, damage, why) => {
+  const puts = Array.from({ length: 400 }, (_, number) => put(`k${number}`, "v".repeat(1_000)));
+  const file = written(stateWith(bootstrap, ...puts)).subarray(0, -32);
+  damage(file);
+  writeFileSync(path, file);
+  const refusal = readBackup(path, Infinity, { skipHashCheck: true });
+  await expect(refusal).rejects.toMatchObject({
+    code: "LOG_CORRUPT",
+    message: expect.stringContaining(why) as string,
   });
 });
 
