@@ -79,14 +79,17 @@ export class BoltFile {
   *#bucket(value: Buffer): Generator<Leaf> {
     const root = numberAt(value, 0);
     const items = root === 0 ? leavesOf(inlinePage(value.subarray(bucketBytes))) : this.#items(root);
+    let last: Buffer | undefined;
     for (const item of items) {
       if (item.isBucket) throw new BoltError("a bucket is within another one");
+      if (last !== undefined && Buffer.compare(last, item.key) >= 0)
+        throw new BoltError(`the key ${item.key.toString("hex")} is not after the one before it`);
+      last = item.key;
       yield item;
     }
   }
 
   *#items(root: number): Generator<Leaf> {
-    let last: Buffer | undefined;
     // Of each page above, which child is next.
     const path: { readonly children: readonly number[]; next: number }[] = [{ children: [root], next: 0 }];
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
@@ -102,12 +105,7 @@ export class BoltFile {
         path.push({ children: childrenOf(page), next: 0 });
         continue;
       }
-      for (const leaf of leavesOf(page)) {
-        if (last !== undefined && Buffer.compare(last, leaf.key) >= 0)
-          throw new BoltError(`a key of page ${id} is not after the one before it`);
-        last = leaf.key;
-        yield leaf;
-      }
+      yield* leavesOf(page);
     }
   }
 
