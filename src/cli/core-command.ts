@@ -36,6 +36,14 @@ const options = [
   ["--election-timeout <ms>", "without heartbeats, until a new leader is elected (default: 1000)"],
   ["--snapshot-count <n>", "commands between snapshots (default: 100000)"],
   [
+    "--experimental-initial-corrupt-check [bool]",
+    "serve no client before the keys were found to be those of the other servers",
+  ],
+  [
+    "--experimental-corrupt-check-time <duration>",
+    "how often the leader compares the keys of all servers, from 1s on; 0s: never (default: 0s)",
+  ],
+  [
     "--auto-compaction-mode <mode>",
     "how old revisions are counted, revision or periodic (default: revision, or periodic if only a retention is given)",
   ],

@@ -50,8 +50,6 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   logger: { why: "what is said is lines for people" },
   debug: { why: "use --log-level" },
   "log-package-levels": { why: "use --log-level" },
-  "experimental-initial-corrupt-check": { why: "checksums of all that is on disk are checked at each start" },
-  "experimental-corrupt-check-time": { why: "etcdctl endpoint hashkv compares the servers", fits: ["0s"] },
   "unsafe-no-fsync": { why: "what is acknowledged is on disk", isRefused: true, fits: ["false"] },
 };
 

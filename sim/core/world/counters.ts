@@ -17,6 +17,9 @@ export const coreCounters = () => ({
   elections: 0,
   snapshots: 0,
   compactions: 0,
+  /** Of what servers have, and copies of others that were found to be the same. */
+  comparisons: 0,
+  sameCopies: 0,
   grants: 0,
   refreshes: 0,
   leasesEnded: 0,

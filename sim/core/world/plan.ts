@@ -55,6 +55,8 @@ export interface CorePlan {
   /** The leader has what is older compacted. */
   readonly keepMs?: number | undefined;
   readonly quotaBytes?: number | undefined;
+  /** The leader has the servers' keys compared so often. */
+  readonly corruptCheckMs?: number | undefined;
   /** An operator adds, promotes or removes a server, mean; never if it is not given. */
   readonly membershipEveryMs?: number | undefined;
   /** Users and rights change all the while, and every client has a user. */
@@ -82,6 +84,10 @@ const bulkyEvery = 8;
 
 /** In one run of so many several inputs may come to one turn. */
 const batchedEvery = 4;
+
+/** In one run of so many servers are compared. No draw, either. */
+const comparingEvery = 16;
+const corruptCheckMs = 3_000;
 
 /** In one run of so many users and rights change. No draw, either. */
 const rightsEvery = 10;
@@ -142,6 +148,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     // Not drawn: the seeds that show a mistake would all be others.
     keepRevisions: seed % 3 === 0 ? 40 : undefined,
     rights: seed % rightsEvery === 7 ? true : undefined,
+    corruptCheckMs: seed % comparingEvery === 9 ? corruptCheckMs : undefined,
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
     forms: seed % holdersEvery === 0 ? coreForms : undefined,
     stableFromMs,

@@ -2,6 +2,7 @@ import { CoreHost } from "../../../src/core/host/host.js";
 import type { HostPorts, Turn } from "../../../src/core/host/ports.js";
 import type { RaftLimits } from "../../../src/core/raft/api.js";
 import { founding, joining } from "../../../src/core/raft/options.js";
+import type { Comparison } from "../../../src/core/replica/copies.js";
 import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js";
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
@@ -36,6 +37,8 @@ export interface ServerWorld {
   removed(server: SimServer): void;
   /** Its process has ended with an error. */
   failed(server: SimServer, error: unknown): void;
+  /** It has compared what the servers have. */
+  compared(server: SimServer, comparison: Comparison): void;
   /** It goes on after an error that nothing in a simulated world may bring about. */
   trouble(server: SimServer, text: string): void;
 }
@@ -53,6 +56,7 @@ export interface ServerPlan {
   readonly clusterTimeMs: number;
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number | undefined;
+  readonly corruptCheckMs?: number | undefined;
   readonly limits: Partial<ReplicaLimits>;
   readonly raftLimits: Partial<RaftLimits>;
   readonly turnMs: number;
@@ -112,7 +116,8 @@ export class SimServer {
     this.life += 1;
     const { founding, self, ...plan } = this.plan;
     const described = self === undefined ? {} : { founding: founding ?? [], self };
-    const replica = new Replica({ ...plan, ...described, random: this.#world.random, recovered, state });
+    const { random } = this.#world;
+    const replica = new Replica({ ...plan, ...described, random, checksum, recovered, state });
     this.replica = replica;
     this.#host = new CoreHost({
       ...this.#ports(),
@@ -124,6 +129,7 @@ export class SimServer {
       roll: ({ removed }) => {
         if (removed.has(this.id)) this.#world.removed(this);
       },
+      compared: (comparison) => this.#world.compared(this, comparison),
       failed: (error) => this.#world.failed(this, error),
       trouble: (text) => this.#world.trouble(this, text),
     });
@@ -265,6 +271,13 @@ export class SimServer {
     const snapshot = this.disk.snapshot ?? empty;
     this.#world.send({ ...message, meta: snapshot.meta }, snapshot);
   }
+}
+
+/** FNV-1a. */
+function checksum(bytes: Uint8Array, before: number): number {
+  let hash = before ^ 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
 }
 
 /** A turn that has time for so many effects. */

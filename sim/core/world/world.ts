@@ -10,6 +10,7 @@ import type {
 import { defaultLimits } from "../../../src/core/replica/options.js";
 import type { SelfDescription } from "../../../src/core/replica/roll.js";
 import { CoreError } from "../../../src/core/state/errors.js";
+import type { Comparison } from "../../../src/core/replica/copies.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
 import { checkChanges, checkLeader } from "./changes.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
@@ -26,8 +27,8 @@ import { type ServerWorld, SimServer } from "./server.js";
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
 
-/** Applying, reading, watching, cleaning up: each has its share of a turn. */
-const kindsOfWork = 4;
+/** Applying, reading, watching, cleaning up, comparing: each has its share of a turn. */
+const kindsOfWork = 5;
 
 /** Beyond it, as the smallest steps are not nothing: what 128 operations look at. */
 const unitsOfOneCommandMax = 900;
@@ -70,6 +71,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   readonly servers: SimServer[] = [];
   /** Servers that hear each other have the same number. */
   readonly side = new Map<MemberId, number>();
+  /** Whose content a test has changed. */
+  readonly tampered = new Set<MemberId>();
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
@@ -255,6 +258,14 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.after(this.plan.downMsMax, () => {
       if (!server.isUp) this.start(server);
     });
+  }
+
+  compared(server: SimServer, { corrupt, revision, same }: Comparison): void {
+    this.counters.comparisons += 1;
+    this.counters.sameCopies += same.length - 1;
+    const wronged = corrupt.filter((id) => !this.tampered.has(id));
+    if (corrupt.length > 0) this.say(`${server.id} finds ${corrupt.join()} corrupt at ${revision}`);
+    if (wronged.length > 0) this.report("agreement", `${wronged.join()} counts as corrupt, and is not`);
   }
 
   trouble({ id }: SimServer, text: string): void {

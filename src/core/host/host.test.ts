@@ -27,6 +27,7 @@ const nothing: Effects = {
   snapshot: undefined,
   leadership: undefined,
   roll: undefined,
+  compared: undefined,
 };
 const write = (sequence: number): Persist => ({
   sequence,
@@ -89,6 +90,7 @@ class Stage {
       trouble: () => undefined,
       leadership: () => undefined,
       roll: () => undefined,
+      compared: () => undefined,
     });
   }
 

@@ -26,6 +26,7 @@ export interface HostOptions extends HostPorts {
   readonly trouble: (text: string) => void;
   readonly leadership: (leadership: NonNullable<Effects["leadership"]>) => void;
   readonly roll: (roll: NonNullable<Effects["roll"]>) => void;
+  readonly compared: (comparison: NonNullable<Effects["compared"]>) => void;
 }
 
 /**
@@ -182,7 +183,8 @@ export class CoreHost {
     return this.#isStopped ? undefined : this.#options.logic.take();
   }
 
-  #carryOut({ early, persist, messages, answers, watches, snapshot, leadership, roll }: Effects): void {
+  #carryOut(effects: Effects): void {
+    const { early, persist, messages, answers, watches, snapshot, leadership, roll, compared } = effects;
     // First: what is sent may be for a member that is new.
     if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
@@ -200,6 +202,7 @@ export class CoreHost {
     }
     if (snapshot !== undefined) this.#save(snapshot);
     if (leadership !== undefined) this.#options.leadership(leadership);
+    if (compared !== undefined) this.#options.compared(compared);
   }
 
   /** What goes wrong at one client's edge is not this server's end. */

@@ -30,6 +30,8 @@ export interface ReplicaStatus extends Status {
   readonly bytes: number;
   /** Members whose space alarm is raised. */
   readonly spaceAlarms: readonly MemberId[];
+  /** Members that have another content than the others; 0 if it cannot be told which. */
+  readonly corruptAlarms: readonly MemberId[];
   /** Requests that are not answered yet. */
   readonly requests: number;
   readonly watches: number;

@@ -2,7 +2,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import type { Random } from "../../common/ports.js";
 import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
 import { type Command, CommandSchema, MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
-import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";
+import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly } from "../state/check.js";
+import { refusalByAlarm } from "../state/alarms.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
 import type { CommandBody, Context } from "./context.js";
@@ -23,7 +24,8 @@ export function commandFor(request: ClientRequest, context: Context, number: num
   if (body === undefined) return undefined;
   const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
   // It would be refused when it is applied, and stand in the log till then.
-  if (context.state.spaceAlarms.size > 0 && needsRoom(command.body)) throw new CoreError("noSpace");
+  const refusal = refusalByAlarm(context.state, command.body);
+  if (refusal !== undefined) throw refusal;
   return command;
 }
 
@@ -64,9 +66,11 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       return { case: "leaseRevoke", value: asked.request };
     case "alarm": {
       const { action, alarm, memberID: member } = asked.request;
-      // etcd's other alarms are never raised here, so a request to disarm one finds none.
-      if (action === Action.GET || alarm !== AlarmType.NOSPACE) return undefined;
-      return { case: "spaceAlarm", value: { member, raised: action === Action.ACTIVATE } };
+      if (action === Action.GET) return undefined;
+      const value = { member, raised: action === Action.ACTIVATE };
+      if (alarm === AlarmType.NOSPACE) return { case: "spaceAlarm", value };
+      // Of no other kind any is ever raised, so a request to disarm one finds none.
+      return alarm === AlarmType.CORRUPT ? { case: "corruptAlarm", value } : undefined;
     }
     case "memberAdd": {
       const { isLearner, peerURLs } = asked.request;

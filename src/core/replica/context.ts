@@ -6,6 +6,7 @@ import type { Proposed, ReplicatedLog } from "../raft/api.js";
 import { type MemberId, nobody, type Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
 import type { ReplicaLimits } from "./options.js";
+import type { CopyMessage } from "./copies.js";
 import type { LeaderMessage } from "./leader-messages.js";
 
 export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
@@ -18,7 +19,7 @@ export class Context {
   readonly random: Random;
   readonly electionMs: number;
   /** Hands a message to whom it is for, which may be this server itself. */
-  readonly send: (message: LeaderMessage) => void;
+  readonly send: (message: LeaderMessage | CopyMessage) => void;
   readonly #cluster: bigint;
   state: CoreState;
   nowMs = 0;

@@ -16,6 +16,7 @@ export class LeaseKeeping {
    * everything else.
    */
   #endingIndex = 0;
+  #ending: readonly bigint[] = [];
   #nextWriteMs = 0;
   #ledFromMs = 0;
 
@@ -36,6 +37,7 @@ export class LeaseKeeping {
     const { electionMs, nowMs, state } = this.#context;
     this.tracker = new LeaderTracker(state.leases, nowMs, electionMs);
     this.#endingIndex = 0;
+    this.#ending = [];
     this.#ledFromMs = nowMs - state.clusterMs;
     this.#nextWriteMs = nowMs + this.#clusterTimeMs;
   }
@@ -63,8 +65,12 @@ export class LeaseKeeping {
   }
 
   #proposeEnds(): void {
-    const { appliedIndex, leadership, limits, nowMs } = this.#context;
+    const { appliedIndex, leadership, limits, nowMs, state } = this.#context;
     if (appliedIndex < this.#endingIndex) return;
+    // An alarm that came before has kept them.
+    this.tracker.putBack(this.#ending, nowMs);
+    this.#ending = [];
+    if (state.corruptAlarms.size > 0) return;
     const ids = this.tracker.takeDue(nowMs, limits.leasesPerBatch);
     if (ids.length === 0) return;
     const value = { ids, term: BigInt(leadership.term), apart: true };
@@ -72,6 +78,7 @@ export class LeaseKeeping {
     // Else nobody would ever find these again (etcd 10686).
     if (proposed.accepted) this.#endingIndex = proposed.index;
     else this.tracker.putBack(ids, nowMs);
+    this.#ending = ids;
   }
 
   /**

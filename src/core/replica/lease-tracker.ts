@@ -179,7 +179,8 @@ export class LeaderTracker implements LeaseTracker {
 
   putBack(ids: readonly bigint[], nowMs: number): void {
     for (const id of ids) {
-      const item = this.#leases.get(id)!;
+      const item = this.#leases.get(id);
+      if (item?.isEnding !== true) continue;
       item.isEnding = false;
       this.#deadlines.schedule(item, nowMs);
     }

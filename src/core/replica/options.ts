@@ -2,6 +2,7 @@ import type { Random } from "../../common/ports.js";
 import type { RaftLimits, Recovered } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import { operationsMax } from "../state/check.js";
+import type { Checksum } from "../state/hash.js";
 import { pieceBytesDefault } from "../state/snapshot.js";
 import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
@@ -16,6 +17,10 @@ export interface ReplicaOptions {
   /** Restored from `recovered.snapshot`; a new one if that has never been written. */
   readonly state: CoreState;
   readonly random: Random;
+  /** By which servers are compared: the same at all. */
+  readonly checksum: Checksum;
+  /** How often the leader has the keys of all servers compared, ms. Default 0: never. */
+  readonly corruptCheckMs?: number | undefined;
   /** How often `tick` is said, ms. etcd's heartbeat interval. */
   readonly tickMs: number;
   /** Ticks of the least election timeout. Default 10. */

@@ -20,7 +20,7 @@ import type { RightsCheck } from "../state/check-rights.js";
 import { CoreError } from "../state/errors.js";
 import { bytesOf, singleKeyRange } from "../state/keys.js";
 import { keysOf } from "../state/leases.js";
-import { alarmResponse } from "../state/state.js";
+import { alarmResponse, allAlarms } from "../state/alarms.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
 import { freeze } from "./frozen-state.js";
@@ -109,8 +109,8 @@ function* timeToLive(
 }
 
 function alarms(context: Context, { action, alarm }: AlarmRequest): ClientResponse {
-  const isAsked = action === Action.GET && alarm !== AlarmType.CORRUPT;
-  const response = alarmResponse(isAsked ? context.state.spaceAlarms : []);
+  const all = action === Action.GET ? allAlarms(context.state) : [];
+  const response = alarmResponse(alarm === AlarmType.NONE ? all : all.filter((each) => each.alarm === alarm));
   response.header = context.header();
   return response;
 }

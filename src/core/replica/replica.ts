@@ -9,6 +9,8 @@ import { type AppliedEntry, Applier } from "./applier.js";
 import { ClientRequests } from "./client-requests.js";
 import { Callers } from "./callers.js";
 import { Context } from "./context.js";
+import type { CopyMessage } from "./copies.js";
+import { CorruptionCheck } from "./corruption-check.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
@@ -33,10 +35,11 @@ export class Replica implements ServerLogic {
   readonly #space: SpaceKeeping;
   readonly #members: MembershipKeeping;
   readonly #callers: Callers;
+  readonly #check: CorruptionCheck;
   /** What watches were last held against. */
   #rights: Rights;
   readonly #applier: Applier;
-  #outgoing: LeaderMessage[] = [];
+  #outgoing: (LeaderMessage | CopyMessage)[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
   readonly #offered = new Map<number, CoreState>();
 
@@ -47,7 +50,7 @@ export class Replica implements ServerLogic {
     const limits = { ...defaultLimits, ...options.limits };
     const raft = new Raft({ id, recovered, random, electionTicks, limits: raftLimits ?? {} });
     const electionMs = electionTicks * tickMs;
-    const send = (message: LeaderMessage) => this.#send(message);
+    const send = (message: LeaderMessage | CopyMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     const { founding = [], self } = options;
     this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered.entries);
@@ -59,6 +62,7 @@ export class Replica implements ServerLogic {
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context, this.#callers);
     this.#snapshots = new SnapshotSchedule(this.#context);
+    this.#check = new CorruptionCheck(this.#context, options.checksum, options.corruptCheckMs ?? 0);
     this.#applier = new Applier(this.#context, {
       isAwaited: (command) => this.#clients.isAwaited(command),
       reached: (term) => this.#clients.reached(term),
@@ -98,6 +102,9 @@ export class Replica implements ServerLogic {
       case "take-snapshot":
         this.#snapshots.demand();
         return;
+      case "compare-copies":
+        this.#check.demand();
+        return;
       case "snapshot-written":
         this.#snapshots.written(input.meta);
         return;
@@ -133,14 +140,17 @@ export class Replica implements ServerLogic {
     this.#readIndex.release();
     this.#clients.release();
     this.#clients.turn();
+    this.#check.turn();
     const watches = this.#watches.take();
     const answers = this.#clients.requests.takeAnswers();
     const asked = this.#outgoing;
     this.#outgoing = [];
     const snapshot = this.#applier.isApplying ? undefined : this.#snapshots.take();
     const roll = this.#members.takeRoll();
+    const compared = this.#check.takeComparison();
     const isNothing =
-      watches.length + answers.length + asked.length === 0 && snapshot === undefined && roll === undefined;
+      watches.length + answers.length + asked.length === 0 &&
+      [snapshot, roll, compared].every((each) => each === undefined);
     if (ready === undefined && isNothing && !this.#hasMore) return undefined;
     return {
       persist: ready?.persist,
@@ -151,13 +161,15 @@ export class Replica implements ServerLogic {
       snapshot,
       leadership: ready?.leadership,
       roll,
+      compared,
     };
   }
 
   /** There is work for another turn. */
   get #hasMore(): boolean {
     const { isBeginning } = this.#leases.tracker;
-    return this.#applier.isBusy || isBeginning || this.#clients.isReading || this.#watches.isReading;
+    const isReading = this.#clients.isReading || this.#watches.isReading || this.#check.isBusy;
+    return this.#applier.isBusy || isBeginning || isReading;
   }
 
   /** What it has looked at in its state, ever: for those who judge how long its turns are. */
@@ -181,6 +193,7 @@ export class Replica implements ServerLogic {
       leases: state.leases.size,
       bytes: state.bytes,
       spaceAlarms: [...state.spaceAlarms],
+      corruptAlarms: [...state.corruptAlarms],
       requests: this.#clients.requests.size,
       watches: this.#watches.count,
       watchesBehind: this.#watches.behind,
@@ -198,11 +211,12 @@ export class Replica implements ServerLogic {
     this.#watches.tick();
     this.#callers.tick();
     this.#members.tick();
+    this.#check.tick(this.#leases.isTracking);
   }
 
   // Messages
 
-  #send(message: LeaderMessage): void {
+  #send(message: LeaderMessage | CopyMessage): void {
     if (message.to === this.#context.id) this.#receive(message);
     else this.#outgoing.push(message);
   }
@@ -217,6 +231,12 @@ export class Replica implements ServerLogic {
         return;
       case "ask":
         this.#readIndex.ask(message);
+        return;
+      case "copy-question":
+        this.#check.asked(message);
+        return;
+      case "copy-answer":
+        this.#check.answered(message);
         return;
       case "leader-answer":
         this.#clients.answered(message);

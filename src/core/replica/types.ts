@@ -42,6 +42,7 @@ import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta }
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { CommandBody } from "./context.js";
+import type { Comparison, CopyMessage } from "./copies.js";
 import type { FrozenState } from "./frozen-state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 import type { Roll } from "./roll.js";
@@ -153,10 +154,10 @@ export type ClientResponse =
   | UserSecret;
 
 /**
- * Between servers: the replicated log's own messages, and what only the leader can do for a follower's
- * clients.
+ * Between servers: the replicated log's own messages, what only the leader can do for a follower's clients, and
+ * what each of them has.
  */
-export type PeerMessage = Message | LeaderMessage;
+export type PeerMessage = Message | LeaderMessage | CopyMessage;
 
 /** What can happen to a server. */
 export type Input =
@@ -190,6 +191,8 @@ export type Input =
   | { readonly kind: "persisted"; readonly sequence: number }
   /** A snapshot is to be taken now, if anything has been applied since the last one. */
   | { readonly kind: "take-snapshot" }
+  /** Compares what all servers have, once: `Effects.compared` tells what came out. */
+  | { readonly kind: "compare-copies" }
   /** `Effects.snapshot` is on disk. */
   | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
   /** It could not be written. Another is tried after as many entries again. */
@@ -228,6 +231,8 @@ export interface Effects {
   readonly leadership: Ready["leadership"];
   /** Set when it has changed. */
   readonly roll: Roll | undefined;
+  /** Set when a comparison of the servers' keys has ended. */
+  readonly compared: Comparison | undefined;
 }
 
 export interface Answer {

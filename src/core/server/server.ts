@@ -6,6 +6,7 @@ import { invalid } from "./common/invalid.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import type { Logger } from "../../runtime/logger.js";
 import { CoreHost } from "../host/host.js";
+import { checksumOf } from "../journal/checksum.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
 import type { Roll } from "../replica/roll.js";
@@ -19,6 +20,7 @@ import { Disk } from "./disk/disk.js";
 import { keepSelfMade } from "./disk/self-made.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { Counters } from "./common/counters.js";
+import { Copies } from "./copies.js";
 import type { LocalClient } from "./grpc/local.js";
 import { metricsText } from "./http/metrics.js";
 import { clientHttp, metricsHttp } from "./http/server.js";
@@ -92,6 +94,7 @@ class Server implements RunningCore {
   readonly #limit = new LogLimit();
   readonly #counters = new Counters();
   readonly #host: CoreHost;
+  readonly #copies: Copies;
   readonly #peers: Peers;
   readonly #edge: GrpcEdge;
   readonly #watching: NodeJS.Timeout;
@@ -127,6 +130,8 @@ class Server implements RunningCore {
         recovered,
         state,
         random: { next: () => Math.random() },
+        checksum: checksumOf,
+        corruptCheckMs: config.corruptCheckMs,
         tickMs,
         electionTicks,
         autoCompaction: config.autoCompaction,
@@ -141,6 +146,15 @@ class Server implements RunningCore {
       trouble: (text) => this.#trouble("host", text),
       leadership: (leadership) => this.#tellLeadership(leadership),
       roll: (roll) => this.#rollChanged(roll),
+      compared: (comparison) => this.#copies.take(comparison),
+    });
+    this.#copies = new Copies({
+      host: this.#host,
+      self: id,
+      electionMs,
+      nameOf: (member) => this.#nameOf(member),
+      info: (text) => logger.info(text),
+      warn: (text) => this.#trouble(`copies ${text}`, text),
     });
     const peersOptions = {
       self: { cluster, id, name, disk },
@@ -166,7 +180,8 @@ class Server implements RunningCore {
 
   async open(): Promise<void> {
     await this.#peers.open(this.#config.listenPeerUrls);
-    const { clientTls, listenClientUrls, listenMetricsUrls } = this.#config;
+    const { clientTls, initialCorruptCheck, listenClientUrls, listenMetricsUrls } = this.#config;
+    if (initialCorruptCheck) await Promise.race([this.#copies.checkOwn(), this.failed]);
     await this.#edge.listen(listenClientUrls, listenMetricsUrls, clientTls);
   }
 
@@ -240,9 +255,14 @@ class Server implements RunningCore {
   #tellLeadership({ role, leader, term }: NonNullable<Effects["leadership"]>): void {
     if (leader === 0n) return;
     this.#counters.leaderChanges += 1;
-    const known = this.#peers.members.find(({ id }) => id === leader)?.name ?? "";
-    const name = known === "" ? idText(leader) : known;
-    this.#logger.info(role === "leader" ? `leads in term ${term}` : `follows ${name} in term ${term}`);
+    this.#logger.info(
+      role === "leader" ? `leads in term ${term}` : `follows ${this.#nameOf(leader)} in term ${term}`,
+    );
+  }
+
+  #nameOf(member: bigint): string {
+    const known = this.#peers.members.find(({ id }) => id === member)?.name ?? "";
+    return known === "" ? idText(member) : known;
   }
 
   async #checkLock(): Promise<void> {

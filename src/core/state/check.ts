@@ -80,6 +80,22 @@ export function needsRoom({ case: kind, value }: Command["body"]): boolean {
   return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
 }
 
+/** It changes keys, their history, or leases: while a member is corrupt it is refused, as etcd refuses it. */
+export function changesContent({ case: kind }: Command["body"]): boolean {
+  switch (kind) {
+    case "put":
+    case "deleteRange":
+    case "txn":
+    case "compact":
+    case "leaseGrant":
+    case "registerLease":
+    case "leaseRevoke":
+      return true;
+    default:
+      return false;
+  }
+}
+
 function mayPut({ success, failure }: TxnRequest): boolean {
   return [success, failure].some((operations) =>
     operations.some(({ request }) =>

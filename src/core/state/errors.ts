@@ -49,6 +49,7 @@ const failures = {
     "leasehold: there are too many users, roles and permissions, or their names are too long",
   ],
   noSpace: [8, "etcdserver: mvcc: database space exceeded"],
+  corrupt: [15, "etcdserver: corrupt cluster"],
   memberNotFound: [5, "etcdserver: member not found"],
   peerUrlExists: [9, "etcdserver: Peer URLs already exists"],
   peerUrlsInvalid: [3, "etcdserver: given member URLs are invalid"],

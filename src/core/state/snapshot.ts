@@ -28,6 +28,7 @@ export interface SnapshotSource {
   readonly cluster: bigint;
   readonly clusterMs: number;
   readonly spaceAlarms: ReadonlySet<bigint>;
+  readonly corruptAlarms: ReadonlySet<bigint>;
   readonly members: { readonly all: readonly CoreMember[]; readonly removed: ReadonlySet<bigint> };
   readonly revisions: {
     readonly current: number;
@@ -52,7 +53,7 @@ interface AuthSource {
  * before it has applied that.
  */
 export function frozen(state: CoreState): SnapshotSource {
-  const { cluster, clusterMs, revisions, leases, members, spaceAlarms } = state;
+  const { cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms } = state;
   const all = leases.all();
   const view = revisions.view();
   const auth = frozenAuth(state.auth);
@@ -60,6 +61,7 @@ export function frozen(state: CoreState): SnapshotSource {
     cluster,
     clusterMs,
     spaceAlarms: new Set(spaceAlarms),
+    corruptAlarms: new Set(corruptAlarms),
     leases: { all: () => all },
     members: { all: members.all, removed: new Set(members.removed) },
   };
@@ -103,7 +105,7 @@ type Piece = Exclude<SnapshotPiece["body"], { case: HistoryCase }> | HistoryPiec
 type Body = Exclude<Piece, { case: "pieces" }>;
 
 function* piecesOf(
-  { auth, cluster, clusterMs, revisions, leases, members, spaceAlarms }: SnapshotSource,
+  { auth, cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms }: SnapshotSource,
   pieceBytes: number,
 ): Generator<Uint8Array> {
   yield pieceOf({
@@ -113,7 +115,8 @@ function* piecesOf(
       revision: BigInt(revisions.current),
       compacted: BigInt(revisions.compacted),
       clusterMilliseconds: BigInt(clusterMs),
-      spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
+      spaceAlarms: sorted(spaceAlarms),
+      corruptAlarms: sorted(corruptAlarms),
     },
   });
   yield* piecesOfAuth(auth);
@@ -158,7 +161,11 @@ function membersValue({
     peerUrls: [...member.peerUrls],
     clientUrls: [...member.clientUrls],
   }));
-  return { members: records, removed: [...removed].sort((one, other) => (one < other ? -1 : 1)) };
+  return { members: records, removed: sorted(removed) };
+}
+
+function sorted(ids: ReadonlySet<bigint>): bigint[] {
+  return [...ids].sort((one, other) => (one < other ? -1 : 1));
 }
 
 /** Numbers and lengths beside a value, at most. */
@@ -254,8 +261,10 @@ export class RestoringState {
     }
   }
 
-  #takeHead({ cluster, clusterMilliseconds, revision, compacted, spaceAlarms }: SnapshotHead): void {
+  #takeHead(head: SnapshotHead): void {
+    const { cluster, clusterMilliseconds, compacted, corruptAlarms, revision, spaceAlarms } = head;
     for (const member of spaceAlarms) this.#state.spaceAlarms.add(member);
+    for (const member of corruptAlarms) this.#state.corruptAlarms.add(member);
     this.#state.cluster = cluster;
     this.#state.clusterMs = Number(clusterMilliseconds);
     this.#state.revisions.current = Number(revision);

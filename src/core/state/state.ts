@@ -1,8 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  AlarmType,
   type AlarmResponse,
-  AlarmResponseSchema,
   type MemberAddResponse,
   MemberAddResponseSchema,
   type MemberPromoteResponse,
@@ -32,13 +30,12 @@ import {
   type LeaseExpire,
   type MemberChange,
   MemberChange_Kind as Kind,
-  type SpaceAlarm,
 } from "../gen/leasehold/command_pb.js";
+import { alarmResponse, changeAlarm, corrupt, noSpace, refusalByAlarm } from "./alarms.js";
 import { AnswerRoom } from "./answer-room.js";
 import { applyAuth, type AuthAnswer } from "./apply-auth.js";
 import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";
-import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { keysOf, Leases, ttlSecondsMax } from "./leases.js";
 import { memberFields, Members } from "./members.js";
@@ -99,6 +96,11 @@ export class CoreState {
    * Members that have more than they can hold: until they are put out, nothing is taken that needs more room.
    */
   readonly spaceAlarms = new Set<bigint>();
+  /**
+   * Members that have another content than the others, 0 if it cannot be told which: until they are put out,
+   * no key or lease changes.
+   */
+  readonly corruptAlarms = new Set<bigint>();
   /**
    * A command is being applied: keys come and go from leases already, and what is read of revisions does not
    * show it yet.
@@ -170,7 +172,8 @@ export class CoreState {
 
   *#carryOut(command: Command, term: number): Steps<CommandAnswer | undefined> {
     const { body, proposer, request } = command;
-    if (this.spaceAlarms.size > 0 && needsRoom(body)) throw new CoreError("noSpace");
+    const refusal = refusalByAlarm(this, body);
+    if (refusal !== undefined) throw refusal;
     // What a leader proposes by itself has no proposer: it acts for the core, and not for a client.
     if (this.auth.isEnabled && proposer !== 0n) yield* checkCommand(this.auth, this.leases, command);
     switch (body.case) {
@@ -198,13 +201,17 @@ export class CoreState {
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
         // The leader of that term found them over; a later leader may have promised more time since.
-        if (body.value.term === BigInt(term)) yield* this.#expire(body.value);
+        // With a corrupt member keys stay as they are: the leader proposes it again when that is over.
+        if (body.value.term === BigInt(term) && this.corruptAlarms.size === 0)
+          yield* this.#expire(body.value);
         return undefined;
       case "clusterTime":
         this.#keepTime(body.value);
         return undefined;
       case "spaceAlarm":
-        return this.#alarm(body.value);
+        return alarmResponse(noSpace(changeAlarm(this.spaceAlarms, body.value)));
+      case "corruptAlarm":
+        return alarmResponse(corrupt(changeAlarm(this.corruptAlarms, body.value)));
       case "bootstrap":
         this.#found(body.value);
         return undefined;
@@ -226,18 +233,13 @@ export class CoreState {
     return this.revisions.bytes + this.leases.bytes + this.auth.bytes;
   }
 
-  #alarm({ member, raised }: SpaceAlarm): AlarmResponse {
-    const isNew = raised ? !this.spaceAlarms.has(member) : this.spaceAlarms.delete(member);
-    if (raised) this.spaceAlarms.add(member);
-    return alarmResponse(isNew ? [member] : []);
-  }
-
   /** What belongs to the cluster that it was the state of goes: it becomes that of another one. */
   becomeNew(): void {
     this.cluster = 0n;
     this.members.set([]);
     this.members.removed.clear();
     this.spaceAlarms.clear();
+    this.corruptAlarms.clear();
   }
 
   #found({ cluster, members }: Bootstrap): void {
@@ -249,8 +251,9 @@ export class CoreState {
     this.members.change(change);
     const members = this.#memberFields();
     if (change.kind === Kind.REMOVE) {
-      // It needs no room any more.
+      // It needs no room any more, and its content is nobody's.
       this.spaceAlarms.delete(change.member);
+      this.corruptAlarms.delete(change.member);
       return create(MemberRemoveResponseSchema, { members });
     }
     if (change.kind === Kind.PROMOTE) return create(MemberPromoteResponseSchema, { members });
@@ -344,10 +347,4 @@ function* withinRoom<Answer>(steps: Steps<Answer>, room: AnswerRoom): Steps<Answ
   const answer = yield* steps;
   if (room.isExceeded) throw new CoreError("answerTooLarge");
   return answer;
-}
-
-/** As clients see them. */
-export function alarmResponse(members: Iterable<bigint>): AlarmResponse {
-  const alarms = Array.from(members, (memberID) => ({ memberID, alarm: AlarmType.NOSPACE }));
-  return create(AlarmResponseSchema, { alarms });
 }

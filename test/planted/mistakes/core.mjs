@@ -18,9 +18,51 @@ const callers = "src/core/replica/callers.ts";
 const watchStream = "src/core/replica/watch-stream.ts";
 const errors = "src/core/state/errors.ts";
 const spaceKeeping = "src/core/replica/space-keeping.ts";
+const copies = "src/core/replica/copies.ts";
+const corruptionCheck = "src/core/replica/corruption-check.ts";
 const pendingRequests = "src/core/replica/pending-requests.ts";
 
 export const inCore = /** @type {const} */ ([
+  {
+    name: "comparedAcrossCompactions",
+    why: "Copies of servers are compared that were compacted to different revisions.",
+    edits: [
+      {
+        file: copies,
+        find: '(outcome === "hash" && compacted === own.compacted)',
+        replace: 'outcome === "hash"',
+      },
+    ],
+  },
+  {
+    name: "copiesNotCompared",
+    why: "Servers are asked for their copies, and the answers are not compared.",
+    edits: [{ file: copies, find: "if (hashes.size === 1) return [];", replace: "return [];" }],
+  },
+  {
+    name: "copyOfAnotherRevision",
+    why: "A server that is asked for its copy at a revision tells what it has now.",
+    edits: [
+      {
+        file: corruptionCheck,
+        find: "question.hashing = this.#hash(revision);",
+        replace: "question.hashing = this.#hash(current);",
+      },
+    ],
+  },
+  {
+    name: "endsForgottenInCorruption",
+    why: "An end of a lease that an alarm has kept from happening is not proposed again.",
+    edits: [{ file: leaseKeeping, find: "this.tracker.putBack(this.#ending, nowMs);", replace: ";" }],
+  },
+  {
+    name: "leasesEndInCorruption",
+    why: "Leases and their keys go while a member is known to be corrupt.",
+    edits: [
+      { file: leaseKeeping, find: "if (state.corruptAlarms.size > 0) return;", replace: ";" },
+      { file: state, find: "this.corruptAlarms.size === 0", replace: "true" },
+    ],
+  },
   {
     name: "tenureOutlivesItsLease",
     why: "A holder on a core relies on its lease for twice as long.",

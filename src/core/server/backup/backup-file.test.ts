@@ -18,7 +18,7 @@ import { type Meta, metaPage, readMeta } from "./bolt/format.js";
 import type { Item } from "./bolt/tree.js";
 import { databasePages, planDatabase } from "./bolt/write.js";
 import { bucketsOf } from "./buckets.js";
-import { hashOfAll, hashOfKeys } from "./hashes.js";
+import { hashOfAll, hashAt } from "./hashes.js";
 import { backupStatus, readBackup } from "./read-backup.js";
 import { idBytes, keyValueBytes, leaseBytes, revisionOf } from "./records.js";
 
@@ -362,7 +362,7 @@ test("servers with the same history have the same hash of keys, whatever they ha
   const one = stateWith(...some(), compact(200n));
   const other = stateWith(...some(), compact(100n), compact(200n));
   finish(other.revisions.sweep());
-  const hash = (state: CoreState, revision: bigint) => finish(hashOfKeys(frozenState(state), revision));
+  const hash = (state: CoreState, revision: bigint) => finish(hashAt(frozenState(state), revision));
   expect(hash(one, 0n)).toBe(hash(other, 0n));
   expect(hash(one, 250n)).toBe(hash(other, 250n));
   expect(hash(one, 250n)).not.toBe(hash(one, 251n));
@@ -372,6 +372,6 @@ test("servers with the same history have the same hash of keys, whatever they ha
 
 test("a hash of what was compacted, or is not there yet, is refused as at etcd", () => {
   const state = frozenState(stateWith(...some(), compact(200n)));
-  expect(() => finish(hashOfKeys(state, 200n))).toThrow("required revision has been compacted");
-  expect(() => finish(hashOfKeys(state, 500n))).toThrow("required revision is a future revision");
+  expect(() => finish(hashAt(state, 200n))).toThrow("required revision has been compacted");
+  expect(() => finish(hashAt(state, 500n))).toThrow("required revision is a future revision");
 });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checksumOf } from "../../journal/checksum.js";
 import { CommandSchema } from "../../gen/leasehold/command_pb.js";
 import type { CommandBody } from "../../replica/context.js";
 import { frozen } from "../../state/snapshot.js";
@@ -80,7 +81,16 @@ describe("a backup that is restored", () => {
     const { id, cluster, members } = record;
     const random = { next: () => 0.5 };
     const founding = members.map(foundingMember);
-    const replica = new Replica({ id, cluster, recovered, state, random, tickMs: 100, founding });
+    const replica = new Replica({
+      id,
+      cluster,
+      recovered,
+      state,
+      random,
+      checksum: checksumOf,
+      tickMs: 100,
+      founding,
+    });
     urgeUntil(replica, () => replica.status().cluster !== 0n);
     expect(replica.status()).toMatchObject({
       role: "leader",

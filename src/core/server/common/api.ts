@@ -18,6 +18,10 @@ export interface CoreFlags {
   readonly heartbeatInterval?: string | undefined;
   readonly electionTimeout?: string | undefined;
   readonly snapshotCount?: string | undefined;
+  /** Clients are not served before the keys were found to be those of the other servers. */
+  readonly experimentalInitialCorruptCheck?: boolean | undefined;
+  /** How often the leader compares the keys of all servers: a time such as `10m`; `0s` is never. */
+  readonly experimentalCorruptCheckTime?: string | undefined;
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
   readonly quotaBackendBytes?: string | undefined;

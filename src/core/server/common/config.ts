@@ -24,6 +24,10 @@ export interface CoreConfig {
   readonly heartbeatMs: number;
   readonly electionTicks: number;
   readonly snapshotEntries: number;
+  /** Clients are not served before the keys have been compared with those of the other servers. */
+  readonly initialCorruptCheck: boolean;
+  /** How often the leader compares the servers' keys, ms; 0: never. */
+  readonly corruptCheckMs: number;
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number;
   readonly requestBytesMax: number;
@@ -128,6 +132,8 @@ export function configOf(flags: CoreFlags): CoreConfig {
     heartbeatMs,
     electionTicks: Math.ceil(electionMs / heartbeatMs),
     snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
+    initialCorruptCheck: flags.experimentalInitialCorruptCheck ?? false,
+    corruptCheckMs: parseCheckTime(flags.experimentalCorruptCheckTime),
     autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
     quotaBytes: parseQuota(flags.quotaBackendBytes),
     requestBytesMax: parseRequestBytes(flags.maxRequestBytes),
@@ -162,14 +168,30 @@ function parseCompaction(givenMode?: string, retention?: string): AutoCompaction
 
 /** As in etcd: a number of hours, or durations such as `1h30m`. */
 function parseRetention(text: string): number {
-  const hours = /^\d+$/.test(text) ? `${text}h` : text;
-  const parts = hours.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
-  const keepMs = parts.reduce((sum, part) => sum + parseDuration(part), 0);
-  if (parts.join("") !== hours || keepMs < keepMsMin)
+  const keepMs = sumOfDurations(/^\d+$/.test(text) ? `${text}h` : text);
+  if (keepMs === undefined || keepMs < keepMsMin)
     throw invalid(
       `--auto-compaction-retention is ${JSON.stringify(text)}, and must be a number of hours or a time such as 30m, from 10s on`,
     );
   return keepMs;
+}
+
+/** Such as `1h30m`; undefined for what is none. */
+function sumOfDurations(text: string): number | undefined {
+  const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
+  return parts.join("") === text ? parts.reduce((sum, part) => sum + parseDuration(part), 0) : undefined;
+}
+
+/** A comparison goes through all keys: not all the time. */
+const checkMsMin = 1_000;
+
+function parseCheckTime(text = "0s"): number {
+  const everyMs = /^0(?:ms|s|m|h)?$/.test(text) ? 0 : sumOfDurations(text);
+  if (everyMs === undefined || (everyMs > 0 && everyMs < checkMsMin))
+    throw invalid(
+      `--experimental-corrupt-check-time is ${JSON.stringify(text)}, and must be a time such as 10m, from 1s on, or 0s`,
+    );
+  return everyMs;
 }
 
 /** Not given, or 0 as in etcd: the default. */

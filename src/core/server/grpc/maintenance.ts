@@ -13,8 +13,9 @@ import {
   StatusResponseSchema,
 } from "../../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../../host/host.js";
+import { allAlarms, alarmText } from "../../state/alarms.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
-import { hashOfAll, hashOfKeys } from "../backup/hashes.js";
+import { hashOfAll, hashAt } from "../backup/hashes.js";
 import { finishInTurns } from "../common/turns.js";
 import type { Answer, UnaryCall, UnaryHandler } from "../rpc/call.js";
 import { deadlineOf, grpcError } from "./calls.js";
@@ -53,9 +54,8 @@ export class MaintenanceHandlers {
   }
 
   #status(): StatusResponse {
-    const { applied, bytes, leader, lastIndex, membership, spaceAlarms, term } = this.#host.status();
-    // As Go prints a message: a zero is left out.
-    const alarms = spaceAlarms.map((member) => `${member === 0n ? "" : `memberID:${member} `}alarm:NOSPACE `);
+    const { applied, bytes, leader, lastIndex, membership, term, ...alarmed } = this.#host.status();
+    const alarms = allAlarms(alarmed).map(alarmText);
     return create(StatusResponseSchema, {
       header: headerNow(this.#host, this.#facts),
       version: apiVersion,
@@ -81,7 +81,7 @@ export class MaintenanceHandlers {
   #hashKeys(call: UnaryCall): Promise<unknown> {
     const { revision } = call.request as HashKVRequest;
     return this.#frozen.use(this.#host, call, async (state) => {
-      const hash = await finishInTurns(hashOfKeys(state, revision));
+      const hash = await finishInTurns(hashAt(state, revision));
       const compactRevision = BigInt(state.source.revisions.compacted);
       return create(HashKVResponseSchema, { header: state.header!, hash, compactRevision });
     });

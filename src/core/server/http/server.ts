@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { CoreHost } from "../../host/host.js";
+import { allAlarms } from "../../state/alarms.js";
 import { KV } from "../../gen/etcd/rpc_pb.js";
 import type { LocalClient } from "../grpc/local.js";
 import { apiVersion } from "../grpc/maintenance.js";
@@ -105,8 +106,8 @@ function answerPage(
 
 /** There is a leader, room, and an answer in time. */
 async function answerHealth({ host, local }: HttpParts, response: ServerResponse): Promise<void> {
-  const { leader, spaceAlarms } = host.status();
-  const isHealthy = leader !== 0n && spaceAlarms.length === 0 && (await answers(local));
+  const { leader, ...alarmed } = host.status();
+  const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
   plain(response, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
 }
 

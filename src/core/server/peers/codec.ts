@@ -1,5 +1,6 @@
 import { entryPayload, parseEntry } from "../../journal/records.js";
 import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
+import { copyOutcomes } from "../../replica/copies.js";
 import { refusalFailures } from "../../replica/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
 
@@ -46,6 +47,8 @@ const layouts = {
   "leader-answer": { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
   "leader-refusal": { number: "count", term: "count", failure: refusalFailures },
   "propose-change": { number: "count", term: "count", command: "bytes" },
+  "copy-question": { number: "count", index: "count", revision: "count" },
+  "copy-answer": { number: "count", outcome: copyOutcomes, compacted: "count", hash: "count" },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];

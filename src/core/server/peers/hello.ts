@@ -9,8 +9,8 @@ import type { MemberId } from "../../raft/types.js";
 import type { CoreMember } from "../../state/members.js";
 import { idText } from "../common/identity.js";
 
-/** 4: commands of the log have come to mean more (ids of named leases), and all servers have to apply them alike. */
-const version = 4;
+/** 5: the log may have the alarm `CORRUPT`, and all servers have to apply it alike; they ask each other for hashes. */
+const version = 5;
 
 /** What a server says of itself to another. */
 export interface Self {

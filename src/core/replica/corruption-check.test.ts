@@ -1,0 +1,348 @@
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
+import { withFaults } from "../../../test/planted/switches.js";
+import {
+  compact,
+  grant,
+  keepAlive,
+  put,
+  range,
+  register,
+  remove,
+  revoke,
+  txn,
+  bytes,
+} from "../../../sim/core/world/requests.js";
+import type { SimServer } from "../../../sim/core/world/server.js";
+import {
+  AlarmRequest_AlarmAction as Action,
+  type AlarmRequestSchema,
+  AlarmType,
+  AlarmRequestSchema as Schema,
+} from "../gen/etcd/cluster_pb.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { restoreState, snapshotPieces } from "../state/snapshot.js";
+import { CoreState } from "../state/state.js";
+import { compare, type Copy } from "./copies.js";
+import type { ClientRequest } from "./types.js";
+
+const RANGE = "etcdserverpb.RangeResponse";
+const ALARM = "etcdserverpb.AlarmResponse";
+const GRANT = "etcdserverpb.LeaseGrantResponse";
+const PUT = "etcdserverpb.PutResponse";
+
+const alarm = (request: MessageInitShape<typeof AlarmRequestSchema> = {}): ClientRequest => ({
+  kind: "alarm",
+  request: create(Schema, request),
+});
+const corruptAlarms = (server: SimServer) => server.replica!.status().corruptAlarms;
+
+/** Its disk bears another value of a key than was written there, with all checksums right. */
+function tamper(cluster: VirtualCluster, server: SimServer, key = "k1"): void {
+  const { world } = cluster;
+  server.step({ kind: "take-snapshot" });
+  cluster.run(500);
+  world.crash(server);
+  const { snapshot } = server.disk;
+  const state = restoreState(snapshot!.pieces);
+  const { value, ...version } = state.revisions.get(key)!;
+  const other = new CoreState();
+  Object.assign(other, { cluster: state.cluster, clusterMs: state.clusterMs });
+  other.revisions.current = state.revisions.current;
+  other.revisions.compacted = state.revisions.compacted;
+  other.members.set(state.members.all);
+  for (const lease of state.leases.all()) other.leases.grant(lease.id, lease.ttlSeconds, lease.name);
+  for (const history of state.revisions.histories())
+    other.revisions.restore(
+      history.map((each) =>
+        each.key === key && each.modified === version.modified
+          ? { ...each, value: `not ${String(value)}` }
+          : each,
+      ),
+    );
+  for (const step of other.revisions.restored()) void step;
+  server.disk.snapshot = { meta: snapshot!.meta, pieces: [...snapshotPieces(other)] };
+  world.tampered.add(server.id);
+  world.start(server);
+}
+
+function filled(servers = 3): VirtualCluster {
+  const cluster = new VirtualCluster({ servers, corruptCheckMs: 2_000 });
+  const leader = cluster.leader();
+  for (let number = 0; number < 5; number += 1) cluster.ask(leader, PUT, put(`k${number}`, `v${number}`));
+  return cluster;
+}
+
+describe("the servers' keys are compared", () => {
+  test("now and then by the leader, and nothing is said of equal ones", () => {
+    const cluster = filled();
+    cluster.run(10_000);
+    const { comparisons, sameCopies } = cluster.world.counters;
+    expect(comparisons).toBeGreaterThanOrEqual(4);
+    expect(sameCopies).toBe(2 * comparisons);
+    for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([]);
+  });
+
+  test("never, if nobody wants it", () => {
+    const cluster = new VirtualCluster();
+    cluster.leader();
+    cluster.run(10_000);
+    expect(cluster.world.counters.comparisons).toBe(0);
+  });
+
+  test("a follower with another value is named on all servers", () => {
+    const cluster = filled();
+    const [follower] = cluster.followers();
+    tamper(cluster, follower!);
+    cluster.run(5_000);
+    for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([follower!.id]);
+  });
+
+  test("a leader that a majority contradicts names itself", () => {
+    const cluster = filled();
+    const leader = cluster.leader();
+    tamper(cluster, leader);
+    for (let tries = 0; !leader.leads && tries < 20; tries += 1) {
+      cluster.leader().step({ kind: "transfer", to: leader.id });
+      cluster.run(500);
+    }
+    expect(leader.leads).toBe(true);
+    cluster.run(5_000);
+    expect(leader.leads).toBe(true);
+    for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([leader.id]);
+  });
+
+  test("of two servers that differ it is not said which is wrong", () => {
+    const cluster = filled(2);
+    const [follower] = cluster.followers();
+    cluster.world.tampered.add(0n);
+    tamper(cluster, follower!);
+    cluster.run(5_000);
+    for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([0n]);
+  });
+
+  test("servers that are down are not waited for, and the rest is compared", () => {
+    const cluster = filled();
+    const [down, follower] = cluster.followers();
+    cluster.world.crash(down!);
+    cluster.run(10_000);
+    const { comparisons, sameCopies } = cluster.world.counters;
+    expect(sameCopies).toBeGreaterThanOrEqual(comparisons);
+    cluster.world.tampered.add(0n);
+    tamper(cluster, follower!);
+    cluster.run(8_000);
+    // One against one, until the third is there.
+    expect(corruptAlarms(cluster.leader())).toEqual([0n]);
+    cluster.world.start(down!);
+    cluster.run(8_000);
+    expect(corruptAlarms(cluster.leader())).toEqual([0n, follower!.id]);
+  });
+
+  /** A follower hears of the question and of what came later at once. */
+  function comparedLate(later: ClientRequest): VirtualCluster {
+    const cluster = filled();
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    for (let number = 0; number < 5; number += 1) cluster.ask(leader, PUT, put("k1", `again ${number}`));
+    cluster.isolate(follower!);
+    leader.step({ kind: "compare-copies" });
+    cluster.run(50);
+    const sent = cluster.send(leader, later);
+    cluster.run(50);
+    expect(sent.outcome).not.toBeUndefined();
+    // It has caught up before the question is asked again.
+    cluster.heal();
+    cluster.run(3_000);
+    expect(cluster.world.counters.comparisons).toBeGreaterThan(1);
+    for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([]);
+    return cluster;
+  }
+  const falseAlarm = /counts as corrupt, and is not/;
+
+  test("copies that were compacted to different revisions are not compared", () => {
+    comparedLate(compact(9n));
+    withFaults({ comparedAcrossCompactions: true }, () => {
+      expect(() => comparedLate(compact(9n))).toThrow(falseAlarm);
+    });
+  });
+
+  test("a follower answers for the revision that was asked for, and not for what it has since", () => {
+    comparedLate(put("k1", "later"));
+    withFaults({ copyOfAnotherRevision: true }, () => {
+      expect(() => comparedLate(put("k1", "later"))).toThrow(falseAlarm);
+    });
+  });
+
+  test("a comparison that was left out sees nothing", () => {
+    withFaults({ copiesNotCompared: true }, () => {
+      const cluster = filled();
+      const [follower] = cluster.followers();
+      tamper(cluster, follower!);
+      cluster.run(5_000);
+      expect(corruptAlarms(cluster.leader())).toEqual([]);
+    });
+  });
+});
+
+describe("while the alarm CORRUPT is raised", () => {
+  const raise = alarm({ action: Action.ACTIVATE, memberID: 7n, alarm: AlarmType.CORRUPT });
+  const disarm = alarm({ action: Action.DEACTIVATE, memberID: 7n, alarm: AlarmType.CORRUPT });
+
+  test("keys and leases do not change, and what there is can be read, as at etcd", () => {
+    const cluster = new VirtualCluster();
+    const leader = cluster.leader();
+    cluster.ask(leader, PUT, put("a", "1"));
+    const { ID } = cluster.ask(leader, GRANT, grant(60));
+    expect(cluster.ask(leader, ALARM, raise).alarms).toMatchObject([
+      { memberID: 7n, alarm: AlarmType.CORRUPT },
+    ]);
+    const putInTxn = {
+      request: { case: "requestPut", value: { key: bytes("a"), value: bytes("2") } },
+    } as const;
+    const refused = [
+      put("a", "2"),
+      remove("a"),
+      txn({ success: [putInTxn] }),
+      compact(2n),
+      grant(5),
+      register("name", 5),
+      revoke(ID),
+    ];
+    const [follower] = cluster.followers();
+    for (const request of refused)
+      for (const server of [leader, follower!]) expect(cluster.failure(server, request)).toBe("corrupt");
+    expect(cluster.ask(follower!, RANGE, range("a")).kvs).toHaveLength(1);
+    const readInTxn = { request: { case: "requestRange", value: { key: bytes("a") } } } as const;
+    expect(cluster.failure(leader, txn({ success: [readInTxn] }))).toBe("none");
+    expect(cluster.failure(leader, keepAlive(ID))).toBe("none");
+    cluster.ask(leader, ALARM, disarm);
+    expect(cluster.failure(leader, put("a", "2"))).toBe("none");
+  });
+
+  test("what was proposed before it, and stands after it in the log, is refused on all servers alike", () => {
+    const state = new CoreState();
+    state.corruptAlarms.add(7n);
+    const value = { key: bytes("a"), value: bytes("1") };
+    const { answer } = state.apply(create(CommandSchema, { body: { case: "put", value } }), 1);
+    expect(answer).toMatchObject({ failure: "corrupt" });
+    expect(state.revisions.current).toBe(1);
+  });
+
+  /** @returns how many keys there are after each of three waits */
+  function leaseBeyondItsTime(): number[] {
+    const cluster = new VirtualCluster();
+    const leader = cluster.leader();
+    const { ID } = cluster.ask(leader, GRANT, grant(2));
+    cluster.ask(leader, PUT, put("held", "1", ID));
+    cluster.ask(leader, ALARM, raise);
+    const keys = () => leader.replica!.status().keys;
+    cluster.run(6_000);
+    const during = keys();
+    cluster.ask(leader, ALARM, disarm);
+    cluster.run(1_000);
+    return [during, keys()];
+  }
+
+  test("leases do not end, and those that are over end when it is put out", () => {
+    expect(leaseBeyondItsTime()).toEqual([1, 0]);
+    withFaults({ leasesEndInCorruption: true }, () => expect(leaseBeyondItsTime()).toEqual([0, 0]));
+  });
+
+  /** @returns after how many of the alarms, raised at about the end of a lease, it did not end any more */
+  function endsForgotten(): number {
+    let forgotten = 0;
+    for (let afterMs = 2_000; afterMs < 2_200; afterMs += 20) {
+      const cluster = new VirtualCluster({ latencyMs: 10, writeMs: 10 });
+      const leader = cluster.leader();
+      cluster.ask(leader, GRANT, grant(2));
+      cluster.run(afterMs);
+      cluster.send(leader, raise);
+      cluster.run(500);
+      cluster.ask(leader, ALARM, disarm);
+      cluster.run(1_000);
+      forgotten += leader.replica!.status().leases;
+    }
+    return forgotten;
+  }
+
+  test("an end that was on its way when it was raised comes after it", () => {
+    expect(endsForgotten()).toBe(0);
+    withFaults({ endsForgottenInCorruption: true }, () => expect(endsForgotten()).toBeGreaterThan(0));
+  });
+
+  test("space does not hide it, and each of the two is put out by itself", () => {
+    const cluster = new VirtualCluster();
+    const leader = cluster.leader();
+    cluster.ask(leader, ALARM, raise);
+    cluster.ask(leader, ALARM, alarm({ action: Action.ACTIVATE, memberID: 8n, alarm: AlarmType.NOSPACE }));
+    expect(cluster.failure(leader, put("a", "1"))).toBe("corrupt");
+    expect(cluster.failure(leader, remove("a"))).toBe("corrupt");
+    const listed = (asked: AlarmType) =>
+      cluster.ask(leader, ALARM, alarm({ alarm: asked })).alarms.map(({ alarm: kind }) => kind);
+    expect(listed(AlarmType.NONE)).toEqual([AlarmType.CORRUPT, AlarmType.NOSPACE]);
+    expect(listed(AlarmType.CORRUPT)).toEqual([AlarmType.CORRUPT]);
+    expect(listed(AlarmType.NOSPACE)).toEqual([AlarmType.NOSPACE]);
+    cluster.ask(leader, ALARM, disarm);
+    expect(cluster.failure(leader, put("a", "1"))).toBe("noSpace");
+    expect(cluster.failure(leader, remove("a"))).toBe("none");
+  });
+
+  test("it survives a snapshot, and a member's removal ends it", () => {
+    const state = new CoreState();
+    state.corruptAlarms.add(9n).add(3n);
+    expect(restoreState(snapshotPieces(state)).corruptAlarms).toEqual(new Set([3n, 9n]));
+    const member = { peerUrls: [], clientUrls: [], learner: false, disk: 0n, joining: false };
+    state.members.set([3n, 4n].map((id) => ({ ...member, id, name: `${id}` })));
+    const remove3 = create(CommandSchema, {
+      body: { case: "memberChange", value: { kind: 3, member: 3n, peerUrls: [] } },
+    });
+    state.apply(remove3, 1);
+    expect(state.corruptAlarms).toEqual(new Set([9n]));
+  });
+
+  test("alarms of the log of earlier versions are of space", () => {
+    const before = Uint8Array.from([0x6a, 4, 8, 5, 16, 1]);
+    const { body } = fromBinary(CommandSchema, before);
+    expect(body).toMatchObject({ case: "spaceAlarm", value: { member: 5n, raised: true } });
+  });
+});
+
+describe("of copies it is told", () => {
+  const copy = (member: number, hash: number, compacted = 3): Copy => ({
+    member: BigInt(member),
+    outcome: "hash",
+    compacted,
+    hash,
+  });
+  const voters = [1n, 2n, 3n];
+  const others = (...copies: (Copy | undefined)[]) =>
+    new Map(copies.map((each, index) => [BigInt(index + 2), each]));
+
+  test.each([
+    ["all are the same", [copy(2, 7), copy(3, 7)], []],
+    ["one differs", [copy(2, 7), copy(3, 8)], [3n]],
+    ["the asker differs", [copy(2, 8), copy(3, 8)], [1n]],
+    ["all differ", [copy(2, 8), copy(3, 9)], [0n]],
+    ["one differs, one is silent", [copy(2, 8), undefined], [0n]],
+    ["one is the same, one is silent", [copy(2, 7), undefined], []],
+    ["one has compacted more", [copy(2, 7), copy(3, 8, 4)], []],
+    ["one has compacted less", [copy(2, 7), copy(3, 8, 2)], []],
+    ["nobody answers", [undefined, undefined], []],
+    [
+      "one has come to a lower revision",
+      [copy(2, 7), { ...copy(3, 0, 9), outcome: "behind" as const }],
+      [3n],
+    ],
+    ["one has compacted it away", [copy(2, 7), { ...copy(3, 0, 9), outcome: "compacted" as const }], []],
+  ])("%s", (_, copies, corrupt) => {
+    expect(compare(9, copy(1, 7), others(...copies), { voters }).corrupt).toEqual(corrupt);
+  });
+
+  test("a learner is judged, and does not judge", () => {
+    const differs = compare(9, copy(1, 7), others(copy(2, 7), undefined, copy(4, 8)), { voters });
+    expect(differs.corrupt).toEqual([4n]);
+    const agrees = compare(9, copy(1, 7), others(copy(2, 8), undefined, copy(4, 7)), { voters });
+    expect(agrees).toMatchObject({ corrupt: [0n], same: [1n, 4n], different: [2n], silent: [3n] });
+  });
+});

@@ -1,0 +1,249 @@
+import type { MemberId } from "../raft/types.js";
+import { type Checksum, hashOfKeys } from "../state/hash.js";
+import { type Steps, unitsPerStep } from "../state/steps.js";
+import type { Context } from "./context.js";
+import { compare, type Comparison, type Copy, type CopyAnswer, type CopyQuestion } from "./copies.js";
+
+/** One that has said nothing for so many election timeouts is not waited for. */
+const silentElections = 3;
+/** So often in an election timeout a question is said again. */
+const questionsPerElection = 2;
+/** Then what has been told is compared, and those that still work count as silent, ms. */
+const comparisonMsMax = 60_000;
+
+/** A hash that is being made, of what this server had at one moment. */
+interface Hashing {
+  readonly compacted: number;
+  readonly steps: Steps<number>;
+}
+
+/** What another server has asked. */
+interface Question {
+  readonly asked: CopyQuestion;
+  /** When it was asked last: what nobody wants any more is not made. */
+  heardMs: number;
+  hashing: Hashing | undefined;
+  copy: Copy | undefined;
+}
+
+/** A comparison that this server has begun. */
+interface Round {
+  readonly number: number;
+  readonly index: number;
+  readonly revision: number;
+  /** The leader's, by which an alarm is raised. */
+  readonly isPeriodic: boolean;
+  readonly hashing: Hashing;
+  readonly begunMs: number;
+  askedMs: number;
+  own: Copy | undefined;
+  readonly others: Map<MemberId, Copy | undefined>;
+  readonly heardMs: Map<MemberId, number>;
+}
+
+/**
+ * Compares the keys of all servers (etcd: corruption check): at the leader now and then, which raises an alarm
+ * if they are not the same, and at a server that begins. A hash is made a bounded part in each turn, of what was
+ * there at one moment, while the server goes on.
+ */
+export class CorruptionCheck {
+  readonly #context: Context;
+  readonly #checksum: Checksum;
+  readonly #everyMs: number;
+  /** One of each server at most. */
+  readonly #questions = new Map<MemberId, Question>();
+  #round: Round | undefined;
+  /** To be begun between two commands. */
+  #wanted: "periodic" | "once" | undefined;
+  #number = 0;
+  #nextMs = 0;
+  #compared: Comparison | undefined;
+
+  /** @param everyMs 0: a leader compares nothing by itself */
+  constructor(context: Context, checksum: Checksum, everyMs: number) {
+    this.#context = context;
+    this.#checksum = checksum;
+    this.#everyMs = everyMs;
+  }
+
+  get #hashings(): (Question | Round)[] {
+    const all = [...(this.#round === undefined ? [] : [this.#round]), ...this.#questions.values()];
+    return all.filter((each) => each.hashing !== undefined && copyOf(each) === undefined);
+  }
+
+  /** There is work for another turn. */
+  get isBusy(): boolean {
+    return this.#questions.size + (this.#round === undefined ? 0 : 1) > 0 && this.#hashings.length > 0;
+  }
+
+  /** Set when a comparison has ended since the last call. */
+  takeComparison(): Comparison | undefined {
+    const compared = this.#compared;
+    this.#compared = undefined;
+    return compared;
+  }
+
+  /** Compares once, whoever leads. */
+  demand(): void {
+    this.#wanted = "once";
+  }
+
+  // Time
+
+  /** @param isLeading with all that was ever answered in its state */
+  tick(isLeading: boolean): void {
+    const { electionMs, nowMs } = this.#context;
+    if (!isLeading || this.#everyMs === 0) this.#nextMs = nowMs + this.#everyMs;
+    else if (nowMs >= this.#nextMs) {
+      this.#nextMs = nowMs + this.#everyMs;
+      this.#wanted ??= "periodic";
+    }
+    for (const [member, { heardMs }] of this.#questions)
+      if (nowMs - heardMs > silentElections * electionMs) this.#questions.delete(member);
+    const round = this.#round;
+    if (round !== undefined && nowMs - round.askedMs >= electionMs / questionsPerElection) this.#ask(round);
+    this.#finish();
+  }
+
+  turn(): void {
+    this.#begin();
+    const { limits } = this.#context;
+    // What is counted elsewhere is of the state that is there now, which may be another one.
+    for (let units = 0; units < limits.unitsPerTurn; units += unitsPerStep) {
+      const [first] = this.#hashings;
+      if (first === undefined) break;
+      this.#goOn(first);
+    }
+    this.#finish();
+  }
+
+  #begin(): void {
+    const { appliedIndex, nowMs, raft, state } = this.#context;
+    // Between two commands, as a state is of one index then.
+    if (state.isApplying) return;
+    for (const question of this.#questions.values())
+      if (question.hashing === undefined && question.copy === undefined) this.#look(question);
+    if (this.#wanted === undefined || this.#round !== undefined) return;
+    const isPeriodic = this.#wanted === "periodic";
+    this.#wanted = undefined;
+    const { learners, voters } = raft.membership;
+    const others = [...voters, ...learners].filter((id) => id !== this.#context.id);
+    // Greater than those of this server's former lives, as far as that matters: for some seconds.
+    this.#number = Math.max(this.#number + 1, Math.floor(nowMs));
+    this.#round = {
+      number: this.#number,
+      index: appliedIndex,
+      revision: state.revisions.current,
+      isPeriodic,
+      hashing: this.#hash(state.revisions.current),
+      begunMs: nowMs,
+      askedMs: nowMs,
+      own: undefined,
+      others: new Map(others.map((id) => [id, undefined])),
+      heardMs: new Map(others.map((id) => [id, nowMs])),
+    };
+    this.#ask(this.#round);
+  }
+
+  #hash(revision: number): Hashing {
+    const view = this.#context.state.revisions.view();
+    return { compacted: view.compacted, steps: hashOfKeys(view, revision, this.#checksum) };
+  }
+
+  #goOn(each: Question | Round): void {
+    const { compacted, steps } = each.hashing!;
+    const step = steps.next();
+    if (step.done !== true) return;
+    const copy: Copy = { member: this.#context.id, outcome: "hash", compacted, hash: step.value };
+    if ("own" in each) each.own = copy;
+    else this.#tell(each, copy);
+  }
+
+  // At the server that is asked
+
+  asked(asked: CopyQuestion): void {
+    const { nowMs } = this.#context;
+    const known = this.#questions.get(asked.from);
+    if (known?.asked.number === asked.number) {
+      known.heardMs = nowMs;
+      this.#answer(known);
+      return;
+    }
+    // One that has asked anew does not want what it asked before.
+    const question: Question = { asked, heardMs: nowMs, hashing: undefined, copy: undefined };
+    this.#questions.set(asked.from, question);
+    this.#answer(question);
+  }
+
+  #look(question: Question): void {
+    const { appliedIndex, state } = this.#context;
+    const { index, revision } = question.asked;
+    if (appliedIndex < index) return;
+    const { compacted, current } = state.revisions;
+    const nothing = { member: this.#context.id, compacted, hash: 0 };
+    if (current < revision) this.#tell(question, { ...nothing, outcome: "behind" });
+    else if (compacted > revision) this.#tell(question, { ...nothing, outcome: "compacted" });
+    else question.hashing = this.#hash(revision);
+  }
+
+  #tell(question: Question, copy: Copy): void {
+    question.copy = copy;
+    this.#answer(question);
+  }
+
+  #answer({ asked, copy }: Question): void {
+    const { compacted, hash, outcome } = copy ?? { compacted: 0, hash: 0, outcome: "working" };
+    const { from: to, number } = asked;
+    this.#context.send({
+      kind: "copy-answer",
+      from: this.#context.id,
+      to,
+      number,
+      outcome,
+      compacted,
+      hash,
+    });
+  }
+
+  // At the server that asks
+
+  #ask(round: Round): void {
+    const { id: from, nowMs } = this.#context;
+    round.askedMs = nowMs;
+    const { index, number, revision } = round;
+    for (const [to, copy] of round.others)
+      if (copy === undefined)
+        this.#context.send({ kind: "copy-question", from, to, number, index, revision });
+  }
+
+  answered({ from: member, number, outcome, compacted, hash }: CopyAnswer): void {
+    const round = this.#round;
+    if (round?.number !== number || !round.others.has(member)) return;
+    round.heardMs.set(member, this.#context.nowMs);
+    if (outcome !== "working") round.others.set(member, { member, outcome, compacted, hash });
+  }
+
+  #finish(): void {
+    const round = this.#round;
+    if (round?.own === undefined) return;
+    const { electionMs, nowMs, raft } = this.#context;
+    const isAwaited = ([id, copy]: [MemberId, Copy | undefined]) =>
+      copy === undefined && nowMs - round.heardMs.get(id)! <= silentElections * electionMs;
+    if (nowMs - round.begunMs < comparisonMsMax && [...round.others].some(isAwaited)) return;
+    this.#round = undefined;
+    this.#compared = compare(round.revision, round.own, round.others, raft.membership);
+    if (round.isPeriodic) this.#raise(this.#compared.corrupt);
+  }
+
+  /** What is not taken by the log is found again. */
+  #raise(members: readonly MemberId[]): void {
+    const { corruptAlarms } = this.#context.state;
+    for (const member of members)
+      if (!corruptAlarms.has(member))
+        this.#context.propose({ case: "corruptAlarm", value: { member, raised: true } });
+  }
+}
+
+function copyOf(each: Question | Round): Copy | undefined {
+  return "own" in each ? each.own : each.copy;
+}

@@ -1,0 +1,95 @@
+import { create } from "@bufbuild/protobuf";
+import { LeaseholdError } from "../../lease/errors.js";
+import { MemberListRequestSchema } from "../gen/etcd/cluster_pb.js";
+import type { CoreHost } from "../host/host.js";
+import type { MemberId } from "../raft/types.js";
+import type { Comparison } from "../replica/copies.js";
+import { CoreError, type CoreFailure } from "../state/errors.js";
+
+/** Beside two elections: how long a server that begins waits for what it has missed, ms. As etcd for a request. */
+const catchUpMs = 5_000;
+
+const withoutLeader: ReadonlySet<CoreFailure> = new Set(["noLeader", "leaderChanged", "stopped", "timeout"]);
+
+/** What a server says about comparisons of the servers' keys. */
+export interface CopiesOptions {
+  readonly host: Pick<CoreHost, "request" | "step">;
+  readonly self: MemberId;
+  readonly electionMs: number;
+  readonly nameOf: (member: MemberId) => string;
+  readonly info: (text: string) => void;
+  readonly warn: (text: string) => void;
+}
+
+/** The servers' keys, held against each other: what people are told of it. */
+export class Copies {
+  readonly #options: CopiesOptions;
+  #ended: (comparison: Comparison) => void = () => undefined;
+
+  constructor(options: CopiesOptions) {
+    this.#options = options;
+  }
+
+  /** A comparison has ended, here or because this server leads. */
+  take(comparison: Comparison): void {
+    const { revision, different, corrupt, incomparable } = comparison;
+    const { warn } = this.#options;
+    if (incomparable.length > 0)
+      warn(`nothing can be said of the keys of ${this.#names(incomparable)}: their history is another`);
+    if (corrupt.length > 0 && !corrupt.includes(0n))
+      warn(`${this.#names(corrupt)} has other keys at revision ${revision} than a majority of the servers`);
+    else if (corrupt.length > 0)
+      warn(
+        `${this.#names(different)} has other keys at revision ${revision} than this server, and no majority says ` +
+          "who is right",
+      );
+    this.#ended(comparison);
+  }
+
+  /**
+   * Before clients are served: this server has what the others have, as far as they answer.
+   *
+   * @throws LeaseholdError `LOG_CORRUPT` if others have something else, and no majority has what it has
+   */
+  async checkOwn(): Promise<void> {
+    const { host, info, self } = this.#options;
+    await this.#catchUp();
+    const comparison = await new Promise<Comparison>((resolve) => {
+      this.#ended = resolve;
+      host.step({ kind: "compare-copies" });
+    });
+    const { revision, same, different, corrupt, silent } = comparison;
+    if (corrupt.includes(self) || corrupt.includes(0n)) {
+      throw new LeaseholdError(
+        "LOG_CORRUPT",
+        `${this.#options.nameOf(self)} found data inconsistency with peers: at revision ${revision} ` +
+          `${this.#names(different)} has other keys`,
+      );
+    }
+    if (silent.length > 0) info(`initial check: ${this.#names(silent)} did not answer`);
+    const others = same.filter((id) => id !== self);
+    info(
+      others.length === 0
+        ? "initial check: there was nobody to compare with"
+        : `initial check: the same keys as ${this.#names(others)} at revision ${revision}`,
+    );
+  }
+
+  /** What was written while it was away is compared, too; and else it would be compacted away at the others. */
+  #catchUp(): Promise<void> {
+    const { electionMs, host, info } = this.#options;
+    const deadlineMs = performance.now() + catchUpMs + 2 * electionMs;
+    const request = create(MemberListRequestSchema, { linearizable: true });
+    return new Promise((resolve) => {
+      host.request("initial check", { kind: "memberList", request }, deadlineMs, (result) => {
+        if (result instanceof CoreError && withoutLeader.has(result.failure))
+          info(`initial check: of what this server has by itself, as it cannot catch up (${result.message})`);
+        resolve();
+      });
+    });
+  }
+
+  #names(members: readonly MemberId[]): string {
+    return members.map((member) => this.#options.nameOf(member)).join(", ");
+  }
+}

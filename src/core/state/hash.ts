@@ -1,0 +1,48 @@
+import { bytesOf } from "./keys.js";
+import type { Version } from "./revisions.js";
+import { type Steps, unitsPerStep } from "./steps.js";
+import { bytesOfValue } from "./values.js";
+
+/** Goes on from the checksum of what came before. */
+export type Checksum = (bytes: Uint8Array, before: number) => number;
+
+/** Values of one step: some tens of microseconds. */
+const bytesPerStep = 64 * 1024;
+
+/**
+ * Of keys and their history up to a revision: the same on all servers that have it, and have compacted as
+ * far.
+ */
+export function* hashOfKeys(
+  view: { histories(): Iterable<readonly Version[]> },
+  revision: number,
+  checksum: Checksum,
+): Steps<number> {
+  let hash = 0;
+  let looked = 0;
+  let bytes = 0;
+  for (const history of view.histories())
+    for (const version of history) {
+      looked += 1;
+      if (version.modified <= revision) {
+        bytes += version.value.length;
+        hash = checksum(bytesOfValue(version.value), checksum(headOf(version), hash));
+      }
+      if (looked < unitsPerStep && bytes < bytesPerStep) continue;
+      looked = 0;
+      bytes = 0;
+      yield;
+    }
+  return hash;
+}
+
+/** All but the value, with both lengths: no two versions have the same. */
+function headOf({ created, key, lease, modified, sub, value, version }: Version): Uint8Array {
+  const numbers = new Float64Array([modified, sub, created, version, key.length, value.length]);
+  const keyBytes = bytesOf(key);
+  const head = new Uint8Array(numbers.byteLength + 8 + keyBytes.length);
+  head.set(new Uint8Array(numbers.buffer));
+  new DataView(head.buffer).setBigInt64(numbers.byteLength, lease, true);
+  head.set(keyBytes, numbers.byteLength + 8);
+  return head;
+}
