@@ -46,7 +46,7 @@ export const errorCodes = {
   STORE_FORGOTTEN:
     "So many stores have lost their content that the values of registers and the decisions of consensus cannot be known.",
   LOG_CORRUPT:
-    "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
+    "The core's replicated log contradicts itself, or a server has other keys than the others: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:
     "The store does not do what leases need of it; the message says what was tried and what came of it.",
   INVALID_PATH:

@@ -2,7 +2,7 @@ import { CoreHost } from "../../../src/core/host/host.js";
 import type { HostPorts, Turn } from "../../../src/core/host/ports.js";
 import type { RaftLimits } from "../../../src/core/raft/api.js";
 import { founding, joining } from "../../../src/core/raft/options.js";
-import type { Comparison } from "../../../src/core/replica/copies.js";
+import type { Comparison } from "../../../src/core/copies/copies.js";
 import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js";
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";

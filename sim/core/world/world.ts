@@ -10,7 +10,7 @@ import type {
 import { defaultLimits } from "../../../src/core/replica/options.js";
 import type { SelfDescription } from "../../../src/core/replica/roll.js";
 import { CoreError } from "../../../src/core/state/errors.js";
-import type { Comparison } from "../../../src/core/replica/copies.js";
+import type { Comparison } from "../../../src/core/copies/copies.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
 import { checkChanges, checkLeader } from "./changes.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";

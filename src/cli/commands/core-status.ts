@@ -85,6 +85,10 @@ export function alarmsOf({ servers }: CoreReport): string[] {
     const [, member = "", kind = alarm] = /memberID:(\d+) alarm:(\w+)/.exec(alarm) ?? [];
     const id = member === "" ? "" : BigInt(member).toString(16);
     const of = servers.find((each) => each.id === id);
+    if (kind === "CORRUPT")
+      return of === undefined && id === ""
+        ? "the servers have different keys, and no majority says which are right: the alarm CORRUPT is raised"
+        : `the keys of ${of === undefined ? id : nameOf(of)} are not those of the other servers: the alarm CORRUPT is raised`;
     return `${of === undefined ? id || "a server" : nameOf(of)} has raised the alarm ${kind}`;
   });
 }

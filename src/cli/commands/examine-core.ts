@@ -148,11 +148,14 @@ function learners({ servers }: CoreReport): Finding[] {
     );
 }
 
+const whatToDo = [
+  ["NOSPACE", ": writes are refused. Delete keys, compact, then etcdctl alarm disarm"],
+  ["CORRUPT", ", and all changes are refused. Remove that server, and add it again with an empty directory"],
+] as const;
+
 function space(report: CoreReport): Finding[] {
   const alarms = alarmsOf(report).map((text) =>
-    fault(
-      `${text}${/NOSPACE/.test(text) ? ": writes are refused. Delete keys, compact, then etcdctl alarm disarm" : ""}`,
-    ),
+    fault(`${text}${whatToDo.find(([alarm]) => text.includes(alarm))?.[1] ?? ""}`),
   );
   const full = answering(report.servers).flatMap((server) => {
     const { quotaBytes, stateBytes } = server.own ?? { quotaBytes: 0n, stateBytes: 0n };

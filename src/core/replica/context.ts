@@ -6,7 +6,7 @@ import type { Proposed, ReplicatedLog } from "../raft/api.js";
 import { type MemberId, nobody, type Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
 import type { ReplicaLimits } from "./options.js";
-import type { CopyMessage } from "./copies.js";
+import type { CopyMessage } from "../copies/copies.js";
 import type { LeaderMessage } from "./leader-messages.js";
 
 export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;

@@ -76,9 +76,9 @@ export class LeaseKeeping {
     const value = { ids, term: BigInt(leadership.term), apart: true };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
     // Else nobody would ever find these again (etcd 10686).
+    this.#ending = proposed.accepted ? ids : [];
     if (proposed.accepted) this.#endingIndex = proposed.index;
     else this.tracker.putBack(ids, nowMs);
-    this.#ending = ids;
   }
 
   /**

@@ -1,4 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import type { CopyMessage } from "../copies/copies.js";
+import { CorruptionCheck } from "../copies/corruption-check.js";
 import { Raft } from "../raft/raft.js";
 import type { Ready } from "../raft/types.js";
 import type { Rights } from "../state/auth-state.js";
@@ -9,8 +11,6 @@ import { type AppliedEntry, Applier } from "./applier.js";
 import { ClientRequests } from "./client-requests.js";
 import { Callers } from "./callers.js";
 import { Context } from "./context.js";
-import type { CopyMessage } from "./copies.js";
-import { CorruptionCheck } from "./corruption-check.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";

@@ -42,7 +42,7 @@ import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta }
 import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { CommandBody } from "./context.js";
-import type { Comparison, CopyMessage } from "./copies.js";
+import type { Comparison, CopyMessage } from "../copies/copies.js";
 import type { FrozenState } from "./frozen-state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 import type { Roll } from "./roll.js";

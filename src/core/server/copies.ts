@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { LeaseholdError } from "../../lease/errors.js";
+import type { Comparison } from "../copies/copies.js";
 import { MemberListRequestSchema } from "../gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../host/host.js";
 import type { MemberId } from "../raft/types.js";
-import type { Comparison } from "../replica/copies.js";
 import { CoreError, type CoreFailure } from "../state/errors.js";
 
 /** Beside two elections: how long a server that begins waits for what it has missed, ms. As etcd for a request. */
@@ -36,13 +36,15 @@ export class Copies {
     const { warn } = this.#options;
     if (incomparable.length > 0)
       warn(`nothing can be said of the keys of ${this.#names(incomparable)}: their history is another`);
-    if (corrupt.length > 0 && !corrupt.includes(0n))
-      warn(`${this.#names(corrupt)} has other keys at revision ${revision} than a majority of the servers`);
-    else if (corrupt.length > 0)
+    if (corrupt.length > 0) {
+      const isKnown = !corrupt.includes(0n);
+      const text = `at revision ${revision} the keys of ${this.#names(isKnown ? corrupt : different)} are not those of`;
       warn(
-        `${this.#names(different)} has other keys at revision ${revision} than this server, and no majority says ` +
-          "who is right",
+        isKnown
+          ? `${text} a majority of the servers`
+          : `${text} this server, and no majority says who is right`,
       );
+    }
     this.#ended(comparison);
   }
 
@@ -62,8 +64,8 @@ export class Copies {
     if (corrupt.includes(self) || corrupt.includes(0n)) {
       throw new LeaseholdError(
         "LOG_CORRUPT",
-        `${this.#options.nameOf(self)} found data inconsistency with peers: at revision ${revision} ` +
-          `${this.#names(different)} has other keys`,
+        `${this.#options.nameOf(self)} found data inconsistency with peers: at revision ${revision} its keys are ` +
+          `not those of ${this.#names(different)}`,
       );
     }
     if (silent.length > 0) info(`initial check: ${this.#names(silent)} did not answer`);

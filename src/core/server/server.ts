@@ -148,14 +148,7 @@ class Server implements RunningCore {
       roll: (roll) => this.#rollChanged(roll),
       compared: (comparison) => this.#copies.take(comparison),
     });
-    this.#copies = new Copies({
-      host: this.#host,
-      self: id,
-      electionMs,
-      nameOf: (member) => this.#nameOf(member),
-      info: (text) => logger.info(text),
-      warn: (text) => this.#trouble(`copies ${text}`, text),
-    });
+    this.#copies = this.#copiesWithin(electionMs);
     const peersOptions = {
       self: { cluster, id, name, disk },
       members: founding,
@@ -176,6 +169,17 @@ class Server implements RunningCore {
     const beside = { counters: this.#counters, own, http, maxConcurrentStreams, requestBytesMax };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
+  }
+
+  #copiesWithin(electionMs: number): Copies {
+    return new Copies({
+      host: this.#host,
+      self: this.id,
+      electionMs,
+      nameOf: (member) => this.#nameOf(member),
+      info: (text) => this.#logger.info(text),
+      warn: (text) => this.#trouble(`copies ${text}`, text),
+    });
   }
 
   async open(): Promise<void> {

@@ -18,8 +18,8 @@ const callers = "src/core/replica/callers.ts";
 const watchStream = "src/core/replica/watch-stream.ts";
 const errors = "src/core/state/errors.ts";
 const spaceKeeping = "src/core/replica/space-keeping.ts";
-const copies = "src/core/replica/copies.ts";
-const corruptionCheck = "src/core/replica/corruption-check.ts";
+const copies = "src/core/copies/copies.ts";
+const corruptionCheck = "src/core/copies/corruption-check.ts";
 const pendingRequests = "src/core/replica/pending-requests.ts";
 
 export const inCore = /** @type {const} */ ([

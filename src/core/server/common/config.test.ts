@@ -46,3 +46,10 @@ test("the quota leaves room in memory by default, 0 is the default as in etcd, a
   for (const quotaBackendBytes of ["1000", "-5", "2GB"])
     expect(() => configOf({ quotaBackendBytes })).toThrow(/--quota-backend-bytes is/);
 });
+
+test("how often servers are compared is a time from a second on, or never", () => {
+  const everyMs = (text?: string) => configOf({ experimentalCorruptCheckTime: text }).corruptCheckMs;
+  expect([undefined, "0", "0s", "1s", "1h30m"].map(everyMs)).toEqual([0, 0, 0, 1_000, 5_400_000]);
+  for (const text of ["500ms", "5", "often", "-1s", ""])
+    expect(() => everyMs(text)).toThrow(/--experimental-corrupt-check-time is ".*", and must be a time/);
+});

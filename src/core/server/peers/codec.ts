@@ -1,6 +1,6 @@
+import { copyOutcomes } from "../../copies/copies.js";
 import { entryPayload, parseEntry } from "../../journal/records.js";
 import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
-import { copyOutcomes } from "../../replica/copies.js";
 import { refusalFailures } from "../../replica/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
 

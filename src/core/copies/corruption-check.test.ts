@@ -1,5 +1,6 @@
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { withOtherValue } from "../../../test/core/support/tampered.js";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import {
@@ -25,7 +26,7 @@ import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
 import { compare, type Copy } from "./copies.js";
-import type { ClientRequest } from "./types.js";
+import type { ClientRequest } from "../replica/types.js";
 
 const RANGE = "etcdserverpb.RangeResponse";
 const ALARM = "etcdserverpb.AlarmResponse";
@@ -45,24 +46,7 @@ function tamper(cluster: VirtualCluster, server: SimServer, key = "k1"): void {
   cluster.run(500);
   world.crash(server);
   const { snapshot } = server.disk;
-  const state = restoreState(snapshot!.pieces);
-  const { value, ...version } = state.revisions.get(key)!;
-  const other = new CoreState();
-  Object.assign(other, { cluster: state.cluster, clusterMs: state.clusterMs });
-  other.revisions.current = state.revisions.current;
-  other.revisions.compacted = state.revisions.compacted;
-  other.members.set(state.members.all);
-  for (const lease of state.leases.all()) other.leases.grant(lease.id, lease.ttlSeconds, lease.name);
-  for (const history of state.revisions.histories())
-    other.revisions.restore(
-      history.map((each) =>
-        each.key === key && each.modified === version.modified
-          ? { ...each, value: `not ${String(value)}` }
-          : each,
-      ),
-    );
-  for (const step of other.revisions.restored()) void step;
-  server.disk.snapshot = { meta: snapshot!.meta, pieces: [...snapshotPieces(other)] };
+  server.disk.snapshot = { meta: snapshot!.meta, pieces: withOtherValue(snapshot!.pieces, key) };
   world.tampered.add(server.id);
   world.start(server);
 }

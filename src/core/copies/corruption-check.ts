@@ -1,8 +1,15 @@
-import type { MemberId } from "../raft/types.js";
+import type { MemberId, Membership } from "../raft/types.js";
 import { type Checksum, hashOfKeys } from "../state/hash.js";
 import { type Steps, unitsPerStep } from "../state/steps.js";
-import type { Context } from "./context.js";
-import { compare, type Comparison, type Copy, type CopyAnswer, type CopyQuestion } from "./copies.js";
+import type { CoreState } from "../state/state.js";
+import {
+  compare,
+  type Comparison,
+  type Copy,
+  type CopyAnswer,
+  type CopyMessage,
+  type CopyQuestion,
+} from "./copies.js";
 
 /** One that has said nothing for so many election timeouts is not waited for. */
 const silentElections = 3;
@@ -10,6 +17,21 @@ const silentElections = 3;
 const questionsPerElection = 2;
 /** Then what has been told is compared, and those that still work count as silent, ms. */
 const comparisonMsMax = 60_000;
+
+/** What it needs of the server that it is a part of. */
+export interface CheckedServer {
+  readonly id: MemberId;
+  readonly nowMs: number;
+  readonly electionMs: number;
+  readonly state: CoreState;
+  /** Of the last entry that the state has. */
+  readonly appliedIndex: number;
+  readonly raft: { readonly membership: Membership };
+  readonly limits: { readonly unitsPerTurn: number };
+  readonly send: (message: CopyMessage) => void;
+  /** To the log, if this server leads. */
+  propose(body: { case: "corruptAlarm"; value: { member: MemberId; raised: boolean } }): unknown;
+}
 
 /** A hash that is being made, of what this server had at one moment. */
 interface Hashing {
@@ -47,7 +69,7 @@ interface Round {
  * there at one moment, while the server goes on.
  */
 export class CorruptionCheck {
-  readonly #context: Context;
+  readonly #server: CheckedServer;
   readonly #checksum: Checksum;
   readonly #everyMs: number;
   /** One of each server at most. */
@@ -60,8 +82,8 @@ export class CorruptionCheck {
   #compared: Comparison | undefined;
 
   /** @param everyMs 0: a leader compares nothing by itself */
-  constructor(context: Context, checksum: Checksum, everyMs: number) {
-    this.#context = context;
+  constructor(server: CheckedServer, checksum: Checksum, everyMs: number) {
+    this.#server = server;
     this.#checksum = checksum;
     this.#everyMs = everyMs;
   }
@@ -92,7 +114,7 @@ export class CorruptionCheck {
 
   /** @param isLeading with all that was ever answered in its state */
   tick(isLeading: boolean): void {
-    const { electionMs, nowMs } = this.#context;
+    const { electionMs, nowMs } = this.#server;
     if (!isLeading || this.#everyMs === 0) this.#nextMs = nowMs + this.#everyMs;
     else if (nowMs >= this.#nextMs) {
       this.#nextMs = nowMs + this.#everyMs;
@@ -107,7 +129,7 @@ export class CorruptionCheck {
 
   turn(): void {
     this.#begin();
-    const { limits } = this.#context;
+    const { limits } = this.#server;
     // What is counted elsewhere is of the state that is there now, which may be another one.
     for (let units = 0; units < limits.unitsPerTurn; units += unitsPerStep) {
       const [first] = this.#hashings;
@@ -118,7 +140,7 @@ export class CorruptionCheck {
   }
 
   #begin(): void {
-    const { appliedIndex, nowMs, raft, state } = this.#context;
+    const { appliedIndex, nowMs, raft, state } = this.#server;
     // Between two commands, as a state is of one index then.
     if (state.isApplying) return;
     for (const question of this.#questions.values())
@@ -127,7 +149,7 @@ export class CorruptionCheck {
     const isPeriodic = this.#wanted === "periodic";
     this.#wanted = undefined;
     const { learners, voters } = raft.membership;
-    const others = [...voters, ...learners].filter((id) => id !== this.#context.id);
+    const others = [...voters, ...learners].filter((id) => id !== this.#server.id);
     // Greater than those of this server's former lives, as far as that matters: for some seconds.
     this.#number = Math.max(this.#number + 1, Math.floor(nowMs));
     this.#round = {
@@ -146,7 +168,7 @@ export class CorruptionCheck {
   }
 
   #hash(revision: number): Hashing {
-    const view = this.#context.state.revisions.view();
+    const view = this.#server.state.revisions.view();
     return { compacted: view.compacted, steps: hashOfKeys(view, revision, this.#checksum) };
   }
 
@@ -154,7 +176,7 @@ export class CorruptionCheck {
     const { compacted, steps } = each.hashing!;
     const step = steps.next();
     if (step.done !== true) return;
-    const copy: Copy = { member: this.#context.id, outcome: "hash", compacted, hash: step.value };
+    const copy: Copy = { member: this.#server.id, outcome: "hash", compacted, hash: step.value };
     if ("own" in each) each.own = copy;
     else this.#tell(each, copy);
   }
@@ -162,7 +184,7 @@ export class CorruptionCheck {
   // At the server that is asked
 
   asked(asked: CopyQuestion): void {
-    const { nowMs } = this.#context;
+    const { nowMs } = this.#server;
     const known = this.#questions.get(asked.from);
     if (known?.asked.number === asked.number) {
       known.heardMs = nowMs;
@@ -176,11 +198,11 @@ export class CorruptionCheck {
   }
 
   #look(question: Question): void {
-    const { appliedIndex, state } = this.#context;
+    const { appliedIndex, state } = this.#server;
     const { index, revision } = question.asked;
     if (appliedIndex < index) return;
     const { compacted, current } = state.revisions;
-    const nothing = { member: this.#context.id, compacted, hash: 0 };
+    const nothing = { member: this.#server.id, compacted, hash: 0 };
     if (current < revision) this.#tell(question, { ...nothing, outcome: "behind" });
     else if (compacted > revision) this.#tell(question, { ...nothing, outcome: "compacted" });
     else question.hashing = this.#hash(revision);
@@ -194,9 +216,9 @@ export class CorruptionCheck {
   #answer({ asked, copy }: Question): void {
     const { compacted, hash, outcome } = copy ?? { compacted: 0, hash: 0, outcome: "working" };
     const { from: to, number } = asked;
-    this.#context.send({
+    this.#server.send({
       kind: "copy-answer",
-      from: this.#context.id,
+      from: this.#server.id,
       to,
       number,
       outcome,
@@ -208,25 +230,24 @@ export class CorruptionCheck {
   // At the server that asks
 
   #ask(round: Round): void {
-    const { id: from, nowMs } = this.#context;
+    const { id: from, nowMs } = this.#server;
     round.askedMs = nowMs;
     const { index, number, revision } = round;
     for (const [to, copy] of round.others)
-      if (copy === undefined)
-        this.#context.send({ kind: "copy-question", from, to, number, index, revision });
+      if (copy === undefined) this.#server.send({ kind: "copy-question", from, to, number, index, revision });
   }
 
   answered({ from: member, number, outcome, compacted, hash }: CopyAnswer): void {
     const round = this.#round;
     if (round?.number !== number || !round.others.has(member)) return;
-    round.heardMs.set(member, this.#context.nowMs);
+    round.heardMs.set(member, this.#server.nowMs);
     if (outcome !== "working") round.others.set(member, { member, outcome, compacted, hash });
   }
 
   #finish(): void {
     const round = this.#round;
     if (round?.own === undefined) return;
-    const { electionMs, nowMs, raft } = this.#context;
+    const { electionMs, nowMs, raft } = this.#server;
     const isAwaited = ([id, copy]: [MemberId, Copy | undefined]) =>
       copy === undefined && nowMs - round.heardMs.get(id)! <= silentElections * electionMs;
     if (nowMs - round.begunMs < comparisonMsMax && [...round.others].some(isAwaited)) return;
@@ -237,10 +258,10 @@ export class CorruptionCheck {
 
   /** What is not taken by the log is found again. */
   #raise(members: readonly MemberId[]): void {
-    const { corruptAlarms } = this.#context.state;
+    const { corruptAlarms } = this.#server.state;
     for (const member of members)
       if (!corruptAlarms.has(member))
-        this.#context.propose({ case: "corruptAlarm", value: { member, raised: true } });
+        this.#server.propose({ case: "corruptAlarm", value: { member, raised: true } });
   }
 }
 

@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { Snapshots } from "../../../src/core/journal/snapshots.js";
+import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
+import { CoreState } from "../../../src/core/state/state.js";
+import { finish } from "../../../src/core/state/steps.js";
+
+/** A snapshot in which a key has another value than was written, and all that checks it is right. */
+export function withOtherValue(pieces: Iterable<Uint8Array>, key: string): Uint8Array[] {
+  const state = restoreState(pieces);
+  const newest = state.revisions.get(key);
+  if (newest === undefined) throw new Error(`the snapshot has no key ${key}`);
+  const other = new CoreState();
+  Object.assign(other, { cluster: state.cluster, clusterMs: state.clusterMs });
+  other.revisions.current = state.revisions.current;
+  other.revisions.compacted = state.revisions.compacted;
+  other.members.set(state.members.all);
+  for (const { id, name, ttlSeconds } of state.leases.all()) other.leases.grant(id, ttlSeconds, name);
+  for (const history of state.revisions.histories())
+    other.revisions.restore(
+      history.map((version) => (version === newest ? { ...version, value: "another value" } : version)),
+    );
+  finish(other.revisions.restored());
+  return [...snapshotPieces(other)];
+}
+
+/** The same of all snapshots in a server's data directory, which nobody uses meanwhile. */
+export async function tamperWith(dataDir: string, key: string): Promise<void> {
+  const snapshots = await Snapshots.open(join(dataDir, "snapshots"));
+  for (const position of await snapshots.list()) {
+    const { meta, pieces } = await snapshots.read(position);
+    const all: Uint8Array[] = [];
+    for await (const piece of pieces) all.push(new Uint8Array(piece));
+    await snapshots.save(meta, withOtherValue(all, key));
+  }
+}
