@@ -179,7 +179,8 @@ function parseRetention(text: string): number {
 /** Such as `1h30m`; undefined for what is none. */
 function sumOfDurations(text: string): number | undefined {
   const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
-  return parts.join("") === text ? parts.reduce((sum, part) => sum + parseDuration(part), 0) : undefined;
+  if (parts.length === 0 || parts.join("") !== text) return undefined;
+  return parts.reduce((sum, part) => sum + parseDuration(part), 0);
 }
 
 /** A comparison goes through all keys: not all the time. */
