@@ -1,7 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { AlarmMemberSchema, AlarmType } from "../../gen/etcd/cluster_pb.js";
+import { AlarmMemberSchema } from "../../gen/etcd/cluster_pb.js";
 import { RoleSchema, UserSchema } from "../../gen/etcd/authpb_pb.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
+import { allAlarms } from "../../state/alarms.js";
 import type { Role, User } from "../../state/auth-state.js";
 import type { LeaseState } from "../../state/leases.js";
 import type { CoreMember } from "../../state/members.js";
@@ -55,12 +56,11 @@ function small(name: string, pairs: readonly Item[]): Bucket {
 }
 
 /** Members whose alarm it is, and which; nothing else. */
-function alarmsOf({ spaceAlarms }: SnapshotSource): Item[] {
+function alarmsOf(source: SnapshotSource): Item[] {
   const nothing = new Uint8Array(0);
-  return Array.from(spaceAlarms, (memberID) => {
-    const alarm = create(AlarmMemberSchema, { memberID, alarm: AlarmType.NOSPACE });
-    return pair(toBinary(AlarmMemberSchema, alarm), nothing);
-  });
+  return allAlarms(source).map((alarm) =>
+    pair(toBinary(AlarmMemberSchema, create(AlarmMemberSchema, alarm)), nothing),
+  );
 }
 
 /** etcd cannot tell by our secrets whether a password is right: with these, nobody is let in there. */
