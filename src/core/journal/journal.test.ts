@@ -363,15 +363,15 @@ describe("snapshots", () => {
     snapshots: Snapshots,
     position: { index: number; term: number },
   ): Promise<Uint8Array[]> {
-    const { pieces: found } = await snapshots.read(position);
+    const { batches } = await snapshots.read(position);
     const all: Uint8Array[] = [];
-    for await (const piece of found) all.push(piece);
+    for await (const batch of batches) for (const piece of batch) all.push(new Uint8Array(piece));
     return all;
   }
 
   test("what was saved is read, with the membership; one that is older than the named one is kept", async () => {
     const snapshots = await Snapshots.open(folder);
-    for (const index of [5, 300, 20]) await snapshots.save(meta(index), pieces);
+    for (const index of [5, 300, 20]) await snapshots.save(meta(index), [pieces]);
     expect(await snapshots.list()).toHaveLength(3);
     await snapshots.removeBefore(300);
     expect(await snapshots.list()).toEqual([
@@ -385,7 +385,7 @@ describe("snapshots", () => {
   test("one that was not finished is as if it had never been begun", async () => {
     const snapshots = await Snapshots.open(folder);
     const writer = await snapshots.begin(meta(5));
-    await writer.write(data("something"));
+    await writer.write([data("something")]);
     expect(await snapshots.list()).toEqual([]);
     expect(await readdir(folder)).toHaveLength(1);
     await Snapshots.open(folder);
@@ -396,7 +396,7 @@ describe("snapshots", () => {
   test("what nobody could read again is not written, and nothing stays behind", async () => {
     const snapshots = await Snapshots.open(folder);
     const tooLarge = new Uint8Array(pieceBytesMax + 1);
-    await expect(snapshots.save(meta(5), [...pieces, tooLarge])).rejects.toThrow(/a piece of 67108865 bytes/);
+    await expect(snapshots.save(meta(5), [pieces, [tooLarge]])).rejects.toThrow(/a piece of 67108865 bytes/);
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -404,7 +404,7 @@ describe("snapshots", () => {
     const snapshots = await Snapshots.open(folder);
     const sizes = [1, 262_144 - 40, 3, 700_000, 262_136, 8, 600_001];
     const long = sizes.map((size, at) => new Uint8Array(size).fill(at + 1));
-    await snapshots.save(meta(5), long);
+    await snapshots.save(meta(5), [long]);
     const found = await readAll(snapshots, { index: 5, term: 1 });
     expect(Buffer.concat(found).equals(Buffer.concat(long))).toBe(true);
     expect(found.map(({ length }) => length)).toEqual(sizes);
@@ -412,7 +412,7 @@ describe("snapshots", () => {
 
   test("damage anywhere is noticed before the end", async () => {
     const snapshots = await Snapshots.open(folder);
-    await snapshots.save(meta(5), pieces);
+    await snapshots.save(meta(5), [pieces]);
     const path = join(folder, (await readdir(folder))[0]!);
     const whole = await readFile(path);
     for (let offset = 0; offset < whole.length; offset += 1) {

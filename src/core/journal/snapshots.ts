@@ -15,10 +15,15 @@ const magic = Buffer.from("LHSNAP1\n", "latin1");
  */
 export const pieceBytesMax = 64 * 1024 * 1024;
 
-/** Pieces are gathered to writes of this size. */
-const writeBytes = 256 * 1024;
+/** Pieces are read and written so many bytes at a time, or one that is larger. */
+const chunkBytes = 256 * 1024;
+
+/** The length of a piece, and the checksum up to its end. */
+const headerBytes = 8;
 
 const unfinished = ".unfinished";
+
+type Pieces = readonly Uint8Array[];
 
 /**
  * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file
@@ -53,14 +58,15 @@ export class Snapshots {
     const path = join(this.#folder, fileName(meta));
     const file = await onDisk(open(`${path}${unfinished}`, "w"));
     const writer = new SnapshotWriter(file, path, this.#folder);
-    await writer.write(Buffer.from(JSON.stringify(membershipToJson(meta.membership))));
+    await writer.write([Buffer.from(JSON.stringify(membershipToJson(meta.membership)))]);
     return writer;
   }
 
-  async save(meta: SnapshotMeta, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+  /** @param batches its pieces, some at a time: to wait for each of a million takes longer than to write it */
+  async save(meta: SnapshotMeta, batches: Iterable<Pieces> | AsyncIterable<Pieces>): Promise<void> {
     const writer = await this.begin(meta);
     try {
-      for await (const piece of pieces) await writer.write(piece);
+      for await (const pieces of batches) await writer.write(pieces);
       await writer.commit();
     } catch (error) {
       await writer.abort();
@@ -68,16 +74,23 @@ export class Snapshots {
     }
   }
 
-  /** @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while the pieces are read */
+  /**
+   * Its pieces come some at a time, and each is a part of something larger.
+   *
+   * @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while the pieces are read
+   */
   async read(position: {
     index: number;
     term: number;
-  }): Promise<{ meta: SnapshotMeta; pieces: AsyncGenerator<Uint8Array> }> {
-    const pieces = readPieces(join(this.#folder, fileName(position)));
-    const first = await pieces.next();
-    if (first.done === true) throw damaged(`${fileName(position)} is empty`);
-    const membership = membershipFromJson(Buffer.from(first.value).toString());
-    return { meta: { index: position.index, term: position.term, membership }, pieces };
+  }): Promise<{ meta: SnapshotMeta; batches: AsyncGenerator<Pieces> }> {
+    const batches = readPieces(join(this.#folder, fileName(position)));
+    const { value: first } = await batches.next();
+    if (first === undefined) throw damaged(`${fileName(position)} is empty`);
+    const membership = membershipFromJson(Buffer.from(first[0]!).toString());
+    return {
+      meta: { index: position.index, term: position.term, membership },
+      batches: following(first.slice(1), batches),
+    };
   }
 
   /** Removes those that are newer than the one at `index`, which the journal goes on from. */
@@ -96,29 +109,41 @@ export class Snapshots {
   }
 }
 
+async function* following(first: Pieces, batches: AsyncGenerator<Pieces>): AsyncGenerator<Pieces> {
+  yield first;
+  yield* batches;
+}
+
 class SnapshotWriter {
   readonly #file: FileHandle;
   readonly #path: string;
   readonly #folder: string;
   #checksum = 0;
-  #parts: Uint8Array[] = [magic];
-  #bytes = magic.length;
+  /** What is not written yet. */
+  #buffer = Buffer.allocUnsafeSlow(2 * chunkBytes);
+  #bytes: number;
 
   constructor(file: FileHandle, path: string, folder: string) {
     this.#file = file;
     this.#path = path;
     this.#folder = folder;
+    this.#bytes = magic.copy(this.#buffer);
   }
 
   /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece that nobody could read again */
-  async write(piece: Uint8Array): Promise<void> {
-    if (piece.length > pieceBytesMax) throw new RangeError(`a piece of ${piece.length} bytes in a snapshot`);
-    this.#add(piece);
-    if (this.#bytes >= writeBytes) await this.#flush();
+  async write(pieces: Pieces): Promise<void> {
+    for (const piece of pieces) {
+      if (piece.length > pieceBytesMax)
+        throw new RangeError(`a piece of ${piece.length} bytes in a snapshot`);
+      if (this.#bytes + headerBytes + piece.length > this.#buffer.length) await this.#makeRoom(piece.length);
+      this.#add(piece);
+    }
+    if (this.#bytes >= chunkBytes) await this.#flush();
   }
 
   /** From now on it is there, whatever happens. */
   async commit(): Promise<void> {
+    await this.#makeRoom(0);
     this.#add(new Uint8Array(0));
     await this.#flush();
     await onDisk(this.#file.sync());
@@ -133,21 +158,24 @@ class SnapshotWriter {
     await rm(`${this.#path}${unfinished}`, { force: true }).catch(() => undefined);
   }
 
-  /** The empty piece is the end. */
+  async #makeRoom(pieceBytes: number): Promise<void> {
+    await this.#flush();
+    if (headerBytes + pieceBytes > this.#buffer.length)
+      this.#buffer = Buffer.allocUnsafeSlow(headerBytes + pieceBytes);
+  }
+
+  /** The empty piece is the end. There is room for it. */
   #add(piece: Uint8Array): void {
-    const header = Buffer.allocUnsafe(8);
-    header.writeUInt32LE(piece.length, 0);
     this.#checksum = checksumOf(piece, this.#checksum);
-    header.writeUInt32LE(this.#checksum, 4);
-    this.#parts.push(header, piece);
-    this.#bytes += header.length + piece.length;
+    const checksumAt = this.#buffer.writeUInt32LE(piece.length, this.#bytes);
+    const start = this.#buffer.writeUInt32LE(this.#checksum, checksumAt);
+    this.#buffer.set(piece, start);
+    this.#bytes = start + piece.length;
   }
 
   async #flush(): Promise<void> {
-    const bytes = Buffer.concat(this.#parts);
-    this.#parts = [];
+    await onDisk(this.#file.writeFile(this.#buffer.subarray(0, this.#bytes)));
     this.#bytes = 0;
-    await onDisk(this.#file.writeFile(bytes));
   }
 }
 
@@ -159,13 +187,13 @@ async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
   }
 }
 
-async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
+async function* readPieces(path: string): AsyncGenerator<Pieces> {
   const wrong = (problem: string) => damaged(`the snapshot ${path} ${problem}`);
   const rest = new Unread();
   let checksum = 0;
   let isBegun = false;
   let isWhole = false;
-  for await (const chunk of createReadStream(path, { highWaterMark: writeBytes })) {
+  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
     rest.add(chunk as Buffer);
     if (!isBegun) {
       const head = rest.take(magic.length);
@@ -177,18 +205,22 @@ async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
         );
       isBegun = true;
     }
-    for (let header = rest.look(8); header !== undefined; header = rest.look(8)) {
+    const pieces: Uint8Array[] = [];
+    for (;;) {
+      const bytes = rest.look(headerBytes);
+      if (bytes === undefined) break;
       if (isWhole) throw wrong("goes on after its end");
-      const length = header.readUInt32LE(0);
       // Earlier versions wrote pieces of any length: what the file does not have ends the reading.
-      const expected = header.readUInt32LE(4);
-      const piece = rest.take(8 + length)?.subarray(8);
+      const length = bytes.readUInt32LE(rest.start);
+      const expected = bytes.readUInt32LE(rest.start + 4);
+      const piece = rest.take(headerBytes + length)?.subarray(headerBytes);
       if (piece === undefined) break;
       checksum = checksumOf(piece, checksum);
       if (checksum !== expected) throw wrong("is damaged: the checksum is wrong");
       if (length === 0) isWhole = true;
-      else yield new Uint8Array(piece);
+      else pieces.push(piece);
     }
+    if (pieces.length > 0) yield pieces;
   }
   if (!isWhole || rest.length > 0) throw wrong("is damaged, or cut off");
 }
@@ -196,6 +228,8 @@ async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
 /** Bytes that have been read and not been used. They are put together once all that is asked for is there. */
 class Unread {
   #chunks: Buffer[] = [];
+  /** Of the first chunk, so much is used. */
+  start = 0;
   length = 0;
 
   add(chunk: Buffer): void {
@@ -203,20 +237,25 @@ class Unread {
     this.length += chunk.length;
   }
 
-  /** Undefined if there are not so many. */
+  /** They stand in it from `start` on. Undefined if there are not so many. */
   look(bytes: number): Buffer | undefined {
     if (this.length < bytes) return undefined;
-    if (this.#chunks[0]!.length < bytes) this.#chunks = [Buffer.concat(this.#chunks)];
-    return this.#chunks[0]!.subarray(0, bytes);
+    const [first] = this.#chunks as [Buffer];
+    if (this.start + bytes <= first.length) return first;
+    this.#chunks = [Buffer.concat([first.subarray(this.start), ...this.#chunks.slice(1)])];
+    this.start = 0;
+    return this.#chunks[0]!;
   }
 
   take(bytes: number): Buffer | undefined {
-    const taken = this.look(bytes);
-    if (taken === undefined) return undefined;
-    const rest = this.#chunks[0]!.subarray(bytes);
-    if (rest.length === 0) this.#chunks.shift();
-    else this.#chunks[0] = rest;
+    const found = this.look(bytes);
+    if (found === undefined) return undefined;
+    const taken = found.subarray(this.start, this.start + bytes);
+    this.start += bytes;
     this.length -= bytes;
+    if (this.start < found.length) return taken;
+    this.#chunks.shift();
+    this.start = 0;
     return taken;
   }
 }

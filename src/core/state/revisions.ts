@@ -118,6 +118,8 @@ const fewKeys = 64;
 export class Revisions extends KeysView {
   /** Every change, in order: watchers resume from here. */
   #changes: Version[] = [];
+  /** Some of them were restored in another order. */
+  #isUnsorted = false;
   /** Changes by which keys may have a past that nobody can read any more. */
   readonly #garbage: (readonly Version[])[] = [];
   /** What all that is kept takes in memory, about. */
@@ -280,21 +282,28 @@ export class Revisions extends KeysView {
   /** Takes in what `histories` told, in its order; a long history may come in several parts. */
   restore(part: readonly Version[]): void {
     const [{ key }] = part as [Version];
-    const history = this.keys.get(key);
-    if (history !== undefined && !isDeletion(newestOf(history))) this.#live -= 1;
+    if (!this.keys.set(key, historyOf(part), false)) this.#restoreMore(key, part);
     if (!isDeletion(part.at(-1)!)) this.#live += 1;
-    if (history === undefined) this.keys.set(key, historyOf(part));
-    else if (Array.isArray(history)) for (const version of part) history.push(version);
-    else this.keys.set(key, [history, ...part]);
     for (const version of part) {
       this.bytes += sizeOf(version);
-      if (version.modified >= this.compacted) this.#changes.push(version);
+      if (version.modified < this.compacted) continue;
+      const last = this.#changes.at(-1);
+      if (last !== undefined && inOrder(last, version) > 0) this.#isUnsorted = true;
+      this.#changes.push(version);
     }
+  }
+
+  #restoreMore(key: Key, part: readonly Version[]): void {
+    const history = this.keys.get(key)!;
+    if (!isDeletion(newestOf(history))) this.#live -= 1;
+    if (Array.isArray(history)) for (const version of part) history.push(version);
+    else this.keys.set(key, [history, ...part]);
   }
 
   /** After the last `restore`. */
   *restored(): Steps<void> {
-    this.#changes = yield* sortInSteps(this.#changes, inOrder);
+    if (this.#isUnsorted) this.#changes = yield* sortInSteps(this.#changes, inOrder);
+    this.#isUnsorted = false;
   }
 
   /** Of the changes that are kept, half are of this revision or earlier ones; 0 if there is none. */

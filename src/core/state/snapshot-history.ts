@@ -1,7 +1,8 @@
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { bytesOf, type Key, keyOf } from "./keys.js";
 import type { Version } from "./revisions.js";
 import { bytesOfValue, keep, nothing, type Value } from "./values.js";
+import { WireReader } from "./wire-reader.js";
 
 /**
  * Pieces with versions of one key are nearly all that a snapshot has. The generated code makes a message of
@@ -58,42 +59,48 @@ export class HistoryWriter {
 }
 
 /**
- * Undefined for a piece of another kind.
+ * Undefined for a piece of another kind. Nothing of the bytes is kept, but for a long value that is most of
+ * what they are a part of.
  *
  * @throws Error for bytes that are no such message
  */
 export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
-  const reader = new BinaryReader(bytes);
-  const [field, wireType] = reader.tag();
+  const reader = new WireReader(bytes);
+  const tag = reader.number();
+  const field = tag >>> 3;
   if (field !== fields.history && field !== fields.continued) return undefined;
-  if (wireType !== WireType.LengthDelimited || reader.uint32() + reader.pos !== bytes.length)
+  if (reader.lengthOf(tag) + reader.at !== bytes.length)
     throw new Error("something follows the versions of a key");
   // Of a key without bytes, nothing is written.
   let key = "";
   const versions: Version[] = [];
-  while (reader.pos < bytes.length) {
-    const [inner, type] = reader.tag();
-    if (inner === keyField) key = keyOf(reader.bytes());
-    else if (inner === versionsField) versions.push(readVersion(reader, key));
-    else reader.skip(type);
+  while (reader.at < bytes.length) {
+    const inner = reader.number();
+    if (inner >>> 3 === keyField) key = keyOf(reader.bytesOf(inner));
+    else if (inner >>> 3 === versionsField) versions.push(readVersion(reader, reader.lengthOf(inner), key));
+    else reader.skip(inner);
   }
   return { case: field === fields.history ? "history" : "continued", key, versions };
 }
 
-function readVersion(reader: BinaryReader, key: Key): Version {
-  const end = reader.uint32() + reader.pos;
-  const found = { modified: 0, sub: 0, created: 0, version: 0 };
+function readVersion(reader: WireReader, length: number, key: Key): Version {
+  const end = reader.at + length;
+  let [modified, sub, created, version] = [0, 0, 0, 0];
   let value: Value = nothing;
   let lease = 0n;
-  while (reader.pos < end) {
-    const [field, type] = reader.tag();
-    const number = numbers[field - 1];
-    if (number !== undefined) found[number] = Number(reader.int64());
-    else if (field === valueField) value = keep(reader.bytes());
-    else if (field === leaseField) lease = BigInt(reader.int64());
-    else reader.skip(type);
+  while (reader.at < end) {
+    const tag = reader.number();
+    const field = tag >>> 3;
+    if (field === valueField) value = keep(reader.bytesOf(tag));
+    else if (field > valueField && field !== leaseField) reader.skip(tag);
+    else if ((tag & 7) !== WireType.Varint) throw new Error("a number is no number");
+    else if (field === 1) modified = reader.number();
+    else if (field === 2) sub = reader.number();
+    else if (field === 3) created = reader.number();
+    else if (field === 4) version = reader.number();
+    else if (field === leaseField) lease = reader.int64();
+    else throw new Error("a field has no number");
   }
-  if (reader.pos !== end) throw new Error("a version is longer than it says");
-  const { modified, sub, created, version } = found;
+  if (reader.at !== end) throw new Error("a version is longer than it says");
   return { key, modified, sub, created, version, value, lease };
 }

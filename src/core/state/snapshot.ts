@@ -190,7 +190,8 @@ function readPiece(bytes: Uint8Array): Piece {
   try {
     const history = readHistory(bytes);
     if (history !== undefined) return history;
-    const { body } = fromBinary(SnapshotPieceSchema, bytes);
+    // A copy: what is kept of it shall keep nothing else in memory.
+    const { body } = fromBinary(SnapshotPieceSchema, bytes.slice());
     if (body.case === "history" || body.case === "continued")
       throw new Error("something comes before the versions of a key");
     return body;

@@ -130,9 +130,9 @@ export const onDisk = /** @type {const} */ ([
     edits: [
       {
         file: disk,
-        find: "await this.#snapshots.save(snapshot, inTurns(received.pieces));",
+        find: "await this.#snapshots.save(snapshot, batchesInTurns(received.pieces));",
         replace:
-          "await this.#snapshots.save(snapshot, inTurns(received.pieces)); await this.#snapshots.removeBefore(snapshot.index); await this.#snapshots.removeBefore(this.#base + 1);",
+          "await this.#snapshots.save(snapshot, batchesInTurns(received.pieces)); await this.#snapshots.removeBefore(snapshot.index); await this.#snapshots.removeBefore(this.#base + 1);",
       },
     ],
     caughtBy: powerLossTest,

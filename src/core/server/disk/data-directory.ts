@@ -11,7 +11,7 @@ import { founding, joining } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../common/config.js";
-import { finishInTurns, inTurns } from "../common/turns.js";
+import { finishInTurns, batchesInTurns } from "../common/turns.js";
 import { invalid } from "../common/invalid.js";
 import { type Identity, newIdentity } from "../common/identity.js";
 import { forceNewCluster, type OpenedContent } from "./force-new-cluster.js";
@@ -125,7 +125,7 @@ export async function beginDirectory(
   await rm(join(path, journalFolder), { recursive: true, force: true });
   await rm(join(path, snapshotFolder), { recursive: true, force: true });
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
-  await snapshots.save(snapshot, inTurns(snapshotPieces(state)));
+  await snapshots.save(snapshot, batchesInTurns(snapshotPieces(state)));
   const { journal } = await Journal.open(join(path, journalFolder));
   await journal.append({ installed: snapshot, hardState });
   await journal.close();
@@ -158,10 +158,10 @@ async function recover(
     throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
   // Nothing rests on them yet: what was begun when the server crashed.
   await snapshots.removeAfter(base.index);
-  const { meta, pieces } = await snapshots.read(base);
+  const { meta, batches } = await snapshots.read(base);
   const restoring = new RestoringState();
   try {
-    for await (const piece of pieces) restoring.take(piece);
+    for await (const pieces of batches) for (const piece of pieces) restoring.take(piece);
     return {
       recovered: { hardState, snapshot: meta, entries },
       state: await finishInTurns(restoring.finish()),

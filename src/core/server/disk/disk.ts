@@ -3,7 +3,7 @@ import type { Journal } from "../../journal/journal.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { Persist } from "../../raft/types.js";
 import type { SnapshotToWrite } from "../../replica/types.js";
-import { inTurns } from "../common/turns.js";
+import { batchesInTurns } from "../common/turns.js";
 
 /**
  * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order
@@ -39,7 +39,7 @@ export class Disk {
     const installing = this.#inOrder(async () => {
       if (received?.meta.index !== snapshot.index)
         throw new TypeError(`a snapshot at ${snapshot.index} cannot be written without its content`);
-      await this.#snapshots.save(snapshot, inTurns(received.pieces));
+      await this.#snapshots.save(snapshot, batchesInTurns(received.pieces));
       await this.#journal.append({ installed: snapshot, entries, hardState });
       await this.#goOnFrom(snapshot.index);
     });
@@ -59,7 +59,7 @@ export class Disk {
    * @param signal gives it up, as long as it is not whole: nothing of it stays
    */
   async saveSnapshot({ meta, pieces }: SnapshotToWrite, signal?: AbortSignal): Promise<void> {
-    await this.#snapshots.save(meta, inTurns(pieces, signal));
+    await this.#snapshots.save(meta, batchesInTurns(pieces, signal));
     await this.#inOrder(async () => {
       // A leader's snapshot that came meanwhile is newer.
       if (meta.index <= this.#base) return;

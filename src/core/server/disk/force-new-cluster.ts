@@ -7,7 +7,7 @@ import { readCommand } from "../../replica/applier.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
 import { foundingMember } from "../common/identity.js";
-import { finishInTurns, inTurns, Turns } from "../common/turns.js";
+import { finishInTurns, batchesInTurns, Turns } from "../common/turns.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** A server's data directory, opened. */
@@ -46,7 +46,7 @@ export async function forceNewCluster(path: string, opened: OpenedContent): Prom
     membership: { voters: [own.id], learners: [] },
   };
   const hardState = { term: meta.term, votedFor: 0n, commit: meta.index };
-  await snapshots.save(meta, inTurns(snapshotPieces(state)));
+  await snapshots.save(meta, batchesInTurns(snapshotPieces(state)));
   await writeMemberRecord(path, forced);
   await journal.append({ installed: meta, hardState });
   await journal.removeUpTo(meta.index);

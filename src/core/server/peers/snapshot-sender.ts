@@ -28,7 +28,7 @@ export async function sendSnapshot(
 ): Promise<void> {
   const newest = (await snapshots.list()).find(({ index }) => index >= message.meta.index);
   if (newest === undefined) throw new Error("there is no snapshot of that state any more");
-  const { meta, pieces } = await snapshots.read(newest);
+  const { meta, batches } = await snapshots.read(newest);
   const socket = dial(parseUrl("the peer's address", peer.peerUrls[0]!), tls, () => undefined);
   const failed = new AbortController();
   const fail = (error: Error) => failed.abort(error);
@@ -55,7 +55,7 @@ export async function sendSnapshot(
     await send([helloBytes(self, peer.id, true)]);
     await answer();
     await send(encodeMessage({ ...message, meta }));
-    for await (const piece of pieces) await send([piece]);
+    for await (const pieces of batches) for (const piece of pieces) await send([piece]);
     await send([]);
     await answer();
   } finally {
