@@ -27,9 +27,9 @@ export function withOtherValue(pieces: Iterable<Uint8Array>, key: string): Uint8
 export async function tamperWith(dataDir: string, key: string): Promise<void> {
   const snapshots = await Snapshots.open(join(dataDir, "snapshots"));
   for (const position of await snapshots.list()) {
-    const { meta, pieces } = await snapshots.read(position);
+    const { meta, batches } = await snapshots.read(position);
     const all: Uint8Array[] = [];
-    for await (const piece of pieces) all.push(new Uint8Array(piece));
-    await snapshots.save(meta, withOtherValue(all, key));
+    for await (const batch of batches) for (const piece of batch) all.push(piece);
+    await snapshots.save(meta, [withOtherValue(all, key)]);
   }
 }
