@@ -64,8 +64,8 @@ async function begun(program: Program, count: number, ...more: string[]): Promis
   return cluster;
 }
 
-const hashAt = async ({ client }: CoreProcess): Promise<number> => {
-  const request = create(HashKVRequestSchema, { revision: 0n });
+const hashAt = async ({ client }: CoreProcess, revision = 0n): Promise<number> => {
+  const request = create(HashKVRequestSchema, { revision });
   return (await client.call<HashKVResponse>("Maintenance", "HashKV", request)).hash;
 };
 
@@ -87,6 +87,8 @@ test("from the core to an etcd: all that a client can find out is the same, and 
   expect(await wholeContent(next.servers[0]!.client)).toEqual(content);
   expect(await wholeContent(etcd.servers[0]!.client)).toEqual(content);
   expect(await hashAt(next.servers[0]!)).toBe(await hashAt(etcd.servers[0]!));
+  for (const revision of [0n, 151n, 160n, 180n])
+    expect(await hashAt(core.servers[0]!, revision)).toBe(await hashAt(etcd.servers[0]!, revision));
   // It goes on there as after any restore, and what it defragments and compacts is well-formed.
   await next.servers[0]!.client.put("k3", "again");
   await etcdctl(next.endpoints, "defrag");

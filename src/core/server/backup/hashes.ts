@@ -1,9 +1,11 @@
 import { checksumOf } from "../../journal/checksum.js";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError } from "../../state/errors.js";
-import { hashOfKeys } from "../../state/hash.js";
-import { snapshotPieces } from "../../state/snapshot.js";
-import type { Steps } from "../../state/steps.js";
+import { inOrder, isDeletion, type Version } from "../../state/revisions.js";
+import { snapshotPieces, type SnapshotSource } from "../../state/snapshot.js";
+import { sortInSteps, type Steps, unitsPerStep } from "../../state/steps.js";
+import { crc32c } from "./crc32c.js";
+import { keyValueBytes, revisionOf } from "./records.js";
 
 /** Of all that a server has: the same on all that have applied the same, and only then. */
 export function* hashOfAll({ source }: FrozenState): Steps<number> {
@@ -15,16 +17,56 @@ export function* hashOfAll({ source }: FrozenState): Steps<number> {
   return hash;
 }
 
+/** Of what is hashed in one step. */
+const bytesPerStep = 64 * 1024;
+
 /**
- * Of keys and their history up to a revision, as `hashOfKeys` of the state has it.
+ * Of keys and their history up to a revision: the same on all servers that have it, and have compacted as
+ * far. It is etcd's: over what stands in its bucket of keys.
  *
  * @param revision 0 for the newest
  * @throws CoreError `futureRevision`, `compacted`
  */
-export function* hashAt({ source }: FrozenState, revision: bigint): Steps<number> {
-  const { compacted, current } = source.revisions;
-  const until = revision === 0n ? current : Number(revision);
-  if (until > current) throw new CoreError("futureRevision");
-  if (revision > 0n && until <= compacted) throw new CoreError("compacted");
-  return yield* hashOfKeys(source.revisions, until, checksumOf);
+export function* hashAt({ source: { revisions } }: FrozenState, revision: bigint): Steps<number> {
+  const until = revision === 0n ? revisions.current : Number(revision);
+  if (until > revisions.current) throw new CoreError("futureRevision");
+  if (revision > 0n && until <= revisions.compacted) throw new CoreError("compacted");
+  let hash = crc32c(Buffer.from("key"), 0);
+  let [bytes, looked] = [0, 0];
+  for (const version of yield* hashedVersions(revisions, until)) {
+    const { modified, sub } = version;
+    const value = keyValueBytes(version);
+    hash = crc32c(value, crc32c(revisionOf(modified, sub, isDeletion(version)), hash));
+    bytes += value.length;
+    looked += 1;
+    if (bytes < bytesPerStep && looked % unitsPerStep > 0) continue;
+    bytes = 0;
+    yield;
+  }
+  return hash;
+}
+
+/**
+ * Of what was compacted, etcd hashes what can still be read at that revision. If there is no key then, it
+ * hashes all that compaction has left; deletions are none of that.
+ */
+function* hashedVersions(revisions: SnapshotSource["revisions"], until: number): Steps<readonly Version[]> {
+  const hashed: Version[] = [];
+  const left: Version[] = [];
+  let isEmpty = true;
+  let looked = 0;
+  for (const history of revisions.histories()) {
+    const newest = history.findLast(({ modified }) => modified <= until);
+    if (newest === undefined) continue;
+    if (!isDeletion(newest)) isEmpty = false;
+    for (const version of history) {
+      looked += 1;
+      if (looked % unitsPerStep === 0) yield;
+      if (version.modified > until) break;
+      if (version.modified > revisions.compacted) hashed.push(version);
+      else if (!isDeletion(version)) (version === newest ? hashed : left).push(version);
+    }
+  }
+  if (isEmpty) for (const version of left) hashed.push(version);
+  return yield* sortInSteps(hashed, inOrder);
 }

@@ -1,5 +1,6 @@
 import { type Steps, unitsPerStep } from "../../state/steps.js";
 import type { BoltFile } from "./bolt/read.js";
+import { crc32c } from "./crc32c.js";
 import { readRevision } from "./records.js";
 
 /** What `etcdctl snapshot status` tells of the same file. */
@@ -26,17 +27,4 @@ export function* statusOf(file: BoltFile): Steps<BackupStatus> {
     }
   }
   return { hash, revision, totalKey, totalSize: file.bytes };
-}
-
-/** The other polynomial (Castagnoli's): zlib has none of it. */
-const table = Int32Array.from({ length: 256 }, (_, byte) => {
-  let remainder = byte;
-  for (let bit = 0; bit < 8; bit += 1) remainder = (remainder >>> 1) ^ (remainder & 1 ? 0x82f63b78 : 0);
-  return remainder;
-});
-
-function crc32c(bytes: Uint8Array, chain: number): number {
-  let remainder = ~chain;
-  for (const byte of bytes) remainder = (remainder >>> 8) ^ table[(remainder ^ byte) & 0xff]!;
-  return ~remainder >>> 0;
 }
