@@ -12,9 +12,19 @@ import {
   type HashKVResponse,
   HashKVRequestSchema,
 } from "../../src/core/gen/etcd/cluster_pb.js";
+import {
+  CompactionRequestSchema,
+  DeleteRangeRequestSchema,
+  PutRequestSchema,
+  RequestOpSchema,
+  TxnRequestSchema,
+} from "../../src/core/gen/etcd/rpc_pb.js";
+import { Xorshift } from "../../src/common/xorshift.js";
+import { bytes } from "../core/support/client.js";
 import { CoreCluster, type CoreProcess, type Program } from "../core/support/core-cluster.js";
 import { etcdctl } from "../core/support/etcdctl.js";
 import { leasehold, mainPath } from "../support/built.js";
+import { seedOf } from "../support/seed.js";
 import { makeHistory, wholeContent } from "./whole-content.js";
 
 /** `etcdctl snapshot save` at one, `restore` at the other, with real servers of both kinds. */
@@ -95,6 +105,66 @@ test("from the core to an etcd: all that a client can find out is the same, and 
   await etcdctl(next.endpoints, "lease", "revoke", (77).toString(16));
   expect(await next.servers[0]!.client.get("k2")).toBeUndefined();
 });
+
+test("whatever happens to keys, the core has etcd's hash of them, and so has an etcd with its backup", async () => {
+  await using core = await CoreCluster.start(1);
+  await using etcd = await CoreCluster.start(1, { program: "etcd" });
+  const both = [core, etcd].map(({ servers }) => servers[0]!);
+  const random = new Xorshift(seedOf());
+  const below = (end: number) => Math.floor(random.next() * end);
+  const differences: string[] = [];
+  const looked = { hashes: 0, empty: 0 };
+  let [compacted, newest] = [0, 1];
+  const compare = async (servers: readonly CoreProcess[], revision: number) => {
+    const [one, other] = await Promise.all(servers.map((server) => hashAt(server, BigInt(revision))));
+    looked.hashes += 1;
+    if (one !== other) differences.push(`${revision} of ${newest}, compacted at ${compacted}`);
+  };
+  for (let round = 0; round < 30; round += 1) {
+    for (let change = below(12); change > 0; change -= 1) {
+      const [method, request] = randomChange(below);
+      for (const { client } of both) await client.call("KV", method, request);
+    }
+    if (below(4) === 0) {
+      const all = create(DeleteRangeRequestSchema, { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) });
+      for (const { client } of both) await client.call("KV", "DeleteRange", all);
+      looked.empty += 1;
+    }
+    newest = Number((await both[0]!.client.range("k1")).header!.revision);
+    if (below(3) === 0 && compacted < newest) {
+      compacted += 1 + below(newest - compacted);
+      const request = create(CompactionRequestSchema, { revision: BigInt(compacted), physical: true });
+      for (const { client } of both) await client.call("KV", "Compact", request);
+    }
+    for (let tries = 0; tries < 4 && compacted < newest; tries += 1)
+      await compare(both, compacted + 1 + below(newest - compacted));
+    await compare(both, 0);
+  }
+  await etcdctl(core.endpoints, "snapshot", "save", file);
+  await using next = await restored("etcd", 1);
+  await compare([both[1]!, next.servers[0]!], 0);
+  expect(differences).toEqual([]);
+  expect(looked.hashes).toBeGreaterThan(80);
+  expect(looked.empty).toBeGreaterThan(2);
+});
+
+/** A put, a deletion of some keys, or several of them in one transaction. */
+function randomChange(below: (end: number) => number): [method: string, request: unknown] {
+  const put = (index: number) => ({ key: bytes(`k${index}`), value: bytes(`v${below(1_000)}`) });
+  const [from, kind] = [below(8), below(4)];
+  const range = { key: bytes(`k${from}`), rangeEnd: bytes(`k${from + below(4)}`) };
+  if (kind === 0) return ["DeleteRange", create(DeleteRangeRequestSchema, range)];
+  if (kind > 1) return ["Put", create(PutRequestSchema, put(from))];
+  const success = [
+    ...[from, from + 1].map((index) =>
+      create(RequestOpSchema, { request: { case: "requestPut", value: put(index) } }),
+    ),
+    create(RequestOpSchema, {
+      request: { case: "requestDeleteRange", value: { key: bytes(`k${from + 2}`) } },
+    }),
+  ];
+  return ["Txn", create(TxnRequestSchema, { success })];
+}
 
 test("from an etcd to three servers of the core, by a snapshot and by a copy of its database", async () => {
   await using etcd = await CoreCluster.start(1, { program: "etcd" });
