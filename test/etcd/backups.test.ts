@@ -136,7 +136,8 @@ test("whatever happens to keys, the core has etcd's hash of them, and so has an 
       const request = create(CompactionRequestSchema, { revision: BigInt(compacted), physical: true });
       for (const { client } of both) await client.call("KV", "Compact", request);
     }
-    for (let tries = 0; tries < 4 && compacted < newest; tries += 1)
+    const tries = compacted < newest ? 4 : 0;
+    for (let each = 0; each < tries; each += 1)
       await compare(both, compacted + 1 + below(newest - compacted));
     await compare(both, 0);
   }
