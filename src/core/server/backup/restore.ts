@@ -18,7 +18,7 @@ export interface Restored {
 /**
  * Makes the data directory of a server of a new core from a backup. All servers of that core have to be
  * restored from the same file: its hash is a part of the cluster's id, so that others are refused. The file is
- * one of ours, or of an etcd 3.4 or 3.5.
+ * one of ours, or of an etcd.
  *
  * @throws LeaseholdError `INVALID_CONFIG` if the directory has something in it, or the file cannot be read or
  * is too large;
