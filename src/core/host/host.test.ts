@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { beforeEach, describe, expect, test } from "vitest";
-import { PutRequestSchema } from "../gen/etcd/rpc_pb.js";
+import { PutRequestSchema, RangeRequestSchema, RangeResponseSchema, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Persist } from "../raft/types.js";
 import type { Effects, Input, PeerMessage } from "../replica/types.js";
@@ -21,6 +21,7 @@ const answer = (number: number): PeerMessage => ({
 const nothing: Effects = {
   persist: undefined,
   early: [],
+  notices: [],
   messages: [],
   answers: [],
   watches: [],
@@ -115,6 +116,24 @@ describe("persist before send", () => {
     stage.turn();
     expect(stage.sent).toEqual([heartbeat, answer(1)]);
     expect(stage.inputs).toContainEqual({ kind: "persisted", sequence: 1 });
+  });
+
+  test("clients are answered before other servers hear what is committed, and watches hear it after those", () => {
+    const told: string[] = [];
+    const id = stage.host.request("client", { kind: "range", request: create(RangeRequestSchema, {}) }, 1, () =>
+      told.push(`answer, when ${stage.sent.length} were sent`),
+    );
+    const stream = stage.host.openWatches(() => told.push(`event, when ${stage.sent.length} were sent`));
+    const response = create(WatchResponseSchema, {});
+    const result = create(RangeResponseSchema, {});
+    stage.turn({
+      ...nothing,
+      early: [heartbeat],
+      answers: [{ id, result }],
+      notices: [answer(1)],
+      watches: [{ stream, response }],
+    });
+    expect(told).toEqual(["answer, when 1 were sent", "event, when 2 were sent"]);
   });
 
   test("messages without a write wait for the writes before them, and all keep their order", () => {

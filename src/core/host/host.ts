@@ -184,7 +184,8 @@ export class CoreHost {
   }
 
   #carryOut(effects: Effects): void {
-    const { early, persist, messages, answers, watches, snapshot, leadership, roll, compared } = effects;
+    const { early, persist, messages, answers, notices, watches } = effects;
+    const { snapshot, leadership, roll, compared } = effects;
     // First: what is sent may be for a member that is new.
     if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
@@ -196,6 +197,7 @@ export class CoreHost {
       this.#answers.delete(id);
       if (settle !== undefined) this.#hand(settle, result);
     }
+    this.#send(notices);
     for (const { stream, response } of watches) {
       const deliver = this.#watches.get(stream);
       if (deliver !== undefined) this.#hand(deliver, response);

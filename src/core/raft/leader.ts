@@ -9,6 +9,7 @@ import { reachedByMajority } from "./quorum.js";
 import { Reads } from "./reads.js";
 import type {
   AppendAnswer,
+  CommitNotice,
   ConfigChange,
   Entry,
   HeartbeatAnswer,
@@ -36,6 +37,8 @@ export interface LeaderParts {
   readonly log: RaftLog;
   readonly settings: RaftSettings;
   readonly send: (message: Message) => void;
+  /** As `send`, of what nobody's write waits for. */
+  readonly notify: (notice: CommitNotice) => void;
   readonly answerRead: (read: ReadState) => void;
 }
 
@@ -277,7 +280,13 @@ export class Leader {
     }
     while (follower.hasRoom(limits)) {
       const isNew = follower.nextIndex <= log.lastIndex;
-      if (!isNew && !follower.mustProbe && follower.sentCommit >= log.commit) return;
+      if (!isNew && !follower.mustProbe) {
+        if (follower.sentCommit >= log.commit) return;
+        if (follower.state === "replicate") {
+          this.#sendCommit(follower);
+          return;
+        }
+      }
       this.#sendAppend(follower, isNew ? log.slice(follower.nextIndex, limits.appendBytesMax) : []);
     }
     // The window is full, and it may be that all of it was lost: an empty one gets an answer either way.
@@ -294,6 +303,14 @@ export class Leader {
     let bytes = 0;
     for (const entry of entries) bytes += sizeOf(entry);
     follower.sent(previousIndex + entries.length, bytes, commit);
+  }
+
+  #sendCommit(follower: Follower): void {
+    const { id, term } = this.#parts;
+    const { commit: index } = this.#log;
+    const indexTerm = this.#log.termAt(index)!;
+    this.#parts.notify({ kind: "commit", from: id, to: follower.id, term, index, indexTerm });
+    follower.sentCommit = index;
   }
 
   #sendSnapshot(follower: Follower): void {

@@ -6,6 +6,7 @@ type Leadership = NonNullable<Ready["leadership"]>;
 /** What the next `Ready` will hand out, and what was handed out before. */
 export class Outbox {
   early: Message[] = [];
+  notices: Message[] = [];
   messages: Message[] = [];
   reads: ReadState[] = [];
   /** Replaces the log with the next write. */
@@ -34,21 +35,23 @@ export class Outbox {
     entriesMax: number,
   ): Ready | undefined {
     const persist = this.#takePersist(log, term, votedFor);
-    const { early, messages, reads } = this;
+    const { early, notices, messages, reads } = this;
     const before = this.#handedOut;
     const isLeadershipNew =
       before.role !== leadership.role ||
       before.leader !== leadership.leader ||
       before.term !== leadership.term;
     if (persist === undefined && !isLeadershipNew && !log.hasCommitted)
-      if (early.length === 0 && messages.length === 0 && reads.length === 0) return undefined;
+      if (early.length + notices.length + messages.length + reads.length === 0) return undefined;
     this.early = [];
+    this.notices = [];
     this.messages = [];
     this.reads = [];
     this.#handedOut = leadership;
     return {
       persist,
       early,
+      notices,
       messages,
       committed: log.takeCommitted(entriesMax),
       reads,

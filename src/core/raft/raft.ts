@@ -10,6 +10,7 @@ import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
 import type {
   AppendRequest,
+  CommitNotice,
   ConfigChange,
   Heartbeat,
   InstallSnapshot,
@@ -26,7 +27,7 @@ import type {
 } from "./types.js";
 import { isWellFormed } from "./well-formed.js";
 
-type FromLeader = AppendRequest | Heartbeat | InstallSnapshot;
+type FromLeader = AppendRequest | CommitNotice | Heartbeat | InstallSnapshot;
 
 /**
  * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds
@@ -224,6 +225,7 @@ export class Raft implements ReplicatedLog {
         this.#answer(to, `${message.kind}-answer`, false);
         return;
       case "append":
+      case "commit":
       case "heartbeat":
       case "snapshot":
         this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
@@ -243,6 +245,7 @@ export class Raft implements ReplicatedLog {
         this.#receiveVote(message);
         return;
       case "append":
+      case "commit":
       case "heartbeat":
       case "snapshot":
         this.#followLeader(message);
@@ -336,6 +339,7 @@ export class Raft implements ReplicatedLog {
       log: this.#log,
       settings: this.#settings,
       send: (message) => this.#outbox.early.push(message),
+      notify: (notice) => this.#outbox.notices.push(notice),
       answerRead: (read) => this.#outbox.reads.push(read),
     });
   }
@@ -362,6 +366,7 @@ export class Raft implements ReplicatedLog {
     this.#ticks = 0;
     if (message.kind === "append") this.#accept(message);
     else if (message.kind === "snapshot") this.#restore(message);
+    else if (message.kind === "commit") this.#hearCommit(message);
     else {
       this.#log.commitTo(message.commit);
       this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
@@ -388,6 +393,11 @@ export class Raft implements ReplicatedLog {
     }
     this.#log.commitTo(Math.min(commit, agreed));
     this.#sendAfterWrite({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
+  }
+
+  #hearCommit({ index, indexTerm }: CommitNotice): void {
+    this.#log.assertAgrees(index, indexTerm);
+    if (this.#log.termAt(index) === indexTerm) this.#log.commitTo(index);
   }
 
   /**

@@ -45,17 +45,18 @@ function leader(limits = {}): Single {
   return one;
 }
 
+const answerFrom2 = {
+  kind: "append-answer",
+  from: 2n,
+  to: 1n,
+  term: 2,
+  rejected: false,
+  hintIndex: 0,
+  hintTerm: 0,
+} as const;
+
 function accept(one: Single, from: bigint, index: number): Message[] {
-  return one.exchange({
-    kind: "append-answer",
-    from,
-    to: 1n,
-    term: 2,
-    rejected: false,
-    index,
-    hintIndex: 0,
-    hintTerm: 0,
-  });
+  return one.exchange({ ...answerFrom2, from, index });
 }
 
 describe("figure 2: AppendEntries", () => {
@@ -235,7 +236,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     lab.tick(1, 10);
     const asked = new Set<bigint>();
     lab.deliver((message) => {
-      if (message.kind !== "append") return true;
+      if (message.kind !== "append") return message.kind !== "commit";
       // The first one is refused, as they have not what goes before it.
       const isFirst = !asked.has(message.to);
       asked.add(message.to);
@@ -322,6 +323,63 @@ describe("thesis 10.2.1: writing to the leader's disk in parallel", () => {
       expect(lab.status(1).commit).toBe(3);
       expect(lab.server(1).disk.entries).toHaveLength(1);
     });
+  });
+});
+
+describe("what is committed is told by itself where no entry follows", () => {
+  const notice = { kind: "commit", from: 2n, to: 1n, term: 3 } as const;
+
+  function follower(): Single {
+    const one = new Single(1n, disk(three, log(2, 2)));
+    one.exchange(append(3, 3, 2));
+    return one;
+  }
+
+  test("once, to who has answered for all entries, and not with an append", () => {
+    const one = leader();
+    one.raft.propose([bytesOf("x")]);
+    one.drain();
+    one.raft.step({ ...answerFrom2, index: 3 });
+    const { early, notices, committed } = one.drain();
+    expect(committed).toHaveLength(1);
+    expect(early).toEqual([]);
+    // The third has not answered for anything: what it gets by and by is an append.
+    expect(notices).toEqual([{ ...notice, from: 1n, to: 2n, term: 2, index: 3, indexTerm: 2 }]);
+    one.raft.step({ ...answerFrom2, index: 3 });
+    expect(one.drain().notices).toEqual([]);
+  });
+
+  test("a follower that has the entry commits it, and does not answer", () => {
+    const one = follower();
+    expect(one.exchange({ ...notice, index: 3, indexTerm: 2 })).toEqual([]);
+    expect(one.raft.status().commit).toBe(3);
+  });
+
+  test("who lacks the entry, or has one of another term there, waits for the leader's", () => {
+    const one = follower();
+    expect(one.exchange({ ...notice, index: 4, indexTerm: 3 })).toEqual([]);
+    expect(one.exchange({ ...notice, index: 3, indexTerm: 3 })).toEqual([]);
+    expect(one.raft.status().commit).toBe(1);
+  });
+
+  test("planted: an entry of another term is taken for it, and the leader's is refused", () => {
+    withFaults({ committedTermUnchecked: true }, () => {
+      const one = follower();
+      one.exchange({ ...notice, index: 3, indexTerm: 3 });
+      expect(one.raft.status().commit).toBe(3);
+    });
+  });
+
+  test("one that was lost is made up for by the next heartbeat", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    lab.propose(1, "x");
+    lab.deliver(({ kind }) => kind !== "commit");
+    expect(lab.status(1).commit).toBe(3);
+    expect(lab.status(2).commit).toBe(2);
+    lab.tick(1);
+    lab.deliver();
+    expect(lab.status(2).commit).toBe(3);
   });
 });
 

@@ -67,6 +67,7 @@ export type Message =
   | VoteAnswer
   | AppendRequest
   | AppendAnswer
+  | CommitNotice
   | Heartbeat
   | HeartbeatAnswer
   | InstallSnapshot
@@ -130,6 +131,17 @@ export interface AppendAnswer extends MessageBase {
   readonly hintTerm: number;
 }
 
+/**
+ * More is committed: `index`, an entry of `indexTerm`, and all before it. Whoever has that entry has all of
+ * them (Log Matching, Raft 5.3). It is not answered: whoever lacks the entry, or this message, hears of it
+ * with the next append or heartbeat.
+ */
+export interface CommitNotice extends MessageBase {
+  readonly kind: "commit";
+  readonly index: number;
+  readonly indexTerm: number;
+}
+
 export interface Heartbeat extends MessageBase {
   readonly kind: "heartbeat";
   /** Never more than the receiver is known to have. */
@@ -167,15 +179,17 @@ export interface TimeoutNow extends MessageBase {
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
- * What is to be done after a step. `early` and `committed` wait for no write: a leader's messages may leave
- * beside its own write to disk (thesis 10.2.1), as its own entries count towards a majority only once they
- * are on disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on
+ * What is to be done after a step. `early`, `notices` and `committed` wait for no write: a leader's messages
+ * may leave beside its own write to disk (thesis 10.2.1), as its own entries count towards a majority only
+ * once they are on disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on
  * disk. So a host that takes the next `Ready` while it still writes keeps `messages` in a queue behind its
  * writes, also those of a `Ready` that has nothing to persist.
  */
 export interface Ready {
   readonly persist: Persist | undefined;
   readonly early: readonly Message[];
+  /** As `early`, but nobody's write waits for them: what this server's own clients wait for may go first. */
+  readonly notices: readonly Message[];
   readonly messages: readonly Message[];
   /** To be applied in this order. They are committed, and on this server's own disk. */
   readonly committed: readonly Entry[];

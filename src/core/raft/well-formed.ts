@@ -19,6 +19,8 @@ export function isWellFormed(message: Message): boolean {
       return isSequence(message);
     case "append-answer":
       return isCount(message.index) && isCount(message.hintIndex) && isCount(message.hintTerm);
+    case "commit":
+      return isCount(message.index) && isCount(message.indexTerm) && message.indexTerm <= message.term;
     case "heartbeat":
       return isCount(message.commit) && isCount(message.round);
     case "heartbeat-answer":

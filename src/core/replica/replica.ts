@@ -155,6 +155,7 @@ export class Replica implements ServerLogic {
     return {
       persist: ready?.persist,
       early: [...(ready?.early ?? []), ...asked],
+      notices: ready?.notices ?? [],
       messages: ready?.messages ?? [],
       answers,
       watches,

@@ -215,12 +215,14 @@ export type Input =
   | { readonly kind: "transfer"; readonly to: MemberId };
 
 /**
- * What is to be done. As with `Ready`: `early`, `answers`, `watches` wait for no write; `messages` wait until
- * `persist` of this and of all effects before is on disk.
+ * What is to be done. As with `Ready`: `early`, `answers`, `notices`, `watches` wait for no write; `messages`
+ * wait until `persist` of this and of all effects before is on disk. Clients that wait for an answer get it
+ * before other servers hear what is committed, and watches, which may be many, hear it after those.
  */
 export interface Effects {
   readonly persist: Persist | undefined;
   readonly early: readonly PeerMessage[];
+  readonly notices: readonly PeerMessage[];
   readonly messages: readonly PeerMessage[];
   readonly answers: readonly Answer[];
   /** In this order on each stream. */

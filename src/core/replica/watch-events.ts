@@ -1,8 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type Event, Event_EventType as EventType, EventSchema, KeyValueSchema } from "../gen/etcd/kv_pb.js";
+import { type WatchResponse, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
 import { bytesOf as bytesOfKey } from "../state/keys.js";
 import { toKeyValue } from "../state/range.js";
 import { isDeletion, type Version } from "../state/revisions.js";
+import type { Context } from "./context.js";
 
 /** @param before the version that the change has replaced, if the watch asks for it and there is one */
 export function eventOf(change: Version, before: Version | undefined): Event {
@@ -17,15 +19,34 @@ export function eventOf(change: Version, before: Version | undefined): Event {
   });
 }
 
-/** Of one change after the other: watches that hear of the same one share its event, which nobody changes. */
+/**
+ * Of one change after the other: watches that hear of the same one share its event, and those with the same
+ * number on their streams (nearly always the first) the whole response. Nobody changes either.
+ */
 export class SharedEvent {
   #change: Version | undefined;
   #event: Event | undefined;
+  #response: WatchResponse | undefined;
+  /** What the response's header says. */
+  #revision = 0;
+  #term = 0;
 
   of(change: Version): Event {
     if (this.#event === undefined || this.#change !== change) this.#event = eventOf(change, undefined);
     this.#change = change;
     return this.#event;
+  }
+
+  /** A response with this event alone. */
+  responseOf(event: Event, watchId: bigint, context: Context): WatchResponse {
+    const { current } = context.state.revisions;
+    const { term } = context.leadership;
+    const last = this.#response;
+    const isSame = last?.events[0] === event && last.watchId === watchId;
+    if (isSame && current === this.#revision && term === this.#term) return last;
+    const response = create(WatchResponseSchema, { header: context.header(), watchId, events: [event] });
+    [this.#response, this.#revision, this.#term] = [response, current, term];
+    return response;
   }
 }
 

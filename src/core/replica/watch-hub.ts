@@ -121,7 +121,7 @@ export class WatchHub {
     const known = this.#streams.get(number);
     if (known !== undefined) return known;
     const emit = (response: WatchResponse) => this.#answers.push({ stream: number, response });
-    const stream = new WatchStream(number, this.#context, this.#shares, emit);
+    const stream = new WatchStream(number, this.#context, this.#shares, this.#event, emit);
     this.#streams.set(number, stream);
     return stream;
   }
@@ -195,10 +195,11 @@ export class WatchHub {
 
   #wanted(changes: readonly Version[]): Map<Watcher, Version[]> {
     const wanted = new Map<Watcher, Version[]>();
+    const only = [...changes];
     const offer = (watcher: Watcher, change: Version) => {
       if (!watcher.wants(change)) return;
       const list = wanted.get(watcher);
-      if (list === undefined) wanted.set(watcher, [change]);
+      if (list === undefined) wanted.set(watcher, changes.length === 1 ? only : [change]);
       else list.push(change);
     };
     for (const change of changes) {

@@ -34,18 +34,21 @@ export class WatchStream {
   /** Bytes of what has been handed out and not been sent yet, response by response. */
   readonly #unsent: number[] = [];
   readonly #shares: FairShares<number>;
+  readonly #shared: SharedEvent;
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  /** @param shares of what all streams have handed out */
+  /** @param shares of what all streams have handed out @param shared what they say alike */
   constructor(
     number: number,
     context: Context,
     shares: FairShares<number>,
+    shared: SharedEvent,
     emit: (response: WatchResponse) => void,
   ) {
     this.number = number;
     this.#shares = shares;
+    this.#shared = shared;
     this.context = context;
     this.#emit = emit;
   }
@@ -60,7 +63,8 @@ export class WatchStream {
   /** So many more have left. */
   sent(responses: number): void {
     let bytes = 0;
-    for (const each of this.#unsent.splice(0, responses)) bytes += each;
+    if (responses === 1) bytes = this.#unsent.shift() ?? 0;
+    else for (const each of this.#unsent.splice(0, responses)) bytes += each;
     this.#shares.giveBack(this.number, bytes);
   }
 
@@ -78,7 +82,10 @@ export class WatchStream {
   }
 
   emit(fields: MessageInitShape<typeof WatchResponseSchema>): void {
-    const response = create(WatchResponseSchema, { header: this.context.header(), ...fields });
+    this.#handOut(create(WatchResponseSchema, { header: this.context.header(), ...fields }));
+  }
+
+  #handOut(response: WatchResponse): void {
     const bytes = eventOverheadBytes + bytesOf(response.events);
     this.#unsent.push(bytes);
     this.#shares.add(this.number, bytes);
@@ -96,6 +103,11 @@ export class WatchStream {
     if (events[0] === undefined || !isWhole(events[0])) return;
     watcher.keep(before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1));
     watcher.lastSentMs = this.context.nowMs;
+    // Nearly always, and of each of many watches.
+    if (events.length === 1) {
+      this.#handOut(this.#shared.responseOf(events[0], watchId, this.context));
+      return;
+    }
     const bytesMax = this.context.limits.fragmentBytesMax;
     let batch: Event[] = [];
     let bytes = 0;

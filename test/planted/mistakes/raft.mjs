@@ -1,6 +1,7 @@
 /** The known mistakes that can be made with a replicated log. */
 
 const outbox = "src/core/raft/outbox.ts";
+const raft = "src/core/raft/raft.ts";
 const log = "src/core/raft/log.ts";
 const leader = "src/core/raft/leader.ts";
 
@@ -30,6 +31,11 @@ export const inRaft = /** @type {const} */ ([
     name: "previousTermUnchecked",
     why: "5.3: entries are appended without a look at the one before them.",
     edits: [{ file: log, find: "!meets", replace: "!meets && previousIndex > this.lastIndex" }],
+  },
+  {
+    name: "committedTermUnchecked",
+    why: "A follower takes its own entry for the committed one, of whatever term it is.",
+    edits: [{ file: raft, find: "this.#log.termAt(index) === indexTerm", replace: "index <= this.#log.lastIndex" }],
   },
   {
     name: "conflictsKept",

@@ -39,12 +39,13 @@ export class Single {
 
   /** Everything that there is to do, with every write done at once. */
   drain(): Omit<Ready, "persist" | "leadership"> {
-    const all = { early: [], messages: [], committed: [], reads: [] } as Record<string, unknown[]>;
+    const all = { early: [], notices: [], messages: [], committed: [], reads: [] } as Record<string, unknown[]>;
     for (let ready = this.raft.ready(); ready !== undefined; ready = this.raft.ready()) {
       if (ready.persist !== undefined) this.raft.persisted(ready.persist.sequence);
       if (ready.persist?.snapshot !== undefined) this.raft.applied(ready.persist.snapshot.index);
       if (ready.committed.length > 0) this.raft.applied(ready.committed.at(-1)!.index);
-      for (const key of ["early", "messages", "committed", "reads"] as const) all[key]!.push(...ready[key]);
+      for (const key of ["early", "notices", "messages", "committed", "reads"] as const)
+        all[key]!.push(...ready[key]);
     }
     return all as unknown as Omit<Ready, "persist" | "leadership">;
   }
@@ -52,16 +53,16 @@ export class Single {
   /** Hands in a message, and takes what is sent because of it. */
   exchange(message: Message): Message[] {
     this.raft.step(message);
-    const { early, messages } = this.drain();
-    return [...early, ...messages];
+    const { early, notices, messages } = this.drain();
+    return [...early, ...notices, ...messages];
   }
 
   tick(count = 1): Message[] {
     const sent: Message[] = [];
     for (let tick = 0; tick < count; tick += 1) {
       this.raft.tick();
-      const { early, messages } = this.drain();
-      sent.push(...early, ...messages);
+      const { early, notices, messages } = this.drain();
+      sent.push(...early, ...notices, ...messages);
     }
     return sent;
   }

@@ -33,6 +33,8 @@ function detailsOf(message: Message): string {
       return message.rejected
         ? `: not ${message.index}; try ${message.hintIndex}/${message.hintTerm}`
         : `: has ${message.index}`;
+    case "commit":
+      return `: ${message.index}/${message.indexTerm}`;
     case "heartbeat":
       return `: commit ${message.commit}${message.round === 0 ? "" : `, round ${message.round}`}`;
     case "heartbeat-answer":

@@ -125,7 +125,7 @@ export class Server {
     for (let ready = this.raft?.ready(); ready !== undefined; ready = this.raft?.ready()) {
       if (ready.persist !== undefined) this.#keep(ready.persist);
       this.#observer.ready(this, ready);
-      for (const message of ready.early) this.#send(message);
+      for (const message of [...ready.early, ...ready.notices]) this.#send(message);
       if (ready.persist !== undefined || ready.messages.length > 0)
         this.#pending.push({ persist: ready.persist, messages: ready.messages });
       this.#apply(ready.committed);

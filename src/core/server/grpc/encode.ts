@@ -28,20 +28,25 @@ const stepItems = 64;
 const stepBytes = 64 * 1024;
 
 /**
- * Encodes what watches hear. Of an event that many of them hear, which they share, the bytes are made once: it
- * is the last field, so they stand behind the others.
+ * Encodes what watches hear. Of a response that many of them share, the bytes are made once. Of an event that
+ * they share, too: it is the last field, so they stand behind the others.
  */
 export function watchEncoder(): (response: WatchResponse) => Uint8Array {
-  let last: Event | undefined;
+  let last: WatchResponse | undefined;
   let lastBytes = new Uint8Array();
+  let event: Event | undefined;
+  let eventBytes = new Uint8Array();
   return (response) => {
-    const [event] = response.events;
-    if (event === undefined || response.events.length > 1) return toBinary(WatchResponseSchema, response);
-    if (event !== last) {
-      lastBytes = toBinary(WatchResponseSchema, create(WatchResponseSchema, { events: [event] }));
-      last = event;
+    if (response === last) return lastBytes;
+    if (response.events.length !== 1) return toBinary(WatchResponseSchema, response);
+    const [only] = response.events;
+    if (only !== event) {
+      event = only!;
+      eventBytes = toBinary(WatchResponseSchema, create(WatchResponseSchema, { events: [event] }));
     }
-    return Buffer.concat([toBinary(WatchResponseSchema, { ...response, events: [] }), lastBytes]);
+    lastBytes = Buffer.concat([toBinary(WatchResponseSchema, { ...response, events: [] }), eventBytes]);
+    last = response;
+    return lastBytes;
   };
 }
 
@@ -60,10 +65,14 @@ type Item = KeyValue | Uint8Array | Event | { readonly ID: bigint };
 
 /** It would keep the event loop for too long to encode it at once. */
 export function isLarge(answer: AnyAnswer): boolean {
+  // The most frequent ones first: a watch hears of one change nearly always.
+  if (answer.$typeName === "etcdserverpb.WatchResponse") return isLong(answer.events);
   if (answer.$typeName === "etcdserverpb.TxnResponse")
     return answer.responses.length > 0 && answer.responses.some((operation) => isLargeOperation(operation));
-  if (!isListing(answer)) return false;
-  const items = itemsOf(answer);
+  return isListing(answer) && isLong(itemsOf(answer));
+}
+
+function isLong(items: readonly Item[]): boolean {
   if (items.length > stepItems) return true;
   let bytes = 0;
   for (const item of items) bytes += sizeOf(item);

@@ -59,6 +59,7 @@ const messages = fc.oneof(
     entries: fc.array(entry, { maxLength: 5 }),
   }),
   message("append-answer", { term: count, rejected: flag, index: count, hintIndex: count, hintTerm: count }),
+  message("commit", { term: count, index: count, indexTerm: count }),
   message("heartbeat", { term: count, commit: count, round: count }),
   message("heartbeat-answer", { term: count, round: count }),
   message("snapshot", { term: count, meta }),

@@ -49,6 +49,7 @@ const layouts = {
   "propose-change": { number: "count", term: "count", command: "bytes" },
   "copy-question": { number: "count", index: "count", revision: "count" },
   "copy-answer": { number: "count", outcome: copyOutcomes, compacted: "count", hash: "count" },
+  commit: { term: "count", index: "count", indexTerm: "count" },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];

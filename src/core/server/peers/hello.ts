@@ -9,8 +9,8 @@ import type { MemberId } from "../../raft/types.js";
 import type { CoreMember } from "../../state/members.js";
 import { idText } from "../common/identity.js";
 
-/** 5: the log may have the alarm `CORRUPT`, and all servers have to apply it alike; they ask each other for hashes. */
-const version = 5;
+/** 6: what is committed has a message of its own, which no earlier version understands. */
+const version = 6;
 
 /** What a server says of itself to another. */
 export interface Self {
