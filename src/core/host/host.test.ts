@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { beforeEach, describe, expect, test } from "vitest";
-import { PutRequestSchema, RangeRequestSchema, RangeResponseSchema, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
+import {
+  PutRequestSchema,
+  RangeRequestSchema,
+  RangeResponseSchema,
+  WatchResponseSchema,
+} from "../gen/etcd/rpc_pb.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Persist } from "../raft/types.js";
 import type { Effects, Input, PeerMessage } from "../replica/types.js";
@@ -120,8 +125,11 @@ describe("persist before send", () => {
 
   test("clients are answered before other servers hear what is committed, and watches hear it after those", () => {
     const told: string[] = [];
-    const id = stage.host.request("client", { kind: "range", request: create(RangeRequestSchema, {}) }, 1, () =>
-      told.push(`answer, when ${stage.sent.length} were sent`),
+    const id = stage.host.request(
+      "client",
+      { kind: "range", request: create(RangeRequestSchema, {}) },
+      1,
+      () => told.push(`answer, when ${stage.sent.length} were sent`),
     );
     const stream = stage.host.openWatches(() => told.push(`event, when ${stage.sent.length} were sent`));
     const response = create(WatchResponseSchema, {});

@@ -189,6 +189,12 @@ export class RaftLog {
     if (index > this.#commit) this.#commit = index;
   }
 
+  /** With everything before it: a log that has this entry has those, too (Log Matching, 5.3). */
+  commitIfThere(index: number, term: number): void {
+    this.assertAgrees(index, term);
+    if (this.termAt(index) === term) this.commitTo(index);
+  }
+
   /** Hands out what has to be written. */
   takeUnwritten(): readonly Entry[] {
     const entries = this.#between(this.#written + 1, this.lastIndex + 1);

@@ -10,9 +10,8 @@ import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
 import type {
   AppendRequest,
-  CommitNotice,
   ConfigChange,
-  Heartbeat,
+  FromLeader,
   InstallSnapshot,
   MemberId,
   Membership,
@@ -26,8 +25,6 @@ import type {
   VoteRequest,
 } from "./types.js";
 import { isWellFormed } from "./well-formed.js";
-
-type FromLeader = AppendRequest | CommitNotice | Heartbeat | InstallSnapshot;
 
 /**
  * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds
@@ -225,7 +222,6 @@ export class Raft implements ReplicatedLog {
         this.#answer(to, `${message.kind}-answer`, false);
         return;
       case "append":
-      case "commit":
       case "heartbeat":
       case "snapshot":
         this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
@@ -366,7 +362,7 @@ export class Raft implements ReplicatedLog {
     this.#ticks = 0;
     if (message.kind === "append") this.#accept(message);
     else if (message.kind === "snapshot") this.#restore(message);
-    else if (message.kind === "commit") this.#hearCommit(message);
+    else if (message.kind === "commit") this.#log.commitIfThere(message.index, message.indexTerm);
     else {
       this.#log.commitTo(message.commit);
       this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
@@ -395,14 +391,7 @@ export class Raft implements ReplicatedLog {
     this.#sendAfterWrite({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
   }
 
-  #hearCommit({ index, indexTerm }: CommitNotice): void {
-    this.#log.assertAgrees(index, indexTerm);
-    if (this.#log.termAt(index) === indexTerm) this.#log.commitTo(index);
-  }
-
-  /**
-   * Raft 7, figure 13. Of a snapshot that the log reaches beyond, only that all of it is committed is news.
-   */
+  /** Raft 7, figure 13. Of one that the log reaches beyond, only that all of it is committed is news. */
   #restore({ from, meta }: InstallSnapshot): void {
     if (this.#log.termAt(meta.index) === meta.term) this.#log.commitTo(meta.index);
     else if (meta.index > this.#log.commit) {

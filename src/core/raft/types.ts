@@ -74,6 +74,9 @@ export type Message =
   | SnapshotAnswer
   | TimeoutNow;
 
+/** What only a leader sends, to who follows it. */
+export type FromLeader = AppendRequest | CommitNotice | Heartbeat | InstallSnapshot;
+
 interface MessageBase {
   readonly from: MemberId;
   readonly to: MemberId;

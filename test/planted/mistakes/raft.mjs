@@ -1,7 +1,6 @@
 /** The known mistakes that can be made with a replicated log. */
 
 const outbox = "src/core/raft/outbox.ts";
-const raft = "src/core/raft/raft.ts";
 const log = "src/core/raft/log.ts";
 const leader = "src/core/raft/leader.ts";
 
@@ -35,7 +34,7 @@ export const inRaft = /** @type {const} */ ([
   {
     name: "committedTermUnchecked",
     why: "A follower takes its own entry for the committed one, of whatever term it is.",
-    edits: [{ file: raft, find: "this.#log.termAt(index) === indexTerm", replace: "index <= this.#log.lastIndex" }],
+    edits: [{ file: log, find: "this.termAt(index) === term", replace: "index <= this.lastIndex" }],
   },
   {
     name: "conflictsKept",

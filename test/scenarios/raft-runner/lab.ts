@@ -39,7 +39,10 @@ export class Single {
 
   /** Everything that there is to do, with every write done at once. */
   drain(): Omit<Ready, "persist" | "leadership"> {
-    const all = { early: [], notices: [], messages: [], committed: [], reads: [] } as Record<string, unknown[]>;
+    const all = { early: [], notices: [], messages: [], committed: [], reads: [] } as Record<
+      string,
+      unknown[]
+    >;
     for (let ready = this.raft.ready(); ready !== undefined; ready = this.raft.ready()) {
       if (ready.persist !== undefined) this.raft.persisted(ready.persist.sequence);
       if (ready.persist?.snapshot !== undefined) this.raft.applied(ready.persist.snapshot.index);
