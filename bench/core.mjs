@@ -1,6 +1,9 @@
 // The core beside Debian's etcd, three servers each on one disk, loaded by one Go program with etcd's own client. One JSON object a line;
 // tables of medians go to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
 // node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]    (after `npm run build`)
+//   [--asked leader,follower]: which server, where one connection asks all; several go to all servers in turn ("asked": "all").
+//   A put that watches see is of the leader, and the watches are at all servers.
+//   [--warm-up 5]: seconds of one put at a time, at each server, before anything is measured: Node compiles what it runs often
 //   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
 //   [--save]: the rates go to the results that the charts are drawn from (`npm run bench:report`)
 import { Console } from "node:console";
@@ -15,13 +18,16 @@ import { commitOf, machineOf } from "./machine.mjs";
 import { once as parts } from "./core/once.mjs";
 import { Progress } from "./progress.mjs";
 import { latest, rowOf, save } from "./results.mjs";
-import { Room, usageOf } from "./room.mjs";
+import { Room, until, usageOf } from "./room.mjs";
 import * as core from "./systems/core.mjs";
 import * as etcd from "./systems/etcd.mjs";
+import { leaderOf } from "./systems/like-etcd.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const gocode = "/usr/share/gocode";
 const warmUpMs = 1_500;
+/** Of which there is one connection, as `load.go` has it. */
+const callsPerConnection = 64;
 
 const { values } = parseArgs({
   options: {
@@ -32,6 +38,8 @@ const { values } = parseArgs({
     once: { type: "string", default: Object.keys(parts).join(",") },
     "rounds-once": { type: "string", default: "3" },
     "in-flight": { type: "string", default: "1,64,512" },
+    asked: { type: "string", default: "leader,follower" },
+    "warm-up": { type: "string", default: "5" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "2" },
     disk: { type: "string", default: tmpdir() },
@@ -43,6 +51,8 @@ const listed = (text) => text.split(",").filter((one) => one !== "");
 const figures = listed(values.figures);
 const once = listed(values.once);
 const widths = values["in-flight"].split(",").map(Number);
+const places = listed(values.asked);
+const longWarmUpMs = Number(values["warm-up"]) * 1_000;
 const rounds = Number(values.rounds);
 const roundsOnce = Number(values["rounds-once"]);
 const forMs = Number(values.seconds) * 1_000;
@@ -61,6 +71,9 @@ function buildLoad(room) {
 /** Watches, of which a put tells all. */
 const watches = 1_000;
 const widthsOf = (figure) => (figure === "fan-out" ? [watches] : widths);
+const placesOf = (inFlight) => (inFlight <= callsPerConnection ? places : ["all"]);
+const cellsOf = (figure) =>
+  widthsOf(figure).flatMap((inFlight) => placesOf(inFlight).map((asked) => ({ inFlight, asked })));
 
 async function load(program, hosts, figure, inFlight, ms = forMs) {
   const child = spawn(program, [hosts.join(","), figure, String(inFlight), String(ms)], {
@@ -76,7 +89,27 @@ async function load(program, hosts, figure, inFlight, ms = forMs) {
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const rounded = (number) => Number(number.toPrecision(3));
 
-async function measure(program, { servers, connection }, figure, inFlight) {
+/** Who leads; there may be nobody for a while. */
+async function leading({ connection }) {
+  let leader;
+  await until(async () => (leader = await leaderOf(connection)) !== undefined, "a leader");
+  return leader;
+}
+
+/** The servers, the one that is asked first. */
+const beginningWith = (hosts, first) => hosts.map((_, index) => hosts[(first + index) % hosts.length]);
+
+/** All of it while one server leads: else nobody knows which one was asked. */
+async function measure(program, system, figure, inFlight, asked) {
+  for (;;) {
+    const leader = await leading(system);
+    const hosts = beginningWith(system.connection, asked === "follower" ? leader + 1 : leader);
+    const found = await measureAt(program, system.servers, hosts, figure, inFlight);
+    if ((await leading(system)) === leader) return found;
+  }
+}
+
+async function measureAt(program, servers, connection, figure, inFlight) {
   const usage = () => servers.map(({ pid }) => usageOf(pid));
   const sum = (all, name) => all.reduce((total, one) => total + one[name], 0);
   const before = usage();
@@ -111,24 +144,28 @@ async function measureRates(room, program, progress) {
     ["core", await core.start(room)],
     ["etcd", await etcd.start(room)],
   ];
-  for (const [, system] of systems) await load(program, system.connection, "put", 64, warmUpMs);
+  for (const [, system] of systems) {
+    await load(program, system.connection, "put", 64, warmUpMs);
+    for (const first of system.connection.keys())
+      await load(program, beginningWith(system.connection, first), "put", 1, longWarmUpMs);
+  }
   const rows = [];
   for (const figure of figures)
-    for (const inFlight of widthsOf(figure)) {
+    for (const { inFlight, asked } of cellsOf(figure)) {
       const found = new Map(systems.map(([name]) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
         for (const [name, system] of inTurn(round, systems)) {
-          progress.step(`${figure}, ${inFlight} in flight, ${name}`);
-          found.get(name).push(await measure(program, system, figure, inFlight));
+          progress.step(`${figure}, ${inFlight} in flight, ${asked}, ${name}`);
+          found.get(name).push(await measure(program, system, figure, inFlight, asked));
         }
-      const row = { figure, inFlight, rounds };
+      const row = { figure, inFlight, asked, rounds };
       for (const [name, all] of found) {
         const medianOf = (value) => rounded(median(all.map((one) => one[value])));
         const rates = all.map(({ perSecond }) => perSecond);
         row[name] = Object.fromEntries(Object.keys(all[0]).map((value) => [value, medianOf(value)]));
         row[name].least = rounded(Math.min(...rates));
         row[name].most = rounded(Math.max(...rates));
-        drawn.push(rowOf(`core ${figure} rate`, inResults[name], "requests/s", rates, { inFlight }));
+        drawn.push(rowOf(`core ${figure} rate`, inResults[name], "requests/s", rates, { inFlight, asked }));
       }
       row.ratio = rounded(row.core.perSecond / row.etcd.perSecond);
       rows.push(row);
@@ -171,15 +208,16 @@ async function measureOnce(room, program, progress) {
 }
 
 const room = new Room(values.disk);
-const cells = figures.flatMap(widthsOf).length;
+const cells = figures.flatMap(cellsOf).length;
 const progress = new Progress((cells * rounds + once.length * roundsOnce) * 2);
 const program = buildLoad(room);
 const rows = await measureRates(room, program, progress);
 const onceRows = await measureOnce(room, program, progress);
 progress.end();
-const table = rows.map(({ figure, inFlight, ratio, core: ours, etcd: theirs }) => ({
+const table = rows.map(({ figure, inFlight, asked, ratio, core: ours, etcd: theirs }) => ({
   figure,
   "in flight": inFlight,
+  asked,
   "core/s": ours.perSecond,
   "etcd/s": theirs.perSecond,
   ratio,

@@ -14,7 +14,8 @@ export function rowOf(figure, system, unit, values, more = {}) {
   return { figure, system, unit, ...more, median, min, max, rounds: values.length };
 }
 
-const sameFigure = (a) => (b) => a.figure === b.figure && a.system === b.system && a.inFlight === b.inFlight;
+const sameFigure = (a) => (b) =>
+  a.figure === b.figure && a.system === b.system && a.inFlight === b.inFlight && a.asked === b.asked;
 
 /**
  * Writes what a run measured. Rows of the file that this run has not measured stay, each with the time and commit of its own
