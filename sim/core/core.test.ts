@@ -5,8 +5,9 @@ import { simulateCore, simulateCoreMany } from "./run.js";
 test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
   const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
   expect(failed && failureText(failed)).toBeUndefined();
-  // A late election breaks an invariant; who hears of its removal has a test of its own.
-  const { lateElections: _late, removalsHeard: _heard, undecided: _undecided, ...counts } = counters;
+  // A late election breaks an invariant; who hears of its removal, and who begins alone, has a test of its own.
+  const { lateElections: _late, removalsHeard: _heard, forcedCores: _forced, ...others } = counters;
+  const { undecided: _undecided, ...counts } = others;
   const never = Object.entries(counts).filter(([, count]) => count === 0);
   expect(never).toEqual([]);
 });
@@ -14,11 +15,29 @@ test("the bad days of a core break no invariant, and everything that is counted 
 test("servers that come and go break no invariant, and hear that they were removed", async () => {
   let heard = 0;
   for (let seed = 1; seed <= 12; seed += 1) {
-    const run = await simulateCore({ seed, plan: { membershipEveryMs: 800 } });
+    const run = await simulateCore({
+      seed,
+      plan: { membershipEveryMs: 800, introduced: seed % 2 === 0 },
+    });
     expect(failureText(run)).toBe("no violation");
     heard += run.counters.removalsHeard;
   }
   expect(heard).toBeGreaterThan(0);
+});
+
+test("a core that is lost begins again with all that it had, and does not listen to servers of before", async () => {
+  const plan = {
+    restores: 2,
+    membershipEveryMs: 1_500,
+    rights: true,
+    bulkKeys: 0,
+    turnMs: 0,
+    forms: undefined,
+  };
+  const { counters, failed } = await simulateCoreMany({ firstSeed: 1, plan, goOn: (runs) => runs < 10 });
+  expect(failed && failureText(failed)).toBeUndefined();
+  for (const count of [counters.backups, counters.restores, counters.forcedCores, counters.strangersRefused])
+    expect(count).toBeGreaterThan(1);
 });
 
 test("a seed decides a whole run of a core, and another seed makes another", async () => {

@@ -24,7 +24,8 @@ import { type CoreForm, type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { Operator } from "./programs/operator.js";
-import { RegisterClient } from "./programs/register-client.js";
+import { Restorer } from "./programs/restorer.js";
+import { RegisterClient, registersIn } from "./programs/register-client.js";
 import { RightsClient } from "./programs/rights-client.js";
 import { WatchClient } from "./programs/watch-client.js";
 import type { CoreInvariant } from "./world/invariants.js";
@@ -74,6 +75,7 @@ export async function simulateCore({
   const life = new LeaseLife(report, () => world.nowMs, plan.clockRateError);
   for (const observer of [life, new LeaseKeys(report), new LeaseNames(report)]) reference.attach(observer);
   const history = new Linearizability(report);
+  world.whenReplaced((state) => history.replaced(registersIn(state), world.nowMs));
   const refreshes = new Refreshes(world);
   const watches = new Watches(world);
   const watchers = Array.from(
@@ -88,6 +90,7 @@ export async function simulateCore({
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
   if (plan.membershipEveryMs !== undefined) new Operator(world).begin();
+  if (plan.restores !== undefined) new Restorer(world).begin();
   if (plan.rights === true) {
     const judge = new RightsJudge(world);
     reference.attach(judge);

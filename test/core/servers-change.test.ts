@@ -15,6 +15,7 @@ import {
   MemberRemoveRequestSchema,
   HashKVRequestSchema,
 } from "../../src/core/gen/etcd/cluster_pb.js";
+import { RangeRequestSchema, type RangeResponse } from "../../src/core/gen/etcd/rpc_pb.js";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 import { report } from "../stores/support.js";
@@ -104,19 +105,21 @@ class Grown {
     return this.servers.find(({ isRunning }) => isRunning)!;
   }
 
-  async add(): Promise<CoreProcess> {
+  async add(isLearner = false): Promise<CoreProcess> {
     const place = await newPlace();
-    const request = create(MemberAddRequestSchema, { peerURLs: [place.peer] });
+    const request = create(MemberAddRequestSchema, { peerURLs: [place.peer], isLearner });
     const { member } = await eventually("a server is added", () =>
       this.#up.client.call<MemberAddResponse>("Cluster", "MemberAdd", request, 8_000),
     );
     const known = [...this.#places.values(), place].map(({ name, peer }) => `${name}=${peer}`).join(",");
     const server = processAt(place, known, ["--initial-cluster-state", "existing"]);
     server.start();
-    await eventually("the new server votes", async () => {
+    await eventually("the new server takes part", async () => {
       const status = await server.client.status(500);
-      return status.header?.memberId === member!.ID && !status.isLearner && status.leader !== 0n;
+      const isThere = status.header?.memberId === member!.ID && status.leader !== 0n;
+      return isThere && status.isLearner === isLearner;
     });
+    if (isLearner) return server;
     await eventually("the new server is ready", isReady(server));
     this.#take(server, place);
     return server;
@@ -212,6 +215,25 @@ test("a core grows from one server to five and back under load, some killed with
   report(
     `1 to 5 and back: ${load.history.length} operations, ${load.failures} failed, longest gap in writes ${Math.round(load.gapMs())} ms`,
   );
+});
+
+test("a learner that was down while everybody whom it knew was replaced finds the others", async () => {
+  const core = new Grown();
+  await core.begin();
+  const [first] = core.servers as [CoreProcess];
+  const learner = await core.add(true);
+  await learner.kill();
+  const second = await core.add();
+  await core.remove(first);
+  expect(await first.ended()).toBe(77);
+  await eventually("the new server leads", () => second.client.put("late", "1", 1_000));
+  learner.start();
+  const request = create(RangeRequestSchema, { key: Buffer.from("late"), serializable: true });
+  const found = await eventually("the learner has caught up", async () => {
+    const { count } = await learner.client.call<RangeResponse>("KV", "Range", request, 1_000);
+    return count > 0n;
+  });
+  expect(found).toBe(true);
 });
 
 test("a server that lost its directory does not come back under its old id", async () => {

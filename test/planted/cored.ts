@@ -2,6 +2,7 @@ import { type Faults, duringFaults } from "./switches.js";
 import { bulky, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
+import { restoring } from "./restoring.js";
 
 /** A mistake in the consistent core, where it shows, and the seed that shows it. */
 export interface Cored {
@@ -289,6 +290,14 @@ export const cored: readonly Cored[] = [
     seed: 1,
     plan: changing,
   },
+  {
+    name: "C: a server hears those only whom its log knows",
+    faults: { guestsUnheard: true },
+    breaks: "progress",
+    seed: 1,
+    plan: { ...changing, introduced: true },
+  },
+  ...restoring,
   {
     name: "CL: exclusive: a holder relies on its lease for twice as long",
     faults: { tenureOutlivesItsLease: true },

@@ -1,7 +1,7 @@
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import type { Key } from "../../../src/core/state/keys.js";
 import { isDeletion, type Version } from "../../../src/core/state/revisions.js";
-import type { Applied } from "../../../src/core/state/state.js";
+import type { Applied, CoreState } from "../../../src/core/state/state.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
@@ -30,6 +30,14 @@ export class LeaseKeys implements ReferenceObserver {
     for (const change of changes)
       if (isDeletion(change) || change.lease === 0n) this.#keys.delete(change.key);
       else this.#keys.set(change.key, change.lease);
+  }
+
+  replaced({ revisions }: CoreState): void {
+    this.#keys.clear();
+    for (const history of revisions.histories()) {
+      const newest = history.at(-1)!;
+      if (!isDeletion(newest) && newest.lease !== 0n) this.#keys.set(newest.key, newest.lease);
+    }
   }
 
   #checkRevisions(changes: readonly Version[]): void {

@@ -1,5 +1,5 @@
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
-import type { Applied } from "../../../src/core/state/state.js";
+import type { Applied, CoreState } from "../../../src/core/state/state.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
@@ -47,6 +47,12 @@ export class LeaseLife implements ReferenceObserver {
       this.#expiredMs.set(id, this.#nowMs());
       this.#check(id);
     }
+  }
+
+  /** What was granted since is lost; what has ended since is there again, and is nobody's. */
+  replaced({ leases }: CoreState): void {
+    for (const id of this.#promisedMs.keys()) if (leases.get(id) === undefined) this.#promisedMs.delete(id);
+    this.#expiredMs.clear();
   }
 
   #check(id: bigint): void {

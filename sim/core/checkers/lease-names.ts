@@ -1,4 +1,4 @@
-import type { Applied } from "../../../src/core/state/state.js";
+import type { Applied, CoreState } from "../../../src/core/state/state.js";
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
@@ -21,5 +21,10 @@ export class LeaseNames implements ReferenceObserver {
         this.#report("lease-names", `a second lease of the name ${name}`);
       this.#names.set(id, name);
     }
+  }
+
+  replaced({ leases }: CoreState): void {
+    this.#names.clear();
+    for (const { id, name = "" } of leases.all()) this.#names.set(id, name);
   }
 }

@@ -24,6 +24,8 @@ export interface KeyOutput {
   readonly did?: boolean;
 }
 
+type Operation = HistoryOperation<KeyInput, KeyOutput>;
+
 type Value = string | undefined;
 
 /** A key as one caller at a time would find it. */
@@ -50,18 +52,35 @@ const stepsMax = 300_000;
  */
 export class Linearizability {
   readonly #report: CoreReport;
-  readonly #history: HistoryOperation<KeyInput, KeyOutput>[] = [];
+  /** Of one core after the other, and since when. */
+  readonly #histories: { readonly fromMs: number; readonly operations: Operation[] }[] = [
+    { fromMs: -Infinity, operations: [] },
+  ];
   readonly #lastSeen = new Map<string, string | undefined>();
 
   constructor(report: CoreReport) {
     this.#report = report;
   }
 
-  record(operation: HistoryOperation<KeyInput, KeyOutput>): void {
-    this.#history.push(operation);
+  record(operation: Operation): void {
+    this.#histories.findLast(({ fromMs }) => fromMs <= operation.calledAt)!.operations.push(operation);
     const { input, output } = operation;
     if (input.kind === "read") this.#lastSeen.set(input.key, output?.value);
     else if (input.kind === "put" && output !== undefined) this.#lastSeen.set(input.key, input.value);
+  }
+
+  /**
+   * Another core goes on with what stands in this state: what of the former operations it has is judged by
+   * `restored`. Here they have happened in their order, and those to come find what is there.
+   */
+  replaced(found: ReadonlyMap<string, string>, nowMs: number): void {
+    const operations = Array.from(found, ([key, value]): Operation => ({
+      input: { kind: "put", key, value },
+      output: { value: undefined },
+      calledAt: nowMs,
+      returnedAt: nowMs,
+    }));
+    this.#histories.push({ fromMs: nowMs, operations });
   }
 
   /** A good guess for what to compare with. */
@@ -71,7 +90,11 @@ export class Linearizability {
 
   /** @returns false if it could not be decided */
   judge(): boolean {
-    const { verdict, stuckAt } = checkLinearizable(keyModel, this.#history, { stepsMax });
+    return this.#histories.map(({ operations }) => this.#judge(operations)).every(Boolean);
+  }
+
+  #judge(operations: readonly Operation[]): boolean {
+    const { verdict, stuckAt } = checkLinearizable(keyModel, operations, { stepsMax });
     if (verdict !== "violated") return verdict === "linearizable";
     const stuck = stuckAt.map(({ input, output }) => JSON.stringify({ input, output })).join(", ");
     this.#report("linearizability", `none of these can have come next: ${stuck}`);

@@ -1,6 +1,6 @@
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import { CoreError } from "../../../src/core/state/errors.js";
-import type { Applied } from "../../../src/core/state/state.js";
+import type { Applied, CoreState } from "../../../src/core/state/state.js";
 import type { CoreReport } from "../world/invariants.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
@@ -29,6 +29,12 @@ export class RightsJudge implements ReferenceObserver {
     if (body.case === "userDelete") [this.#isThere, this.#hasRole] = [false, false];
     if (body.case === "userGrantRole" && body.value.user === "ann") this.#hasRole = true;
     if (body.case === "userRevokeRole") this.#hasRole = false;
+  }
+
+  replaced({ auth }: CoreState): void {
+    const ann = auth.users().find(({ name }) => name === "ann");
+    this.#isThere = ann !== undefined;
+    this.#hasRole = ann?.roles.includes("some") === true;
   }
 
   /** What became of a use that was asked after the change was answered, and answered before the next one. */

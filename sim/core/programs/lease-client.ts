@@ -17,6 +17,8 @@ interface Held {
   readonly key: string;
   /** Its key was written with this lease, at this revision. */
   keyRevision: bigint | undefined;
+  /** How many cores there had been by then. */
+  cores: number;
   readonly diesMs: number;
 }
 
@@ -61,7 +63,7 @@ export class LeaseClient {
       this.#promised(outcome.ID, sentMs, ttlMs);
       const key = `lease/${this.#name}.${this.#count}`;
       const diesMs = this.#world.nowMs + random.exponential(lifeMeanMs);
-      this.#hang({ id: outcome.ID, ttlMs, key, keyRevision: undefined, diesMs });
+      this.#hang({ id: outcome.ID, ttlMs, key, keyRevision: undefined, cores: this.#world.cores, diesMs });
     });
   }
 
@@ -75,6 +77,7 @@ export class LeaseClient {
     const { random, servers } = this.#world;
     this.#world.call(random.pick(servers), put(held.key, this.#name, held.id), (outcome) => {
       if (isAnswer(outcome)) held.keyRevision = outcome.header?.revision;
+      held.cores = this.#world.cores;
       this.#goOn(held);
     });
   }
@@ -105,9 +108,14 @@ export class LeaseClient {
       }
       counters.refreshes += 1;
       this.#promised(held.id, nowMs, Number(outcome.TTL) * 1_000);
-      this.#refreshes.acknowledged(held.key, held.keyRevision, outcome.header!, term);
+      this.#refreshes.acknowledged(held.key, this.#keptRevision(held), outcome.header!, term);
       this.#goOn(held);
     });
+  }
+
+  /** Undefined also if the core that has it is lost, and its successor is older than that. */
+  #keptRevision({ cores, keyRevision = 0n }: Held): bigint | undefined {
+    return keyRevision > 0n && keyRevision <= this.#world.keptSince(cores) ? keyRevision : undefined;
   }
 
   #die(held: Held): void {

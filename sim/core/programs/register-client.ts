@@ -4,6 +4,9 @@ import {
 } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { ClientRequest } from "../../../src/core/replica/types.js";
 import { CoreError } from "../../../src/core/state/errors.js";
+import { isDeletion } from "../../../src/core/state/revisions.js";
+import type { CoreState } from "../../../src/core/state/state.js";
+import { bytesOfValue } from "../../../src/core/state/values.js";
 import type { KeyInput, KeyOutput, Linearizability } from "../checkers/linearizability.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 import { bytes, put, range, remove, text, txn } from "../world/requests.js";
@@ -65,6 +68,17 @@ export class RegisterClient {
     counters.unknownOutcomes += 1;
     if (input.kind !== "read") this.#judge.record({ input, calledAt });
   }
+}
+
+/** What stands in the keys of such clients. */
+export function registersIn({ revisions }: CoreState): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const history of revisions.histories()) {
+    const newest = history.at(-1)!;
+    if (isDeletion(newest) || !/^k\d/.test(newest.key)) continue;
+    found.set(newest.key, text(bytesOfValue(newest.value)));
+  }
+  return found;
 }
 
 function requestOf(input: KeyInput): ClientRequest {

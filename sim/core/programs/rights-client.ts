@@ -30,14 +30,25 @@ export class RightsClient {
   readonly #random: SimRandom;
   #count = 0;
   #token: Credentials | undefined;
+  /** What belongs to an earlier one is void: another core has taken over, and may know less. */
+  #session = 0;
 
   constructor(world: CoreWorld, judge: RightsJudge) {
     this.#world = world;
     this.#judge = judge;
     this.#random = new SimRandom(world.plan.seed + rightsStream);
+    world.whenReplaced(() => {
+      this.#session += 1;
+      // No core takes the tokens of another.
+      this.#setUp(() => this.#oldToken());
+    });
   }
 
   begin(): void {
+    this.#setUp(() => this.#grant());
+  }
+
+  #setUp(then: () => void): void {
     const perm = { ...keys, permType: Type.READWRITE };
     const setUp: AuthCommand[] = [
       { case: "userAdd", value: { name: "root", secret } },
@@ -46,7 +57,7 @@ export class RightsClient {
       { case: "roleGrantPermission", value: { name: "some", perm } },
       { case: "authEnable", value: {} },
     ];
-    this.#all(setUp, () => this.#grant());
+    this.#all(setUp, then);
   }
 
   /** The user comes to have the right, and uses it for a while. */
@@ -148,11 +159,18 @@ export class RightsClient {
   }
 
   #ask(request: ClientRequest, credentials: Credentials, done: (outcome: Outcome) => void): void {
-    this.#world.call(this.#random.pick(this.#world.servers), request, done, credentials);
+    const session = this.#session;
+    const heard = (outcome: Outcome) => {
+      if (session === this.#session) done(outcome);
+    };
+    this.#world.call(this.#random.pick(this.#world.servers), request, heard, credentials);
   }
 
   #later(body: () => void): void {
-    this.#world.after(this.#random.exponential(pauseMs), body);
+    const session = this.#session;
+    this.#world.after(this.#random.exponential(pauseMs), () => {
+      if (session === this.#session) body();
+    });
   }
 
   get #isOver(): boolean {

@@ -25,6 +25,8 @@ export class WatchClient {
     this.#judge = judge;
     this.prefix = prefix;
     this.#next = 2;
+    // What it has heard of since is lost with the core that has said it.
+    world.whenReplaced((_, keptRevision) => (this.#next = Math.min(this.#next, keptRevision + 1)));
   }
 
   get next(): number {

@@ -12,6 +12,13 @@ export const coreCounters = () => ({
   memberChanges: 0,
   memberChangesDone: 0,
   removalsHeard: 0,
+  /** Whole states that were read out of a server that went on; cores that began with such a one. */
+  backups: 0,
+  restores: 0,
+  /** Cores that began with what one server had. */
+  forcedCores: 0,
+  /** Messages of servers of a former core that nobody listened to. */
+  strangersRefused: 0,
   /** When nothing goes wrong any more, and a leader has had its time to be found. */
   lateElections: 0,
   elections: 0,

@@ -13,6 +13,13 @@ export interface StoredSnapshot {
   readonly pieces: readonly Uint8Array[];
 }
 
+/** What a disk has when its server starts for the first time. */
+export interface FirstContent {
+  readonly recovered: Recovered;
+  /** Absent: the state before the first entry. */
+  readonly snapshot: StoredSnapshot | undefined;
+}
+
 /** A write on its way to the disk. */
 interface Write {
   readonly persist: Persist;

@@ -16,6 +16,7 @@ export const coreInvariants = [
   "range",
   "turn",
   "membership",
+  "restored",
   "undisturbed",
   "progress",
   "exclusion",

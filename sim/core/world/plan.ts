@@ -59,6 +59,12 @@ export interface CorePlan {
   readonly corruptCheckMs?: number | undefined;
   /** An operator adds, promotes or removes a server, mean; never if it is not given. */
   readonly membershipEveryMs?: number | undefined;
+  /** Servers call each other as in production: each takes what it hears from those it knows. */
+  readonly introduced?: boolean | undefined;
+  /** The whole core is lost, and restored from a backup or from one server's disk, at most so often. */
+  readonly restores?: number | undefined;
+  /** Backups are taken, mean. */
+  readonly backupEveryMs?: number | undefined;
   /** Users and rights change all the while, and every client has a user. */
   readonly rights?: boolean | undefined;
   /** Processes come, with programs that take leases in these forms. */
@@ -96,8 +102,15 @@ const rightsEvery = 10;
 const changingEvery = 6;
 const membershipMs = 2_000;
 
+/** In every second of these each server hears those only whom it knows. */
+const introducedEvery = 2 * changingEvery;
+
 /** In one run of so many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
+
+/** In one run of so many the core is restored. What programs took since the backup is lost: they stay away. */
+const restoredEvery = 11;
+const restoresMost = 2;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
@@ -151,6 +164,8 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     corruptCheckMs: seed % comparingEvery === 9 ? corruptCheckMs : undefined,
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
     forms: seed % holdersEvery === 0 ? coreForms : undefined,
+    introduced: seed % introducedEvery === introducedEvery - 1 ? true : undefined,
+    restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
   };

@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Command, CommandSchema } from "../../../src/core/gen/leasehold/command_pb.js";
+import type { Recovered } from "../../../src/core/raft/api.js";
 import type { Entry } from "../../../src/core/raft/types.js";
 import type { Version } from "../../../src/core/state/revisions.js";
 import { type Applied, CoreState } from "../../../src/core/state/state.js";
@@ -11,7 +12,21 @@ import { append } from "../../../src/common/lists.js";
 /** Hears of each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {
   applied(applied: Applied, command: Command, index: number): void;
+  /** Another core has taken the place of the one before, and begins with this. */
+  replaced?(state: CoreState): void;
 }
+
+/** What a core begins with. */
+export interface Beginning {
+  readonly index: number;
+  readonly term: number;
+  /** Makes its state, another object each time. */
+  readonly begin: () => CoreState;
+  /** That its history has, and what was compacted away. */
+  readonly changes: readonly Version[];
+}
+
+const nothing: Beginning = { index: 1, term: 1, begin: () => new CoreState(), changes: [] };
 
 /**
  * What the cluster as a whole has come to: one state, made of what servers have applied. Every server is held
@@ -19,8 +34,11 @@ export interface ReferenceObserver {
  * own disk.
  */
 export class Reference {
-  readonly state = new CoreState();
-  readonly changes: Version[] = [];
+  readonly state: CoreState;
+  readonly changes: Version[];
+  readonly #beginning: Beginning;
+  /** Those that were applied, in their order. */
+  readonly #entries: Entry[] = [];
   readonly #observers: ReferenceObserver[] = [];
   readonly #report: CoreReport;
   /** By index: what a server has to look like that has applied it. */
@@ -28,12 +46,26 @@ export class Reference {
   readonly #terms = new Map<number, number>();
   /** Up to where each server, in its present life, was looked at. */
   readonly #seen = new Map<string, number>();
-  #index = 1;
-  #term = 1;
+  #index: number;
+  #term: number;
 
-  constructor(report: CoreReport) {
+  constructor(report: CoreReport, beginning = nothing) {
     this.#report = report;
-    this.#marks.set(1, markOf(this.state.revisions.current, this.state.leases.size, 0));
+    this.#beginning = beginning;
+    this.state = beginning.begin();
+    this.changes = [...beginning.changes];
+    this.#index = beginning.index;
+    this.#term = beginning.term;
+    this.#mark();
+  }
+
+  /** From now on everybody who has listened here hears of another core. */
+  handOver(next: Reference): void {
+    for (const observer of this.#observers) {
+      next.attach(observer);
+      observer.replaced?.(next.state);
+    }
+    this.#observers.length = 0;
   }
 
   attach(observer: ReferenceObserver): void {
@@ -83,6 +115,7 @@ export class Reference {
     this.#index = entry.index;
     this.#term = entry.term;
     this.#terms.set(entry.index, entry.term);
+    this.#entries.push(entry);
     if (entry.data.length > 0) {
       const command = fromBinary(CommandSchema, entry.data);
       const applied = this.state.apply(command, entry.term);
@@ -90,8 +123,37 @@ export class Reference {
       append(this.changes, applied.changes);
       for (const observer of this.#observers) observer.applied(applied, command, entry.index);
     }
+    this.#mark();
+  }
+
+  #mark(): void {
     const { leases, revisions } = this.state;
-    this.#marks.set(entry.index, markOf(revisions.current, leases.size, revisions.live));
+    this.#marks.set(this.#index, markOf(revisions.current, leases.size, revisions.live));
+  }
+
+  // For another core that takes over from this one
+
+  /** What a server has when it has applied that entry, from the first one on. */
+  stateAt(index: number): CoreState {
+    const state = this.#beginning.begin();
+    for (const entry of this.#entries) if (entry.index <= index) this.replay(state, entry);
+    return state;
+  }
+
+  /** @returns what it changes */
+  replay(state: CoreState, { data, term }: Entry): readonly Version[] {
+    if (data.length === 0) return [];
+    const { changes } = state.apply(fromBinary(CommandSchema, data), term);
+    finish(state.revisions.sweep());
+    return changes;
+  }
+
+  /** Up to where a server's log is the one that was applied. */
+  agreedIndex({ entries, snapshot }: Recovered): number {
+    let { index } = snapshot;
+    for (const entry of entries)
+      if (entry.index === index + 1 && this.#terms.get(entry.index) === entry.term) index = entry.index;
+    return index;
   }
 }
 

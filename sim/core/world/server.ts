@@ -1,19 +1,18 @@
 import { CoreHost } from "../../../src/core/host/host.js";
 import type { HostPorts, Turn } from "../../../src/core/host/ports.js";
 import type { RaftLimits } from "../../../src/core/raft/api.js";
-import { founding, joining } from "../../../src/core/raft/options.js";
 import type { Comparison } from "../../../src/core/copies/copies.js";
 import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js";
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
 import { Replica } from "../../../src/core/replica/replica.js";
-import type { SelfDescription } from "../../../src/core/replica/roll.js";
+import { Guests, type Roll, type SelfDescription } from "../../../src/core/replica/roll.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
 import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
 import { CoreState } from "../../../src/core/state/state.js";
 import type { SimRandom } from "../../kit/random.js";
-import { type DiskTiming, SimDisk, type StoredSnapshot } from "./disk.js";
+import { type DiskTiming, type FirstContent, SimDisk, type StoredSnapshot } from "./disk.js";
 import type { CoreReport } from "./invariants.js";
 
 /** What a simulated server needs from its world. */
@@ -23,7 +22,7 @@ export interface ServerWorld {
   after(delayMs: number, body: () => void): void;
   /** Of a write to this server's disk, drawn anew for each. */
   writeMs(server: SimServer): number;
-  send(message: PeerMessage, snapshot: StoredSnapshot | undefined): void;
+  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void;
   /** It leads from now on. */
   leads(server: SimServer): void;
   /** After every turn, when its effects have been carried out. */
@@ -45,9 +44,10 @@ export interface ServerWorld {
 
 export interface ServerPlan {
   readonly id: MemberId;
-  /** Of the first members; a server that is not among them joins. */
-  readonly voters: readonly MemberId[];
+  /** Where others call it. */
+  readonly address: string;
   readonly cluster: bigint;
+  readonly disk: FirstContent;
   /** Absent: nobody's name or address is known, and the members stay who they are. */
   readonly founding: readonly CoreMember[] | undefined;
   readonly self: SelfDescription | undefined;
@@ -61,6 +61,8 @@ export interface ServerPlan {
   readonly raftLimits: Partial<RaftLimits>;
   readonly turnMs: number;
   readonly turnsAtOnce: number;
+  /** It takes and sends only what `core/server/peers` would. */
+  readonly introduced?: boolean | undefined;
   /** Of its steady clock, which begins at `offsetMs`. */
   readonly clockMs: () => number;
   readonly clockRate: number;
@@ -87,6 +89,8 @@ export class SimServer {
   /** The host's next turn, if it follows the present event at once. */
   #turn: (() => void) | undefined;
   #isInTurn = false;
+  #roll: Roll = { members: [], removed: new Set() };
+  #guests = new Guests();
 
   constructor(plan: ServerPlan, world: ServerWorld) {
     this.plan = plan;
@@ -95,7 +99,8 @@ export class SimServer {
       after: (delayMs, body) => world.after(delayMs, body),
       writeMs: () => world.writeMs(this),
     };
-    this.disk = new SimDisk(plan.voters.includes(plan.id) ? founding(plan.voters) : joining(), timing);
+    this.disk = new SimDisk(plan.disk.recovered, timing);
+    this.disk.snapshot = plan.disk.snapshot;
   }
 
   get id(): MemberId {
@@ -114,7 +119,9 @@ export class SimServer {
     const { snapshot, recovered } = this.disk;
     const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
     this.life += 1;
-    const { founding, self, ...plan } = this.plan;
+    const { disk: _disk, founding, introduced: _introduced, self, ...plan } = this.plan;
+    this.#roll = { members: founding ?? [], removed: new Set() };
+    this.#guests = new Guests();
     const described = self === undefined ? {} : { founding: founding ?? [], self };
     const { random } = this.#world;
     const replica = new Replica({ ...plan, ...described, random, checksum, recovered, state });
@@ -126,13 +133,33 @@ export class SimServer {
       leadership: ({ role }) => {
         if (role === "leader") this.#world.leads(this);
       },
-      roll: ({ removed }) => {
-        if (removed.has(this.id)) this.#world.removed(this);
+      roll: (roll) => {
+        this.#roll = roll;
+        this.#guests.update(roll);
+        if (roll.removed.has(this.id)) this.#world.removed(this);
       },
       compared: (comparison) => this.#world.compared(this, comparison),
       failed: (error) => this.#world.failed(this, error),
       trouble: (text) => this.#world.trouble(this, text),
     });
+  }
+
+  // As `core/server/peers` makes connections
+
+  /** Whether it has somewhere to send what is for that server. */
+  reaches(id: MemberId): boolean {
+    return this.plan.introduced !== true || this.#knows(id);
+  }
+
+  /** Whether it takes what that server says. One of which it has not heard is called back, and heard then. */
+  hears({ id, plan: { address } }: SimServer): boolean {
+    if (this.reaches(id)) return true;
+    this.#guests.meet(id, [`http://${address}:1`], this.#roll);
+    return false;
+  }
+
+  #knows(id: MemberId): boolean {
+    return [...this.#roll.members, ...this.#guests.all].some((member) => member.id === id);
   }
 
   /** The process ends, and the power fails. */
@@ -264,12 +291,12 @@ export class SimServer {
    */
   #send(message: PeerMessage): void {
     if (message.kind !== "snapshot") {
-      this.#world.send(message, undefined);
+      this.#world.send(this, message, undefined);
       return;
     }
     const empty = { meta: message.meta, pieces: [...snapshotPieces(new CoreState())] };
     const snapshot = this.disk.snapshot ?? empty;
-    this.#world.send({ ...message, meta: snapshot.meta }, snapshot);
+    this.#world.send(this, { ...message, meta: snapshot.meta }, snapshot);
   }
 }
 

@@ -1,3 +1,5 @@
+import { append, least } from "../../../src/common/lists.js";
+import { joining } from "../../../src/core/raft/options.js";
 import type { MemberId } from "../../../src/core/raft/types.js";
 import type { AutoCompaction } from "../../../src/core/replica/options.js";
 import type {
@@ -8,21 +10,22 @@ import type {
   WatchAnswer,
 } from "../../../src/core/replica/types.js";
 import { defaultLimits } from "../../../src/core/replica/options.js";
-import type { SelfDescription } from "../../../src/core/replica/roll.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import type { Comparison } from "../../../src/core/copies/copies.js";
-import type { CoreMember } from "../../../src/core/state/members.js";
+import type { CoreState } from "../../../src/core/state/state.js";
+import { called, listens } from "./calls.js";
 import { checkChanges, checkLeader } from "./changes.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { SimEvent } from "../../kit/events.js";
 import { SettlingWorld } from "../../kit/settling-world.js";
+import { addressOf, descriptionOf, firstServers, type NewCore, type NewServer } from "./cores.js";
 import { type CoreCounters, coreCounters } from "./counters.js";
 import type { StoredSnapshot } from "./disk.js";
 import type { CoreInvariant } from "./invariants.js";
 import type { CorePlan } from "./plan.js";
 import { Reference } from "./reference.js";
-import { type ServerWorld, SimServer } from "./server.js";
+import { type ServerPlan, type ServerWorld, SimServer } from "./server.js";
 
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
@@ -67,8 +70,13 @@ export interface CoreWorldOptions {
 /** Servers of a core, their disks and network, and clients. */
 export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implements ServerWorld {
   readonly plan: CorePlan;
-  readonly reference: Reference;
+  /** Those of the present core. */
   readonly servers: SimServer[] = [];
+  /** Of cores that others have taken the place of; they may come back. */
+  readonly former: SimServer[] = [];
+  /** Of each core that took the place of another: the last revision that it has of that one. */
+  readonly #keptRevisions: number[] = [];
+  readonly #replacedListeners: ((state: CoreState, keptRevision: number) => void)[] = [];
   /** Servers that hear each other have the same number. */
   readonly side = new Map<MemberId, number>();
   /** Whose content a test has changed. */
@@ -78,37 +86,72 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   #number = 0;
   readonly #slowDisk: number;
   readonly #retired = new Set<SimServer>();
-  readonly #voters: readonly MemberId[];
+  #reference: Reference;
 
   constructor(plan: CorePlan, random: SimRandom, { story, asserted }: CoreWorldOptions = {}) {
     super({ random, counters: coreCounters(), story, asserted });
     this.plan = plan;
-    this.reference = new Reference(this.report);
+    this.#reference = new Reference(this.report);
     this.#slowDisk = random.below(plan.servers);
-    const voters = Array.from({ length: plan.servers }, (_, index) => BigInt(index + 1));
-    this.#voters = voters;
-    for (const id of voters) this.#add(id);
+    for (const server of firstServers(plan.servers)) this.start(this.#add(server));
+  }
+
+  get reference(): Reference {
+    return this.#reference;
   }
 
   /** A server that somebody has added to the members starts, with nothing on its disk. */
   join(id: MemberId): void {
     this.say(`${id} joins`);
-    this.#add(id);
+    const [{ cluster }] = this.servers.map(({ plan }) => plan) as [ServerPlan];
+    // The others say who is there.
+    const founding = this.reference.state.members.all;
+    const address = addressOf(this.reference.state.members.get(id), id);
+    const disk = { recovered: joining(), snapshot: undefined };
+    this.start(this.#add({ id, address, cluster, founding, disk }));
   }
 
-  #add(id: MemberId): void {
-    const voters = this.#voters;
+  #add({ founding, id, ...server }: NewServer): SimServer {
     const clockRate = drawRate(this.random, this.plan.clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * clockRate;
     const { plan } = this;
     const space = { autoCompaction: compactionOf(plan), quotaBytes: plan.quotaBytes };
-    const told = plan.membershipEveryMs === undefined ? undefined : descriptionOf(id);
-    const founding = told && voters.map(foundingMember);
-    const who = { voters, cluster: 77n, id, founding, self: told };
-    const server = new SimServer({ ...plan, ...space, ...who, clockMs, clockRate }, this);
-    this.servers.push(server);
-    this.start(server);
+    const isNamed = plan.membershipEveryMs !== undefined || plan.restores !== undefined;
+    const told = isNamed ? { founding, self: descriptionOf(id) } : { founding: undefined, self: undefined };
+    const added = new SimServer({ ...plan, ...space, ...server, ...told, id, clockMs, clockRate }, this);
+    this.servers.push(added);
+    return added;
+  }
+
+  /**
+   * All servers end, and those of another core are there instead, not started yet. Clients go on with them, and
+   * know nothing of it.
+   */
+  replace({ keptRevision, reference, servers }: NewCore): void {
+    for (const server of this.servers) this.crash(server);
+    append(this.former, this.servers.splice(0));
+    this.side.clear();
+    this.#keptRevisions.push(keptRevision);
+    for (const server of servers) this.#add(server);
+    const before = this.#reference;
+    this.#reference = reference;
+    before.handOver(reference);
+    for (const listener of this.#replacedListeners) listener(reference.state, keptRevision);
+  }
+
+  whenReplaced(listener: (state: CoreState, keptRevision: number) => void): void {
+    this.#replacedListeners.push(listener);
+  }
+
+  /** How many cores there have been. */
+  get cores(): number {
+    return 1 + this.#keptRevisions.length;
+  }
+
+  /** The last revision that the present core has of the one that was the last of so many. */
+  keptSince(cores: number): number {
+    return least([Infinity, ...this.#keptRevisions.slice(cores - 1)]);
   }
 
   // Time
@@ -205,28 +248,28 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   // What servers need
 
-  send(message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
+  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
     const isLog = !["propose", "propose-change", "ask", "leader-answer", "leader-refusal"].includes(
       message.kind,
     );
     const copies = isLog && this.random.chance(this.plan.duplicateRate) && snapshot === undefined ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1)
-      this.after(this.random.exponential(this.plan.latencyMs), () => this.#deliver(message, snapshot));
+      this.after(this.random.exponential(this.plan.latencyMs), () =>
+        this.#deliver(sender, message, snapshot),
+      );
   }
 
-  #deliver(message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
+  #deliver(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
     const { from, to } = message;
-    const receiver = this.servers.find(({ id }) => id === to);
+    const receiver = called(this, sender, to);
     const isParted = (this.side.get(from) ?? 0) !== (this.side.get(to) ?? 0);
     const isThere = receiver?.isUp === true && !isParted;
-    const arrived = isThere && !this.random.chance(this.plan.lossRate);
+    const arrived = isThere && !this.random.chance(this.plan.lossRate) && listens(this, receiver, sender, to);
     if (arrived) {
       if (message.kind === "snapshot") receiver.receiveSnapshot(message, snapshot!);
       else receiver.step({ kind: "message", message });
     }
-    if (message.kind !== "snapshot") return;
-    const sender = this.servers.find(({ id }) => id === from)!;
-    sender.step({ kind: "snapshot-sent", member: to, arrived });
+    if (message.kind === "snapshot") sender.step({ kind: "snapshot-sent", member: to, arrived });
   }
 
   /** The servers that are members, as far as that is committed. */
@@ -273,6 +316,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 
   leads(server: SimServer): void {
+    if (this.former.includes(server)) return;
     this.counters.elections += 1;
     if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
     checkLeader(this.report, server);
@@ -280,6 +324,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 
   stepped(server: SimServer): void {
+    if (this.former.includes(server)) return;
     const { requestsLeftBehind } = server.replica!;
     if (requestsLeftBehind > 0)
       this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
@@ -379,23 +424,6 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
       server.enter((host) => host.watchSent(stream, 1));
     });
   }
-}
-
-function descriptionOf(id: MemberId): SelfDescription {
-  return { name: `s${id}`, clientUrls: [`http://s${id}:2`], disk: id };
-}
-
-function foundingMember(id: MemberId): CoreMember {
-  const { name } = descriptionOf(id);
-  return {
-    id,
-    name,
-    peerUrls: [`http://s${id}:1`],
-    clientUrls: [],
-    learner: false,
-    disk: 0n,
-    joining: false,
-  };
 }
 
 /** Of a steady clock, a third of them as far off as may be. */

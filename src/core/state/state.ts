@@ -233,13 +233,17 @@ export class CoreState {
     return this.revisions.bytes + this.leases.bytes + this.auth.bytes;
   }
 
-  /** What belongs to the cluster that it was the state of goes: it becomes that of another one. */
+  /**
+   * What belongs to the cluster that it was the state of goes: it becomes that of another one. Every lease has
+   * its whole time again: the other cluster may have acknowledged refreshes since, of which nothing is here.
+   */
   becomeNew(): void {
     this.cluster = 0n;
     this.members.set([]);
     this.members.removed.clear();
     this.spaceAlarms.clear();
     this.corruptAlarms.clear();
+    for (const lease of this.leases.all()) lease.leftMs = undefined;
   }
 
   #found({ cluster, members }: Bootstrap): void {

@@ -4,6 +4,7 @@ import { inDelta } from "./delta.mjs";
 import { onDisk } from "./disk.mjs";
 import { inFiles } from "./files.mjs";
 import { inFlease } from "./flease.mjs";
+import { inNewCores } from "./new-core.mjs";
 import { inRaft } from "./raft.mjs";
 import { inStores } from "./stores.mjs";
 import { inWaist } from "./lease.mjs";
@@ -17,6 +18,7 @@ export const mistakes = [
   ...inFiles,
   ...inRaft,
   ...inCore,
+  ...inNewCores,
   ...onDisk,
   ...inCommands,
 ];

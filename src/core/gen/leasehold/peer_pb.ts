@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUikQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgISgQIBxAIIo4BCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBBIPCgdyZW1vdmVkGAQgASgIEg8KB2NsdXN0ZXIYBSABKAQSLQoHbWVtYmVycxgGIAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZGIGcHJvdG8z", [file_leasehold_member]);
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUipAEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgIEhEKCXBlZXJfdXJscxgKIAMoCUoECAcQCCKOAQoLUGVlcldlbGNvbWUSDwoHdmVyc2lvbhgCIAEoDRIPCgdyZWZ1c2FsGAEgASgJEgwKBGRpc2sYAyABKAQSDwoHcmVtb3ZlZBgEIAEoCBIPCgdjbHVzdGVyGAUgASgEEi0KB21lbWJlcnMYBiADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmRiBnByb3RvMw", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -64,6 +64,13 @@ export type PeerHello = Message<"leasehold.core.PeerHello"> & {
    * @generated from field: bool asks_members = 9;
    */
   asksMembers: boolean;
+
+  /**
+   * Where the sender is called: the other one may not have heard of it yet.
+   *
+   * @generated from field: repeated string peer_urls = 10;
+   */
+  peerUrls: string[];
 };
 
 /**

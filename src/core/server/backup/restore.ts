@@ -6,7 +6,7 @@ import { idText, type Identity, newIdentity } from "../common/identity.js";
 import { invalid } from "../common/invalid.js";
 import { isBcrypt } from "../auth/bcrypt.js";
 import { beginDirectory } from "../disk/data-directory.js";
-import { founding } from "../../raft/options.js";
+import { restored } from "../../host/new-core.js";
 import { type Backup, readBackup, type ReadOptions } from "./read-backup.js";
 
 /** What a restored server is. */
@@ -33,14 +33,11 @@ export async function restoreBackup(
   const found = await readdir(dataDir).catch(() => []);
   if (found.length > 0) throw invalid(`--data-dir ${dataDir} is not empty: nothing was restored`);
   const backup = await readBackup(path, config.quotaBytes, options);
-  const { state } = backup;
-  // Who the new members are, the first entry of the new log says.
-  state.becomeNew();
-  const identity = newIdentity(config.initialCluster, config.name, `${config.token} ${backup.hash}`);
+  const { identity, recovered } = restored(backup, config, newIdentity);
   // A directory that is half restored would begin an empty core.
   const unfinished = `${dataDir}.restoring`;
   await rm(unfinished, { recursive: true, force: true });
-  await beginDirectory(unfinished, identity, founding(identity.members.map(({ id }) => id)), state);
+  await beginDirectory(unfinished, identity, recovered, backup.state);
   try {
     await rename(unfinished, dataDir);
     await syncFolder(dirname(dataDir));

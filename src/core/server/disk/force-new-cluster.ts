@@ -2,12 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { Journal } from "../../journal/journal.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { Recovered } from "../../raft/api.js";
-import type { SnapshotMeta } from "../../raft/types.js";
-import { readCommand } from "../../replica/applier.js";
+import { forced } from "../../host/new-core.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
 import { foundingMember } from "../common/identity.js";
-import { finishInTurns, batchesInTurns, Turns } from "../common/turns.js";
+import { batchesInTurns, finishInTurns } from "../common/turns.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** A server's data directory, opened. */
@@ -30,44 +29,20 @@ export interface OpenedContent {
  * @throws LeaseholdError `DISK_FAILED`, `LOG_CORRUPT`
  */
 export async function forceNewCluster(path: string, opened: OpenedContent): Promise<OpenedContent> {
-  const { journal, snapshots, record, recovered, state } = opened;
-  const { index, term } = await replay(recovered, state);
-  const own =
-    state.members.get(record.id) ?? record.members.map(foundingMember).find(({ id }) => id === record.id)!;
+  const { journal, snapshots, record, state } = opened;
+  const known = record.members.map(foundingMember).find(({ id }) => id === record.id)!;
   const cluster = randomBytes(8).readBigUInt64BE();
-  state.becomeNew();
-  state.cluster = cluster;
-  state.members.set([{ ...own, learner: false, joining: false, disk: record.disk }]);
+  const recovered = await finishInTurns(
+    forced(opened.recovered, state, { ...known, disk: record.disk }, cluster),
+  );
+  const { hardState, snapshot: meta } = recovered;
+  const own = state.members.get(record.id)!;
   const members = [{ id: own.id, name: own.name, peerUrls: own.peerUrls }];
-  const forced = { ...record, cluster, members, disks: new Map() };
-  const meta: SnapshotMeta = {
-    index: index + 1,
-    term: Math.max(term, recovered.hardState.term) + 1,
-    membership: { voters: [own.id], learners: [] },
-  };
-  const hardState = { term: meta.term, votedFor: 0n, commit: meta.index };
+  const changed = { ...record, cluster, members, disks: new Map() };
   await snapshots.save(meta, batchesInTurns(snapshotPieces(state)));
-  await writeMemberRecord(path, forced);
+  await writeMemberRecord(path, changed);
   await journal.append({ installed: meta, hardState });
   await journal.removeUpTo(meta.index);
   await snapshots.removeBefore(meta.index);
-  return { ...opened, record: forced, recovered: { hardState, snapshot: meta, entries: [] } };
-}
-
-/** Where the log ends. */
-async function replay(
-  { entries, snapshot }: Recovered,
-  state: CoreState,
-): Promise<{ index: number; term: number }> {
-  const turns = new Turns();
-  let end: { index: number; term: number } = snapshot;
-  for (const entry of entries) {
-    if (entry.index <= end.index) continue;
-    end = entry;
-    if (entry.data.length > 0)
-      await finishInTurns(state.applying(readCommand(entry.index, entry.data), entry.term));
-    if (turns.isOver) await turns.next();
-  }
-  await finishInTurns(state.revisions.sweep());
-  return { index: end.index, term: end.term };
+  return { ...opened, record: changed, recovered };
 }

@@ -6,6 +6,7 @@ import {
   PeerWelcomeSchema,
 } from "../../gen/leasehold/peer_pb.js";
 import type { MemberId } from "../../raft/types.js";
+import { unwelcome } from "../../replica/roll.js";
 import type { CoreMember } from "../../state/members.js";
 import { idText } from "../common/identity.js";
 
@@ -18,11 +19,13 @@ export interface Self {
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
+  /** Where it is called, for those who have not heard of it. */
+  readonly peerUrls?: readonly string[];
 }
 
 export function helloBytes(self: Self, to: MemberId, snapshot: boolean): Uint8Array {
-  const { cluster, id, name, disk } = self;
-  const hello = { version, cluster, from: id, to, snapshot, name, disk };
+  const { cluster, id, name, disk, peerUrls = [] } = self;
+  const hello = { version, cluster, from: id, to, snapshot, name, disk, peerUrls: [...peerUrls] };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
 }
 
@@ -70,10 +73,14 @@ export function objectionTo({ version: found }: PeerHello): string {
 export function refusalOf(hello: PeerHello, self: Self, isMember: boolean): string {
   const objection = objectionTo(hello);
   if (objection !== "") return objection;
-  if (hello.cluster !== self.cluster)
-    return `its cluster id is ${idText(hello.cluster)}, and ours is ${idText(self.cluster)}`;
-  if (hello.to !== self.id)
-    return `it looks for the server ${idText(hello.to)}, and this is ${idText(self.id)}: is an address wrong?`;
-  if (!isMember) return `the server ${idText(hello.from)} is no member of this cluster`;
-  return "";
+  switch (unwelcome(hello, self, () => isMember)) {
+    case "other-cluster":
+      return `its cluster id is ${idText(hello.cluster)}, and ours is ${idText(self.cluster)}`;
+    case "other-server":
+      return `it looks for the server ${idText(hello.to)}, and this is ${idText(self.id)}: is an address wrong?`;
+    case "no-member":
+      return `the server ${idText(hello.from)} is no member of this cluster`;
+    default:
+      return "";
+  }
 }

@@ -18,7 +18,7 @@ const queueBytesMax = 32 * 1024 * 1024;
 const redialMs = 200;
 
 export interface LinkOptions {
-  readonly self: Self;
+  readonly self: () => Self;
   readonly peer: KnownMember;
   readonly tls: TlsFiles | undefined;
   /**
@@ -45,7 +45,7 @@ export class PeerLink {
   #isWelcome = false;
   #isClosed = false;
   #isCorked = false;
-  #attempts = 0;
+  #attempts = -1;
   #heardMs = 0;
   #redial: NodeJS.Timeout | undefined;
 
@@ -53,6 +53,12 @@ export class PeerLink {
     this.#options = options;
     this.#ping = setInterval(() => this.#beat(), options.silenceMs / 3);
     this.#connect();
+  }
+
+  /** Where it was called last. */
+  get url(): string {
+    const { peerUrls } = this.#options.peer;
+    return peerUrls[this.#attempts % peerUrls.length]!;
   }
 
   get isConnected(): boolean {
@@ -95,11 +101,11 @@ export class PeerLink {
 
   #connect(): void {
     const { self, peer, tls } = this.#options;
-    const urls = peer.peerUrls;
-    const url = urls[this.#attempts++ % urls.length]!;
+    this.#attempts += 1;
+    const { url } = this;
     let problem = "the connection was closed";
     const socket = dial(parseUrl("the peer's address", url), tls, () => {
-      for (const part of frame([helloBytes(self, peer.id, false)])) socket.write(part);
+      for (const part of frame([helloBytes(self(), peer.id, false)])) socket.write(part);
     });
     this.#socket = socket;
     this.#heardMs = performance.now();

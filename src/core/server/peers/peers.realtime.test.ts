@@ -4,6 +4,9 @@ import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { PeerMessage } from "../../replica/types.js";
+import type { CoreMember } from "../../state/members.js";
+import { snapshotPieces } from "../../state/snapshot.js";
+import { CoreState } from "../../state/state.js";
 import { frame } from "./frames.js";
 import { helloBytes, type Self } from "./hello.js";
 import { foundingMember } from "../common/identity.js";
@@ -34,28 +37,39 @@ const selfOf = (index: number, disk: bigint, cluster = 7n): Self => ({
   disk,
 });
 
+const meta = { index: 1, term: 1, membership: { voters: [1n, 2n], learners: [] } };
+
+const emptySnapshot = {
+  list: () => Promise.resolve([meta]),
+  read: () => Promise.resolve({ meta, batches: [[...snapshotPieces(new CoreState())]] }),
+};
+
+const membersAt = (ports: readonly number[]) =>
+  names.map((name, at) =>
+    foundingMember({ id: BigInt(at + 1), name, peerUrls: [`http://127.0.0.1:${ports[at]}`] }),
+  );
+
 class Server {
   readonly messages: PeerMessage[] = [];
   readonly troubles: string[] = [];
   readonly disks = new Map<bigint, bigint>();
+  snapshots = 0;
   /** Its own disk takes that long. */
   writing: Promise<unknown> = Promise.resolve();
   readonly peers: Peers;
   readonly #port: number;
 
-  constructor(index: number, ports: readonly number[], disk: bigint, cluster?: bigint) {
+  constructor(index: number, ports: readonly number[], disk: bigint, cluster?: bigint, known = names) {
     this.#port = ports[index]!;
     this.peers = new Peers({
       self: selfOf(index, disk, cluster),
-      members: names.map((name, at) =>
-        foundingMember({ id: BigInt(at + 1), name, peerUrls: [`http://127.0.0.1:${ports[at]}`] }),
-      ),
+      members: membersAt(ports).filter(({ name }) => known.includes(name)),
       tls: undefined,
       silenceMs: 1_000,
-      snapshots: {} as Snapshots,
+      snapshots: emptySnapshot as unknown as Snapshots,
       handler: {
         message: (message) => void this.messages.push(message),
-        snapshot: () => undefined,
+        snapshot: () => (this.snapshots += 1),
         snapshotSent: () => undefined,
         unreachable: () => undefined,
         removed: () => undefined,
@@ -164,4 +178,35 @@ test("a member that comes again takes the place of its older connection", async 
   const second = await come(ports[0]!, hello);
   await once(first.resume(), "close");
   expect(second.closed).toBe(false);
+});
+
+test("a server that has not heard of a member calls it back, and both are heard; who was removed is not", async () => {
+  const ports = await freePorts(2);
+  const a = new Server(0, ports, 11n, undefined, ["a"]);
+  await a.open();
+  const b = new Server(1, ports, 22n);
+  await b.open();
+  await b.reaches(a, 2n, 1n);
+  await a.reaches(b, 1n, 2n);
+  expect(a.disks.size).toBe(0);
+  const forged = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, false));
+  await once(forged.resume(), "close");
+  expect(a.troubles.join()).toContain("has come back without its data directory");
+  a.peers.update({ members: membersAt(ports).slice(0, 1), removed: new Set([2n]) });
+  await eventually("it is refused", () => b.troubles.join().includes("is no member of this cluster"));
+});
+
+test("a snapshot goes where its receiver was reached, if one of its addresses is out of date", async () => {
+  const [stale, ...ports] = (await freePorts(3)) as [number, number, number];
+  const a = new Server(0, ports, 11n);
+  const b = new Server(1, ports, 22n);
+  await a.open();
+  await b.open();
+  const [first, second] = membersAt(ports) as [CoreMember, CoreMember];
+  const moved = { ...second, peerUrls: [`http://127.0.0.1:${stale}`, ...second.peerUrls] };
+  a.peers.update({ members: [first, moved], removed: new Set() });
+  await a.reaches(b, 1n, 2n);
+  a.peers.send({ kind: "snapshot", from: 1n, to: 2n, term: 1, meta });
+  await eventually("the snapshot has come", () => b.snapshots > 0);
+  expect(a.troubles.join()).not.toContain("a snapshot did not reach");
 });

@@ -2,13 +2,13 @@ import type { Server, Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
-import type { Roll } from "../../replica/roll.js";
+import { Guests, type Roll } from "../../replica/roll.js";
 import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import type { TlsFiles } from "../common/config.js";
 import { idText } from "../common/identity.js";
-import type { ListenUrl } from "../common/urls.js";
-import { type Self, refusalOf } from "./hello.js";
+import { type ListenUrl, parseUrl } from "../common/urls.js";
+import { type Self, objectionTo, refusalOf } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
@@ -56,7 +56,7 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #options: PeersOptions;
-  readonly #links = new Map<MemberId, { readonly peerUrls: string; readonly link: PeerLink }>();
+  readonly #links = new Map<MemberId, { readonly place: string; readonly link: PeerLink }>();
   readonly #servers: Server[] = [];
   readonly #strangers = new Set<Socket>();
   /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
@@ -64,6 +64,10 @@ export class Peers {
   readonly #closed = new AbortController();
   /** Already said to be out of reach; to say it once for each failure is enough. */
   readonly #unreachable = new Set<MemberId>();
+
+  readonly #guests = new Guests();
+  /** Of guests: nothing of them is written down, as anybody may come as one. */
+  readonly #guestDisks = new Map<MemberId, bigint>();
 
   #roll: Roll;
   #isOpen = false;
@@ -78,27 +82,44 @@ export class Peers {
   }
 
   get #others(): readonly CoreMember[] {
-    return this.#roll.members.filter(({ id }) => id !== this.#options.self.id);
+    return [...this.#roll.members, ...this.#guests.all].filter(({ id }) => id !== this.#options.self.id);
+  }
+
+  /** Its addresses are those that the log has by now. */
+  get #self(): Self {
+    const { self } = this.#options;
+    return { ...self, peerUrls: this.#roll.members.find(({ id }) => id === self.id)?.peerUrls ?? [] };
   }
 
   /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
   update(roll: Roll): void {
     this.#roll = roll;
+    this.#guests.update(roll);
+    this.#updateLinks();
+  }
+
+  #updateLinks(): void {
     if (!this.#isOpen || this.#closed.signal.aborted) return;
-    for (const [id, { peerUrls, link }] of this.#links) {
+    for (const [id, { place, link }] of this.#links) {
       const member = this.#others.find((other) => other.id === id);
-      if (member?.peerUrls.join() === peerUrls) continue;
+      if (member !== undefined && this.#placeOf(member) === place) continue;
       link.close();
       this.#links.delete(id);
       if (member !== undefined) continue;
       for (const isSnapshot of [true, false]) this.#admitted.get(`${id} ${isSnapshot}`)?.destroy();
       this.#unreachable.delete(id);
+      this.#guestDisks.delete(id);
     }
     for (const peer of this.#others) if (!this.#links.has(peer.id)) this.#addLink(peer);
   }
 
   #addLink(peer: CoreMember): void {
-    this.#links.set(peer.id, { peerUrls: peer.peerUrls.join(), link: this.#linkTo(peer) });
+    this.#links.set(peer.id, { place: this.#placeOf(peer), link: this.#linkTo(peer) });
+  }
+
+  /** A guest of which the log has told is called anew: only now it is remembered which disk it has. */
+  #placeOf({ id, peerUrls }: CoreMember): string {
+    return `${this.#isGuest(id) ? "guest " : ""}${peerUrls.join()}`;
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
@@ -131,9 +152,9 @@ export class Peers {
   }
 
   #linkTo(peer: CoreMember): PeerLink {
-    const { self, tls, silenceMs, handler } = this.#options;
+    const { tls, silenceMs, handler } = this.#options;
     return new PeerLink({
-      self,
+      self: () => this.#self,
       peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
@@ -147,16 +168,34 @@ export class Peers {
       connected: () => this.#unreachable.delete(peer.id),
       // Earlier versions do not say it.
       judge: async (disk) =>
-        disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
+        disk === 0n || (await this.#learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
     });
   }
 
+  async #learnDisk(member: MemberId, disk: bigint): Promise<boolean> {
+    if (!this.#isGuest(member)) return this.#options.handler.learnDisk(member, disk);
+    const known = this.#guestDisks.get(member) ?? disk;
+    this.#guestDisks.set(member, known);
+    return known === disk;
+  }
+
+  #isGuestDisk(member: MemberId, disk: bigint): boolean | undefined {
+    const known = this.#guestDisks.get(member);
+    return known === undefined ? undefined : known === disk;
+  }
+
+  #isGuest(member: MemberId): boolean {
+    return this.#guests.all.some(({ id }) => id === member);
+  }
+
   async #sendSnapshot(message: InstallSnapshot): Promise<void> {
-    const { snapshots, self, tls, handler } = this.#options;
+    const { snapshots, tls, handler } = this.#options;
     const peer = this.#others.find(({ id }) => id === message.to);
     try {
       if (peer === undefined) throw new Error("it is no member");
-      await sendSnapshot(message, peer, snapshots, self, tls, this.#closed.signal);
+      // At the address where it was reached: one of several may be out of date.
+      const url = this.#links.get(peer.id)?.link.url ?? peer.peerUrls[0]!;
+      await sendSnapshot(message, peer.id, url, snapshots, this.#self, tls, this.#closed.signal);
       handler.snapshotSent(message.to, true);
     } catch (error) {
       const name = peer === undefined ? "a server" : nameOf(peer);
@@ -203,12 +242,32 @@ export class Peers {
 
   #judge(hello: PeerHello): string {
     const { self, handler } = this.#options;
+    this.#meet(hello);
     const isMember = this.#others.some(({ id }) => id === hello.from);
     const refusal = refusalOf(hello, self, isMember);
     if (refusal !== "") return refusal;
-    const isKnown = handler.isKnownDisk(hello.from, hello.disk);
+    const isKnown = this.#isGuest(hello.from)
+      ? this.#isGuestDisk(hello.from, hello.disk)
+      : handler.isKnownDisk(hello.from, hello.disk);
     if (isKnown === undefined) return `${hello.name} ${notReached}`;
     return isKnown ? "" : lostDisk(hello.name);
+  }
+
+  /** Calls it back, if it may be a member of which this server has not heard. */
+  #meet(hello: PeerHello): void {
+    const { cluster, id } = this.#options.self;
+    if (objectionTo(hello) !== "" || hello.cluster !== cluster || hello.to !== id) return;
+    const urls = hello.peerUrls.filter(isUrl);
+    if (this.#guests.meet(hello.from, urls, this.#roll)) this.#updateLinks();
+  }
+}
+
+function isUrl(text: string): boolean {
+  try {
+    parseUrl("a caller's address", text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

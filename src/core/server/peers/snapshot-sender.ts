@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import type { Snapshots } from "../../journal/snapshots.js";
-import type { InstallSnapshot } from "../../raft/types.js";
+import type { InstallSnapshot, MemberId } from "../../raft/types.js";
 import type { TlsFiles } from "../common/config.js";
-import type { KnownMember } from "../common/identity.js";
 import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
@@ -20,7 +19,8 @@ const stalledMs = 10_000;
  */
 export async function sendSnapshot(
   message: InstallSnapshot,
-  peer: KnownMember,
+  to: MemberId,
+  url: string,
   snapshots: Snapshots,
   self: Self,
   tls: TlsFiles | undefined,
@@ -29,7 +29,7 @@ export async function sendSnapshot(
   const newest = (await snapshots.list()).find(({ index }) => index >= message.meta.index);
   if (newest === undefined) throw new Error("there is no snapshot of that state any more");
   const { meta, batches } = await snapshots.read(newest);
-  const socket = dial(parseUrl("the peer's address", peer.peerUrls[0]!), tls, () => undefined);
+  const socket = dial(parseUrl("the peer's address", url), tls, () => undefined);
   const failed = new AbortController();
   const fail = (error: Error) => failed.abort(error);
   const answers: string[] = [];
@@ -52,7 +52,7 @@ export async function sendSnapshot(
     if (!hasRoom) await once(socket, "drain", { signal: failed.signal });
   };
   try {
-    await send([helloBytes(self, peer.id, true)]);
+    await send([helloBytes(self, to, true)]);
     await answer();
     await send(encodeMessage({ ...message, meta }));
     for await (const pieces of batches) for (const piece of pieces) await send([piece]);

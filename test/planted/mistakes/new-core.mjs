@@ -1,0 +1,98 @@
+/** The known mistakes that can be made with backups, and with cores that begin with the state of another. */
+
+const newCore = "src/core/host/new-core.ts";
+const snapshot = "src/core/state/snapshot.ts";
+const state = "src/core/state/state.ts";
+
+export const inNewCores = /** @type {const} */ ([
+  {
+    name: "restoredUnderOldIds",
+    why: "A restored core has the ids of the one that the backup was taken of: its servers take part again.",
+    edits: [{ file: newCore, find: "`${token} ${hash}`", replace: "token" }],
+  },
+  {
+    name: "restoredUnderIdsOfEach",
+    why: "Each restored server makes ids of its own: none knows the others.",
+    edits: [{ file: newCore, find: "`${token} ${hash}`", replace: "`${token} ${hash} ${name}`" }],
+  },
+  {
+    name: "restoredMembersStay",
+    why: "A restored core has the members of the one before.",
+    edits: [
+      {
+        file: state,
+        at: "this.cluster = 0n;\n    this.members.set([]);",
+        find: "this.members.set([]);",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "restoredTimeLeft",
+    why: "A restored lease has what was left of it at the backup, and was refreshed since.",
+    edits: [
+      { file: state, find: "for (const lease of this.leases.all()) lease.leftMs = undefined;", replace: "" },
+    ],
+  },
+  {
+    name: "forcedVotersStay",
+    why: "The only server of a core waits for the votes of those who are gone.",
+    edits: [
+      { file: newCore, at: "voters: [own.id]", find: "[own.id]", replace: "snapshot.membership.voters" },
+    ],
+  },
+  {
+    name: "forcedWithoutTail",
+    why: "The only server of a core forgets what it does not know to be committed, and somebody was answered.",
+    edits: [
+      {
+        file: newCore,
+        find: "replay(entries, snapshot, state)",
+        replace: "replay(entries.filter(({ index }) => index <= hardState.commit), snapshot, state)",
+      },
+    ],
+  },
+  {
+    name: "backupWithinCommand",
+    why: "A backup is taken while a command is being applied: a part of it is there.",
+    edits: [
+      {
+        file: "src/core/replica/read-answers.ts",
+        find: 'if (asked.kind === "freeze") while (context.state.isApplying) yield;',
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "attachmentsLost",
+    why: "A state that is put together again does not know what hangs on leases.",
+    edits: [
+      {
+        file: snapshot,
+        find: "this.#state.leases.attach(this.#newest.key, this.#newest.lease, 0n);",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "backupWithoutHistory",
+    why: "A backup has what stands there now, and not what stood there before.",
+    edits: [
+      {
+        file: snapshot,
+        find: "history.slice(start, end)",
+        replace: "history.slice(end - 1, end)",
+      },
+    ],
+  },
+  {
+    name: "guestsUnheard",
+    why: "etcd 3699: a server that has not heard of a new member refuses it, also when that one leads.",
+    edits: [{ file: "src/core/replica/roll.ts", find: "peerUrls.length === 0", replace: "true" }],
+  },
+  {
+    name: "otherCoresHeard",
+    why: "A server listens to one that has its address from a core that is gone.",
+    edits: [{ file: "src/core/replica/roll.ts", find: "cluster !== self.cluster", replace: "false" }],
+  },
+]);
