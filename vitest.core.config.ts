@@ -11,7 +11,7 @@ export default defineConfig({
     include: ["test/core/**/*.test.ts"],
     globalSetup: ["test/core/support/install-etcd.ts"],
     testTimeout: 120_000,
-    hookTimeout: 60_000,
+    hookTimeout: 180_000,
     fileParallelism: false,
   },
 });

@@ -1,12 +1,14 @@
 // Plants the mistakes that a test beside the product has to catch (`caughtBy`), one at a time, and runs that test:
-// `node scripts/planted-tests.mjs [part of a name]`.
+// `node scripts/planted-tests.mjs [part of a name]`. Those in servers that are processes: `planted-servers.mjs`.
 import { join } from "node:path";
 import { createVitest } from "vitest/node";
 import { mistakes } from "../test/planted/mistakes/table.mjs";
 import { root } from "./planted-sources.mjs";
 
 const [part = ""] = process.argv.slice(2);
-const chosen = mistakes.filter(({ name, caughtBy }) => caughtBy !== undefined && name.includes(part));
+const chosen = mistakes.filter(
+  ({ name, caughtBy }) => caughtBy !== undefined && caughtBy.servers !== true && name.includes(part),
+);
 
 // All mistakes stand behind switches in the sources that it has loaded, so one does for all of them. A process for
 // each file, unlike in `npm test`: a mistake is planted when it begins.

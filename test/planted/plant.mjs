@@ -13,8 +13,9 @@
  * @property {string} name the switch
  * @property {string} why what is wrong with it
  * @property {readonly Edit[]} edits
- * @property {{ file: string, test?: RegExp, seeds?: number }} [caughtBy] the tests that have to fail with it, or one of
- * them, on so many seeds (`scripts/planted-tests.mjs`); other mistakes are named by a table beside this file, or by a
+ * @property {{ file: string, test?: RegExp, seeds?: number, servers?: boolean }} [caughtBy] the tests that have to fail
+ * with it, or one of them, on so many seeds (`scripts/planted-tests.mjs`; with `servers`, the mistake is in the
+ * processes that they start: `scripts/planted-servers.mjs`); other mistakes are named by a table beside this file, or by a
  * test that turns the switch
  */
 

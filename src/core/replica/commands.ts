@@ -123,7 +123,9 @@ function freeMemberId({ random, state }: Context): bigint {
   }
 }
 
-function ttlFor(ttlSeconds: bigint, { electionMs }: Context): bigint {
+function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
+  // Of two reasons etcd gives this one.
+  if (state.spaceAlarms.size > 0) throw new CoreError("noSpace");
   if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
   const floor = BigInt(Math.ceil((ttlFloorFactor * electionMs) / 1_000));
   return ttlSeconds < floor ? floor : ttlSeconds;

@@ -63,12 +63,16 @@ describe("a quota", () => {
       for (const refused of [
         put("a", "1"),
         grant(60),
+        grant(9_000_000_001),
         txn({ failure: [{ request: { case: "requestPut", value: { key: Uint8Array.of(1) } } }] }),
       ])
         expect(cluster.failure(server, refused)).toBe("noSpace");
       for (const taken of [range("k1"), keepAlive(ID), remove("k1"), alarm()])
         expect(cluster.failure(server, taken)).toBe("none");
     }
+    // Who raises one that is raised is told of it, as at etcd.
+    const on = alarm({ action: Action.ACTIVATE, memberID: leader.id, alarm: AlarmType.NOSPACE });
+    expect(cluster.ask(follower!, ALARM, on).alarms).toMatchObject([{ memberID: leader.id }]);
     // Nothing has become less by that: it is raised again.
     cluster.ask(follower!, ALARM, alarm({ action: Action.DEACTIVATE, memberID: leader.id, alarm: 1 }));
     cluster.run(500);

@@ -38,11 +38,10 @@ export function alarmText({ alarm, memberID }: Alarm): string {
   return `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${kind} `;
 }
 
-/** Which members' alarm has changed by that. */
+/** Of which members that is said: who raises an alarm that is raised hears of it again, as at etcd. */
 export function changeAlarm(alarms: Set<bigint>, { member, raised }: MemberAlarm): bigint[] {
-  const isNew = raised ? !alarms.has(member) : alarms.delete(member);
   if (raised) alarms.add(member);
-  return isNew ? [member] : [];
+  return raised || alarms.delete(member) ? [member] : [];
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   type RangeResponse,
   type RequestOpSchema,
   type TxnRequest,
+  PutRequestSchema,
   TxnRequestSchema,
 } from "../gen/etcd/rpc_pb.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
@@ -373,6 +374,15 @@ describe("transactions", () => {
     expect(failureOf(apply(state, command({ case: "txn", value: request })))).toBe("keyNotFound");
     expect(text(read(state, { key }).kvs[0]!.value)).toBe("2");
     expect(state.revisions.current).toBe(4);
+  });
+
+  test("of a key and a lease that are missing a put names the lease, and a transaction the key, as at etcd", () => {
+    const state = setUp();
+    const value = { key: bytes("n"), lease: 99n, ignoreValue: true };
+    const inside = txn({ success: [{ request: { case: "requestPut", value } }] });
+    const alone = create(PutRequestSchema, value);
+    expect(failureOf(apply(state, command({ case: "txn", value: inside })))).toBe("keyNotFound");
+    expect(failureOf(apply(state, command({ case: "put", value: alone })))).toBe("leaseNotFound");
   });
 
   const op = {

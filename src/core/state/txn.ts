@@ -27,7 +27,8 @@ import { keep } from "./values.js";
 import { type Seen, Write } from "./write.js";
 
 export function putKey(write: Write, request: PutRequest): PutResponse {
-  checkPutApplies(write, request);
+  checkLease(write, request);
+  checkKept(write, request);
   const before = put(write, request);
   return request.prevKv && before !== undefined
     ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
@@ -64,8 +65,12 @@ interface Path {
 /** Carries out a transaction as a whole, or throws before it has changed anything. */
 export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
   const path = yield* choosePath(write.view, request);
-  for (const operation of operationsOf(path))
-    if (operation.case === "requestPut") checkPutApplies(write, operation.value);
+  for (const operation of operationsOf(path)) {
+    if (operation.case !== "requestPut") continue;
+    // Of two reasons to refuse, etcd gives this one here, and the other one for a put that stands alone.
+    checkKept(write, operation.value);
+    checkLease(write, operation.value);
+  }
   return yield* runPath(write, path);
 }
 
@@ -98,10 +103,14 @@ function* operationsOf({ operations, inner }: Path): Generator<RequestOp["reques
   }
 }
 
-function checkPutApplies({ leases, revision, view }: Write, request: PutRequest): void {
-  if (request.lease !== 0n && leases.get(request.lease) === undefined) throw new CoreError("leaseNotFound");
-  const keeps = request.ignoreValue || request.ignoreLease;
-  if (keeps && view.getAt(keyOf(request.key), revision) === undefined) throw new CoreError("keyNotFound");
+function checkLease({ leases }: Write, { lease }: PutRequest): void {
+  if (lease !== 0n && leases.get(lease) === undefined) throw new CoreError("leaseNotFound");
+}
+
+/** What a put keeps has to be there. */
+function checkKept({ revision, view }: Write, { ignoreLease, ignoreValue, key }: PutRequest): void {
+  const keeps = ignoreValue || ignoreLease;
+  if (keeps && view.getAt(keyOf(key), revision) === undefined) throw new CoreError("keyNotFound");
 }
 
 /**

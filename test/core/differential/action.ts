@@ -10,7 +10,9 @@ export type ServiceName = keyof typeof services;
 
 /**
  * One request, as the JSON of its message, so that it can be printed and made smaller. Revisions count from where
- * the sequence began. `@name` stands for what each server has told by that name: an id, or who leads.
+ * the sequence began. `@name` stands for what each server has told by that name: an id, or who leads; `@largeN` for
+ * a value of so many bytes. `Lease.runOut` is no request of etcd's: it grants a lease, hangs keys on it and waits
+ * until it has run out.
  */
 export interface Action {
   readonly service: ServiceName;
@@ -27,6 +29,8 @@ export interface Sequence {
   readonly withRights: boolean;
   readonly actions: readonly Action[];
 }
+
+export const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 export function methodOf(service: ServiceName, name: string) {
   const found = services[service].methods.find((method) => method.name === name);
@@ -52,7 +56,9 @@ const bytesFields = new Set(["key", "rangeEnd", "value", "name", "keys"]);
 /** For people: bytes as text. */
 export function shown(json: JsonValue): string {
   return JSON.stringify(json, (key, value: unknown) =>
-    typeof value === "string" && bytesFields.has(key) ? Buffer.from(value, "base64").toString() : value,
+    typeof value === "string" && bytesFields.has(key) && !value.startsWith("@")
+      ? Buffer.from(value, "base64").toString()
+      : value,
   );
 }
 

@@ -1,34 +1,78 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Sequence } from "./action.js";
 import type { Compared } from "./pair.js";
 
+type Numbers = Map<string, number>;
+
 /** What sequences have asked for, and what became of it. */
 export class Counts {
-  readonly answered = new Map<string, number>();
-  readonly #refused = new Map<string, number>();
+  /** By method, and by field of a request or an answer, whatever it is in. */
+  readonly #answered: Numbers = new Map();
+  readonly #fields: Numbers = new Map();
+  readonly #refused: Numbers = new Map();
+  readonly #told: Numbers = new Map();
+  /** What was not asked for, by the difference that is known. */
+  readonly leftOut: Numbers = new Map();
   #sequences = 0;
-  #lines = 0;
   /** Differences that did not come again when there was more time: a busy machine. */
   onceOnly = 0;
 
-  took({ actions }: Sequence, { answers, lines }: Compared): void {
+  took({ actions }: Sequence, { answers, beside }: Compared): void {
     this.#sequences += 1;
-    this.#lines += lines;
     for (const [at, answer] of answers.entries()) {
-      const { service, method } = actions[at]!;
-      const isRefusal = typeof answer === "string" && answer !== "waits";
-      const [counts, name] = isRefusal ? [this.#refused, answer] : [this.answered, `${service}.${method}`];
-      counts.set(name, (counts.get(name) ?? 0) + 1);
+      const { service, method, request, waitsAs } = actions[at]!;
+      const later = waitsAs === undefined ? undefined : beside[waitsAs];
+      const found = answer === "waits" && later !== undefined ? later : answer;
+      if (found === "waits") add(this.#answered, `${service}.${method} that waits to the end`);
+      else if (typeof found === "string") add(this.#refused, `${method}: ${found}`);
+      else {
+        add(this.#answered, `${service}.${method}`);
+        for (const field of fieldsOf(request)) add(this.#fields, `${method} ${field}`);
+        for (const field of fieldsOf(found)) add(this.#fields, `${method} → ${field}`);
+        if (method === "Txn") add(this.#fields, `Txn ${depthOf(request)} deep`);
+      }
     }
+    for (const lines of Object.values(beside).filter(Array.isArray))
+      for (const line of lines as JsonObject[])
+        for (const field of line["kv"] === undefined ? Object.keys(line) : eventFields(line))
+          add(this.#told, field);
   }
 
   get text(): string {
-    const listed = (counts: Map<string, number>) =>
+    const listed = (counts: Numbers) =>
       [...counts].toSorted(([, a], [, b]) => b - a).map(([name, count]) => `${count} ${name}`);
-    const once = this.onceOnly === 0 ? "" : `; ${this.onceOnly} differed once, and not again with more time`;
     return [
-      `${this.#sequences} sequences, ${this.#lines} lines of watches${once}`,
-      `answered: ${listed(this.answered).join(", ")}`,
+      `${this.#sequences} sequences; ${this.onceOnly} differed once, and not again with more time`,
+      `answered: ${listed(this.#answered).join(", ")}`,
       `refused: ${listed(this.#refused).join(", ")}`,
+      `told to watches: ${listed(this.#told).join(", ")}`,
+      `with: ${listed(this.#fields).join(", ")}`,
+      `left out: ${listed(this.leftOut).join(", ")}`,
     ].join("\n");
   }
+}
+
+function add(counts: Numbers, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+function eventFields({ type = "PUT", prevKv }: JsonObject): string[] {
+  return [prevKv === undefined ? String(type) : `${String(type)} with what was before`];
+}
+
+/** Names of fields and of enumerations' values, each once. */
+function fieldsOf(json: JsonValue, found = new Set<string>()): Set<string> {
+  if (typeof json !== "object" || json === null) return found;
+  for (const [name, value] of Object.entries(json)) {
+    if (!Array.isArray(json) && name !== "header") found.add(name);
+    if (name === "sortOrder" || name === "sortTarget") found.add(`${name} ${String(value)}`);
+    fieldsOf(value, found);
+  }
+  return found;
+}
+
+function depthOf(json: JsonValue): number {
+  if (typeof json !== "object" || json === null) return 0;
+  const inner = Math.max(0, ...Object.values(json).map(depthOf));
+  return inner + ("requestTxn" in json ? 1 : 0);
 }

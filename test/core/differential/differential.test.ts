@@ -12,7 +12,7 @@ import { seedOf } from "../../support/seed.js";
 import { bytes } from "../support/client.js";
 import { CoreCluster } from "../support/core-cluster.js";
 import { Counts } from "./counts.js";
-import { isKnownToDiffer } from "./known-differences.js";
+import { knownDifference } from "./known-differences.js";
 import { kindOf, Pair, shownDifference } from "./pair.js";
 import { RandomSequences } from "./random-sequences.js";
 import { shrunk } from "./shrink.js";
@@ -31,52 +31,86 @@ const firstSeed = seedOf();
 /** A difference that a busy machine makes does not come again when there is more time. */
 const patienceMore = 4;
 
+/** More would hide a server that is wrong now and then. */
+const onceOnlyShareMax = 0.01;
+
 /** Rights cost passwords: they stay on for so many sequences. */
 const sequencesPerBlock = 25;
 const blocksWithRightsEvery = 5;
 const hasRights = (seed: number): boolean =>
   Math.floor(seed / sequencesPerBlock) % blocksWithRightsEvery === blocksWithRightsEvery - 1;
 
+/** Servers that work beside each other. */
+const pairs = 2;
+
+/** Each is for one pair. */
+function* blocksOf(first: number, count: number): Generator<number[]> {
+  for (let from = first; from < first + count;) {
+    const to = Math.min(first + count, (Math.floor(from / sequencesPerBlock) + 1) * sequencesPerBlock);
+    yield Array.from({ length: to - from }, (_, at) => from + at);
+    from = to;
+  }
+}
+
+/** A mistake is planted in our server: it is enough to see that it is found. */
+const isPlanted = process.env["LEASEHOLD_PLANTED"] !== undefined;
+
 /** Then it is clear that something is wrong. */
-const differencesMost = 5;
+const differencesMost = isPlanted ? 1 : 10;
 
 /** What differs, as text; nothing where it does not come again. */
 async function smallestDifference(pair: Pair, sequence: Sequence): Promise<string | undefined> {
   const { difference: first } = await pair.compare(sequence, patienceMore);
   if (first === undefined) return undefined;
   const differs = async (smaller: Sequence): Promise<boolean> => {
-    if (isKnownToDiffer(smaller.actions)) return false;
+    if (knownDifference(smaller.actions) !== undefined) return false;
     const { difference } = await pair.compare(smaller);
     return difference !== undefined && kindOf(difference) === kindOf(first);
   };
+  if (isPlanted) return shownDifference(sequence, first);
   const smallest = await shrunk(sequence, differs);
   const { difference } = await pair.compare(smallest, patienceMore);
   return difference === undefined ? shownDifference(sequence, first) : shownDifference(smallest, difference);
 }
 
+async function differenceOf(pair: Pair, seed: number, counts: Counts): Promise<string | undefined> {
+  const sequence = new RandomSequences(seed, counts.leftOut).next(hasRights(seed));
+  const compared = await pair.compare(sequence);
+  counts.took(sequence, compared);
+  if (compared.difference === undefined) return undefined;
+  const difference = await smallestDifference(pair, sequence);
+  if (difference === undefined) {
+    counts.onceOnly += 1;
+    report(`seed ${seed} differed once:\n${shownDifference(sequence, compared.difference)}`);
+  }
+  return difference;
+}
+
 test(
   `${seeds} random sequences from seed ${firstSeed} on are answered as etcd answers them`,
   async () => {
-    await using pair = await Pair.start();
     const counts = new Counts();
     const differences: string[] = [];
-    for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
-      const sequence = new RandomSequences(seed).next(hasRights(seed));
-      const compared = await pair.compare(sequence);
-      counts.took(sequence, compared);
-      if (compared.difference === undefined) continue;
-      const difference = await smallestDifference(pair, sequence);
-      if (difference === undefined) {
-        counts.onceOnly += 1;
-        continue;
-      }
-      differences.push(`seed ${seed} differs:\n${difference}`);
-      if (differences.length === differencesMost) break;
-    }
+    const blocks = blocksOf(firstSeed, seeds);
+    // One after the other: to start is what costs most.
+    let started: Promise<unknown> = Promise.resolve();
+    const work = async () => {
+      const starting = started.then(() => Pair.start());
+      started = starting;
+      await using pair = await starting;
+      for (const block of blocks)
+        for (const seed of block) {
+          if (differences.length >= differencesMost) return;
+          const difference = await differenceOf(pair, seed, counts);
+          if (difference !== undefined) differences.push(`seed ${seed} differs:\n${difference}`);
+        }
+    };
+    await Promise.all(Array.from({ length: pairs }, work));
     report(counts.text);
     expect(differences.join("\n")).toBe("");
+    expect(counts.onceOnly).toBeLessThanOrEqual(2 + seeds * onceOnlyShareMax);
   },
-  600_000 + seeds * 2_000,
+  600_000 + seeds * 4_000,
 );
 
 let ours: CoreCluster;

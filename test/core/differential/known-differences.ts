@@ -1,102 +1,189 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Action } from "./action.js";
+import { queueKeyOf } from "./waiting.js";
+import { usesIdOfEnded } from "./watch-ids.js";
+
+type Actions = readonly Action[];
 
 /** Where ours differs from the etcd that Debian has on purpose: `docs/core.md` has the reasons. */
-export function isKnownToDiffer(actions: readonly Action[]): boolean {
-  return (
-    actions.some(({ service, request }) => service === "KV" && holds(request, isCutBeforeSorted)) ||
-    actions.some(({ method, request }) => method === "Txn" && holds(request, deletesFromKeyOn)) ||
-    actions.some(({ waitsAs, request }) => waitsAs !== undefined && request["lease"] === undefined) ||
-    usesIdOfWhatEnded(actions) ||
+const known: Readonly<Record<string, (actions: Actions) => boolean>> = {
+  "etcd cuts, then sorts": (actions) => ofKeys(actions).some(({ request }) => holds(request, isCutFirst)),
+  "a deletion from a key on, and a put there": (actions) =>
+    actions.some(({ method, request }) => method === "Txn" && putsWhatItDeletes(request)),
+  "a lease that the server gives to who waits": (actions) =>
+    actions.some(({ waitsAs, request }) => waitsAs !== undefined && request["lease"] === undefined),
+  "the id of a watch that was compacted": usesIdOfEnded,
+  "the revision that was compacted last": watchesWhatWasCompacted,
+  "a wrong token where etcd does not look at it": (actions) =>
     actions.some(
-      ({ service, user }) => user === "wrong" && (service === "Cluster" || service === "Maintenance"),
-    ) ||
-    actions.some(({ method, user = "root" }) => method === "Hash" && user !== "root") ||
-    updatesLearner(actions) ||
-    addsAgain(actions) ||
-    actions.some(({ method, request }) => method === "Alarm" && raisesOther(request)) ||
-    actions.some(({ method, request }) => method === "MemberAdd" && request["isLearner"] !== true) ||
-    actions.some(({ method, request }) => method === "MemberUpdate" && !hasAddresses(request)) ||
-    watchesWhatWasCompacted(actions) ||
-    endsWhatWaits(actions)
-  );
+      ({ method, user }) => mayBeWrong.test(user ?? "") && (unseen.has(method) || unseenLeases.has(method)),
+    ),
+  "Hash without root's rights": (actions) =>
+    actions.some(({ method, user = "root" }) => method === "Hash" && user !== "root"),
+  "an address of a learner": changesLearner,
+  "what is no address": (actions) =>
+    actions.some(({ method, request }) => method === "MemberUpdate" && !hasAddresses(request)),
+  "a member that is added twice at once": addsAgain,
+  "a voter that does not run": (actions) =>
+    actions.some(({ method, request }) => method === "MemberAdd" && request["isLearner"] !== true),
+  "the alarm NONE": (actions) =>
+    actions.some(({ method, request }) => method === "Alarm" && raisesNone(request)),
+  "a put inside while space is short": putsInsideWithoutSpace,
+  "a waiter whose lease ends": endsWhatWaits,
+  "rights in a transaction": (actions) =>
+    actions.some(({ method, request, user }) => method === "Txn" && needsMoreRights(request, user)),
+  "rights of a watch from a key on": (actions) =>
+    actions.some(
+      ({ service, request, user }) =>
+        service === "Watch" && isSomebody(user) && request["rangeEnd"] === fromKeyOn,
+    ),
+  "rights to the keys of a lease": (actions) =>
+    actions.some(
+      ({ method, request, user }) =>
+        method === "LeaseTimeToLive" && isSomebody(user) && request["keys"] === true,
+    ),
+  "leases and compaction by nobody": (actions) =>
+    actions.some(({ method, user }) => user === "" && (ofSomebody.has(method) || unseenLeases.has(method))),
+};
+
+export const knownDifferences: readonly string[] = Object.keys(known);
+
+/** The first known difference that they would meet. */
+export function knownDifference(actions: Actions): string | undefined {
+  return Object.entries(known).find(([, isMet]) => isMet(actions))?.[0];
 }
 
-/** A target, no order and a limit: etcd cuts first. */
-function isCutBeforeSorted({ limit, sortTarget, sortOrder }: JsonObject): boolean {
-  return limit !== undefined && sortTarget !== undefined && sortOrder === undefined;
+/** A user who may have no token, or no good one, gives a wrong one. */
+const mayBeWrong = /^(?:wrong|u2)$/;
+
+/** What etcd answers whoever asks. */
+const unseen = new Set(["MemberList", "Status"]);
+const unseenLeases = new Set(["LeaseLeases", "LeaseTimeToLive"]);
+
+/** What etcd does for those, too, who have given no user. */
+const ofSomebody = new Set(["LeaseGrant", "LeaseRevoke", "Compact"]);
+
+const fromKeyOn = "AA==";
+
+/** Who has some rights. */
+function isSomebody(user = "root"): boolean {
+  return /^u\d$/.test(user);
+}
+
+function ofKeys(actions: Actions): Actions {
+  return actions.filter(({ service }) => service === "KV");
+}
+
+/** A target, no order and a limit; etcd reads everything first where there are bounds. */
+function isCutFirst({ limit, rangeEnd, sortTarget, sortOrder, countOnly, ...more }: JsonObject): boolean {
+  const isCut = limit !== undefined && rangeEnd !== undefined && countOnly !== true;
+  const hasBounds = Object.keys(more).some((name) => /^(?:min|max)/.test(name));
+  return isCut && !hasBounds && sortTarget !== undefined && sortOrder === undefined;
+}
+
+/** That a deletion from a key on may hit what a put beside it writes, etcd does not notice. */
+function putsWhatItDeletes(request: JsonObject): boolean {
+  const put: string[] = [];
+  const deletedFrom: string[] = [];
+  holds(request, ({ requestPut, requestDeleteRange }) => {
+    if (requestPut !== undefined) put.push(keyOf(requestPut));
+    if ((requestDeleteRange as JsonObject | undefined)?.["rangeEnd"] === fromKeyOn)
+      deletedFrom.push(keyOf(requestDeleteRange!));
+    return false;
+  });
+  return deletedFrom.some((from) => put.some((key) => key >= from));
+}
+
+function keyOf(request: JsonValue): string {
+  return Buffer.from(String((request as JsonObject)["key"] ?? ""), "base64").toString("latin1");
+}
+
+/** From the revision that was compacted last etcd 3.4 misses deletions. */
+function watchesWhatWasCompacted(actions: Actions): boolean {
+  return actions.some(({ service, request }, at) => {
+    if (service !== "Watch" || request["startRevision"] === undefined) return false;
+    if (JSON.stringify(request["filters"] ?? "").includes("NODELETE")) return false;
+    return actions
+      .slice(0, at)
+      .some(
+        (before) => before.method === "Compact" && before.request["revision"] === request["startRevision"],
+      );
+  });
 }
 
 /** One whose address changes is no learner any more for etcd 3.4. */
-function updatesLearner(actions: readonly Action[]): boolean {
+function changesLearner(actions: Actions): boolean {
   return actions.some(
-    ({ method, request }) => method === "MemberUpdate" && String(request["ID"]).startsWith("@added"),
+    ({ method, request }, at) =>
+      method === "MemberUpdate" &&
+      String(request["ID"]).startsWith("@added") &&
+      actions.slice(0, at).some((before) => before.method === "MemberAdd"),
   );
 }
 
-/** At etcd the id of a member is a hash of its addresses and of the second: nobody can be added twice in one. */
-function addsAgain(actions: readonly Action[]): boolean {
-  const added = actions
-    .filter(({ method }) => method === "MemberAdd")
-    .map(({ request }) => JSON.stringify(request["peerURLs"]));
-  return new Set(added).size < added.length;
-}
-
-/** etcd 3.4 raises `NONE`, too, and that of member 0 ends it: there is no key to store it under. */
-function raisesOther({ action, alarm }: JsonObject): boolean {
-  return action === "ACTIVATE" && alarm !== "NOSPACE";
-}
-
-/** etcd takes an address at which no member can be reached, and none. */
 function hasAddresses({ peerURLs }: JsonObject): boolean {
   const urls = Array.isArray(peerURLs) ? peerURLs : [];
   return urls.length > 0 && urls.every((url) => String(url).startsWith("http://"));
 }
 
-/** That it may hit what a put beside it writes, etcd does not notice. */
-function deletesFromKeyOn({ requestDeleteRange }: JsonObject): boolean {
-  return (requestDeleteRange as JsonObject | undefined)?.["rangeEnd"] === "AA==";
+/** At etcd the id of a member is a hash of its addresses and of the second: in one nobody is added twice. */
+function addsAgain(actions: Actions): boolean {
+  const added = actions
+    .filter(({ method, request }) => method === "MemberAdd" && hasAddresses(request))
+    .map(({ request }) => JSON.stringify(request["peerURLs"]));
+  return new Set(added).size < added.length;
 }
 
-/** From the revision that was compacted last etcd 3.4 misses deletions. */
-function watchesWhatWasCompacted(actions: readonly Action[]): boolean {
-  const compacted = new Set<JsonValue | undefined>();
-  for (const { method, request } of actions) if (method === "Compact") compacted.add(request["revision"]);
-  return actions.some(
-    ({ service, request }) =>
-      service === "Watch" &&
-      request["startRevision"] !== undefined &&
-      compacted.has(request["startRevision"]),
-  );
+/** etcd 3.4 raises `NONE`, and that of member 0 ends it: there is no key to store it under. */
+function raisesNone({ action, alarm }: JsonObject): boolean {
+  return action === "ACTIVATE" && (alarm ?? "NONE") === "NONE";
 }
 
-/** A watch that ends as its revision was compacted keeps its id at etcd 3.4: it is not free, and can be cancelled again. */
-function usesIdOfWhatEnded(actions: readonly Action[]): boolean {
-  const revisions = actions.map(({ method, request }) =>
-    method === "Compact" ? numberOf(request["revision"]) : 0,
-  );
-  const compacted = Math.max(...revisions);
-  const watches = actions.filter(({ service }) => service === "Watch");
-  return (
-    watches.some(({ request }) => numberOf(request["startRevision"] ?? compacted) < compacted) &&
-    watches.some(({ method, request }) => method === "cancel" || request["watchId"] !== undefined)
-  );
-}
-
-function numberOf(json: JsonValue | undefined): number {
-  return Number(json ?? 0);
-}
-
-/** Who waits, and whose lease ends, gets the lock of etcd 3.4 later: only the first who asks for a name may lose its. */
-function endsWhatWaits(actions: readonly Action[]): boolean {
-  const names = new Set<JsonValue | undefined>();
-  const waiting = new Set<JsonValue | undefined>();
-  for (const { waitsAs, request } of actions) {
-    if (waitsAs === undefined) continue;
-    if (names.has(request["name"])) waiting.add(request["lease"]);
-    names.add(request["name"]);
+/** While space is short etcd 3.4 counts the puts of the outer transaction only. */
+function putsInsideWithoutSpace(actions: Actions): boolean {
+  const alarms = new Set<JsonValue>();
+  for (const { method, request } of actions) {
+    const { action, alarm, memberID = "0" } = request;
+    if (method === "Alarm" && alarm === "NOSPACE" && action === "ACTIVATE") alarms.add(memberID);
+    if (method === "Alarm" && alarm === "NOSPACE" && action === "DEACTIVATE") alarms.delete(memberID);
+    if (method !== "Txn" || alarms.size === 0) continue;
+    const outer = operationsOf(request);
+    const isPut = ({ requestPut }: JsonObject) => requestPut !== undefined;
+    if (!outer.some(isPut) && holds(request, isPut)) return true;
   }
-  return actions.some(({ method, request }) => method === "LeaseRevoke" && waiting.has(request["ID"]));
+  return false;
+}
+
+/** Who waits, and whose lease or key ends, gets the lock of etcd 3.4 later: only the first who asks for a name may. */
+function endsWhatWaits(actions: Actions): boolean {
+  const names = new Set<JsonValue | undefined>();
+  const leases = new Set<JsonValue | undefined>();
+  const keys = new Set<string>();
+  for (const { method, waitsAs, request } of actions) {
+    if (method === "LeaseRevoke" && leases.has(request["ID"])) return true;
+    if ((method === "Unlock" || method === "DeleteRange") && keys.has(keyOf(request))) return true;
+    const { lease, name } = request;
+    if (waitsAs === undefined) continue;
+    if (names.has(name)) {
+      leases.add(lease!);
+      keys.add(queueKeyOf(request));
+    }
+    names.add(name);
+  }
+  return false;
+}
+
+/** Transactions inside, and the earlier values and leases of puts, etcd 3.4 does not look at. */
+function needsMoreRights(request: JsonObject, user: string | undefined): boolean {
+  if (user !== "" && !isSomebody(user)) return false;
+  return operationsOf(request).some(({ requestPut, requestTxn }) => {
+    const { lease, prevKv } = (requestPut ?? {}) as JsonObject;
+    return requestTxn !== undefined || (user !== "" && (lease !== undefined || prevKv !== undefined));
+  });
+}
+
+function operationsOf({ success = [], failure = [] }: JsonObject): JsonObject[] {
+  return [...(success as JsonObject[]), ...(failure as JsonObject[])];
 }
 
 function holds(json: JsonValue, isSo: (found: JsonObject) => boolean): boolean {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { CoreCluster } from "../support/core-cluster.js";
 import { type Action, type Sequence, shown, shownAction } from "./action.js";
 import { Target } from "./target.js";
@@ -21,11 +21,20 @@ export interface Compared {
   readonly difference: Difference | undefined;
   /** Our answers. */
   readonly answers: readonly JsonValue[];
-  readonly lines: number;
+  /** What was told beside, of ours. */
+  readonly beside: JsonObject;
 }
 
-/** Events that are still to come at one of the servers are waited for. */
-const restMsMax = 300;
+/** Until a stream of watches has told of what is written last: large values take their time. */
+const endMsMax = 10_000;
+
+/** What else is still to come at one of the servers is waited for. */
+const restMsMax = 1_000;
+
+async function until(isSo: () => boolean, msMax: number): Promise<void> {
+  const endMs = performance.now() + msMax;
+  while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 3));
+}
 
 /** A server of ours and one of etcd. */
 export class Pair implements AsyncDisposable {
@@ -60,20 +69,17 @@ export class Pair implements AsyncDisposable {
     for (const action of actions) {
       const [ours, etcds] = await this.#both((target) => target.perform(action));
       answers.push(ours);
-      if (!isDeepStrictEqual(ours, etcds)) return { difference: { action, ours, etcds }, answers, lines: 0 };
+      if (!isDeepStrictEqual(ours, etcds))
+        return { difference: { action, ours, etcds }, answers, beside: {} };
     }
     await this.#both((target) => target.end());
-    const endMs = performance.now() + restMsMax * patience;
     const isSame = () => isDeepStrictEqual(this.#targets[0].beside, this.#targets[1].beside);
-    while (!(this.#targets.every(({ isAtEnd }) => isAtEnd) && isSame()) && performance.now() < endMs)
-      await new Promise((resolve) => setTimeout(resolve, 3));
+    const isAtEnd = () => this.#targets.every((target) => target.isAtEnd);
+    await until(isAtEnd, endMsMax * patience);
+    await until(isSame, restMsMax * patience);
     const [ours, etcds] = [this.#targets[0].beside, this.#targets[1].beside];
-    const lines = Object.values(ours).reduce<number>(
-      (sum, each) => sum + (Array.isArray(each) ? each.length : 1),
-      0,
-    );
     const difference = isSame() ? undefined : { action: undefined, ours, etcds };
-    return { difference, answers, lines };
+    return { difference, answers, beside: ours };
   }
 
   async #prepare(withRights: boolean, patience: number): Promise<void> {

@@ -1,110 +1,194 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Xorshift } from "../../../src/common/xorshift.js";
-import type { Action } from "./action.js";
+import { type Action, base64 } from "./action.js";
+import type { Choices } from "./choices.js";
+import { given } from "./random-requests.js";
 
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
+/** A key's number: rights begin and end between keys that are asked for. */
+const keysMost = 6;
 
 /**
- * Changes of users, roles and rights, and requests of users. Left out is what differs on purpose (`docs/core.md`):
- * transactions inside, leases of nobody, one key in two permissions of a role.
+ * Changes of users, roles and rights, and requests of users. Each key has one end in all permissions: etcd keeps a
+ * second permission of one key beside the first, whatever is granted again.
  */
 export class RandomAuthRequests {
-  readonly #random: Xorshift;
+  readonly #choices: Choices;
+  readonly #ends: readonly string[];
 
-  constructor(random: Xorshift) {
-    this.#random = random;
+  constructor(choices: Choices) {
+    this.#choices = choices;
+    this.#ends = choices.several(keysMost, keysMost, (from) => this.#end(from));
+  }
+
+  /** Users with a few rights, and what they may meet. */
+  *beginning(): Generator<Action> {
+    const { chance } = { chance: (share: number) => this.#choices.chance(share) };
+    const kv = (method: string, request: JsonObject): Action => ({
+      service: "KV",
+      method,
+      request,
+      user: "root",
+    });
+    if (chance(0.5)) yield lease("LeaseGrant", { ID: "1", TTL: "600" }, "root");
+    for (let key = 0; key < keysMost; key += 1)
+      if (chance(0.4))
+        yield kv("Put", given({ key: keyOf(key), value: base64("v"), lease: chance(0.2) ? "1" : undefined }));
+    for (const [at, user] of ["u0", "u1"].entries()) {
+      if (chance(0.1)) continue;
+      const role = `r${at}`;
+      yield auth("RoleAdd", { name: role }, "root");
+      for (const _ of this.#choices.several(1, 2, () => 0)) yield this.#grant(role, "root");
+      yield auth("UserGrantRole", { user, role }, "root");
+    }
+    if (!chance(0.2)) return;
+    yield auth("UserAdd", { name: "u2", password: "u2" }, "root");
+    yield auth("UserGrantRole", { user: "u2", role: "r0" }, "root");
+    yield auth("Authenticate", { name: "u2", password: "u2" }, "");
   }
 
   next(): Action {
-    const user = this.#pick(["root", "u0", "u0", "u1", "u1", "", "wrong"]);
-    if (this.#below(100) < 40) return this.#change(this.#below(10) < 8 ? "root" : user);
-    const key = this.#key();
-    const range = { key, rangeEnd: this.#below(2) === 0 ? "" : this.#end() };
-    const put = { key, value: base64(`v${this.#below(3)}`), prevKv: this.#below(3) === 0 };
-    const kv = (method: string, request: JsonObject): Action => ({ service: "KV", method, request, user });
-    const auth = (method: string, request: JsonObject): Action => ({
-      service: "Auth",
-      method,
-      request,
-      user,
-    });
-    const other = (service: Action["service"], method: string, request: JsonObject): Action => ({
-      service,
-      method,
-      request,
-      user,
-    });
-    return this.#pick([
-      () => kv("Put", put),
-      () => kv("Put", put),
-      () => kv("DeleteRange", { ...range, prevKv: this.#below(2) === 0 }),
-      () => kv("Txn", this.#txn()),
-      () => kv("Txn", this.#txn()),
-      () => auth("UserGet", { name: this.#user() }),
-      () => auth("RoleGet", { role: this.#role() }),
-      () => auth(this.#pick(["UserList", "RoleList"]), {}),
-      () => kv("Range", { ...range, serializable: this.#below(2) === 0, countOnly: this.#below(4) === 0 }),
-      () => kv("Range", range),
-      () => other("Watch", "create", range),
-      () => other("Cluster", "MemberList", {}),
-      () => other("Maintenance", this.#pick(["Status", "Hash"]), {}),
-    ])();
+    const user = this.#choices.pick(["root", "u0", "u0", "u0", "u1", "u1", "u1", "u2", "", "wrong"]);
+    if (this.#choices.chance(0.3)) return this.#change(this.#choices.chance(0.8) ? "root" : user);
+    return this.#choices.chance(0.75) ? this.#ofKeys(user) : this.#other(user);
   }
 
-  #txn(): JsonObject {
-    const range = { requestRange: { key: this.#key(), rangeEnd: this.#end() } };
-    const put = { requestPut: { key: this.#key(), value: base64("t") } };
-    const compare = this.#below(2) === 0 ? [{ key: this.#key(), version: "0" }] : [];
-    return { compare, success: this.#below(2) === 0 ? [put] : [range], failure: [range] };
+  #ofKeys(user: string): Action {
+    const kv = (method: string, request: JsonObject): Action => ({ service: "KV", method, request, user });
+    return this.#choices.weighted([
+      [3, () => kv("Put", this.#put(user))],
+      [2, () => kv("DeleteRange", given({ ...this.#range(), prevKv: this.#choices.chance(0.5) }))],
+      [4, () => kv("Txn", this.#txn(user, 0))],
+      [4, () => kv("Range", this.#read())],
+      [2, () => ({ service: "Watch", method: "create", request: given(this.#range()), user })],
+      [1, () => kv("Compact", { revision: `${this.#choices.below(12)}` })],
+    ]);
+  }
+
+  #other(user: string): Action {
+    const ID = this.#choices.pick(["1", "1", "2"]);
+    const maintenance = (method: string): Action => ({ service: "Maintenance", method, request: {}, user });
+    return this.#choices.weighted([
+      [2, () => auth("UserGet", { name: this.#user() }, user)],
+      [2, () => auth("RoleGet", { role: this.#role() }, user)],
+      [1, () => auth("UserList", {}, user)],
+      [1, () => auth("RoleList", {}, user)],
+      [1, () => lease("LeaseGrant", { ID, TTL: "600" }, user)],
+      [2, () => lease("LeaseRevoke", { ID }, user)],
+      [1, () => lease("LeaseKeepAlive", { ID }, user)],
+      [1, () => lease("LeaseTimeToLive", given({ ID, keys: this.#choices.chance(0.5) }), user)],
+      [1, () => lease("LeaseLeases", {}, user)],
+      [1, () => ({ service: "Cluster", method: "MemberList", request: {}, user })],
+      [1, () => maintenance("Status")],
+      [1, () => maintenance("Hash")],
+    ]);
+  }
+
+  #put(user: string): JsonObject {
+    return given({
+      key: this.#key(),
+      value: base64(`v${this.#choices.below(3)}`),
+      lease: user !== "" && this.#choices.chance(0.25) ? "1" : undefined,
+      prevKv: this.#choices.chance(0.3),
+    });
+  }
+
+  #read(): JsonObject {
+    return given({
+      ...this.#range(),
+      serializable: this.#choices.chance(0.3),
+      countOnly: this.#choices.chance(0.2),
+      limit: this.#choices.chance(0.2) ? "1" : undefined,
+    });
+  }
+
+  #txn(user: string, depth: number): JsonObject {
+    const deletion = () => given({ ...this.#range(), prevKv: this.#choices.chance(0.4) });
+    const operation = () =>
+      this.#choices.weighted<JsonObject>([
+        [4, () => ({ requestRange: this.#read() })],
+        [4, () => ({ requestPut: this.#put(user) })],
+        [2, () => ({ requestDeleteRange: deletion() })],
+        [depth > 1 ? 0 : 2, () => ({ requestTxn: this.#txn(user, depth + 1) })],
+      ]);
+    const comparison = () => given({ ...this.#range(), target: "VERSION", version: "1" });
+    return {
+      compare: this.#choices.several(0, 1, comparison),
+      success: this.#choices.several(0, 2, operation),
+      failure: this.#choices.several(0, 2, operation),
+    };
   }
 
   #change(user: string): Action {
     const [name, role] = [this.#user(), this.#role()];
-    const from = this.#below(6);
-    // One end for each key: etcd keeps a second permission of one key beside the first, whatever is granted again.
-    const [key, rangeEnd] = [base64(`k${from}`), base64(["", "k4", "\0", "l", "", "k9"][from]!)];
-    const permType = this.#pick(["READ", "WRITE", "READWRITE"]);
-    const of = (method: string, request: JsonObject): Action => ({ service: "Auth", method, request, user });
-    return this.#pick([
-      () => of("RoleAdd", { name: role }),
-      () => of("RoleAdd", { name: role }),
-      () => of("RoleDelete", { role }),
-      () => of("RoleGrantPermission", { name: role, perm: { key, rangeEnd, permType } }),
-      () => of("RoleGrantPermission", { name: role, perm: { key, rangeEnd, permType } }),
-      () => of("RoleGrantPermission", { name: role, perm: { key, rangeEnd, permType } }),
-      () => of("RoleRevokePermission", { role, key, rangeEnd }),
-      () => of("UserGrantRole", { user: name, role }),
-      () => of("UserGrantRole", { user: name, role }),
-      () => of("UserGrantRole", { user: name, role }),
-      () => of("UserRevokeRole", { name, role }),
-      // Passwords cost time.
-      () => of("UserAdd", { name: this.#pick(["u2", "u2", ""]), options: { noPassword: true } }),
-      () => of("UserDelete", { name: "u2" }),
-    ])();
+    const from = this.#choices.below(keysMost);
+    const own = this.#choices.pick(["u2", "u2", ""]);
+    return this.#choices.weighted([
+      [2, () => auth("RoleAdd", { name: role }, user)],
+      [1, () => auth("RoleDelete", { role }, user)],
+      [4, () => this.#grant(role, user)],
+      [
+        2,
+        () =>
+          auth("RoleRevokePermission", given({ role, key: keyOf(from), rangeEnd: this.#ends[from]! }), user),
+      ],
+      [4, () => auth("UserGrantRole", { user: name, role }, user)],
+      [2, () => auth("UserRevokeRole", { name, role }, user)],
+      // Passwords cost time: that of root, u0 and u1 stays, with their tokens.
+      [1, () => auth("UserAdd", { name: own, options: { noPassword: true } }, user)],
+      [1, () => auth("UserAdd", { name: own, password: "u2" }, user)],
+      [1, () => auth("UserDelete", { name: "u2" }, user)],
+      [1, () => auth("UserChangePassword", { name: "u2", password: this.#choices.pick(["u2", "x"]) }, user)],
+      [1, () => auth("Authenticate", { name: "u2", password: this.#choices.pick(["u2", "x"]) }, "")],
+      [1, () => auth("AuthEnable", {}, user)],
+      // Not by root: rights stay on.
+      [1, () => auth("AuthDisable", {}, this.#choices.pick(["u0", "u1", "", "wrong"]))],
+    ]);
+  }
+
+  #grant(role: string, user: string): Action {
+    const from = this.#choices.below(keysMost);
+    const permType = this.#choices.pick(["READ", "WRITE", "READWRITE", "READWRITE"]);
+    const perm = given({ key: keyOf(from), rangeEnd: this.#ends[from]!, permType });
+    return auth("RoleGrantPermission", { name: role, perm }, user);
   }
 
   #key(): string {
-    return base64(`k${this.#below(7)}`);
+    return keyOf(this.#choices.below(keysMost + 1));
   }
 
-  #end(): string {
-    // Behind every key: of a range without keys etcd says now that it may be read, now that it may not.
-    return base64(this.#pick(["k7", "l", "\0", "z"]));
+  #range(): { key: string; rangeEnd: string } {
+    const from = this.#choices.below(keysMost + 1);
+    return { key: keyOf(from), rangeEnd: this.#end(from) };
+  }
+
+  /** Behind the key: of a range without keys etcd says now that it may be read, now that it may not. */
+  #end(from: number): string {
+    return this.#choices.weighted([
+      [4, () => ""],
+      [4, () => keyOf(from + 1 + this.#choices.below(3))],
+      [1, () => base64("l")],
+      [1, () => base64("\0")],
+    ]);
   }
 
   #user(): string {
-    return this.#pick(["u0", "u1", "u1", "u2"]);
+    return this.#choices.pick(["u0", "u1", "u1", "u2", "root", "nobody"]);
   }
 
   #role(): string {
-    return this.#pick(["r0", "r1", "r2"]);
-  }
-
-  #pick<T>(values: readonly T[]): T {
-    return values[this.#below(values.length)]!;
-  }
-
-  #below(bound: number): number {
-    return Math.floor(this.#random.next() * bound);
+    return this.#choices.pick(["r0", "r0", "r1", "r1", "r2"]);
   }
 }
+
+const keyOf = (number: number): string => base64(`k${number}`);
+const auth = (method: string, request: JsonObject, user: string): Action => ({
+  service: "Auth",
+  method,
+  request,
+  user,
+});
+const lease = (method: string, request: JsonObject, user: string): Action => ({
+  service: "Lease",
+  method,
+  request,
+  user,
+});

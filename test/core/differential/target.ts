@@ -9,7 +9,8 @@ import {
 } from "@grpc/grpc-js";
 import { serviceDefinition } from "../../support/grpc-services.js";
 import type { CoreProcess } from "../support/core-cluster.js";
-import { type Action, type ServiceName, mapped, methodOf, services } from "./action.js";
+import { type Action, type ServiceName, base64, mapped, methodOf, services } from "./action.js";
+import { Waiting } from "./waiting.js";
 import { lastKey, type OpenWatch, Watching } from "./watching.js";
 
 type Unary = (
@@ -19,18 +20,17 @@ type Unary = (
   callback: (error: ServiceError | null, response: unknown) => void,
 ) => { cancel(): void };
 
-interface Waiting {
-  readonly cancel: () => void;
-  readonly answer: Promise<JsonValue>;
-  answered: JsonValue | undefined;
-}
-
 export const people = ["root", "u0", "u1"] as const;
 
-const timeoutMs = 10_000;
+/** What takes longer hangs. */
+const timeoutMs = 60_000;
 
-/** Whatever is behind, what waits at a server comes to rest in that time. */
-const restMs = 15;
+/** What a server has applied it has told its watches in that time. */
+const restMs = 5;
+
+/** What runs out does so after two seconds, which is the least, and some. */
+const runOutMsMax = 10_000;
+const lookMs = 50;
 
 const revisionFields = new Set(
   "revision minModRevision maxModRevision minCreateRevision maxCreateRevision createRevision modRevision startRevision compactRevision rev".split(
@@ -44,7 +44,13 @@ const ownFields = new Set("clusterId raftTerm hash raftIndex raftAppliedIndex db
 /** Those of etcd 3.4 have none, ours has one. */
 const withoutHeader = new Set(["Alarm", "Defragment", "MoveLeader"]);
 
-const idFields = new Set(["ID", "memberID", "memberId", "targetID", "leader"]);
+const idFields = new Set(["ID", "memberID", "memberId", "targetID", "leader", "lease"]);
+
+/** Larger values are shown as how large they are. */
+const valueCharactersMax = 1_000;
+
+/** Of those who have none. */
+const wrongToken = "wrong.1";
 
 /** A name that nobody has told yet. */
 const nobodysId = "4660";
@@ -56,11 +62,16 @@ export class Target {
   readonly #clients: Readonly<Record<ServiceName, GrpcClient>>;
   readonly #tokens = new Map<string, string>();
   readonly #told = new Map<string, JsonValue>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Waiting((request) => this.#ask("KV", "Range", request));
   #lastToken = "";
   #watching: Watching | undefined;
+  /** On a stream of its own, so that it takes no ids. */
+  #past: Watching | undefined;
+  #watchesPast = false;
+  #hasRights = false;
   #base = 0n;
   #added = 0;
+  #granted = 0;
   /** In the addresses of members: for a second etcd does not take those again that it has removed. */
   #sequence = 0;
   /** How much slower than usual it goes. */
@@ -73,7 +84,8 @@ export class Target {
     const { endpoint } = server;
     const clients = Object.entries(services).map(([name, service]) => {
       const Constructor = makeClientConstructor(serviceDefinition(service), name);
-      return [name, new Constructor(endpoint, credentials.createInsecure())];
+      const options = { "grpc.max_receive_message_length": -1 };
+      return [name, new Constructor(endpoint, credentials.createInsecure(), options)];
     });
     this.#clients = Object.fromEntries(clients) as Record<ServiceName, GrpcClient>;
   }
@@ -91,36 +103,43 @@ export class Target {
       await this.#ask("Auth", "Authenticate", { name, password: name });
       this.#tokens.set(name, this.#lastToken);
     }
-    this.#tokens.set("wrong", "wrong.1");
+    this.#hasRights = true;
   }
 
   async switchRightsOff(): Promise<void> {
     await this.#ask("Auth", "AuthDisable", {}, "root");
     this.#tokens.clear();
+    this.#hasRights = false;
     await this.#removeUsers();
   }
 
   async #removeUsers(): Promise<void> {
-    const { users = [] } = (await this.#ask("Auth", "UserList", {}, "root")) as { users?: string[] };
-    for (const name of users)
-      if (!this.#tokens.has(name)) await this.#ask("Auth", "UserDelete", { name }, "root");
-    const { roles = [] } = (await this.#ask("Auth", "RoleList", {}, "root")) as { roles?: string[] };
+    const user = this.#hasRights ? "root" : undefined;
+    const { users = [] } = (await this.#ask("Auth", "UserList", {}, user)) as { users?: string[] };
+    const stays = (name: string) => this.#hasRights && people.some((each) => each === name);
+    for (const name of users) if (!stays(name)) await this.#ask("Auth", "UserDelete", { name }, user);
+    const { roles = [] } = (await this.#ask("Auth", "RoleList", {}, user)) as { roles?: string[] };
     for (const role of roles)
-      if (role !== "root" || this.#tokens.size === 0) await this.#ask("Auth", "RoleDelete", { role }, "root");
+      if (role !== "root" || !this.#hasRights) await this.#ask("Auth", "RoleDelete", { role }, user);
   }
 
   /** As it was before, but for what it counts. */
   async reset(): Promise<void> {
-    const user = this.#tokens.size === 0 ? undefined : "root";
+    const user = this.#hasRights ? "root" : undefined;
     const ask = (service: ServiceName, method: string, request: JsonObject) =>
       this.#ask(service, method, request, user) as Promise<JsonObject>;
-    await this.#putOutAlarms(user);
-    const { leases = [] } = (await ask("Lease", "LeaseLeases", {})) as { leases?: { ID: string }[] };
-    for (const { ID } of leases) await ask("Lease", "LeaseRevoke", { ID });
-    for (const { cancel } of this.#waiting.values()) cancel();
-    this.#waiting.clear();
-    this.#watching?.close();
-    this.#watching = undefined;
+    const [{ leases = [] }, status] = await Promise.all([
+      ask("Lease", "LeaseLeases", {}) as Promise<{ leases?: { ID: string }[] }>,
+      ask("Maintenance", "Status", {}) as Promise<{ leader?: string }>,
+      this.#putOutAlarms(user),
+    ]);
+    const self = this.#told.get("@self") ?? status.leader;
+    await Promise.all(leases.map(({ ID }) => ask("Lease", "LeaseRevoke", { ID })));
+    this.#waiting.end();
+    for (const watching of [this.#watching, this.#past]) watching?.close();
+    this.#watching = this.#past = undefined;
+    this.#watchesPast = false;
+    this.#tokens.delete("u2");
     for (const name of this.#told.keys())
       if (name.startsWith("@added")) await ask("Cluster", "MemberRemove", { ID: name });
     if (user !== undefined) await this.#removeUsers();
@@ -133,11 +152,10 @@ export class Target {
     const { header } = emptied as { header: { revision: string } };
     await ask("KV", "Compact", { revision: header.revision });
     this.#told.clear();
-    this.#added = 0;
+    this.#added = this.#granted = 0;
     this.#sequence = (this.#sequence + 1) & 0xffff;
     this.#base = BigInt(header.revision);
-    const status = (await ask("Maintenance", "Status", {})) as { leader: string };
-    this.#told.set("@self", status.leader);
+    if (self !== undefined) this.#told.set("@self", self);
   }
 
   async #putOutAlarms(user?: string): Promise<void> {
@@ -149,30 +167,55 @@ export class Target {
   /** What it answers, without what is its own. */
   async perform(action: Action): Promise<JsonValue> {
     const { service, method, request, user, waitsAs } = action;
-    if (this.#waiting.size > 0) await this.#rest();
+    if (method === "Compact" || method === "cancel") await this.#sync();
     if (service === "Watch")
       return user === undefined ? this.#watch(method, request) : this.#tryWatch(request, user);
-    if (waitsAs === undefined) return this.#ask(service, method, request, user);
+    if (method === "runOut") return this.#runOut(request);
+    if (waitsAs !== undefined) return this.#wait(action, waitsAs);
+    const answer = await this.#ask(service, method, request, user);
+    await this.#waiting.settle(this.patience);
+    return answer;
+  }
+
+  async #wait({ service, method, request, user }: Action, waitsAs: string): Promise<JsonValue> {
     const cancelled = new AbortController();
-    const answer = this.#ask(service, method, request, user, cancelled.signal);
-    const waiting: Waiting = { cancel: () => cancelled.abort(), answer, answered: undefined };
-    void answer.then((found) => {
-      waiting.answered = found;
-      const { leader } = found as { leader?: JsonObject };
+    const answer = this.#ask(service, method, request, user, cancelled.signal).then((found) => {
+      const { leader } = Object(found) as { leader?: JsonObject };
       if (leader !== undefined) this.#told.set(`@${waitsAs}`, leader);
+      return found;
     });
-    this.#waiting.set(waitsAs, waiting);
-    await Promise.race([answer, this.#rest()]);
-    await this.#rest();
-    return waiting.answered ?? "waits";
+    this.#waiting.add(waitsAs, request, answer, () => cancelled.abort());
+    await this.#waiting.settle(this.patience);
+    return this.#waiting.answerOf(waitsAs);
+  }
+
+  async #runOut({ ID, TTL, keys }: JsonObject): Promise<JsonValue> {
+    const answers = [await this.#ask("Lease", "LeaseGrant", { ID: ID ?? "5", TTL: TTL ?? "1" })];
+    for (const key of Array.isArray(keys) ? keys : [])
+      answers.push(await this.#ask("KV", "Put", { key, lease: ID ?? "5" }));
+    const endMs = performance.now() + runOutMsMax;
+    for (;;) {
+      const left = Object(await this.#ask("Lease", "LeaseTimeToLive", { ID: ID ?? "5" })) as JsonObject;
+      if (left["grantedTTL"] === undefined) return [...answers, "has run out"];
+      if (performance.now() > endMs) return [...answers, "has not run out"];
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  }
+
+  /** What watches that begin in the past tell is told before anything takes it away. */
+  async #sync(): Promise<void> {
+    if (!this.#watchesPast) return;
+    this.#past ??= new Watching(this.#openWatch(new Metadata()));
+    await this.#past.synced();
+    this.#watchesPast = false;
   }
 
   /** Writes what tells that no event follows. */
   async end(): Promise<void> {
-    await this.#rest();
     if (this.#watching === undefined) return;
+    await this.#sync();
     await this.#putOutAlarms();
-    await this.#ask("KV", "Put", { key: Buffer.from(lastKey).toString("base64") });
+    await this.#ask("KV", "Put", { key: base64(lastKey) });
   }
 
   get isAtEnd(): boolean {
@@ -181,9 +224,8 @@ export class Target {
 
   /** What was told beside the answers: by watches, and to those who have waited. */
   get beside(): JsonObject {
-    const waited = [...this.#waiting].map(([name, { answered }]) => [name, answered ?? "waits"]);
     const lines = this.#normalised((this.#watching?.lines ?? {}) as JsonObject) as JsonObject;
-    return { ...Object.fromEntries(waited), ...lines } as JsonObject;
+    return { ...this.#waiting.answers, ...lines };
   }
 
   async #rest(): Promise<void> {
@@ -195,12 +237,15 @@ export class Target {
       this.#watching = new Watching(this.#openWatch(new Metadata()));
       await this.#watching.begin();
     }
+    if (method === "create") {
+      await this.#watching.create(this.#addressed(request));
+      if (request["startRevision"] !== undefined) this.#watchesPast = true;
+      return null;
+    }
     // What came before is not to be overtaken.
-    if (method !== "create") await this.#rest();
-    if (method === "create") await this.#watching.create(this.#addressed(request));
-    else if (method === "cancel") this.#watching.cancel(BigInt(String(request["watchId"] ?? 0)));
-    else this.#watching.progress();
-    if (method !== "create") await this.#rest();
+    await this.#rest();
+    if (method === "cancel") await this.#watching.cancel(BigInt(String(request["watchId"] ?? 0)));
+    else await this.#watching.progress();
     return null;
   }
 
@@ -219,7 +264,8 @@ export class Target {
 
   #metadata(user: string | undefined): Metadata {
     const metadata = new Metadata();
-    const token = this.#tokens.get(user ?? "");
+    const token =
+      this.#tokens.get(user ?? "") ?? (user === undefined || user === "" ? undefined : wrongToken);
     if (token !== undefined) metadata.set("token", token);
     return metadata;
   }
@@ -236,7 +282,7 @@ export class Target {
     const metadata = this.#metadata(user);
     const options = { deadline: Date.now() + timeoutMs };
     const client = this.#clients[service] as unknown as Record<string, Unary>;
-    if (methodKind !== "unary") return this.#askOnce(service, method, message, output);
+    if (methodKind !== "unary") return this.#askOnce(service, method, message, output, metadata);
     const answer = await new Promise<JsonValue>((resolve) => {
       const call = client[method]!(message, metadata, options, (error, response) =>
         resolve(
@@ -247,14 +293,21 @@ export class Target {
       );
       signal?.addEventListener("abort", () => call.cancel());
     });
-    this.#learn(answer);
+    this.#learn(method, request, answer);
     return this.#normalised(answer, method);
   }
 
   /** The first answer of a stream to one request. */
-  #askOnce(service: ServiceName, method: string, message: unknown, output: DescMessage): Promise<JsonValue> {
-    type Open = () => ClientDuplexStream<unknown, unknown>;
-    const stream = (this.#clients[service] as unknown as Record<string, Open>)[method]!();
+  #askOnce(
+    service: ServiceName,
+    method: string,
+    message: unknown,
+    output: DescMessage,
+    metadata: Metadata,
+  ): Promise<JsonValue> {
+    type Open = (metadata: Metadata, options: object) => ClientDuplexStream<unknown, unknown>;
+    const options = { deadline: Date.now() + timeoutMs };
+    const stream = (this.#clients[service] as unknown as Record<string, Open>)[method]!(metadata, options);
     return new Promise((resolve) => {
       stream.once("data", (response) => {
         resolve(this.#normalised(toJson(output, response as never), method));
@@ -265,11 +318,17 @@ export class Target {
     });
   }
 
-  #learn(answer: JsonValue): void {
-    const { member, token } = Object(answer) as { member?: { ID?: string }; token?: string };
-    this.#lastToken = token ?? this.#lastToken;
-    if (member?.ID === undefined) return;
-    this.#told.set(`@added${this.#added}`, member.ID);
+  #learn(method: string, request: JsonObject, answer: JsonValue): void {
+    const found = Object(answer) as { ID?: string; member?: { ID?: string }; token?: string };
+    this.#lastToken = found.token ?? this.#lastToken;
+    if (method === "Authenticate" && this.#hasRights && found.token !== undefined)
+      this.#tokens.set(String(request["name"]), found.token);
+    if (method === "LeaseGrant" && request["ID"] === undefined && found.ID !== undefined) {
+      this.#told.set(`@granted${this.#granted}`, found.ID);
+      this.#granted += 1;
+    }
+    if (found.member?.ID === undefined) return;
+    this.#told.set(`@added${this.#added}`, found.member.ID);
     this.#added += 1;
   }
 
@@ -280,6 +339,7 @@ export class Target {
       if (key === "peerURLs" && typeof value === "string")
         return value.replace("127.0.0.1", `127.1.${this.#sequence >> 8}.${this.#sequence & 255}`);
       if (typeof value !== "string" || !value.startsWith("@")) return value;
+      if (value.startsWith("@large")) return Buffer.alloc(Number(value.slice(6)), 108).toString("base64");
       const told = this.#told.get(value);
       // What an election has told counts from where the sequence began.
       if (typeof told === "object" && told !== null) return this.#addressed(told as JsonObject);
@@ -295,6 +355,8 @@ export class Target {
       if (key === "header") return { revision: this.#relative((value as JsonObject)["revision"]) };
       if (revisionFields.has(key)) return this.#relative(value);
       if (key === "token") return "token";
+      if (key === "value" && typeof value === "string" && value.length > valueCharactersMax)
+        return `${value.length}`;
       if (key === "errors" && typeof value === "string")
         return value.replace(/\d+/, (id) => names.get(id) ?? id);
       if (idFields.has(key) && typeof value === "string") return names.get(value) ?? value;
@@ -324,5 +386,6 @@ function arranged(answer: JsonValue, method: string): JsonValue {
     method === "LeaseTimeToLive" && answer["grantedTTL"] !== undefined
       ? { TTL: Number(answer["TTL"]) > Number(answer["grantedTTL"]) - 60 }
       : {};
-  return { ...answer, ...left, ...sorted("leases"), ...sorted("keys"), ...sorted("members") };
+  const names = ["leases", "keys", "members", "alarms", "errors"];
+  return Object.assign({ ...answer, ...left }, ...names.map(sorted)) as JsonObject;
 }

@@ -8,6 +8,7 @@ import {
   WatchResponseSchema,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
 import { bytes } from "../support/client.js";
+import { base64 } from "./action.js";
 
 /** The first watch of a stream: with it a put at the end tells that nothing more will come. */
 export const lastKey = "~last";
@@ -20,6 +21,7 @@ export class Watching {
   readonly #stream: Stream;
   readonly #lines: Record<string, JsonObject[]> = {};
   #answers = 0;
+  #compactions = 0;
   isAtEnd = false;
   #end: string | undefined;
 
@@ -46,17 +48,36 @@ export class Watching {
     const before = this.#answers;
     const value = fromJson(WatchCreateRequestSchema, request as JsonObject);
     this.#write({ case: "createRequest", value });
-    const endMs = performance.now() + 5_000;
-    while (this.#answers === before && this.#end === undefined && performance.now() < endMs)
-      await new Promise((resolve) => setTimeout(resolve, 1));
+    await this.#until(() => this.#answers !== before);
   }
 
-  cancel(watchId: bigint): void {
+  /** Resolves when it is answered, which it is only if there is such a watch. */
+  async cancel(watchId: bigint): Promise<void> {
     this.#write({ case: "cancelRequest", value: { $typeName: "etcdserverpb.WatchCancelRequest", watchId } });
+    await this.progress();
   }
 
-  progress(): void {
+  async progress(): Promise<void> {
+    const count = () => this.#lines["-1"]?.length ?? 0;
+    const before = count();
     this.#write({ case: "progressRequest", value: { $typeName: "etcdserverpb.WatchProgressRequest" } });
+    await this.#until(() => count() > before);
+  }
+
+  /**
+   * Resolves when all watches of the server that began in the past have told of it: etcd looks after them all at
+   * once, some ten times a second, and one that begins where all is compacted ends then.
+   */
+  async synced(): Promise<void> {
+    const before = this.#compactions;
+    await this.create({ key: base64("~past"), startRevision: "1" });
+    await this.#until(() => this.#compactions > before);
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    const endMs = performance.now() + 5_000;
+    while (!isSo() && this.#end === undefined && performance.now() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
   close(): void {
@@ -78,7 +99,8 @@ export class Watching {
       cancelReason: _reason,
       ...more
     } = json;
-    if (response.created || response.canceled) this.#answers += 1;
+    if (response.created) this.#answers += 1;
+    if (response.compactRevision > 0n) this.#compactions += 1;
     const lines = (this.#lines[String(response.watchId)] ??= []);
     // This version of etcd gives no reason.
     if (response.events.length === 0) lines.push(more as JsonObject);

@@ -153,8 +153,8 @@ export class CoreCluster implements AsyncDisposable {
     return this.servers.map(({ endpoint }) => endpoint).join(",");
   }
 
-  /** All that run answer a linearizable read. */
-  async ready(withinMs = 30_000): Promise<void> {
+  /** All that run answer a linearizable read. The time is that of a machine with much else to do. */
+  async ready(withinMs = 150_000): Promise<void> {
     const endMs = performance.now() + withinMs;
     for (const server of this.servers) {
       if (!server.isRunning) continue;

@@ -1,3 +1,4 @@
+import { inAnswers } from "./answers.mjs";
 import { inCommands } from "./cli.mjs";
 import { inCore } from "./core.mjs";
 import { inDelta } from "./delta.mjs";
@@ -19,6 +20,7 @@ export const mistakes = [
   ...inRaft,
   ...inCore,
   ...inNewCores,
+  ...inAnswers,
   ...onDisk,
   ...inCommands,
 ];
