@@ -15,7 +15,10 @@ const version = fc.record({
   created: number,
   version: number,
   value: fc.uint8Array({ maxLength: 300 }).map(keep),
-  lease: fc.oneof(fc.constant(0n), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  lease: fc.oneof(
+    fc.constantFrom(0n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 56n - 1n, 2n ** 56n, 2n ** 63n - 1n),
+    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  ),
 });
 const pieces = fc.array(
   fc.record({

@@ -1,8 +1,9 @@
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { bytesOf, type Key, keyOf } from "./keys.js";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { type Key, keyOf } from "./keys.js";
 import type { Version } from "./revisions.js";
-import { bytesOfValue, keep, nothing, type Value } from "./values.js";
+import { keep, nothing, type Value } from "./values.js";
 import { WireReader } from "./wire-reader.js";
+import { fieldLength, int64Length, varintLength, WireWriter } from "./wire-writer.js";
 
 /**
  * Pieces with versions of one key are nearly all that a snapshot has. The generated code makes a message of
@@ -14,8 +15,7 @@ const fields = { history: 3, continued: 5 } as const;
 /** Of the versions of a key. */
 const keyField = 1;
 const versionsField = 2;
-/** Of one version. */
-const numbers = ["modified", "sub", "created", "version"] as const;
+/** Of one version; its numbers are 1 to 4. */
 const valueField = 5;
 const leaseField = 6;
 
@@ -27,35 +27,42 @@ export interface HistoryPiece {
   readonly versions: readonly Version[];
 }
 
-/** One for all pieces of a snapshot, as its buffer grows but once. */
+/** One for all pieces of a snapshot, which are parts of few large arrays. */
 export class HistoryWriter {
-  readonly #writer = new BinaryWriter();
+  readonly #writer = new WireWriter();
 
   write(body: HistoryCase, key: Key, versions: readonly Version[]): Uint8Array {
-    const writer = this.#writer.tag(fields[body], WireType.LengthDelimited).fork();
-    if (key !== "") writer.tag(keyField, WireType.LengthDelimited).bytes(bytesOf(key));
+    let length = key === "" ? 0 : fieldLength(key.length);
+    for (const version of versions) length += fieldLength(lengthOf(version));
+    const writer = this.#writer;
+    writer.begin(fieldLength(length));
+    writer.lengthOf(fields[body], length);
+    if (key !== "") writer.field(keyField, key);
     for (const version of versions) {
-      writer.tag(versionsField, WireType.LengthDelimited).fork();
+      writer.lengthOf(versionsField, lengthOf(version));
       this.#version(version);
-      writer.join();
     }
-    return writer.join().finish();
+    return writer.end();
   }
 
-  #version(version: Version): void {
+  #version({ created, lease, modified, sub, value, version }: Version): void {
     const writer = this.#writer;
-    for (let index = 0; index < numbers.length; index += 1) {
-      const number = version[numbers[index]!];
-      if (number === 0) continue;
-      writer.tag(index + 1, WireType.Varint);
-      // The same bytes, by a shorter way.
-      if (number < 2 ** 31) writer.uint32(number);
-      else writer.int64(number);
-    }
-    if (version.value.length > 0)
-      writer.tag(valueField, WireType.LengthDelimited).bytes(bytesOfValue(version.value));
-    if (version.lease !== 0n) writer.tag(leaseField, WireType.Varint).int64(version.lease);
+    if (modified !== 0) writer.number(1, modified);
+    if (sub !== 0) writer.number(2, sub);
+    if (created !== 0) writer.number(3, created);
+    if (version !== 0) writer.number(4, version);
+    if (value.length > 0) writer.field(valueField, value);
+    if (lease !== 0n) writer.int64(leaseField, lease);
   }
+}
+
+function lengthOf({ created, lease, modified, sub, value, version }: Version): number {
+  let length = value.length > 0 ? fieldLength(value.length) : 0;
+  if (modified !== 0) length += 1 + varintLength(modified);
+  if (sub !== 0) length += 1 + varintLength(sub);
+  if (created !== 0) length += 1 + varintLength(created);
+  if (version !== 0) length += 1 + varintLength(version);
+  return lease === 0n ? length : length + 1 + int64Length(lease);
 }
 
 /**
