@@ -82,5 +82,6 @@ test("bytes that are no versions of a key are an error, or what the generated co
         expect(found.case).toBe(piece.case);
       }
     }),
+    { numRuns: 1_000 },
   );
 });

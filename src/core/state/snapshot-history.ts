@@ -73,7 +73,7 @@ function lengthOf({ created, lease, modified, sub, value, version }: Version): n
  */
 export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
   const reader = new WireReader(bytes);
-  const tag = reader.number();
+  const tag = reader.tag();
   const field = tag >>> 3;
   if (field !== fields.history && field !== fields.continued) return undefined;
   if (reader.lengthOf(tag) + reader.at !== bytes.length)
@@ -82,7 +82,7 @@ export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
   let key = "";
   const versions: Version[] = [];
   while (reader.at < bytes.length) {
-    const inner = reader.number();
+    const inner = reader.tag();
     if (inner >>> 3 === keyField) key = keyOf(reader.bytesOf(inner));
     else if (inner >>> 3 === versionsField) versions.push(readVersion(reader, reader.lengthOf(inner), key));
     else reader.skip(inner);
@@ -96,7 +96,7 @@ function readVersion(reader: WireReader, length: number, key: Key): Version {
   let value: Value = nothing;
   let lease = 0n;
   while (reader.at < end) {
-    const tag = reader.number();
+    const tag = reader.tag();
     const field = tag >>> 3;
     if (field === valueField) value = keep(reader.bytesOf(tag));
     else if (field > valueField && field !== leaseField) reader.skip(tag);
@@ -105,8 +105,7 @@ function readVersion(reader: WireReader, length: number, key: Key): Version {
     else if (field === 2) sub = reader.number();
     else if (field === 3) created = reader.number();
     else if (field === 4) version = reader.number();
-    else if (field === leaseField) lease = reader.int64();
-    else throw new Error("a field has no number");
+    else lease = reader.int64();
   }
   if (reader.at !== end) throw new Error("a version is longer than it says");
   return { key, modified, sub, created, version, value, lease };

@@ -18,7 +18,14 @@ export class WireReader {
     this.#bytes = bytes;
   }
 
-  /** A tag, or a number; exact up to 2^53. */
+  /** Of the next field: its number, and how it is written. */
+  tag(): number {
+    const tag = this.number();
+    if (tag >>> 3 === 0 || tag > 0xffffffff) throw new Error("a field has no number");
+    return tag;
+  }
+
+  /** Exact up to 2^53. */
   number(): number {
     let [value, scale] = [0, 1];
     for (let count = 0; count < varintBytesMax; count += 1) {
