@@ -6,7 +6,12 @@ export interface RequestHead {
   readonly path: string;
   /** All but pseudo-header fields, by name. */
   readonly fields: ReadonlyMap<string, readonly string[]>;
+  /** What it takes to keep it, about. */
+  readonly bytes: number;
 }
+
+/** Of a field beside its name and value, as HPACK counts it (RFC 7541, section 4.1). */
+const fieldBytes = 32;
 
 const pseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
 
@@ -28,7 +33,9 @@ const hopFields: ReadonlySet<string> = new Set([
 export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   const pseudo = new Map<string, string>();
   const others = new Map<string, string[]>();
+  let bytes = 0;
   for (const [name, value] of fields) {
+    bytes += name.length + value.length + fieldBytes;
     if (name.startsWith(":")) {
       if (others.size > 0 || pseudo.has(name) || !pseudoFields.has(name)) return undefined;
       pseudo.set(name, value);
@@ -42,7 +49,7 @@ export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   const method = pseudo.get(":method");
   const path = pseudo.get(":path");
   if (method === undefined || path === undefined || path === "" || !pseudo.has(":scheme")) return undefined;
-  return { method, path, fields: others };
+  return { method, path, fields: others, bytes };
 }
 
 /** Of what comes behind the content. */

@@ -18,6 +18,7 @@ import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
 import { keepSelfMade } from "./disk/self-made.js";
+import { Connections } from "./front/connections.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { Counters } from "./common/counters.js";
 import { Copies } from "./copies.js";
@@ -38,6 +39,9 @@ const answersPerQuota = 4;
 
 /** As etcd: between the moment at which a server finds that it was removed, and its end. */
 const leaveMs = 1_000;
+
+/** Where metrics are served alone: for a few that look on. */
+const metricsConnectionsMax = 64;
 
 /** How often a server looks whether its data directory is still its own. */
 const lockCheckMs = 5_000;
@@ -159,14 +163,19 @@ class Server implements RunningCore {
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
     const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
-    const metrics = () => metricsText(this.#host, facts, this.#counters);
+    const connections = {
+      clients: new Connections(config.connectionsMax, (text) => this.#trouble("connections", text)),
+      metrics: new Connections(metricsConnectionsMax, (text) => this.#trouble("metrics", text)),
+    };
+    const metrics = () => metricsText(this.#host, facts, this.#counters, connections.clients);
     const { maxConcurrentStreams, requestBytesMax } = config;
     const http = (local: LocalClient) => {
       const parts = { host: this.#host, local, metrics };
       return { clients: clientHttp(parts, maxConcurrentStreams), metrics: metricsHttp(parts) };
     };
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
-    const beside = { counters: this.#counters, own, http, maxConcurrentStreams, requestBytesMax };
+    const bounds = { connections, maxConcurrentStreams, requestBytesMax };
+    const beside = { counters: this.#counters, own, http, ...bounds };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
+import { connectionsMax } from "./connections-max.js";
 import { invalid } from "./invalid.js";
 import { type AutoCompaction, defaultLimits } from "../../replica/options.js";
 import { operationsMost } from "../../state/check.js";
@@ -34,6 +35,8 @@ export interface CoreConfig {
   readonly operationsMax: number;
   /** Calls of one connection at once. */
   readonly maxConcurrentStreams: number;
+  /** Of clients. */
+  readonly connectionsMax: number;
   readonly tokens: TokenOptions;
   readonly clientTls: TlsFiles | undefined;
   readonly peerTls: TlsFiles | undefined;
@@ -142,6 +145,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
       whole("--max-concurrent-streams", flags.maxConcurrentStreams, concurrentStreamsMost),
       concurrentStreamsMost,
     ),
+    connectionsMax: connectionsMax(),
     tokens: parseTokens(flags.authToken, flags.authTokenTtl),
     clientTls,
     peerTls,

@@ -8,10 +8,14 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import { preface } from "../../http2/frames.js";
 import { selfSigned } from "../common/self-signed.js";
+import { Connections } from "./connections.js";
 import { Front } from "./front.js";
 
 let port: number;
 let front: Front;
+let connections: Connections;
+/** What was said of connections that were refused. */
+let refused: string[];
 /** What has come for HTTP/2. */
 let heard: Buffer;
 
@@ -19,10 +23,13 @@ beforeEach(async () => {
   [port] = (await freePorts(1)) as [number];
   heard = Buffer.alloc(0);
   const http1 = createServer((_request, response) => response.end("one"));
-  front = new Front({
+  connections = new Connections(6, (text) => void refused.push(text));
+  refused = [];
+  const behind = {
     http1: (socket: Socket) => http1.emit("connection", socket),
     http2: (socket: Socket) => socket.on("data", (piece: Buffer) => (heard = Buffer.concat([heard, piece]))),
-  });
+  };
+  front = new Front(behind, connections);
   await front.listen({ host: "127.0.0.1", port, isTls: false }, undefined);
 });
 afterEach(() => {
@@ -108,4 +115,59 @@ test("who says nothing, or does not say what it is, is sent away after ten secon
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false]);
   await vi.advanceTimersByTimeAsync(1_000);
   await Promise.all(closed);
+});
+
+const closed = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve));
+
+/** A connection from one of the addresses that this machine has. */
+const from = (localAddress: string) => {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
+  return socket.on("error", () => undefined).resume();
+};
+
+test("there is a most of connections: one address gets half of it, and another one its place", async () => {
+  const first = [1, 2, 3].map(() => from("127.0.0.1"));
+  await expect.poll(() => connections.open).toBe(3);
+  await closed(from("127.0.0.1"));
+  expect(refused).toEqual([expect.stringContaining("from 127.0.0.1 was refused: 3 of 6 are open")]);
+  const other = from("127.0.0.2");
+  await expect.poll(() => connections.open).toBe(4);
+  first[0]!.destroy();
+  await expect.poll(() => connections.open).toBe(3);
+  // Three are free, and two are its own.
+  const again = from("127.0.0.1");
+  await expect.poll(() => connections.open).toBe(4);
+  expect(connections.refused).toBe(1);
+  for (const socket of [...first, other, again]) socket.destroy();
+  await expect.poll(() => connections.open).toBe(0);
+});
+
+test("over TLS, a connection counts before its handshake, and one whose handshake does not end is sent away", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lh-front-"));
+  const { cert, key } = selfSigned(["127.0.0.1"], Date.now() - 60_000, Date.now() + 600_000);
+  const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];
+  await writeFile(certFile, cert);
+  await writeFile(keyFile, key);
+  [port] = (await freePorts(1)) as [number];
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const files = { certFile, keyFile, trustedCaFile: undefined, clientCertAuth: false };
+  await front.listen({ host: "127.0.0.1", port, isTls: true }, files);
+  const silent = from("127.0.0.1");
+  // The beginning of a record that never ends.
+  const slow = from("127.0.0.1");
+  slow.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+  vi.useRealTimers();
+  await expect.poll(() => connections.open).toBe(2);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  silent.destroy();
+  slow.destroy();
+  vi.useRealTimers();
+  await expect.poll(() => connections.open).toBe(0);
+  const whole = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+  whole.on("error", () => undefined);
+  await new Promise((resolve) => whole.once("secureConnect", resolve));
+  expect(connections.open).toBe(1);
+  whole.destroy();
+  await expect.poll(() => connections.open).toBe(0);
+  await rm(folder, { recursive: true });
 });

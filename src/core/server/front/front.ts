@@ -1,13 +1,12 @@
-import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { formatAddress } from "../../../runtime/address.js";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { preface } from "../../http2/frames.js";
 import type { TlsFiles } from "../common/config.js";
-import { invalid } from "../common/invalid.js";
-import { minVersion, readTls, whenRenewed } from "../common/tls.js";
+import { type Comers, Listener } from "../common/listener.js";
 import type { ListenUrl } from "../common/urls.js";
+import type { Connections } from "./connections.js";
 
-/** So long a connection may say nothing at all, or stop in the middle of its first words. */
+/** So long a connection may say nothing at all, stop in the middle of its first words, or be at its handshake. */
 const silenceMs = 10_000;
 
 /** Of a connection that asks nothing for long: whether its client is still there is asked of TCP. */
@@ -35,30 +34,24 @@ export interface Behind {
  */
 export class Front {
   readonly #behind: Behind;
-  readonly #servers: Server[] = [];
+  readonly #connections: Connections;
+  readonly #listeners: Listener[] = [];
   readonly #sockets = new Set<Socket>();
-  readonly #renewing: (() => void)[] = [];
 
-  constructor(behind: Behind) {
+  constructor(behind: Behind, connections: Connections) {
     this.#behind = behind;
+    this.#connections = connections;
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
-  async listen({ host, isTls, port }: ListenUrl, tls: TlsFiles | undefined): Promise<void> {
-    const server = isTls && tls !== undefined ? this.#overTls(tls) : this.#overTcp();
-    this.#servers.push(server);
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", (error) =>
-        reject(invalid(`cannot listen on ${formatAddress(host, port)}: ${error.message}`)),
-      );
-      server.listen({ host, port }, resolve);
-    });
+  async listen(url: ListenUrl, tls: TlsFiles | undefined): Promise<void> {
+    const handshakes = { handshakeMs: silenceMs, choose: chosen };
+    this.#listeners.push(await Listener.open(url, tls, handshakes, this.#comers));
   }
 
   /** No more connections; those that have been handed on are others' to end. */
   stop(): void {
-    for (const end of this.#renewing) end();
-    for (const server of this.#servers) server.close();
+    for (const listener of this.#listeners) listener.close();
   }
 
   /** Ends all connections. */
@@ -66,35 +59,26 @@ export class Front {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #overTcp(): Server {
-    return createServer({ noDelay: true }, (socket) => {
-      this.#admit(socket);
-      this.#hearFirstWords(socket);
-    });
-  }
-
-  #overTls(tls: TlsFiles): Server {
-    const { clientCertAuth } = tls;
-    const asked = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-    const options = { ...readTls(tls), minVersion, ...asked, ALPNCallback: chosen };
-    const server = createTlsServer(options, (socket: TLSSocket) => {
-      this.#admit(socket);
-      socket.setNoDelay(true);
-      if (socket.alpnProtocol === "h2") this.#behind.http2(socket);
-      else if (socket.alpnProtocol === "http/1.1") this.#behind.http1(socket);
+  readonly #comers: Comers = {
+    admit: (socket) => {
+      if (!this.#connections.admit(socket)) return false;
+      this.#sockets.add(socket);
+      socket.setKeepAlive(true, probeMs);
+      // Whoever goes away closes it, too.
+      socket.on("error", () => undefined);
+      socket.once("close", () => this.#sockets.delete(socket));
+      return true;
+    },
+    accepted: (socket) => {
+      const protocol = "alpnProtocol" in socket ? (socket as TLSSocket).alpnProtocol : null;
+      socket.on("error", () => undefined);
+      if (protocol === "h2") this.#behind.http2(socket);
+      else if (protocol === "http/1.1") this.#behind.http1(socket);
       else this.#hearFirstWords(socket);
-    });
-    this.#renewing.push(whenRenewed(tls, (content) => server.setSecureContext({ ...content, minVersion })));
-    return server;
-  }
-
-  #admit(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.setKeepAlive(true, probeMs);
-    // Whoever goes away closes it, too.
-    socket.on("error", () => undefined);
-    socket.once("close", () => this.#sockets.delete(socket));
-  }
+    },
+    // It has been closed.
+    failed: () => undefined,
+  };
 
   /** HTTP/2 or HTTP/1.1. */
   #hearFirstWords(socket: Socket): void {

@@ -8,6 +8,7 @@ import { freePorts } from "../../../../test/free-ports.js";
 import { Authority } from "../../../../test/support/pki.js";
 import type { CoreHost } from "../../host/host.js";
 import { renewMs } from "../common/tls.js";
+import { Connections } from "../front/connections.js";
 import type { ClusterFacts } from "./header.js";
 import { Counters } from "../common/counters.js";
 import { GrpcEdge } from "./edge.js";
@@ -24,8 +25,10 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "lh-edge-"));
   authorities = [new Authority(), new Authority("/CN=the next")];
   [port] = (await freePorts(1)) as [number];
-  const away = (socket: Socket) => void socket.destroy();
+  const away = { take: (socket: Socket) => void socket.destroy(), close: () => undefined };
   const http = () => ({ clients: away, metrics: away });
+  const connections = new Connections(100, () => undefined);
+  const bounds = { maxConcurrentStreams: 100, requestBytesMax: 1_000_000 };
   const host = { status: () => ({ leader: 1n }) } as CoreHost;
   edge = new GrpcEdge(
     host,
@@ -33,7 +36,13 @@ beforeEach(async () => {
     1_000,
     1_000_000,
     { byCertificate: false },
-    { counters: new Counters(), own: () => [], http, maxConcurrentStreams: 100, requestBytesMax: 1_000_000 },
+    {
+      counters: new Counters(),
+      own: () => [],
+      http,
+      connections: { clients: connections, metrics: connections },
+      ...bounds,
+    },
   );
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
 });

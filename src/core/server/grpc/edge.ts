@@ -10,7 +10,9 @@ import { Lock } from "../../gen/etcd/v3lock_pb.js";
 import type { TlsFiles } from "../common/config.js";
 import type { CoreHost } from "../../host/host.js";
 import type { Counters } from "../common/counters.js";
-import { type Behind, Front } from "../front/front.js";
+import type { Connections } from "../front/connections.js";
+import { Front } from "../front/front.js";
+import type { Http1 } from "../http/server.js";
 import type { ListenUrl } from "../common/urls.js";
 import type { Handlers } from "../rpc/call.js";
 import { GrpcServer } from "../rpc/server.js";
@@ -54,7 +56,9 @@ export interface Beside {
   /** Of one connection, also such as have been answered and not been taken in: clients wait with more. */
   readonly maxConcurrentStreams: number;
   /** What takes connections of HTTP/1.1: for clients, and where metrics are served alone. */
-  http(local: LocalClient): Readonly<Record<"clients" | "metrics", Behind["http1"]>>;
+  http(local: LocalClient): Readonly<Record<"clients" | "metrics", Http1>>;
+  /** Of clients, and where metrics are served alone. */
+  readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
 }
 
 /** The services of etcd's API that the core has, over gRPC. */
@@ -64,6 +68,7 @@ export class GrpcEdge {
   readonly #front: Front;
   readonly #metricsFront: Front;
   readonly #local: LocalClient;
+  readonly #http: readonly Http1[];
 
   /** @param answerBytesMax of one answer */
   constructor(
@@ -72,15 +77,17 @@ export class GrpcEdge {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
-    { counters, http, maxConcurrentStreams, own, requestBytesMax }: Beside,
+    { connections, counters, http, maxConcurrentStreams, own, requestBytesMax }: Beside,
   ) {
     this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes);
     this.#streams = new Streams(host, electionMs);
     this.#local = new LocalClient((path) => this.#server.methodAt(path));
     const { clients, metrics } = http(this.#local);
-    this.#front = new Front({ http1: clients, http2: (socket) => this.#server.serve(socket) });
+    this.#http = [clients, metrics];
+    const behind = { http1: clients.take, http2: (socket: Socket) => this.#server.serve(socket) };
+    this.#front = new Front(behind, connections.clients);
     const nobody = (socket: Socket) => void socket.destroy();
-    this.#metricsFront = new Front({ http1: metrics, http2: nobody });
+    this.#metricsFront = new Front({ http1: metrics.take, http2: nobody }, connections.metrics);
     const reader = new CredentialsReader(signed, byCertificate);
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
     const auth = new AuthHandlers(host, reader, signed, electionMs);
@@ -121,5 +128,6 @@ export class GrpcEdge {
     await this.#server.leave(closeMs);
     this.#local.close();
     for (const front of [this.#front, this.#metricsFront]) front.close();
+    for (const http of this.#http) http.close();
   }
 }

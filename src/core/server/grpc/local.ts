@@ -112,7 +112,7 @@ interface Arrived {
   readonly taken: () => void;
 }
 
-/** The two ends of a call in memory. An answer has been taken when the one who asked has looked at it. */
+/** The two ends of a call in memory. An answer has been taken when the one who asked asks for the next. */
 class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
   readonly #asked: Uint8Array[] = [];
@@ -184,18 +184,20 @@ class LocalCarrier implements Carrier, Messages {
     exchange.over(isComplete);
   }
 
-  /** Nothing: it has ended well. @throws CallFailed */
+  /** The next message, until `took`. Nothing: it has ended well. @throws CallFailed */
   async arrived(): Promise<Uint8Array | undefined> {
     while (this.#arrived.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => (this.#wake = resolve));
-    const first = this.#arrived.shift();
-    if (first !== undefined) {
-      first.taken();
-      if (this.#end !== undefined && this.#arrived.length === 0) this.#over(true);
-      return first.message;
-    }
+    const first = this.#arrived[0];
+    if (first !== undefined) return first.message;
     if (this.#end?.failure !== undefined) throw this.#end.failure;
     return undefined;
+  }
+
+  /** The one who asked has done with what arrived: it counts no more. */
+  took(): void {
+    this.#arrived.shift()?.taken();
+    if (this.#end !== undefined && this.#arrived.length === 0) this.#over(true);
   }
 }
 
@@ -209,6 +211,7 @@ async function* answersOf<Schema extends DescMethod["output"]>(
       const message = await carrier.arrived();
       if (message === undefined) return;
       yield fromBinary(schema, message);
+      carrier.took();
     }
   } finally {
     left();

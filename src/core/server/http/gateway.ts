@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { STATUS_CODES } from "node:http";
-import { type DescMethod, fromJsonString, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { type DescMethod, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { Watch } from "../../gen/etcd/rpc_pb.js";
 import type { Caller } from "../grpc/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
 import { CoreError } from "../../state/errors.js";
+import { finishInTurns } from "../common/turns.js";
 import type { CallSlots } from "./call-slots.js";
+import { jsonText, messageText } from "./json-text.js";
 import { JsonValues, NoJson } from "./json-values.js";
+import { awaitAnswer, taken } from "./patience.js";
+import type { HttpTimes } from "./times.js";
 
 const statusUnknown = 2;
 const statusInvalid = 3;
@@ -17,20 +21,22 @@ const httpStatus: readonly number[] = [
 ];
 const statusOf = (code: number) => httpStatus[code] ?? 500;
 
-/** A request that is one message has to be there in this time after its head: it holds a slot. */
-const requestMs = 60_000;
+/** What JSON calls share. */
+interface Room {
+  readonly client: LocalClient;
+  readonly slots: CallSlots;
+  readonly times: HttpTimes;
+}
 
 /** etcd's API as JSON: one request and one answer, or lines of answers. */
 export async function answerJson(
-  client: LocalClient,
-  slots: CallSlots,
+  { client, slots, times }: Room,
   method: DescMethod,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const isStream = method.methodKind !== "unary";
-  // Answers may be long in coming.
-  request.socket.setTimeout(0);
+  const answered = awaitAnswer(request.socket);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   let call: LocalCall<DescMethod> | undefined;
@@ -39,15 +45,16 @@ export async function answerJson(
     giveBack = await slots.take(gone.signal);
     call = client.open(method, callerOf(request), gone.signal);
     // Those of a stream that is asked in both directions come while it is answered.
-    if (method.methodKind === "bidi_streaming") await askedFirst(method, request, call);
-    else await askedOnce(method, request, call);
-    if (isStream) await answerLines(method, call, response);
-    else await answerOne(method, call, response);
+    if (method.methodKind === "bidi_streaming") await askedFirst(method, request, call, times);
+    else await askedOnce(method, request, call, times);
+    if (isStream) await answerLines(method, call, response, times);
+    else await answerOne(method, call, response, times);
   } catch (error) {
     call?.cancel();
     if (!response.destroyed) refuse(response, error, method);
   } finally {
     giveBack?.();
+    answered();
   }
 }
 
@@ -63,10 +70,11 @@ async function askedOnce(
   method: DescMethod,
   body: IncomingMessage,
   call: LocalCall<DescMethod>,
+  { requestMs }: HttpTimes,
 ): Promise<void> {
   const values = new JsonValues();
   let asked: string | undefined;
-  const late = setTimeout(() => body.destroy(new NoJson("the request did not come in time")), requestMs);
+  const late = endWhenLate(body, requestMs);
   try {
     for await (const piece of body as AsyncIterable<Buffer>) asked ??= values.take(piece, 1)[0];
   } finally {
@@ -77,29 +85,42 @@ async function askedOnce(
   call.end();
 }
 
+function endWhenLate(body: IncomingMessage, requestMs: number): NodeJS.Timeout {
+  return setTimeout(() => body.destroy(new NoJson("the request did not come in time")), requestMs);
+}
+
 /** Resolves with the first request; the others follow as they come. */
 async function askedFirst(
   method: DescMethod,
   body: IncomingMessage,
   call: LocalCall<DescMethod>,
+  { requestMs }: HttpTimes,
 ): Promise<void> {
   const values = new JsonValues();
   const pieces = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  const next = async (): Promise<boolean> => {
+  /** How many requests have ended with the next piece; nothing at the end. */
+  const next = async (): Promise<number | undefined> => {
     const { done, value } = await pieces.next();
     if (done === true) {
       values.end();
       // A watch goes on when nothing more is asked.
       if (method !== Watch.method.watch) call.end();
-      return false;
+      return undefined;
     }
-    for (const text of values.take(value)) call.send(parsed(method, text));
-    return true;
+    const texts = values.take(value);
+    for (const text of texts) call.send(parsed(method, text));
+    return texts.length;
   };
-  const isOpen = await next();
-  if (!isOpen) return;
+  const late = endWhenLate(body, requestMs);
+  let came: number | undefined = 0;
+  try {
+    while (came === 0) came = await next();
+  } finally {
+    clearTimeout(late);
+  }
+  if (came === undefined) return;
   const follow = async () => {
-    while (await next());
+    while ((await next()) !== undefined);
   };
   follow().catch(() => call.cancel());
 }
@@ -127,22 +148,30 @@ async function answerOne(
   method: DescMethod,
   call: LocalCall<DescMethod>,
   response: ServerResponse,
+  { stuckMs }: HttpTimes,
 ): Promise<void> {
-  let text = "{}";
-  for await (const answer of call.answers) text = jsonOf(method, answer);
-  const headers = { "Content-Type": "application/json", "Grpc-Metadata-Content-Type": "application/grpc" };
-  response.writeHead(200, { ...headers, "Content-Length": Buffer.byteLength(text) });
-  response.end(text);
+  let isAnswered = false;
+  const say = async (text: string) => {
+    isAnswered = true;
+    const headers = { "Content-Type": "application/json", "Grpc-Metadata-Content-Type": "application/grpc" };
+    response.writeHead(200, { ...headers, "Content-Length": Buffer.byteLength(text) });
+    await taken(response, stuckMs, "finish", () => response.end(text));
+  };
+  // It counts as not taken in, where such are counted, until this has been done.
+  for await (const answer of call.answers) await say(await textOf(method, answer));
+  if (!isAnswered) await say("{}");
 }
 
 async function answerLines(
   method: DescMethod,
   call: LocalCall<DescMethod>,
   response: ServerResponse,
+  { stuckMs }: HttpTimes,
 ): Promise<void> {
   for await (const answer of call.answers) {
     if (!response.headersSent) begin(response);
-    if (!response.write(`{"result":${jsonOf(method, answer)}}\n`)) await drained(response);
+    const line = `{"result":${await textOf(method, answer)}}\n`;
+    if (!response.write(line)) await taken(response, stuckMs, "drain");
   }
   if (!response.headersSent) begin(response);
   response.end();
@@ -155,25 +184,8 @@ function begin(response: ServerResponse): void {
   });
 }
 
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => void response.once("drain", resolve).once("close", resolve));
-}
-
-/** What Go escapes in JSON, so that a browser takes it for nothing else. */
-const escaped: Readonly<Record<string, string>> = {
-  "<": "\\u003c",
-  ">": "\\u003e",
-  "&": "\\u0026",
-  "\u2028": "\\u2028",
-  "\u2029": "\\u2029",
-};
-
-function jsonText(value: unknown): string {
-  return JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (character) => escaped[character]!);
-}
-
-function jsonOf(method: DescMethod, answer: MessageShape<DescMethod["output"]>): string {
-  return jsonText(toJson(method.output, answer, { useProtoFieldName: true }));
+function textOf(method: DescMethod, answer: MessageShape<DescMethod["output"]>): Promise<string> {
+  return finishInTurns(messageText(method.output, answer));
 }
 
 function refuse(response: ServerResponse, error: unknown, { methodKind }: DescMethod): void {

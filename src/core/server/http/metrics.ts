@@ -1,12 +1,18 @@
 import type { CoreHost } from "../../host/host.js";
 import type { ClusterFacts } from "../grpc/header.js";
+import type { Connections } from "../front/connections.js";
 import type { Counters } from "../common/counters.js";
 import { apiVersion } from "../grpc/maintenance.js";
 
 type Kind = "counter" | "gauge" | "histogram";
 
 /** What dashboards for etcd ask, under etcd's names, in Prometheus' text. */
-export function metricsText(host: Pick<CoreHost, "status">, facts: ClusterFacts, counters: Counters): string {
+export function metricsText(
+  host: Pick<CoreHost, "status">,
+  facts: ClusterFacts,
+  counters: Counters,
+  connections: Pick<Connections, "max" | "open" | "refused">,
+): string {
   const status = host.status();
   const { applied, bytes, commit, keys, leader, leases, requests, role, watches, watchesBehind } = status;
   const size = facts.diskBytes();
@@ -33,6 +39,9 @@ export function metricsText(host: Pick<CoreHost, "status">, facts: ClusterFacts,
     ["etcd_debugging_mvcc_watcher_total", "gauge", watches],
     ["etcd_debugging_mvcc_slow_watcher_total", "gauge", watchesBehind],
     ["leasehold_core_leases", "gauge", leases],
+    ["leasehold_core_client_connections", "gauge", connections.open],
+    ["leasehold_core_client_connections_max", "gauge", connections.max],
+    ["leasehold_core_client_connections_refused_total", "counter", connections.refused],
     [
       "etcd_disk_wal_fsync_duration_seconds",
       "histogram",

@@ -8,9 +8,7 @@ import { apiVersion } from "../grpc/maintenance.js";
 import { CallSlots } from "./call-slots.js";
 import { answerJson } from "./gateway.js";
 import { methodAt } from "./routes.js";
-
-/** A connection on which nothing comes for so long, while nothing is answered on it, is closed. */
-const idleMs = 60_000;
+import { type HttpTimes, httpTimes } from "./times.js";
 
 /** In this time a healthy server answers a read that all servers agree on. */
 const healthMs = 1_000;
@@ -30,7 +28,11 @@ export interface HttpParts {
 }
 
 /** What takes connections that speak HTTP/1.1. */
-type TakeSocket = (socket: Socket) => void;
+export interface Http1 {
+  readonly take: (socket: Socket) => void;
+  /** It is of no more use; connections are others' to end. */
+  close(): void;
+}
 
 /**
  * JSON, health, version and metrics, beside gRPC on one port.
@@ -38,9 +40,10 @@ type TakeSocket = (socket: Socket) => void;
  * @param callsMax JSON calls at a time, over all connections; others wait. At etcd they share one connection
  * of its gateway, and so its streams.
  */
-export function clientHttp(parts: HttpParts, callsMax: number): TakeSocket {
+export function clientHttp(parts: HttpParts, callsMax: number, times = httpTimes): Http1 {
   const slots = new CallSlots(callsMax);
-  return takeSockets((request, response) => {
+  const room = { client: parts.local, slots, times };
+  return portFor(times, (request, response) => {
     for (const [name, value] of Object.entries(anyOrigin)) response.setHeader(name, value);
     if (request.method === "OPTIONS") {
       response.writeHead(200, { "Content-Length": 0 });
@@ -50,28 +53,50 @@ export function clientHttp(parts: HttpParts, callsMax: number): TakeSocket {
     const path = pathOf(request);
     const method = methodAt(path);
     if (method === undefined) answerPage(parts, request, response, path);
-    else if (request.method === "POST") void answerJson(parts.local, slots, method, request, response);
+    else if (request.method === "POST") void answerJson(room, method, request, response);
     else notAllowed(response);
   });
 }
 
 /** Metrics and health alone, for a port of their own. */
-export function metricsHttp(parts: HttpParts): TakeSocket {
-  return takeSockets((request, response) => {
+export function metricsHttp(parts: HttpParts): Http1 {
+  return portFor(httpTimes, (request, response) => {
     const path = pathOf(request);
     if (path === "/version") notFound(response, path);
     else answerPage(parts, request, response, path);
   });
 }
 
-function takeSockets(listener: RequestListener): TakeSocket {
-  const server = createServer(listener);
+function portFor(times: HttpTimes, listener: RequestListener): Http1 {
+  const { headLookMs, headMs, idleMs, restMs } = times;
+  const server = createServer({ connectionsCheckingInterval: headLookMs }, (request, response) => {
+    response.once("finish", () => endWithin(request, restMs));
+    listener(request, response);
+  });
   server.timeout = idleMs;
-  server.on("clientError", (_error, socket) => {
-    if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+  server.headersTimeout = headMs;
+  // Contents have a time of their own, as those of streams have none.
+  server.requestTimeout = 0;
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
+    // Whoever goes on saying something is not heard to its end.
+    if (socket.writable)
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
     else socket.destroy();
   });
-  return (socket) => void server.emit("connection", socket);
+  // It listens nowhere itself, and looks after the time of heads from this event on only.
+  server.emit("listening");
+  return {
+    take: (socket) => void server.emit("connection", socket),
+    close: () => void server.close(),
+  };
+}
+
+/** What still comes of a request that has been answered is read, so that its client reads the answer, but not for long. */
+function endWithin(request: IncomingMessage, ms: number): void {
+  if (request.complete) return;
+  const late = setTimeout(() => request.socket.destroy(), ms);
+  request.once("close", () => clearTimeout(late));
 }
 
 function pathOf({ url = "/" }: IncomingMessage): string {

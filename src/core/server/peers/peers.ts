@@ -1,4 +1,4 @@
-import type { Server, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
@@ -7,18 +7,21 @@ import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import type { TlsFiles } from "../common/config.js";
 import { idText } from "../common/identity.js";
+import { type Comers, Listener } from "../common/listener.js";
 import { type ListenUrl, parseUrl } from "../common/urls.js";
 import { type Self, objectionTo, refusalOf } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
-import { createListener, listen } from "./sockets.js";
 
 /**
  * Connections of which it is not known who is there. For one more the oldest is given up: nobody keeps others
  * out by waiting.
  */
 const strangersMax = 64;
+
+/** A peer that has not proven its identity by then is disconnected, ms. */
+const handshakeMs = 5_000;
 
 /** How long a stranger may take to say who it is, ms: a few round trips. */
 const helloMs = 2_000;
@@ -57,7 +60,7 @@ export interface PeersOptions {
 export class Peers {
   readonly #options: PeersOptions;
   readonly #links = new Map<MemberId, { readonly place: string; readonly link: PeerLink }>();
-  readonly #servers: Server[] = [];
+  readonly #listeners: Listener[] = [];
   readonly #strangers = new Set<Socket>();
   /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
   readonly #admitted = new Map<string, Socket>();
@@ -124,17 +127,8 @@ export class Peers {
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
   async open(urls: readonly ListenUrl[]): Promise<void> {
-    const { tls, handler } = this.#options;
-    for (const url of urls) {
-      const server = createListener(
-        url,
-        tls,
-        (socket) => this.#accepted(socket),
-        (error, socket) => handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
-      );
-      this.#servers.push(server);
-      await listen(server, url);
-    }
+    for (const url of urls)
+      this.#listeners.push(await Listener.open(url, this.#options.tls, { handshakeMs }, this.#comers));
     this.#isOpen = true;
     this.update(this.#roll);
   }
@@ -147,7 +141,7 @@ export class Peers {
   close(): void {
     this.#closed.abort();
     for (const { link } of this.#links.values()) link.close();
-    for (const server of this.#servers) server.close();
+    for (const listener of this.#listeners) listener.close();
     for (const socket of [...this.#strangers, ...this.#admitted.values()]) socket.destroy();
   }
 
@@ -204,11 +198,26 @@ export class Peers {
     }
   }
 
-  #accepted(socket: Socket): void {
-    if (this.#closed.signal.aborted) {
-      socket.destroy();
-      return;
-    }
+  readonly #comers: Comers = {
+    admit: (socket) => {
+      if (this.#closed.signal.aborted) return false;
+      this.#addStranger(socket);
+      // Below TLS nobody else hears it.
+      socket.on("error", () => undefined);
+      return true;
+    },
+    accepted: (socket, admitted) => {
+      if (socket !== admitted) {
+        this.#strangers.delete(admitted);
+        this.#addStranger(socket);
+      }
+      this.#accepted(socket);
+    },
+    failed: (error, socket) =>
+      this.#options.handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
+  };
+
+  #addStranger(socket: Socket): void {
     const [oldest] = this.#strangers;
     if (oldest !== undefined && this.#strangers.size >= strangersMax) {
       this.#strangers.delete(oldest);
@@ -216,6 +225,9 @@ export class Peers {
     }
     this.#strangers.add(socket);
     socket.once("close", () => this.#strangers.delete(socket));
+  }
+
+  #accepted(socket: Socket): void {
     const { handler, self, silenceMs } = this.#options;
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),

@@ -6,17 +6,20 @@ import { type CallBase, type Carrier, type Method, type Status, statusCode } fro
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
+/** Of a call that is open, beside what its client has said: measured, and rounded up. */
+const callBytes = 4 * 1024;
+
 /** What the calls of a server have together. */
 export class Calls {
   readonly messageBytesMax: number;
-  readonly unfinished: FairShares<string>;
+  readonly held: FairShares<string>;
   /** Those that have a deadline. */
   readonly timed = new Set<Http2Carrier>();
 
-  /** @param unfinishedBytesMax of all requests that are not whole: connections share it */
-  constructor(messageBytesMax: number, unfinishedBytesMax: number) {
+  /** @param heldBytesMax of calls, and of requests that no handler has taken: connections share it */
+  constructor(messageBytesMax: number, heldBytesMax: number) {
     this.messageBytesMax = messageBytesMax;
-    this.unfinished = new FairShares(unfinishedBytesMax);
+    this.held = new FairShares(heldBytesMax);
   }
 }
 
@@ -28,8 +31,10 @@ export class Http2Carrier implements Carrier, Receiver {
   readonly #stream: Stream;
   readonly #client: string;
   readonly #reader: MessageReader;
-  /** Of what is unfinished, its own. */
-  #unfinished = 0;
+  /** What it takes as long as it is not over. */
+  readonly #ownBytes: number;
+  /** Of what calls take together, its part, as counted. */
+  #counted = 0;
   /** Of what is held, so much has been given back already. */
   #given = 0;
 
@@ -39,17 +44,23 @@ export class Http2Carrier implements Carrier, Receiver {
     stream: Stream,
     method: Method,
     base: Omit<CallBase, "carrier">,
+    headBytes: number,
   ) {
     this.#calls = calls;
     this.#connection = connection;
     this.#stream = stream;
     this.#client = base.peer.address;
+    this.#ownBytes = callBytes + headBytes;
     this.#reader = new MessageReader(calls.messageBytesMax);
     this.exchange = new Exchange(method, { ...base, carrier: this }, this.#reader);
     // Its handler may have refused it already.
-    if (stream.isOver) this.over(true);
-    else stream.receiver = this;
-    if (!stream.isOver && Number.isFinite(base.deadlineMs)) calls.timed.add(this);
+    if (stream.isOver) {
+      this.over(true);
+      return;
+    }
+    stream.receiver = this;
+    if (Number.isFinite(base.deadlineMs)) calls.timed.add(this);
+    this.#count(0);
   }
 
   data(bytes: Uint8Array, isEnd: boolean): void {
@@ -59,7 +70,7 @@ export class Http2Carrier implements Carrier, Receiver {
     if (only === undefined) this.#take(bytes);
     else exchange.only(only);
     if (!isEnd) return;
-    if (!exchange.isOfMany) this.#account(0);
+    if (!exchange.isOfMany) this.#count(0);
     exchange.remoteEnded();
   }
 
@@ -67,32 +78,39 @@ export class Http2Carrier implements Carrier, Receiver {
     const { exchange } = this;
     this.#reader.push(bytes);
     exchange.more();
+    if (exchange.isDeaf) return;
+    if (exchange.isOfMany) this.#count(this.#reader.heldBytes);
     // Requests that are whole are given back as the handler takes them: a stream that pauses is sent no more
     // than its window. One that is not may be longer than that, so its bytes are given back as they come.
     // Where there is one only, it is not begun before its client has said that this is all: until then it
     // counts as one that is not whole.
-    if (exchange.isDeaf || (exchange.isOfMany && this.#reader.hasWhole)) return;
+    if (exchange.isOfMany && this.#reader.hasWhole) return;
     const more = exchange.isOfMany ? this.#reader.heldBytes - this.#given : bytes.length;
     this.#given += more;
-    this.#account(this.#given);
+    if (!exchange.isOfMany) this.#count(this.#given);
     this.#connection.consumed(this.#stream, more);
   }
 
-  #account(bytes: number): void {
-    const { unfinished } = this.#calls;
-    const more = bytes - this.#unfinished;
-    if (more > 0 && !unfinished.take(this.#client, more)) {
+  /** What it holds now of what its client has said. */
+  #count(bytes: number): void {
+    // What counts no more must not count again.
+    if (this.#stream.isOver) return;
+    const { held } = this.#calls;
+    const counted = this.#ownBytes + bytes;
+    const more = counted - this.#counted;
+    if (more > 0 && !held.take(this.#client, more)) {
       this.exchange.fail({ code: statusCode.resourceExhausted, details: "etcdserver: too many requests" });
       this.#reader.drop();
       return;
     }
-    if (more < 0) unfinished.giveBack(this.#client, -more);
-    this.#unfinished = bytes;
+    if (more < 0) held.giveBack(this.#client, -more);
+    this.#counted = counted;
   }
 
   over(isComplete: boolean): void {
     this.#reader.drop();
-    if (this.#unfinished > 0) this.#account(0);
+    if (this.#counted > 0) this.#calls.held.giveBack(this.#client, this.#counted);
+    this.#counted = 0;
     this.#calls.timed.delete(this);
     this.exchange.over(isComplete);
   }
@@ -117,7 +135,7 @@ export class Http2Carrier implements Carrier, Receiver {
   consumed(bytes: number): void {
     const already = Math.min(this.#given, bytes);
     this.#given -= already;
-    if (already > 0) this.#account(this.#given);
+    this.#count(this.#reader.heldBytes);
     this.#connection.consumed(this.#stream, bytes - already);
   }
 }

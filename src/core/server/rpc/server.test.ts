@@ -7,6 +7,8 @@ import { type AddressInfo, connect as connectTcp, createServer, type Server, typ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { frameType } from "../../http2/frames.js";
@@ -404,8 +406,8 @@ test("clients that hold back the ends of many long requests are refused, and oth
     ["content-type", "application/grpc"],
   ]);
   await server.leave(0);
-  // One connection has room for half of it.
-  server = new GrpcServer(1_000, messageBytesMax, 160_050);
+  // One connection has room for half of it: five calls, with what each takes by itself.
+  server = new GrpcServer(1_000, messageBytesMax, 10 * (16_005 + 4_096 + 196) + 50);
   server.add("service", methods);
   // Each says that a million bytes come: a tenth of what the server holds is there.
   const part = Buffer.concat([Buffer.from([0, 0, 0x0f, 0x42, 0x40]), Buffer.alloc(16_000)]);
@@ -431,6 +433,83 @@ test("clients that hold back the ends of many long requests are refused, and oth
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(await answeredBy(Buffer.concat([begin, ...requests]))).toEqual([11, 13, 15, 17, 19]);
+});
+
+test("requests that no handler takes, long heads, and calls without a word count, and others have room", async () => {
+  await server.leave(0);
+  const head = (path: string, token = "") =>
+    headerBlock([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", path],
+      ["content-type", "application/grpc"],
+      ["token", token],
+    ]);
+  const ids = Array.from({ length: 12 }, (_, index) => index * 2 + 1);
+  const gone = async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  // One connection has room for half of it.
+  server = new GrpcServer(1_000, messageBytesMax, 100_000);
+  server.add("service", methods);
+  // Whole messages, for a stream that takes none: below its window.
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0x0b, 0xb8]), Buffer.alloc(3_000)]);
+  const unheard = ids.map((id) =>
+    Buffer.concat([
+      headers(id, 0, head("/service/Stream")),
+      frame(0, 0, id, message),
+      frame(0, 0, id, message),
+    ]),
+  );
+  const refused = await answeredBy(Buffer.concat([begin, ...unheard]));
+  expect(refused).toEqual(ids.slice(4));
+  // What a stream takes in the end counts no more: there is room for three of another connection, and not for two only.
+  for (const stream of streams.slice(0, 3))
+    stream.listen(
+      () => undefined,
+      () => undefined,
+    );
+  expect(await answeredBy(Buffer.concat([begin, ...unheard]))).toEqual(ids.slice(3));
+  await gone();
+  const long = ids.map((id) => headers(id, 0, head("/service/Echo", "x".repeat(8_000))));
+  expect(await answeredBy(Buffer.concat([begin, ...long]))).toEqual(ids.slice(4));
+  await gone();
+  const silent = [...ids, 25, 27].map((id) => headers(id, 0, head("/service/Echo")));
+  expect(await answeredBy(Buffer.concat([begin, ...silent]))).toEqual([25, 27]);
+  await gone();
+  expect(await answeredBy(Buffer.concat([begin, ...silent]))).toEqual([25, 27]);
+});
+
+test("memory stays bounded, whatever connections say to streams that take nothing", async () => {
+  await server.leave(0);
+  const heldBytesMax = 4_000_000;
+  server = new GrpcServer(1_000, messageBytesMax, heldBytesMax);
+  server.add("service", methods);
+  const stream = headerBlock([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", "/service/Stream"],
+    ["content-type", "application/grpc"],
+  ]);
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0x3e, 0x80]), Buffer.alloc(16_000)]);
+  const words = [begin];
+  for (let id = 1; id < 100; id += 2) {
+    words.push(headers(id, 0, stream));
+    for (let count = 0; count < 4; count += 1) words.push(frame(0, 0, id, message));
+  }
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const kept = () => {
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = kept();
+  const said = Buffer.concat(words);
+  // Sixty megabytes, and twice as much where they are kept.
+  for (let connections = 0; connections < 20; connections += 1) await answeredBy(said);
+  expect(streams.filter(({ isOver }) => !isOver).length).toBeGreaterThan(40);
+  expect(kept() - before).toBeLessThan(3 * heldBytesMax + said.length);
 });
 
 test("a client that goes in the middle of anything leaves nothing behind", async () => {

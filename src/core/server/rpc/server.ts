@@ -29,11 +29,11 @@ export class GrpcServer {
   /**
    * @param streamsMax of one connection
    * @param messageBytesMax of one request
-   * @param unfinishedBytesMax of all requests that are not whole: connections share it
+   * @param heldBytesMax of all that is kept of calls and of requests that no handler has taken: connections share it
    */
-  constructor(streamsMax: number, messageBytesMax: number, unfinishedBytesMax = 256 * 1024 * 1024) {
+  constructor(streamsMax: number, messageBytesMax: number, heldBytesMax = 256 * 1024 * 1024) {
     this.#streamsMax = streamsMax;
-    this.#calls = new Calls(messageBytesMax, unfinishedBytesMax);
+    this.#calls = new Calls(messageBytesMax, heldBytesMax);
     this.#ticking = [
       setInterval(() => {
         for (const socket of this.#sockets) socket.tick();
@@ -59,7 +59,7 @@ export class GrpcServer {
   #request(
     connection: Connection,
     stream: Stream,
-    { fields, method: verb, path }: RequestHead,
+    { bytes, fields, method: verb, path }: RequestHead,
     peer: Peer,
   ): void {
     const { send } = connection;
@@ -75,7 +75,7 @@ export class GrpcServer {
     }
     const deadlineMs = performance.now() + timeoutMs(fields.get("grpc-timeout")?.[0]);
     const base = { metadata: new Metadata(fields), peer, deadlineMs };
-    const carrier = new Http2Carrier(this.#calls, connection, stream, method, base);
+    const carrier = new Http2Carrier(this.#calls, connection, stream, method, base, bytes);
     if (stream.isRemoteEnded) carrier.data(new Uint8Array(), true);
   }
 

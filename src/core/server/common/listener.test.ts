@@ -1,12 +1,17 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, test, vi } from "vitest";
 import { Authority } from "../../../../test/support/pki.js";
-import { renewMs } from "../common/tls.js";
-import { createListener, listen } from "./sockets.js";
+import { type Comers, Listener } from "./listener.js";
+import { renewMs } from "./tls.js";
+
+const comers: Comers = {
+  admit: () => true,
+  accepted: (socket) => void socket.on("error", () => undefined).end(),
+  failed: () => undefined,
+};
 
 test("a certificate that is renewed is shown to who comes afterwards, and one that is half written is not", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
@@ -20,15 +25,11 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
   const [first, second] = [authority.issue([]), authority.issue([])];
   take(first);
   const url = { host: "127.0.0.1", port: 0, isTls: true };
-  const server = createListener(
-    url,
-    { ...tls, clientCertAuth: false },
-    (socket) => socket.end(),
-    () => undefined,
-  );
+  const files = { ...tls, clientCertAuth: false };
+  const listener = await Listener.open(url, files, { handshakeMs: 5_000 }, comers);
   const shown = () =>
     new Promise<string>((resolve, reject) => {
-      const { port } = server.address() as AddressInfo;
+      const { port } = listener;
       const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
         resolve(socket.getPeerCertificate().serialNumber);
         socket.destroy();
@@ -36,7 +37,6 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
       socket.on("error", reject);
     });
   try {
-    await listen(server, url);
     const before = await shown();
     copyFileSync(String(second.cert), tls.certFile);
     vi.advanceTimersByTime(renewMs);
@@ -46,7 +46,7 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
     expect(await shown()).not.toBe(before);
   } finally {
     vi.useRealTimers();
-    server.close();
+    listener.close();
     rmSync(folder, { recursive: true });
     authority.remove();
   }

@@ -1,0 +1,114 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { formatAddress } from "../../../runtime/address.js";
+import type { TlsFiles } from "./config.js";
+import { invalid } from "./invalid.js";
+import { minVersion, readTls, whenRenewed } from "./tls.js";
+import type { ListenUrl } from "./urls.js";
+
+/** What becomes of connections. */
+export interface Comers {
+  /** Told of each before anything is read of it; false: it is closed at once. */
+  admit(socket: Socket): boolean;
+  /**
+   * Over TLS: after its handshake.
+   *
+   * @param admitted what was admitted: below TLS, another socket
+   */
+  accepted(socket: Socket | TLSSocket, admitted: Socket): void;
+  /** Its handshake has failed, or was not over in time. */
+  failed(error: Error, socket: Socket): void;
+}
+
+/** How a listener speaks TLS. */
+export interface Handshakes {
+  /** One that takes longer has failed. */
+  readonly handshakeMs: number;
+  /** Which protocol is spoken, if the client offers several. */
+  readonly choose?: (offer: { readonly protocols: readonly string[] }) => string | undefined;
+}
+
+/** One address that is listened on. Every connection is counted where it is admitted, also before its handshake. */
+export class Listener {
+  readonly #server: Server;
+  readonly #renewing: () => void;
+
+  private constructor(server: Server, renewing: () => void) {
+    this.#server = server;
+    this.#renewing = renewing;
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
+  static async open(
+    url: ListenUrl,
+    tls: TlsFiles | undefined,
+    handshakes: Handshakes,
+    comers: Comers,
+  ): Promise<Listener> {
+    const secure = url.isTls && tls !== undefined ? overTls(tls, handshakes, comers) : undefined;
+    const server = createServer({ noDelay: true }, (socket) => {
+      if (!comers.admit(socket)) socket.destroy();
+      else if (secure === undefined) comers.accepted(socket, socket);
+      else secure.take(socket);
+    });
+    const renewing = secure?.renewing ?? (() => undefined);
+    const { host, port } = url;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => {
+        renewing();
+        reject(invalid(`cannot listen on ${formatAddress(host, port)}: ${error.message}`));
+      });
+      server.listen({ host, port }, resolve);
+    });
+    return new Listener(server, renewing);
+  }
+
+  /** The one that it got, if any would do. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** No more connections; those that are there stay. */
+  close(): void {
+    this.#renewing();
+    this.#server.close();
+  }
+}
+
+/** Never listens itself: it is given connections that have been admitted. */
+function overTls(
+  tls: TlsFiles,
+  { choose, handshakeMs }: Handshakes,
+  comers: Comers,
+): { readonly take: (socket: Socket) => void; readonly renewing: () => void } {
+  const { clientCertAuth } = tls;
+  const asked = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
+  const options = { ...readTls(tls), minVersion, ...asked, handshakeTimeout: handshakeMs };
+  const server = createTlsServer({ ...options, ...(choose !== undefined && { ALPNCallback: choose }) });
+  const shaking = new Map<string, Socket>();
+  server.on("secureConnection", (socket) => {
+    const from = fromOf(socket);
+    const below = shaking.get(from);
+    shaking.delete(from);
+    comers.accepted(socket, below ?? socket);
+  });
+  server.on("tlsClientError", (error, socket) => comers.failed(error, socket));
+  const take = (socket: Socket) => {
+    const from = fromOf(socket);
+    shaking.set(from, socket);
+    socket.once("close", () => {
+      if (shaking.get(from) === socket) shaking.delete(from);
+    });
+    server.emit("connection", socket);
+  };
+  return {
+    take,
+    renewing: whenRenewed(tls, (content) => server.setSecureContext({ ...content, minVersion })),
+  };
+}
+
+/** A socket of TLS does not say which one it stands on, but has its address. */
+function fromOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
+  return `${remoteAddress}:${remotePort}`;
+}
