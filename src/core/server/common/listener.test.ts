@@ -1,6 +1,7 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTcp } from "node:net";
 import { connect } from "node:tls";
 import { expect, test, vi } from "vitest";
 import { Authority } from "../../../../test/support/pki.js";
@@ -50,4 +51,27 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
     rmSync(folder, { recursive: true });
     authority.remove();
   }
+});
+
+test("a handshake that does not end is ended, also if something comes all the time", async () => {
+  const authority = new Authority();
+  const { cert, key } = authority.issue([]);
+  const files = { certFile: cert, keyFile: key, trustedCaFile: undefined, clientCertAuth: false };
+  const failed: string[] = [];
+  const url = { host: "127.0.0.1", port: 0, isTls: true };
+  const listener = await Listener.open(
+    url,
+    files,
+    { handshakeMs: 300 },
+    { ...comers, failed: (error) => void failed.push(error.message) },
+  );
+  const slow = connectTcp(listener.port, "127.0.0.1");
+  // The beginning of a record, and its bytes one after the other.
+  slow.on("error", () => undefined).write(Buffer.from([0x16, 0x03, 0x01, 0x3f, 0xff, 0x01]));
+  const dripping = setInterval(() => slow.write("a"), 50);
+  await new Promise((resolve) => slow.once("close", resolve));
+  clearInterval(dripping);
+  expect(failed).toEqual([expect.stringMatching(/handshake timeout/i)]);
+  listener.close();
+  authority.remove();
 });
