@@ -93,7 +93,11 @@ function overTls(
     shaking.delete(from);
     comers.accepted(socket, below ?? socket);
   });
-  server.on("tlsClientError", (error, socket) => comers.failed(error, socket));
+  server.on("tlsClientError", (error, socket) => {
+    comers.failed(error, socket);
+    // Of a handshake that took too long, Node tells only.
+    socket.destroy();
+  });
   const take = (socket: Socket) => {
     const from = fromOf(socket);
     shaking.set(from, socket);

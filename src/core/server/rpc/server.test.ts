@@ -493,7 +493,7 @@ test("memory stays bounded, whatever connections say to streams that take nothin
     ["content-type", "application/grpc"],
   ]);
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x3e, 0x80]), Buffer.alloc(16_000)]);
-  const words = [begin];
+  const words: Buffer[] = [begin];
   for (let id = 1; id < 100; id += 2) {
     words.push(headers(id, 0, stream));
     for (let count = 0; count < 4; count += 1) words.push(frame(0, 0, id, message));
