@@ -163,10 +163,7 @@ class Server implements RunningCore {
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
     const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
-    const connections = {
-      clients: new Connections(config.connectionsMax, (text) => this.#trouble("connections", text)),
-      metrics: new Connections(metricsConnectionsMax, (text) => this.#trouble("metrics", text)),
-    };
+    const connections = this.#connections();
     const metrics = () => metricsText(this.#host, facts, this.#counters, connections.clients);
     const { maxConcurrentStreams, requestBytesMax } = config;
     const http = (local: LocalClient) => {
@@ -196,6 +193,13 @@ class Server implements RunningCore {
     const { clientTls, initialCorruptCheck, listenClientUrls, listenMetricsUrls } = this.#config;
     if (initialCorruptCheck) await Promise.race([this.#copies.checkOwn(), this.failed]);
     await this.#edge.listen(listenClientUrls, listenMetricsUrls, clientTls);
+  }
+
+  #connections() {
+    return {
+      clients: new Connections(this.#config.connectionsMax, (text) => this.#trouble("connections", text)),
+      metrics: new Connections(metricsConnectionsMax, (text) => this.#trouble("metrics", text)),
+    };
   }
 
   close(): Promise<void> {

@@ -22,6 +22,13 @@ const chosen = ({ protocols }: { protocols: readonly string[] }) =>
 /** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
 const tellingBytes = 3;
 
+/** What takes connections that speak HTTP/1.1. */
+export interface Http1 {
+  readonly take: (socket: Socket) => void;
+  /** It is of no more use; connections are others' to end. */
+  close(): void;
+}
+
 /** Who takes connections: they read them from their first byte on. */
 export interface Behind {
   readonly http1: (socket: Socket) => void;

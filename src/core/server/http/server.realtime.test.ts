@@ -4,10 +4,11 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KV, RangeResponseSchema, Watch } from "../../gen/etcd/rpc_pb.js";
 import { Counters } from "../common/counters.js";
+import type { Http1 } from "../front/front.js";
 import { LocalClient } from "../grpc/local.js";
 import { methodsOf } from "../grpc/services.js";
 import type { Method, ServerStream, UnaryCall, UnaryHandler } from "../rpc/call.js";
-import { clientHttp, type Http1 } from "./server.js";
+import { clientHttp } from "./server.js";
 import { httpTimes } from "./times.js";
 
 /** Clients that take their time, and connections that never listen themselves: Node looks after nothing then. */

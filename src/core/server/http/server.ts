@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { Http1 } from "../front/front.js";
 import type { CoreHost } from "../../host/host.js";
 import { allAlarms } from "../../state/alarms.js";
 import { KV } from "../../gen/etcd/rpc_pb.js";
@@ -25,13 +25,6 @@ export interface HttpParts {
   readonly local: LocalClient;
   /** As text for Prometheus. */
   readonly metrics: () => string;
-}
-
-/** What takes connections that speak HTTP/1.1. */
-export interface Http1 {
-  readonly take: (socket: Socket) => void;
-  /** It is of no more use; connections are others' to end. */
-  close(): void;
 }
 
 /**
