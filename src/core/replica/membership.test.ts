@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import type { SimServer } from "../../../sim/core/world/server.js";
 import { failureOf, type Sent, VirtualCluster } from "../../../test/core/virtual-cluster.js";
@@ -10,6 +10,12 @@ import {
   MemberUpdateRequestSchema,
 } from "../gen/etcd/cluster_pb.js";
 import { WatchCreateRequestSchema, WatchRequestSchema } from "../gen/etcd/rpc_pb.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { founding as newLog } from "../raft/options.js";
+import type { CoreMember } from "../state/members.js";
+import { CoreState } from "../state/state.js";
+import type { CommandBody } from "./context.js";
+import { Replica } from "./replica.js";
 import type { ClientRequest } from "./types.js";
 
 const add = (url: string, isLearner = false): ClientRequest => ({
@@ -98,18 +104,55 @@ test("a server that is down may be removed, and none that the others need", () =
   expect(leader.replica!.status().membership.voters).toHaveLength(2);
 });
 
-test("an address changes while all others hear of it, also that of a server that is down", () => {
+test("addresses change while a server is down, its own and those of others", () => {
   const cluster = started();
   const leader = cluster.leader();
   const [down, up] = cluster.followers();
   cluster.world.crash(down!);
   cluster.run(3_000);
-  const update = (ID: bigint): ClientRequest => ({
+  const update = (ID: bigint, url: string): ClientRequest => ({
     kind: "memberUpdate",
-    request: create(MemberUpdateRequestSchema, { ID, peerURLs: ["http://x:1"] }),
+    request: create(MemberUpdateRequestSchema, { ID, peerURLs: [url] }),
   });
-  expect(cluster.failure(leader, update(up!.id))).toBe("unhealthy");
-  expect(cluster.failure(leader, update(down!.id))).toBe("none");
+  expect(cluster.failure(leader, update(up!.id, "http://x:1"))).toBe("none");
+  expect(cluster.failure(leader, update(down!.id, "http://x:1"))).toBe("peerUrlExists");
+  expect(cluster.failure(leader, update(down!.id, "http://x:2"))).toBe("none");
+});
+
+test("a server that begins is at the address that its log has for it, committed or not", () => {
+  const founding = [1n, 2n].map((id): CoreMember => ({
+    id,
+    name: `s${id}`,
+    peerUrls: [`http://s${id}:1`],
+    clientUrls: [],
+    learner: false,
+    disk: 0n,
+    joining: false,
+  }));
+  const entry = (index: number, body: CommandBody) => ({
+    index,
+    term: 1,
+    kind: "normal" as const,
+    data: toBinary(CommandSchema, create(CommandSchema, { body })),
+  });
+  const update = { member: 2n, peerUrls: ["http://moved:1"] };
+  const members = founding.map((each) => ({ ...each, peerUrls: [...each.peerUrls], clientUrls: [] }));
+  const entries = [
+    entry(2, { case: "bootstrap", value: { cluster: 7n, members } }),
+    entry(3, { case: "memberUpdate", value: update }),
+  ];
+  const rollWith = (commit: number) => {
+    const recovered = { ...newLog([1n, 2n]), hardState: { term: 1, votedFor: 0n, commit }, entries };
+    const ports = { random: { next: () => 0.5 }, checksum: () => 0, tickMs: 100 };
+    const state = new CoreState();
+    const replica = new Replica({ id: 2n, cluster: 7n, recovered, state, founding, ...ports });
+    let roll = replica.take()?.roll;
+    for (let effects = replica.take(); effects !== undefined; effects = replica.take())
+      roll = effects.roll ?? roll;
+    return roll?.members.map(({ peerUrls }) => peerUrls);
+  };
+  expect(rollWith(2)).toEqual([["http://s1:1"], ["http://s2:1", "http://moved:1"]]);
+  expect(rollWith(3)).toEqual([["http://s1:1"], ["http://moved:1"]]);
 });
 
 test("a server that has caught up, and has no vote yet, does not make up for one that is down", () => {

@@ -6,11 +6,12 @@ import {
   MemberChange_Kind as Kind,
   type MemberUpdate,
 } from "../gen/leasehold/command_pb.js";
-import type { RefusalReason } from "../raft/api.js";
+import type { Recovered, RefusalReason } from "../raft/api.js";
 import { isMember } from "../raft/membership.js";
 import type { ConfigChange, Entry, MemberId, Membership } from "../raft/types.js";
 import type { CoreFailure } from "../state/errors.js";
 import { type CoreMember, memberFields, newMember } from "../state/members.js";
+import { readCommand } from "./applier.js";
 import type { Context } from "./context.js";
 import type { LeaderRefusal, ProposeChange } from "./leader-messages.js";
 import type { Roll, SelfDescription } from "./roll.js";
@@ -44,6 +45,8 @@ export class MembershipKeeping {
   /** Of the last change that this leader has proposed: the next one waits until it is applied. */
   #proposedIndex = 0;
   #ticksToDescribe = 0;
+  /** By entries of which it was not known when this server began whether they were committed. */
+  readonly #moved = new Map<MemberId, { readonly index: number; readonly peerUrls: readonly string[] }>();
   #told: { readonly log: Membership; readonly state: readonly CoreMember[] } | undefined;
 
   constructor(
@@ -51,13 +54,19 @@ export class MembershipKeeping {
     founding: readonly CoreMember[],
     self: SelfDescription | undefined,
     electionTicks: number,
-    recovered: readonly Entry[],
+    recovered: Recovered,
   ) {
     this.#context = context;
     this.#founding = founding;
     this.#self = self;
     this.#electionTicks = electionTicks;
-    this.appended(recovered);
+    this.appended(recovered.entries);
+    for (const { data, index, kind } of recovered.entries) {
+      if (index <= recovered.hardState.commit || kind !== "normal" || data.length === 0) continue;
+      const { body } = readCommand(index, data);
+      if (body.case !== "memberUpdate") continue;
+      this.#moved.set(body.value.member, { index, peerUrls: body.value.peerUrls });
+    }
   }
 
   get #members(): readonly CoreMember[] {
@@ -90,12 +99,26 @@ export class MembershipKeeping {
     if (this.#told?.log === log && this.#told.state === all) return undefined;
     this.#told = { log, state: all };
     const applied = this.#members;
-    const members = [...applied];
+    const members = applied.map((member) => this.#withMove(member));
     for (const [id, member] of this.#added) {
       if (applied.some((each) => each.id === id) || removed.has(id)) this.#added.delete(id);
       else if (isMember(log, id)) members.push(member);
     }
     return { members, removed: new Set(removed) };
+  }
+
+  /**
+   * Who has moved, and missed that it was agreed on, is at the new address: it may be needed to agree on it
+   * anew.
+   */
+  #withMove(member: CoreMember): CoreMember {
+    const moved = this.#moved.get(member.id);
+    if (moved === undefined) return member;
+    if (this.#context.appliedIndex >= moved.index) {
+      this.#moved.delete(member.id);
+      return member;
+    }
+    return { ...member, peerUrls: [...new Set([...member.peerUrls, ...moved.peerUrls])] };
   }
 
   // What the leader does
@@ -158,11 +181,8 @@ export class MembershipKeeping {
   #objectionToUpdate({ member, peerUrls }: MemberUpdate): LeaderRefusal["failure"] | undefined {
     const { members } = this.#context.state;
     if (members.get(member) === undefined) return "memberNotFound";
-    if (members.at(peerUrls, member) !== undefined) return "peerUrlExists";
-    // One that misses the new address answers at the old one: should the two have to elect a leader by
-    // themselves later, it could neither vote for that member nor hear of the change.
-    const others = members.all.filter(({ id, learner }) => id !== member && !learner);
-    return this.#active(others).length === others.length ? undefined : "unhealthy";
+    // One that misses the new address hears it from that member itself (`server/peers`).
+    return members.at(peerUrls, member) === undefined ? undefined : "peerUrlExists";
   }
 
   #objectionToAdd(peerUrls: readonly string[], learner: boolean): LeaderRefusal["failure"] | undefined {

@@ -53,7 +53,7 @@ export class Replica implements ServerLogic {
     const send = (message: LeaderMessage | CopyMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     const { founding = [], self } = options;
-    this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered.entries);
+    this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered);
     this.#callers = new Callers(this.#context);
     this.#rights = state.auth.rights;
     this.#clients = new ClientRequests(this.#context, this.#members, this.#callers);

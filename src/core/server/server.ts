@@ -241,6 +241,13 @@ class Server implements RunningCore {
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
       isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
       learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
+      tokenOf: (member) => disks.tokenOf(member),
+      tokenFor: (member) => disks.tokenFor(member),
+      isTokenOf: (member, shown) => disks.isTokenOf(member, shown),
+      keepToken: (member, token) => {
+        const members = this.#peers.members.map(({ id }) => id);
+        disks.keepToken(member, token, members).catch((error: unknown) => this.#fail(error));
+      },
       removed: () => this.#leave(),
       trouble: (cause, text) => this.#trouble(cause, text),
     };

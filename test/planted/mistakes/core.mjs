@@ -22,7 +22,57 @@ const copies = "src/core/copies/copies.ts";
 const corruptionCheck = "src/core/copies/corruption-check.ts";
 const pendingRequests = "src/core/replica/pending-requests.ts";
 
+const peersTest = { file: "src/core/server/peers/peers.realtime.test.ts" };
+
 export const inCore = /** @type {const} */ ([
+  {
+    name: "toldByAnybody",
+    why: "A server looks for a member where anybody says that it is who claims to be that member.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "news.length > 0 && !handler.isTokenOf(from, token)",
+        replace: "news.length < 0",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "movesUnheard",
+    why: "A server that was away does not hear of a member's new address from that member.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "this.#links.get(from)?.link.alsoAt(news);",
+        replace: ";",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "anyDiskWhereTold",
+    why: "Whoever is where a member is said to be is taken for that member, whatever its disk.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "handler.isKnownDisk(peer.id, disk) === true ?",
+        replace: "disk !== 0n ?",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "uncommittedMovesForgotten",
+    why: "A server that begins does not look for others where the end of its log says that they have moved.",
+    edits: [
+      {
+        file: "src/core/replica/membership.ts",
+        find: "if (moved === undefined) return member;",
+        replace: "if (moved === undefined || moved !== undefined) return member;",
+      },
+    ],
+    caughtBy: { file: "src/core/replica/membership.test.ts" },
+  },
   {
     name: "comparedAcrossCompactions",
     why: "Copies of servers are compared that were compacted to different revisions.",

@@ -143,8 +143,8 @@ export const onDisk = /** @type {const} */ ([
     edits: [
       {
         file: diskIndex,
-        find: "await writeMemberRecord(this.#folder, { ...this.#record, disks });\n    this.#disks = disks;",
-        replace: "this.#disks = disks; await writeMemberRecord(this.#folder, { ...this.#record, disks });",
+        find: "await writeMemberRecord(this.#folder, record);\n    this.#record = record;",
+        replace: "this.#record = record; await writeMemberRecord(this.#folder, record);",
       },
     ],
     caughtBy: powerLossTest,

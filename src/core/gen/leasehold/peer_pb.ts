@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUipAEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgIEhEKCXBlZXJfdXJscxgKIAMoCUoECAcQCCKOAQoLUGVlcldlbGNvbWUSDwoHdmVyc2lvbhgCIAEoDRIPCgdyZWZ1c2FsGAEgASgJEgwKBGRpc2sYAyABKAQSDwoHcmVtb3ZlZBgEIAEoCBIPCgdjbHVzdGVyGAUgASgEEi0KB21lbWJlcnMYBiADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmRiBnByb3RvMw", [file_leasehold_member]);
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiwgEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgIEhEKCXBlZXJfdXJscxgKIAMoCRINCgV0b2tlbhgLIAEoDBINCgVnaXZlbhgMIAEoDEoECAcQCCKOAQoLUGVlcldlbGNvbWUSDwoHdmVyc2lvbhgCIAEoDRIPCgdyZWZ1c2FsGAEgASgJEgwKBGRpc2sYAyABKAQSDwoHcmVtb3ZlZBgEIAEoCBIPCgdjbHVzdGVyGAUgASgEEi0KB21lbWJlcnMYBiADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmRiBnByb3RvMw", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -66,11 +66,25 @@ export type PeerHello = Message<"leasehold.core.PeerHello"> & {
   asksMembers: boolean;
 
   /**
-   * Where the sender is called: the other one may not have heard of it yet.
+   * Where the sender is found, as its log says. One that was away may not know it.
    *
    * @generated from field: repeated string peer_urls = 10;
    */
   peerUrls: string[];
+
+  /**
+   * What the receiver once gave the sender, where that was then. Empty: nothing that the sender knows of.
+   *
+   * @generated from field: bytes token = 11;
+   */
+  token: Uint8Array;
+
+  /**
+   * To be shown to the sender later, as `token`, by the one that is called.
+   *
+   * @generated from field: bytes given = 12;
+   */
+  given: Uint8Array;
 };
 
 /**

@@ -1,5 +1,8 @@
 import type { MemberId } from "../../raft/types.js";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
+
+const tokenBytes = 16;
 
 /**
  * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and
@@ -8,15 +11,14 @@ import { type MemberRecord, writeMemberRecord } from "./member-file.js";
  */
 export class DiskIndex {
   readonly #folder: string;
-  readonly #record: MemberRecord;
   /** Only what is on our own disk. */
-  #disks: ReadonlyMap<MemberId, bigint>;
+  #record: MemberRecord;
   #last: Promise<unknown> = Promise.resolve();
+  #isKeeping = false;
 
   constructor(folder: string, record: MemberRecord) {
     this.#folder = folder;
     this.#record = record;
-    this.#disks = record.disks;
   }
 
   /**
@@ -24,7 +26,7 @@ export class DiskIndex {
    * then: an attacker could say it first, and keep the member out for ever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
-    const known = this.#disks.get(member);
+    const known = this.#record.disks.get(member);
     return known === undefined ? undefined : known === disk;
   }
 
@@ -45,11 +47,61 @@ export class DiskIndex {
 
   async #learn(member: MemberId, disk: bigint): Promise<boolean> {
     // Somebody may have asked the same meanwhile.
-    const known = this.#disks.get(member);
+    const known = this.#record.disks.get(member);
     if (known !== undefined) return known === disk;
-    const disks = new Map(this.#disks).set(member, disk);
-    await writeMemberRecord(this.#folder, { ...this.#record, disks });
-    this.#disks = disks;
+    await this.#write({ disks: new Map(this.#record.disks).set(member, disk) });
     return true;
+  }
+
+  async #write(changed: Partial<MemberRecord>): Promise<void> {
+    const record = { ...this.#record, ...changed };
+    await writeMemberRecord(this.#folder, record);
+    this.#record = record;
+  }
+
+  // By what a member that has moved is known again
+
+  /**
+   * What this server gives to a member that it calls at the address of the configuration. Whoever shows it
+   * later was there then.
+   */
+  tokenFor(member: MemberId): Uint8Array {
+    const id = Buffer.alloc(8);
+    id.writeBigUInt64BE(member);
+    return createHmac("sha256", Buffer.from(this.#record.secret, "hex"))
+      .update(id)
+      .digest()
+      .subarray(0, tokenBytes);
+  }
+
+  isTokenOf(member: MemberId, shown: Uint8Array): boolean {
+    return shown.length === tokenBytes && timingSafeEqual(shown, this.tokenFor(member));
+  }
+
+  /** What the member has given to this server; empty if nothing. */
+  tokenOf(member: MemberId): Uint8Array {
+    return Buffer.from(this.#record.tokens.get(member) ?? "", "hex");
+  }
+
+  /**
+   * A member has given a token to this server, and it is kept as long as that member is one.
+   *
+   * @throws LeaseholdError `DISK_FAILED`
+   */
+  async keepToken(member: MemberId, token: Uint8Array, members: readonly MemberId[]): Promise<void> {
+    const text = Buffer.from(token).toString("hex");
+    if (token.length !== tokenBytes || this.#isKeeping || this.#record.tokens.get(member) === text) return;
+    // One at a time: who gives another each time fills no memory. What is left out comes with the next call.
+    this.#isKeeping = true;
+    const keeping = this.#last.then(() => {
+      const kept = [...this.#record.tokens].filter(([id]) => members.includes(id));
+      return this.#write({ tokens: new Map(kept).set(member, text) });
+    });
+    this.#last = keeping.catch(() => undefined);
+    try {
+      await keeping;
+    } finally {
+      this.#isKeeping = false;
+    }
   }
 }

@@ -23,9 +23,17 @@ export interface Self {
   readonly peerUrls?: readonly string[];
 }
 
-export function helloBytes(self: Self, to: MemberId, snapshot: boolean): Uint8Array {
+/** By which a server that has moved is known again. */
+export interface Tokens {
+  /** What the one that is called once gave the one that calls; empty if nothing. */
+  readonly token: Uint8Array;
+  /** To be shown by the one that is called, when it calls. */
+  readonly given: Uint8Array;
+}
+
+export function helloBytes(self: Self, to: MemberId, snapshot: boolean, tokens?: Tokens): Uint8Array {
   const { cluster, id, name, disk, peerUrls = [] } = self;
-  const hello = { version, cluster, from: id, to, snapshot, name, disk, peerUrls: [...peerUrls] };
+  const hello = { version, cluster, from: id, to, snapshot, name, disk, peerUrls: [...peerUrls], ...tokens };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
 }
 

@@ -5,7 +5,7 @@ import type { KnownMember } from "../common/identity.js";
 import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
-import { type Self, helloBytes, readWelcome } from "./hello.js";
+import { readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";
 
 /**
@@ -18,8 +18,9 @@ const queueBytesMax = 32 * 1024 * 1024;
 const redialMs = 200;
 
 export interface LinkOptions {
-  readonly self: () => Self;
   readonly peer: KnownMember;
+  /** @param isTold of a place that only the peer has told */
+  readonly hello: (isTold: boolean) => Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
    * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
@@ -34,7 +35,7 @@ export interface LinkOptions {
   /** It says that this server is no member any more. */
   readonly removed: () => void;
   /** Why we do not talk to a server with this disk; empty if we do. */
-  readonly judge: (disk: bigint) => Promise<string>;
+  readonly judge: (disk: bigint, isTold: boolean) => Promise<string>;
 }
 
 /** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
@@ -48,6 +49,7 @@ export class PeerLink {
   #attempts = -1;
   #heardMs = 0;
   #redial: NodeJS.Timeout | undefined;
+  #told: readonly string[] = [];
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -57,8 +59,21 @@ export class PeerLink {
 
   /** Where it was called last. */
   get url(): string {
-    const { peerUrls } = this.#options.peer;
-    return peerUrls[this.#attempts % peerUrls.length]!;
+    return this.#urls[this.#attempts % this.#urls.length]!;
+  }
+
+  /** What the peer has told comes last. */
+  get #urls(): readonly string[] {
+    return [...this.#options.peer.peerUrls, ...this.#told];
+  }
+
+  /** The peer has told that it is here, too: it is looked for there next, unless it is found already. */
+  alsoAt(urls: readonly string[]): void {
+    if (this.#isWelcome || urls.join() === this.#told.join()) return;
+    this.#told = urls;
+    if (urls.length === 0) return;
+    this.#attempts = this.#options.peer.peerUrls.length - 1;
+    this.#socket?.destroy();
   }
 
   get isConnected(): boolean {
@@ -100,12 +115,13 @@ export class PeerLink {
   }
 
   #connect(): void {
-    const { self, peer, tls } = this.#options;
+    const { hello, peer, tls } = this.#options;
     this.#attempts += 1;
     const { url } = this;
+    const isTold = !peer.peerUrls.includes(url);
     let problem = "the connection was closed";
     const socket = dial(parseUrl("the peer's address", url), tls, () => {
-      for (const part of frame([helloBytes(self(), peer.id, false)])) socket.write(part);
+      for (const part of frame([hello(isTold)])) socket.write(part);
     });
     this.#socket = socket;
     this.#heardMs = performance.now();
@@ -115,7 +131,7 @@ export class PeerLink {
       if (removed) this.#options.removed();
       // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
-      this.#options.judge(disk).then(
+      this.#options.judge(disk, isTold).then(
         (own) => {
           if (own !== "") problem = own;
           if (own !== "" || refusal !== "") socket.destroy();

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Socket, connect } from "node:net";
+import { type Server as TcpServer, type Socket, connect, createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import type { Snapshots } from "../../journal/snapshots.js";
@@ -16,10 +16,12 @@ import { Peers } from "./peers.js";
 const names = ["a", "b"];
 let running: Peers[] = [];
 let sockets: Socket[] = [];
+let servers: TcpServer[] = [];
 afterEach(() => {
   for (const peers of running) peers.close();
   for (const socket of sockets) socket.destroy();
-  [running, sockets] = [[], []];
+  for (const server of servers) server.close();
+  [running, sockets, servers] = [[], [], []];
 });
 
 const eventually = (what: string, holds: () => boolean) =>
@@ -59,8 +61,12 @@ class Server {
   readonly peers: Peers;
   readonly #port: number;
 
+  /** Tokens of the others, by their ids. */
+  readonly tokens = new Map<bigint, Uint8Array>();
+
   constructor(index: number, ports: readonly number[], disk: bigint, cluster?: bigint, known = names) {
     this.#port = ports[index]!;
+    const tokenFor = (member: bigint) => Uint8Array.of(index + 1, Number(member));
     this.peers = new Peers({
       self: selfOf(index, disk, cluster),
       members: membersAt(ports).filter(({ name }) => known.includes(name)),
@@ -80,6 +86,10 @@ class Server {
           if (!this.disks.has(member)) this.disks.set(member, learnt);
           return this.disks.get(member) === learnt;
         },
+        tokenFor,
+        isTokenOf: (member, shown) => Buffer.compare(tokenFor(member), shown) === 0,
+        tokenOf: (member) => this.tokens.get(member) ?? new Uint8Array(),
+        keepToken: (member, token) => void this.tokens.set(member, token),
         trouble: (_cause, text) => void this.troubles.push(text),
       },
     });
@@ -209,4 +219,86 @@ test("a snapshot goes where its receiver was reached, if one of its addresses is
   a.peers.send({ kind: "snapshot", from: 1n, to: 2n, term: 1, meta });
   await eventually("the snapshot has come", () => b.snapshots > 0);
   expect(a.troubles.join()).not.toContain("a snapshot did not reach");
+});
+
+/** Where a looks for b, where b is now, and a place of somebody else. */
+async function moved() {
+  const [own, former, now, other] = await freePorts(4);
+  const a = new Server(0, [own!, former!], 11n);
+  const b = new Server(1, [own!, now!], 22n);
+  return { a, b, ports: { own: own!, former: former!, now: now!, other: other! } };
+}
+
+/** What comes to a place, and nobody answers. */
+async function visitorsOf(port: number): Promise<{ count: number }> {
+  const visitors = { count: 0 };
+  const server = createServer((socket) => {
+    visitors.count += 1;
+    socket.destroy();
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return visitors;
+}
+
+const url = (port: number) => `http://127.0.0.1:${port}`;
+
+test("a member that has moved is believed by the one that had called it where it was", async () => {
+  const { a, b, ports } = await moved();
+  const before = new Server(1, [ports.own, ports.former], 22n);
+  await before.open();
+  await a.open();
+  await a.reaches(before, 1n, 2n);
+  await before.reaches(a, 2n, 1n);
+  before.peers.close();
+  for (const [member, token] of before.tokens) b.tokens.set(member, token);
+  await b.open();
+  await b.reaches(a, 2n, 1n);
+  await a.reaches(b, 1n, 2n);
+});
+
+test("one that has moved, and cannot show that it is who was there, is not looked for elsewhere", async () => {
+  const { a, b, ports } = await moved();
+  a.disks.set(2n, 22n);
+  const visitors = await visitorsOf(ports.former);
+  await a.open();
+  await b.open();
+  await b.reaches(a, 2n, 1n);
+  await eventually("it was said", () => a.troubles.join().includes("does not show that it is who was at"));
+  const before = visitors.count;
+  await eventually("a looks for it where it was", () => visitors.count > before + 3);
+  expect(b.messages).toEqual([]);
+});
+
+test("who claims to be a member, with its disk, leads nobody to another place", async () => {
+  const { a, ports } = await moved();
+  a.disks.set(2n, 22n);
+  const lured = await visitorsOf(ports.other);
+  const visitors = await visitorsOf(ports.former);
+  await a.open();
+  const claims = [new Uint8Array(), Uint8Array.of(1, 1), Uint8Array.of(2, 1), new Uint8Array(10_000)];
+  for (const token of claims) {
+    const claimed = { ...selfOf(1, 22n), peerUrls: [url(ports.other)] };
+    const thief = await come(ports.own, helloBytes(claimed, 1n, false, { token, given: new Uint8Array() }));
+    await once(thief, "data");
+  }
+  const before = visitors.count;
+  await eventually("a looks for it where it was", () => visitors.count > before + 5);
+  expect(lured.count).toBe(0);
+});
+
+test("at the place that a member has told another disk is not taken for it, and is not learnt", async () => {
+  const { a, ports } = await moved();
+  a.disks.set(2n, 22n);
+  const other = new Server(1, [ports.own, ports.other], 99n);
+  other.disks.set(1n, 11n);
+  await other.open();
+  await a.open();
+  const told = { ...selfOf(1, 22n), peerUrls: [url(ports.other), "nonsense"] };
+  const tokens = { token: Uint8Array.of(1, 2), given: new Uint8Array() };
+  await once(await come(ports.own, helloBytes(told, 1n, false, tokens)), "data");
+  await eventually("it was met", () => a.troubles.join().includes("somebody else is there"));
+  a.peers.send({ kind: "leader-answer", from: 1n, to: 2n, number: 1, index: 1, revision: 1, ttlSeconds: 1 });
+  expect(other.messages).toEqual([]);
+  expect(a.disks.get(2n)).toBe(22n);
 });

@@ -9,7 +9,7 @@ import type { TlsFiles } from "../common/config.js";
 import { idText } from "../common/identity.js";
 import { type Comers, Listener } from "../common/listener.js";
 import { type ListenUrl, parseUrl } from "../common/urls.js";
-import { type Self, objectionTo, refusalOf } from "./hello.js";
+import { helloBytes, objectionTo, refusalOf, type Self, type Tokens } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
@@ -29,6 +29,9 @@ const helloMs = 2_000;
 /** Of a connection that others have made; they say something far more often. */
 const incomingSilenceFactor = 10;
 
+/** Addresses of one member that are looked at: as many as the log takes. */
+const toldMax = 16;
+
 /** What happens at the other servers. */
 export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
@@ -37,6 +40,13 @@ export interface PeersHandler extends Received {
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
   /** Remembers which disk a server has, unless it is known; false if it is another. */
   learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** Shown to a member that this server calls: what it once gave; empty if nothing. */
+  tokenOf(member: MemberId): Uint8Array;
+  /** Given to a member that this server calls. */
+  tokenFor(member: MemberId): Uint8Array;
+  isTokenOf(member: MemberId, shown: Uint8Array): boolean;
+  /** A member that has called gives it. */
+  keepToken(member: MemberId, token: Uint8Array): void;
   /** Another server says that this one is no member any more. */
   removed(): void;
   /** For people; the same is not said twice in a minute. */
@@ -71,6 +81,9 @@ export class Peers {
   readonly #guests = new Guests();
   /** Of guests: nothing of them is written down, as anybody may come as one. */
   readonly #guestDisks = new Map<MemberId, bigint>();
+
+  /** Where members are by their own words, beside what the log says: see `#hear`. */
+  readonly #told = new Map<MemberId, readonly string[]>();
 
   #roll: Roll;
   #isOpen = false;
@@ -109,6 +122,7 @@ export class Peers {
       link.close();
       this.#links.delete(id);
       if (member !== undefined) continue;
+      this.#told.delete(id);
       for (const isSnapshot of [true, false]) this.#admitted.get(`${id} ${isSnapshot}`)?.destroy();
       this.#unreachable.delete(id);
       this.#guestDisks.delete(id);
@@ -117,7 +131,9 @@ export class Peers {
   }
 
   #addLink(peer: CoreMember): void {
-    this.#links.set(peer.id, { place: this.#placeOf(peer), link: this.#linkTo(peer) });
+    const link = this.#linkTo(peer);
+    this.#links.set(peer.id, { place: this.#placeOf(peer), link });
+    link.alsoAt((this.#told.get(peer.id) ?? []).filter((url) => !peer.peerUrls.includes(url)));
   }
 
   /** A guest of which the log has told is called anew: only now it is remembered which disk it has. */
@@ -148,7 +164,7 @@ export class Peers {
   #linkTo(peer: CoreMember): PeerLink {
     const { tls, silenceMs, handler } = this.#options;
     return new PeerLink({
-      self: () => this.#self,
+      hello: (isTold) => helloBytes(this.#self, peer.id, false, isTold ? undefined : this.#tokens(peer.id)),
       peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
@@ -160,10 +176,39 @@ export class Peers {
       removed: () => handler.removed(),
       trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
       connected: () => this.#unreachable.delete(peer.id),
-      // Earlier versions do not say it.
-      judge: async (disk) =>
-        disk === 0n || (await this.#learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
+      judge: async (disk, isTold) => {
+        // Nobody's disk is learnt where only the one that has called says that it is.
+        if (isTold) return handler.isKnownDisk(peer.id, disk) === true ? "" : "somebody else is there";
+        // Earlier versions do not say it.
+        return disk === 0n || (await this.#learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer));
+      },
     });
+  }
+
+  /** None for a guest: it is called where it has told, and not where the log says. */
+  #tokens(to: MemberId): Tokens | undefined {
+    const { handler } = this.#options;
+    return this.#isGuest(to) ? undefined : { token: handler.tokenOf(to), given: handler.tokenFor(to) };
+  }
+
+  /**
+   * A member that has been admitted says where it is. This server may not know it, if it was away when that was
+   * agreed on, and then could not answer. Disks are no secrets, and anybody may claim to be a member: so it is
+   * believed only if it shows what this server gave it when it called it, where the log says that it is.
+   */
+  #hear({ from, given, name, peerUrls, token }: PeerHello): void {
+    const { handler } = this.#options;
+    const member = this.#roll.members.find(({ id }) => id === from);
+    if (member === undefined) return;
+    if (given.length > 0) handler.keepToken(from, given);
+    const news = peerUrls.slice(0, toldMax).filter((url) => !member.peerUrls.includes(url) && isUrl(url));
+    if (news.length > 0 && !handler.isTokenOf(from, token)) {
+      const text = `${name} says that it is at ${news.join()}, and does not show that it is who was at ${member.peerUrls.join()}`;
+      handler.trouble(`moved ${from}`, text);
+      return;
+    }
+    this.#told.set(from, news);
+    this.#links.get(from)?.link.alsoAt(news);
   }
 
   async #learnDisk(member: MemberId, disk: bigint): Promise<boolean> {
@@ -242,8 +287,10 @@ export class Peers {
     void new Incoming(self, socket, incoming, { helloMs, silenceMs: incomingSilenceFactor * silenceMs });
   }
 
-  #admit({ from, snapshot }: PeerHello, socket: Socket): void {
+  #admit(hello: PeerHello, socket: Socket): void {
+    const { from, snapshot } = hello;
     this.#strangers.delete(socket);
+    if (!snapshot) this.#hear(hello);
     const place = `${from} ${snapshot}`;
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);

@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { MemberUpdateRequestSchema } from "../../src/core/gen/etcd/cluster_pb.js";
+import { freePorts } from "../free-ports.js";
+import { mainPath } from "../support/built.js";
+import { CoreProcess } from "./support/core-cluster.js";
+
+/** Servers that go on at other addresses, while another one is away and does not hear of it. */
+
+const patience = { timeout: 60_000, interval: 200 };
+const testMsMax = 300_000;
+
+interface Place {
+  readonly name: string;
+  readonly client: string;
+  peer: string;
+}
+
+class Movable implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #initial: string;
+  readonly #places: readonly Place[];
+  readonly #spare: string[];
+  readonly servers: CoreProcess[];
+  readonly #all: CoreProcess[] = [];
+
+  private constructor(folder: string, places: readonly Place[], spare: string[]) {
+    this.#folder = folder;
+    this.#places = places;
+    this.#spare = spare;
+    this.#initial = places.map(({ name, peer }) => `${name}=${peer}`).join(",");
+    this.servers = places.map((place) => this.#processAt(place));
+  }
+
+  static async start(): Promise<Movable> {
+    const folder = await mkdtemp(join(tmpdir(), "lh-move-"));
+    const ports = (await freePorts(9)).map((port) => `http://127.0.0.1:${port}`);
+    const places = [0, 1, 2].map((index) => ({
+      name: `s${index + 1}`,
+      client: ports[index]!,
+      peer: ports[index + 3]!,
+    }));
+    const movable = new Movable(folder, places, ports.slice(6));
+    for (const server of movable.servers) server.start();
+    await movable.serves(0);
+    await movable.serves(1);
+    await movable.serves(2);
+    return movable;
+  }
+
+  #processAt({ name, client, peer }: Place): CoreProcess {
+    const dataDir = join(this.#folder, name);
+    const words = ["--name", name, "--data-dir", dataDir, "--initial-cluster", this.#initial];
+    const advertised = this.#initial.split(",").find((each) => each.startsWith(`${name}=`))!;
+    words.push("--listen-client-urls", client, "--listen-peer-urls", peer);
+    words.push("--initial-advertise-peer-urls", advertised.slice(name.length + 1));
+    const command = [process.execPath, mainPath, "core", ...words];
+    const server = new CoreProcess(name, new URL(client).host, dataDir, command);
+    this.#all.push(server);
+    return server;
+  }
+
+  /** Tells the others that a server is elsewhere from now on. */
+  async agree(asked: number, moving: number, ID: bigint): Promise<void> {
+    this.#places[moving]!.peer = this.#spare.shift()!;
+    const request = create(MemberUpdateRequestSchema, { ID, peerURLs: [this.#places[moving]!.peer] });
+    await this.servers[asked]!.client.call("Cluster", "MemberUpdate", request);
+  }
+
+  /** Starts it where it is now. */
+  start(index: number): void {
+    this.servers[index] = this.#processAt(this.#places[index]!);
+    this.servers[index]!.start();
+  }
+
+  kill(index: number): Promise<void> {
+    return this.servers[index]!.kill();
+  }
+
+  async serves(index: number): Promise<void> {
+    const server = this.servers[index]!;
+    let said = "";
+    const put = () =>
+      server.client.put("k", "v", 2_000).then(
+        () => "done",
+        (error: unknown) => (said = String(error)),
+      );
+    await expect
+      .poll(put, patience)
+      .toBe("done")
+      .catch(() => {
+        throw new Error(
+          `${server.name} does not serve (${said}):\n${this.servers.map(({ name, output }) => `${name}: ${output}`).join("\n")}`,
+        );
+      });
+  }
+
+  idOf(index: number): Promise<bigint> {
+    return this.servers[index]!.client.status().then(({ header }) => header!.memberId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.#all) server.client.close();
+    await Promise.all(this.#all.map((server) => server.kill()));
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+test(
+  "a server moves while another one is away, and the two go on without the third",
+  async () => {
+    await using cluster = await Movable.start();
+    const id = await cluster.idOf(1);
+    await cluster.kill(2);
+    await cluster.agree(0, 1, id);
+    await cluster.kill(1);
+    cluster.start(1);
+    await cluster.serves(1);
+    // Nobody is left that both know where to find.
+    await cluster.kill(0);
+    cluster.start(2);
+    await cluster.serves(2);
+    await cluster.serves(1);
+    cluster.start(0);
+    await cluster.serves(0);
+  },
+  testMsMax,
+);
+
+test(
+  "two servers move while one of them is away, and all are killed",
+  async () => {
+    await using cluster = await Movable.start();
+    const ids = await Promise.all([0, 1, 2].map((index) => cluster.idOf(index)));
+    await cluster.kill(2);
+    await cluster.agree(0, 1, ids[1]!);
+    await cluster.kill(1);
+    cluster.start(1);
+    await cluster.serves(1);
+    await cluster.agree(0, 2, ids[2]!);
+    // Also before the one that moves has heard that it was committed.
+    await Promise.all([cluster.kill(0), cluster.kill(1)]);
+    cluster.start(1);
+    cluster.start(2);
+    await cluster.serves(2);
+    await cluster.serves(1);
+    cluster.start(0);
+    await cluster.serves(0);
+  },
+  testMsMax,
+);
