@@ -246,7 +246,9 @@ class Server implements RunningCore {
       isTokenOf: (member, shown) => disks.isTokenOf(member, shown),
       keepToken: (member, token) => {
         const members = this.#peers.members.map(({ id }) => id);
-        disks.keepToken(member, token, members).catch((error: unknown) => this.#fail(error));
+        disks.keepToken(member, token, members).catch((error: unknown) => {
+          this.#trouble("token", `what a server gave was not kept: ${(error as Error).message}`);
+        });
       },
       removed: () => this.#leave(),
       trouble: (cause, text) => this.#trouble(cause, text),

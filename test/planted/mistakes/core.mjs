@@ -55,8 +55,8 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/server/peers/peers.ts",
-        find: "handler.isKnownDisk(peer.id, disk) === true ?",
-        replace: "disk !== 0n ?",
+        find: "handler.isKnownDisk(peer.id, disk) === true",
+        replace: "disk !== 0n",
       },
     ],
     caughtBy: peersTest,

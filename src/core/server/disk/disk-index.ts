@@ -14,7 +14,8 @@ export class DiskIndex {
   /** Only what is on our own disk. */
   #record: MemberRecord;
   #last: Promise<unknown> = Promise.resolve();
-  #isKeeping = false;
+  /** Tokens that are about to be written. */
+  readonly #given = new Map<MemberId, string>();
 
   constructor(folder: string, record: MemberRecord) {
     this.#folder = folder;
@@ -79,29 +80,28 @@ export class DiskIndex {
   }
 
   /** What the member has given to this server; empty if nothing. */
-  tokenOf(member: MemberId): Uint8Array {
+  tokenOf(member: MemberId): Buffer {
     return Buffer.from(this.#record.tokens.get(member) ?? "", "hex");
   }
 
   /**
-   * A member has given a token to this server, and it is kept as long as that member is one.
+   * A member has given a token to this server: resolves when it is on disk. Tokens of former members go then.
    *
    * @throws LeaseholdError `DISK_FAILED`
    */
   async keepToken(member: MemberId, token: Uint8Array, members: readonly MemberId[]): Promise<void> {
     const text = Buffer.from(token).toString("hex");
-    if (token.length !== tokenBytes || this.#isKeeping || this.#record.tokens.get(member) === text) return;
-    // One at a time: who gives another each time fills no memory. What is left out comes with the next call.
-    this.#isKeeping = true;
-    const keeping = this.#last.then(() => {
-      const kept = [...this.#record.tokens].filter(([id]) => members.includes(id));
-      return this.#write({ tokens: new Map(kept).set(member, text) });
+    if (token.length !== tokenBytes) return;
+    // One of each member: who gives another each time waits for one write, and fills no memory.
+    if (this.tokenOf(member).equals(token)) this.#given.delete(member);
+    else this.#given.set(member, text);
+    const keeping = this.#last.then(async () => {
+      if (this.#given.size === 0) return;
+      const tokens = new Map([...this.#record.tokens, ...this.#given].filter(([id]) => members.includes(id)));
+      this.#given.clear();
+      await this.#write({ tokens });
     });
     this.#last = keeping.catch(() => undefined);
-    try {
-      await keeping;
-    } finally {
-      this.#isKeeping = false;
-    }
+    await keeping;
   }
 }
