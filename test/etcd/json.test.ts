@@ -58,6 +58,11 @@ const b64 = (text: string) => Buffer.from(text).toString("base64");
 const post = (path: string, body: object): Call => ({ path, body: JSON.stringify(body) });
 const ourWords = "the words of Go's parser are not ours";
 
+function corruptAlarm(action: string): Call {
+  const call = post("/v3/maintenance/alarm", { action, memberID: "7", alarm: "CORRUPT" });
+  return { ...call, onlyStatus: "etcd's answer has no header" };
+}
+
 const calls: readonly Call[] = [
   post("/v3/kv/put", { key: b64("a"), value: b64("1") }),
   post("/v3/kv/put", { key: b64("a"), value: b64("2"), prev_kv: true }),
@@ -133,6 +138,24 @@ const calls: readonly Call[] = [
   { path: "/health" },
   { path: "/version", method: "GET", onlyStatus: "another version" },
   { path: "/version" },
+  // While a member is known to be corrupt: what changes something is refused, and the rest goes on.
+  corruptAlarm("ACTIVATE"),
+  post("/v3/kv/put", { key: b64("a"), value: b64("3") }),
+  post("/v3/kv/deleterange", { key: b64("a") }),
+  post("/v3/kv/txn", { success: [{ request_put: { key: b64("t"), value: b64("x") } }] }),
+  post("/v3/kv/txn", { success: [{ request_range: { key: b64("a") } }] }),
+  post("/v3/kv/range", { key: b64("a") }),
+  post("/v3/kv/range", { key: b64("a"), serializable: true }),
+  post("/v3/kv/compaction", { revision: "4" }),
+  post("/v3/lease/grant", { TTL: "60", ID: "6" }),
+  post("/v3/lease/revoke", { ID: "5" }),
+  post("/v3/lease/keepalive", { ID: "5" }),
+  post("/v3/lease/leases", {}),
+  post("/v3/auth/role/add", { name: "r" }),
+  { path: "/health", method: "GET" },
+  corruptAlarm("DEACTIVATE"),
+  post("/v3/kv/put", { key: b64("a"), value: b64("4") }),
+  { path: "/health", method: "GET" },
 ];
 
 test("each call has etcd's status, type and bytes", async () => {

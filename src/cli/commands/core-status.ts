@@ -82,7 +82,7 @@ export function presentServers(report: CoreReport): Presentation {
 export function alarmsOf({ servers }: CoreReport): string[] {
   const raised = new Set(answering(servers).flatMap(({ alarms }) => alarms));
   return [...raised].map((alarm) => {
-    const [, member = "", kind = alarm] = /memberID:(\d+) alarm:(\w+)/.exec(alarm) ?? [];
+    const [, member = "", kind = alarm] = /(?:memberID:(\d+) )?alarm:(\w+)/.exec(alarm) ?? [];
     const id = member === "" ? "" : BigInt(member).toString(16);
     const of = servers.find((each) => each.id === id);
     if (kind === "CORRUPT")

@@ -39,7 +39,13 @@ function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Log
 export async function core(flags: CoreFlags): Promise<number> {
   const stopped = stopRequested();
   const logger = loggerOf(flags);
-  const server = await startCore({ ...flags, logger });
+  const starting = startCore({ ...flags, logger });
+  const server = await Promise.race([starting, stopped]);
+  // It serves nobody yet, and its disk bears a crash.
+  if (server === undefined) {
+    starting.catch(() => undefined);
+    return exitCode("ok");
+  }
   logger.info(`${server.name} (${server.id.toString(16)}) serves clients at ${server.clientUrls.join(",")}`);
   await Promise.race([stopped, server.failed]);
   await Promise.race([server.close(), sleep(closeMsMax)]);

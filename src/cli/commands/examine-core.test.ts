@@ -105,6 +105,19 @@ describe("status of a core", () => {
     const report = core(server("a", { alarms }), server("b", { alarms }), server("c"));
     expect(presentServers(report).table(plain, 200).slice(4)).toEqual(["b has raised the alarm NOSPACE"]);
   });
+
+  test.each([
+    ["memberID:11 ", "the keys of b are not those of the other servers: the alarm CORRUPT is raised"],
+    ["memberID:4096 ", "the keys of 1000 are not those of the other servers: the alarm CORRUPT is raised"],
+    [
+      "",
+      "the servers have different keys, and no majority says which are right: the alarm CORRUPT is raised",
+    ],
+  ])("the alarm %sCORRUPT is told in words, and what to do", (member, text) => {
+    const report = core(server("a", { alarms: [`${member}alarm:CORRUPT`] }), server("b"), server("c"));
+    expect(presentServers(report).table(plain, 200).slice(4)).toEqual([text]);
+    expect(found(report).join()).toMatch(`${text}, and all changes are refused. Remove`);
+  });
 });
 
 describe("doctor of a core", () => {

@@ -255,6 +255,7 @@ test("a member that has moved is believed by the one that had called it where it
   await b.open();
   await b.reaches(a, 2n, 1n);
   await a.reaches(b, 1n, 2n);
+  expect(b.messages.length).toBeGreaterThan(0);
 });
 
 test("one that has moved, and cannot show that it is who was there, is not looked for elsewhere", async () => {
