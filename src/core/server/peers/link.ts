@@ -50,6 +50,7 @@ export class PeerLink {
   #heardMs = 0;
   #redial: NodeJS.Timeout | undefined;
   #told: readonly string[] = [];
+  #url = "";
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -59,19 +60,14 @@ export class PeerLink {
 
   /** Where it was called last. */
   get url(): string {
-    return this.#urls[this.#attempts % this.#urls.length]!;
-  }
-
-  /** What the peer has told comes last. */
-  get #urls(): readonly string[] {
-    return [...this.#options.peer.peerUrls, ...this.#told];
+    return this.#url;
   }
 
   /** The peer has told that it is here, too: it is looked for there next, unless it is found already. */
   alsoAt(urls: readonly string[]): void {
-    if (this.#isWelcome || urls.join() === this.#told.join()) return;
+    if (urls.join() === this.#told.join()) return;
     this.#told = urls;
-    if (urls.length === 0) return;
+    if (this.#isWelcome || urls.length === 0) return;
     this.#attempts = this.#options.peer.peerUrls.length - 1;
     this.#socket?.destroy();
   }
@@ -117,8 +113,11 @@ export class PeerLink {
   #connect(): void {
     const { hello, peer, tls } = this.#options;
     this.#attempts += 1;
-    const { url } = this;
+    // What the peer has told comes last.
+    const urls = [...peer.peerUrls, ...this.#told];
+    const url = urls[this.#attempts % urls.length]!;
     const isTold = !peer.peerUrls.includes(url);
+    this.#url = url;
     let problem = "the connection was closed";
     const socket = dial(parseUrl("the peer's address", url), tls, () => {
       for (const part of frame([hello(isTold)])) socket.write(part);
