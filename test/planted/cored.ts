@@ -76,7 +76,7 @@ export const cored: readonly Cored[] = [
     faults: {},
     raftFaults: { askerOfFiveSuffices: true },
     breaks: "linearizability",
-    seed: 1,
+    seed: 39,
     plan: { servers: 5 },
   },
   {
@@ -120,7 +120,7 @@ export const cored: readonly Cored[] = [
     name: "C: a refresh is answered before the grant is applied",
     faults: { refreshBeforeApplied: true },
     breaks: "lease-life",
-    seed: 171,
+    seed: 294,
   },
   {
     name: "C: a new leader gives leases no more time",
@@ -271,7 +271,7 @@ export const cored: readonly Cored[] = [
     faults: {},
     raftFaults: { secondChangeAtOnce: true },
     breaks: "membership",
-    seed: 12,
+    seed: 198,
     plan: changing,
   },
   {
