@@ -29,6 +29,8 @@ export const coreCounters = () => ({
   sameCopies: 0,
   grants: 0,
   refreshes: 0,
+  /** Turns of a leader that was certain by its clock that nobody else leads. */
+  ledByClock: 0,
   leasesEnded: 0,
   watchEvents: 0,
   watchResumes: 0,

@@ -27,6 +27,12 @@ export interface CorePlan {
   readonly slowDiskFactor: number;
   /** Steady clocks run faster or slower by up to this. */
   readonly clockRateError: number;
+  /** What servers take that to be; the same if it is not given. */
+  readonly clockRateTaken?: number | undefined;
+  /** For how much of an election timeout servers hold to a leader; as in production if it is not given. */
+  readonly holdShare?: number | undefined;
+  /** A server stands still because its machine is suspended: so does its steady clock. */
+  readonly suspends?: boolean | undefined;
   readonly crashEveryMs: number;
   readonly downMsMax: number;
   readonly partitionEveryMs: number;
@@ -105,6 +111,10 @@ const membershipMs = 2_000;
 /** In every second of these each server hears those only whom it knows. */
 const introducedEvery = 2 * changingEvery;
 
+/** In one run of so many machines are suspended, and in so many servers hold to a leader for long. No draws. */
+const suspendedEvery = 4;
+const longHoldEvery = 2;
+
 /** In one run of so many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
 
@@ -163,6 +173,8 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     rights: seed % rightsEvery === 7 ? true : undefined,
     corruptCheckMs: seed % comparingEvery === 9 ? corruptCheckMs : undefined,
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
+    suspends: seed % suspendedEvery === 2 ? true : undefined,
+    holdShare: seed % longHoldEvery === 1 ? 1 : undefined,
     forms: seed % holdersEvery === 0 ? coreForms : undefined,
     introduced: seed % introducedEvery === introducedEvery - 1 ? true : undefined,
     restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,

@@ -19,6 +19,8 @@ import type { CoreReport } from "./invariants.js";
 export interface ServerWorld {
   readonly random: SimRandom;
   readonly report: CoreReport;
+  /** True time. */
+  readonly nowMs: number;
   after(delayMs: number, body: () => void): void;
   /** Of a write to this server's disk, drawn anew for each. */
   writeMs(server: SimServer): number;
@@ -65,6 +67,9 @@ export interface ServerPlan {
   readonly introduced?: boolean | undefined;
   /** Of its steady clock, which begins at `offsetMs`. */
   readonly clockMs: () => number;
+  /** What the rates of steady clocks are taken to be within. */
+  readonly clockRateError: number;
+  readonly holdMs: number;
   readonly clockRate: number;
 }
 
@@ -86,6 +91,9 @@ export class SimServer {
   /** The process stands still: what comes waits. */
   isPaused = false;
   #arrivals: Arrival[] = [];
+  /** Of its steady clock: what passed while its machine was suspended. */
+  #lostMs = 0;
+  #suspendedAtMs: number | undefined;
   /** The host's next turn, if it follows the present event at once. */
   #turn: (() => void) | undefined;
   #isInTurn = false;
@@ -113,6 +121,23 @@ export class SimServer {
 
   get leads(): boolean {
     return this.replica?.status().role === "leader";
+  }
+
+  /** The steady clock. */
+  clockMs(): number {
+    return (this.#suspendedAtMs ?? this.plan.clockMs()) - this.#lostMs;
+  }
+
+  /** @param isSuspended with its whole machine, and its steady clock */
+  standStill(isSuspended: boolean): void {
+    this.isPaused = true;
+    if (isSuspended) this.#suspendedAtMs = this.plan.clockMs();
+  }
+
+  #goOn(): void {
+    this.isPaused = false;
+    this.#lostMs += this.plan.clockMs() - (this.#suspendedAtMs ?? this.plan.clockMs());
+    this.#suspendedAtMs = undefined;
   }
 
   start(): void {
@@ -166,7 +191,7 @@ export class SimServer {
   crash(random: SimRandom): void {
     this.replica = undefined;
     this.#host = undefined;
-    this.isPaused = false;
+    this.#goOn();
     this.#arrivals = [];
     this.#turn = undefined;
     this.disk.crash(random);
@@ -174,7 +199,7 @@ export class SimServer {
 
   /** It goes on where it stood, with all that has come meanwhile. */
   resume(random: SimRandom): void {
-    this.isPaused = false;
+    this.#goOn();
     const arrivals = this.#arrivals;
     this.#arrivals = [];
     // Connections have no order among them: clients may be heard before the servers that have elected another
@@ -216,12 +241,12 @@ export class SimServer {
   /** What the host gets from its machine, in its present life. */
   #ports(): HostPorts {
     const { life } = this;
-    const { clockMs, turnMs } = this.plan;
+    const { turnMs } = this.plan;
     const inLife = (body: () => void) => {
       if (this.life === life) this.enter(body);
     };
     return {
-      nowMs: clockMs,
+      now: () => ({ monotonicMs: this.clockMs(), wallMs: this.#world.nowMs }),
       every: (periodMs, run) => this.#every(periodMs, run),
       defer: (turn) => {
         if (this.#isInTurn) this.#world.hasMore();
@@ -261,7 +286,7 @@ export class SimServer {
   /** The replica, and a count of what it looks at. */
   #watched(replica: Replica): ServerLogic {
     return {
-      step: (input, nowMs) => replica.step(input, nowMs),
+      step: (input, now) => replica.step(input, now),
       take: () => {
         const { visits } = replica;
         const before = visits.count;

@@ -9,7 +9,7 @@ import type {
   PeerMessage,
   WatchAnswer,
 } from "../../../src/core/replica/types.js";
-import { defaultLimits } from "../../../src/core/replica/options.js";
+import { defaultLimits, holdShare } from "../../../src/core/replica/options.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import type { Comparison } from "../../../src/core/copies/copies.js";
 import type { CoreState } from "../../../src/core/state/state.js";
@@ -38,6 +38,9 @@ const unitsOfOneCommandMax = 900;
 
 /** When nothing goes wrong any more, a leader is found in that time, and stays. */
 const settledMs = 15_000;
+
+/** Longer than anybody waits for a transfer of leadership. */
+const lateWordMs = 1_500;
 
 interface Call {
   readonly server: SimServer;
@@ -84,6 +87,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
+  /** The newest that anybody has led in. */
+  #ledTerm = 0;
   readonly #slowDisk: number;
   readonly #retired = new Set<SimServer>();
   #reference: Reference;
@@ -119,7 +124,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     const space = { autoCompaction: compactionOf(plan), quotaBytes: plan.quotaBytes };
     const isNamed = plan.membershipEveryMs !== undefined || plan.restores !== undefined;
     const told = isNamed ? { founding, self: descriptionOf(id) } : { founding: undefined, self: undefined };
-    const added = new SimServer({ ...plan, ...space, ...server, ...told, id, clockMs, clockRate }, this);
+    const holdMs = (plan.holdShare ?? holdShare) * plan.electionTicks * plan.tickMs;
+    const clocks = { clockMs, clockRate, clockRateError: plan.clockRateTaken ?? plan.clockRateError, holdMs };
+    const added = new SimServer({ ...plan, ...space, ...server, ...told, id, ...clocks }, this);
     this.servers.push(added);
     return added;
   }
@@ -132,6 +139,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     for (const server of this.servers) this.crash(server);
     append(this.former, this.servers.splice(0));
     this.side.clear();
+    // Its terms begin anew.
+    this.#ledTerm = 0;
     this.#keptRevisions.push(keptRevision);
     for (const server of servers) this.#add(server);
     const before = this.#reference;
@@ -232,7 +241,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     if (!server.isUp || server.isPaused) return;
     this.say(`${server.id} stands still for ${forMs.toFixed(0)} ms${server.leads ? ", the leader" : ""}`);
     this.counters.pauses += 1;
-    server.isPaused = true;
+    server.standStill(this.plan.suspends === true);
     const { life } = server;
     this.after(forMs, () => {
       if (server.life !== life || !server.isPaused) return;
@@ -252,9 +261,11 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     const isLog = !["propose", "propose-change", "ask", "leader-answer", "leader-refusal"].includes(
       message.kind,
     );
+    // Now and then the one that shall lead hears of it when nobody expects that any more. No draw.
+    const lateMs = message.kind === "timeout-now" && message.term % 2 === 0 ? lateWordMs : 0;
     const copies = isLog && this.random.chance(this.plan.duplicateRate) && snapshot === undefined ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1)
-      this.after(this.random.exponential(this.plan.latencyMs), () =>
+      this.after(this.random.exponential(this.plan.latencyMs) + lateMs, () =>
         this.#deliver(sender, message, snapshot),
       );
   }
@@ -320,6 +331,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.counters.elections += 1;
     if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
     checkLeader(this.report, server);
+    this.#ledTerm = Math.max(this.#ledTerm, server.replica!.status().term);
     this.say(`${server.id} leads in term ${server.replica!.status().term}`);
   }
 
@@ -329,7 +341,17 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     if (requestsLeftBehind > 0)
       this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
+    this.#checkTime(server);
     if (this.plan.membershipEveryMs !== undefined && server.leads) checkChanges(this.report, server);
+  }
+
+  /** Who is certain by the clock that nobody else leads is right. */
+  #checkTime(server: SimServer): void {
+    if (!server.replica!.leadsByClock) return;
+    this.counters.ledByClock += 1;
+    const { term } = server.replica!.status();
+    if (term < this.#ledTerm)
+      this.report("refresh", `${server.id} counts on its time in term ${term}, and ${this.#ledTerm} is led`);
   }
 
   worked({ id, plan }: SimServer, units: number): void {
@@ -377,7 +399,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
           answered(new CoreError("noLeader"));
           return;
         }
-        const deadlineMs = server.plan.clockMs() + timeoutMs;
+        const deadlineMs = server.clockMs() + timeoutMs;
         host.request(`${number}`, request, deadlineMs, answered, credentials);
       }, true);
     });

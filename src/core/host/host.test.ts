@@ -76,7 +76,7 @@ class Stage {
         saveSnapshot: (_snapshot, signal, done) => void this.saves.push({ signal, done }),
       },
       tickMs: 100,
-      nowMs: () => 0,
+      now: () => ({ monotonicMs: 0, wallMs: 0 }),
       every: (_periodMs, run) => {
         this.tick = run;
         return () => (this.tick = undefined);

@@ -74,7 +74,7 @@ export class CoreHost {
   step(input: Input): void {
     if (this.#isStopped) return;
     try {
-      this.#options.logic.step(input, this.#options.nowMs());
+      this.#options.logic.step(input, this.#options.now());
     } catch (error) {
       this.#fail(error);
     }

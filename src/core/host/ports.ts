@@ -1,3 +1,4 @@
+import type { BothClocks } from "../../common/both-clocks.js";
 import type { SnapshotMeta } from "../raft/types.js";
 import type { Effects, PeerMessage, SnapshotToWrite } from "../replica/types.js";
 
@@ -33,8 +34,7 @@ export interface Turn {
 
 /** What a host needs of the machine that it runs on. */
 export interface HostPorts {
-  /** The steady clock, ms. */
-  readonly nowMs: () => number;
+  readonly now: () => BothClocks;
   /**
    * Calls `run` every so often until the function that it returns is called. Calls that are late do not pile
    * up.

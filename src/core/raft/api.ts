@@ -1,3 +1,4 @@
+import type { BothClocks } from "../../common/both-clocks.js";
 import type { Random } from "../../common/ports.js";
 import type {
   ConfigChange,
@@ -29,6 +30,12 @@ export interface ReplicatedLog {
    */
   step(message: Message): void;
 
+  /**
+   * What the clocks say: to be told before each input that comes then. The steady clock never goes back.
+   * Needed only with `holdMs`.
+   */
+  tellTime(now: BothClocks): void;
+
   /** A unit of time has passed; `electionTicks` and `heartbeatTicks` count these. */
   tick(): void;
 
@@ -54,6 +61,13 @@ export interface ReplicatedLog {
    * say. Undefined unless both are a majority of the voters, which they are of three at most.
    */
   readIndexOfAsker(asker: MemberId): number | undefined;
+
+  /**
+   * The index that may be read at once, because no other leader can have been elected yet as far as clocks
+   * run within ρ of real time. It is for what rests on clocks anyway. Undefined if that is not certain, or
+   * `holdMs` is 0.
+   */
+  readIndexByClock(): number | undefined;
 
   /**
    * Hands leadership to another voter (thesis 3.10). Proposals are refused until it has it, or for an
@@ -157,6 +171,13 @@ export interface RaftOptions {
   readonly electionTicks?: number;
   /** Less than `electionTicks`, by far. Default 1. */
   readonly heartbeatTicks?: number;
+  /**
+   * For so long after it has heard a leader a server holds to it, by its own clock, ms; the same on all
+   * servers, and less than an election takes. Default 0: nothing goes by clocks.
+   */
+  readonly holdMs?: number;
+  /** ρ, by how much the servers' steady clocks may run faster or slower than real time. Default 0.1. */
+  readonly clockRateError?: number;
   readonly limits?: Partial<RaftLimits>;
 }
 

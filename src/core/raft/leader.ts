@@ -1,8 +1,10 @@
+import type { BothClocks } from "../../common/both-clocks.js";
 import { majorityOf } from "../../common/majority.js";
 import type { FollowerStatus, Proposed, Refused, RefusalReason } from "./api.js";
 import { Follower } from "./follower.js";
 import { sizeOf } from "./log.js";
 import type { RaftLog } from "./log.js";
+import { LeaderLease } from "./leader-lease.js";
 import { changed, isMember } from "./membership.js";
 import type { RaftSettings } from "./options.js";
 import { reachedByMajority } from "./quorum.js";
@@ -36,6 +38,8 @@ export interface LeaderParts {
   readonly term: number;
   readonly log: RaftLog;
   readonly settings: RaftSettings;
+  /** What the clocks said last. */
+  readonly now: () => BothClocks;
   readonly send: (message: Message) => void;
   /** As `send`, of what nobody's write waits for. */
   readonly notify: (notice: CommitNotice) => void;
@@ -51,6 +55,7 @@ export class Leader {
   readonly #log: RaftLog;
   readonly #followers = new Map<MemberId, Follower>();
   readonly #reads = new Reads();
+  readonly #lease: LeaderLease;
   /** Of the no-op that this term begins with. */
   readonly #firstIndex: number;
   #uncommittedBytes = 0;
@@ -63,6 +68,7 @@ export class Leader {
   constructor(parts: LeaderParts) {
     this.#parts = parts;
     this.#log = parts.log;
+    this.#lease = new LeaderLease(parts.settings);
     this.#firstIndex = parts.log.lastIndex + 1;
     this.#meetMembers();
     // "A leader must have the latest information on which entries are committed": a no-op finds out (Raft 8).
@@ -149,6 +155,11 @@ export class Leader {
     return this.#hasCommitted && votes >= majorityOf(voters.length) ? this.#log.commit : undefined;
   }
 
+  readIndexByClock(): number | undefined {
+    const isSure = this.#hasCommitted && this.#lease.lasts(this.#answeredRound(), this.#parts.now());
+    return isSure ? this.#log.commit : undefined;
+  }
+
   transfer(to: MemberId): { readonly accepted: true } | Refused {
     if (to === this.#parts.id || to === this.#transferTo) return { accepted: true };
     if (this.#transferTo !== nobody) return refused("transferring");
@@ -177,7 +188,10 @@ export class Leader {
       if (!this.#hearsMajority()) return false;
     }
     this.#ticksSinceHeartbeat += 1;
-    if (this.#ticksSinceHeartbeat >= heartbeatTicks) this.#heartbeat();
+    if (this.#ticksSinceHeartbeat >= heartbeatTicks) {
+      this.#reads.nextRound();
+      this.#heartbeat();
+    }
     return true;
   }
 
@@ -190,7 +204,8 @@ export class Leader {
 
   #heartbeat(): void {
     this.#ticksSinceHeartbeat = 0;
-    const { id, term } = this.#parts;
+    const { id, now, term } = this.#parts;
+    this.#lease.sent(this.#reads.current, now());
     for (const follower of this.#followers.values())
       this.#parts.send({
         kind: "heartbeat",
@@ -267,6 +282,8 @@ export class Leader {
     if (next === undefined || this.#transferAsked || next.matchIndex < this.#log.lastIndex) return;
     const { id, term } = this.#parts;
     this.#transferAsked = true;
+    // It may be heard at any later time of this term, and then nobody holds to this leader any more.
+    this.#lease.end();
     this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term });
   }
 
@@ -334,11 +351,15 @@ export class Leader {
   }
 
   #confirmReads(): void {
+    this.#reads.confirmed(this.#answeredRound(), this.#parts.answerRead);
+  }
+
+  /** The newest round of heartbeats that a majority of the voters has answered. */
+  #answeredRound(): number {
     const { current } = this.#reads;
-    const confirmed = reachedByMajority(
+    return reachedByMajority(
       this.#voters.map((id) => (id === this.#parts.id ? current : (this.#followers.get(id)?.round ?? 0))),
     );
-    this.#reads.confirmed(confirmed, this.#parts.answerRead);
   }
 
   // Bookkeeping

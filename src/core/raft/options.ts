@@ -1,7 +1,11 @@
+import { clockRateErrorDefault, whyNoClockRateError } from "../../common/clock-rates.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { RaftLimits, RaftOptions, Recovered } from "./api.js";
 import { nobody } from "./types.js";
 import type { MemberId } from "./types.js";
+
+/** Of what the founders' logs begin with. */
+const foundingTerm = 1;
 
 export const defaultLimits: RaftLimits = {
   // What a fast network carries in a millisecond: larger messages would only delay the heartbeats behind
@@ -22,12 +26,15 @@ export const defaultLimits: RaftLimits = {
 export interface RaftSettings {
   readonly electionTicks: number;
   readonly heartbeatTicks: number;
+  readonly holdMs: number;
+  readonly clockRateError: number;
   readonly limits: RaftLimits;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
 export function settingsOf(options: RaftOptions): RaftSettings {
-  const { electionTicks = 10, heartbeatTicks = 1 } = options;
+  const { electionTicks = 10, heartbeatTicks = 1, holdMs = 0 } = options;
+  const { clockRateError = clockRateErrorDefault } = options;
   const limits = { ...defaultLimits, ...options.limits };
   if (options.id === nobody) throw invalid("a member's id is not 0");
   for (const [name, value] of Object.entries({ electionTicks, heartbeatTicks, ...limits }))
@@ -35,7 +42,10 @@ export function settingsOf(options: RaftOptions): RaftSettings {
       throw invalid(`${name} is ${value}, and must be 1 or more`);
   if (electionTicks <= heartbeatTicks)
     throw invalid(`electionTicks (${electionTicks}) must be more than heartbeatTicks (${heartbeatTicks})`);
-  return { electionTicks, heartbeatTicks, limits };
+  if (!(holdMs >= 0) || holdMs === Infinity) throw invalid(`holdMs is ${holdMs}, and must be 0 or more`);
+  const wrongRate = whyNoClockRateError(clockRateError);
+  if (wrongRate !== undefined) throw invalid(wrongRate);
+  return { electionTicks, heartbeatTicks, holdMs, clockRateError, limits };
 }
 
 function invalid(why: string): LeaseholdError {
@@ -51,10 +61,15 @@ function invalid(why: string): LeaseholdError {
  */
 export function founding(voters: readonly MemberId[]): Recovered {
   return {
-    hardState: { term: 1, votedFor: nobody, commit: 1 },
-    snapshot: { index: 1, term: 1, membership: { voters: [...voters], learners: [] } },
+    hardState: { term: foundingTerm, votedFor: nobody, commit: 1 },
+    snapshot: { index: 1, term: foundingTerm, membership: { voters: [...voters], learners: [] } },
     entries: [],
   };
+}
+
+/** Whether this disk has ever followed a leader: the first one of a core has term 2. */
+export function hasMetLeaders({ hardState }: Recovered): boolean {
+  return hardState.term > foundingTerm;
 }
 
 /** The disk of a server that is to join a core that exists. It waits until the leader's change adds it. */

@@ -1,10 +1,11 @@
-import type { Random } from "../../common/ports.js";
+import type { BothClocks } from "../../common/both-clocks.js";
 import type { Accepted, Proposed, RaftOptions, Refused, ReplicatedLog, Status } from "./api.js";
 import { corrupt } from "./corrupt.js";
 import { Election } from "./election.js";
+import { ElectionTimer } from "./election-timer.js";
 import { Leader, refused } from "./leader.js";
 import { RaftLog } from "./log.js";
-import { settingsOf } from "./options.js";
+import { hasMetLeaders, settingsOf } from "./options.js";
 import type { RaftSettings } from "./options.js";
 import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
@@ -37,7 +38,6 @@ import { isWellFormed } from "./well-formed.js";
 export class Raft implements ReplicatedLog {
   readonly #id: MemberId;
   readonly #settings: RaftSettings;
-  readonly #random: Random;
   readonly #log: RaftLog;
 
   // Figure 2, persistent state; the log is the rest of it.
@@ -55,9 +55,7 @@ export class Raft implements ReplicatedLog {
    * does.
    */
   #ownVoteSequence = 0;
-  /** Since it heard a leader, gave its vote or stood. */
-  #ticks = 0;
-  #electionTicks: number;
+  readonly #timer: ElectionTimer;
   #applied: number;
   readonly #outbox: Outbox;
   #dropped = 0;
@@ -67,13 +65,13 @@ export class Raft implements ReplicatedLog {
     const { hardState, snapshot, entries } = options.recovered;
     this.#id = options.id;
     this.#settings = settingsOf(options);
-    this.#random = options.random;
+    this.#timer = new ElectionTimer(this.#settings, options.random, hasMetLeaders(options.recovered));
     this.#log = new RaftLog(snapshot, entries, hardState.commit);
     if (this.#log.lastTerm > hardState.term)
       throw corrupt(`the log has term ${this.#log.lastTerm}, but only ${hardState.term} was ever seen`);
     this.#term = hardState.term;
     this.#votedFor = hardState.votedFor;
-    [this.#applied, this.#electionTicks] = [snapshot.index, this.#drawElectionTicks()];
+    this.#applied = snapshot.index;
     this.#outbox = new Outbox(hardState, this.#leadership);
   }
 
@@ -93,6 +91,10 @@ export class Raft implements ReplicatedLog {
 
   readIndexOfAsker(asker: MemberId): number | undefined {
     return this.#leading?.readIndexOfAsker(asker);
+  }
+
+  readIndexByClock(): number | undefined {
+    return this.#leading?.readIndexByClock();
   }
 
   transferLeader(to: MemberId): Accepted | Refused {
@@ -140,31 +142,19 @@ export class Raft implements ReplicatedLog {
 
   // Time
 
+  tellTime(now: BothClocks): void {
+    this.#timer.tellTime(now);
+  }
+
   tick(): void {
     if (this.#leading !== undefined) {
       if (!this.#leading.tick()) this.#follow(this.#term, nobody);
       return;
     }
-    this.#ticks += 1;
-    if (this.#ticks < this.#electionTicks) return;
-    this.#restartTimer();
+    if (!this.#timer.tick()) return;
+    this.#timer.restart();
     this.#leaderId = nobody;
     if (this.#mayStand) this.#stand("pre-candidate");
-  }
-
-  #restartTimer(): void {
-    this.#ticks = 0;
-    this.#electionTicks = this.#drawElectionTicks();
-  }
-
-  /**
-   * "Election timeouts are chosen randomly from a fixed interval", so that votes are seldom split (Raft 5.2).
-   * The interval is half a timeout wide, many times what an election takes: a wider one only adds to the time
-   * without a leader (9.3).
-   */
-  #drawElectionTicks(): number {
-    const { electionTicks } = this.#settings;
-    return electionTicks + Math.floor((this.#random.next() * electionTicks) / 2);
   }
 
   // Messages
@@ -207,8 +197,8 @@ export class Raft implements ReplicatedLog {
   }
 
   get #hearsLeader(): boolean {
-    if (this.#leading !== undefined) return true;
-    return this.#leaderId !== nobody && this.#ticks < this.#settings.electionTicks;
+    if (this.#leading !== undefined || this.#timer.isHeld) return true;
+    return this.#leaderId !== nobody && this.#timer.isRecent;
   }
 
   /**
@@ -275,7 +265,7 @@ export class Raft implements ReplicatedLog {
       this.#votedFor = this.#id;
       this.#ownVoteSequence = this.#outbox.nextSequence;
     }
-    this.#restartTimer();
+    this.#timer.restart();
     const { lastIndex, lastTerm } = this.#log;
     for (const to of this.#log.memberships.current.voters) {
       if (to === this.#id) continue;
@@ -290,19 +280,24 @@ export class Raft implements ReplicatedLog {
    * "Each server will vote for at most one candidate in a given term, on a first-come-first-served basis"
    * (5.2).
    */
-  #answerVote({ kind, from, term, lastIndex, lastTerm }: PreVoteRequest | VoteRequest): void {
-    const isFree =
-      kind === "pre-vote"
-        ? term > this.#term
-        : this.#votedFor === from || (this.#votedFor === nobody && this.#leaderId === nobody);
+  #answerVote(request: PreVoteRequest | VoteRequest): void {
+    const { kind, from, term, lastIndex, lastTerm } = request;
+    const isFree = kind === "pre-vote" ? term > this.#term : this.#mayVote(request);
     const granted = isFree && this.#log.isUpToDate(lastIndex, lastTerm);
     if (granted && kind === "vote") {
       this.#votedFor = from;
-      this.#ticks = 0;
+      this.#timer.votes();
     }
     // A promise to vote names the term that it is for; a refusal the term of this server.
     if (granted) this.#answer(from, `${kind}-answer`, true, term);
     else this.#answer(from, `${kind}-answer`, false);
+  }
+
+  /** The term may have come here before the request, by another message: a leader still is held to then. */
+  #mayVote({ from, transfer }: VoteRequest): boolean {
+    if (this.#votedFor === from) return true;
+    if (this.#timer.isHeld && !transfer) return false;
+    return this.#votedFor === nobody && this.#leaderId === nobody;
   }
 
   #answer(to: MemberId, kind: "pre-vote-answer" | "vote-answer", granted: boolean, term = this.#term): void {
@@ -334,6 +329,7 @@ export class Raft implements ReplicatedLog {
       term: this.#term,
       log: this.#log,
       settings: this.#settings,
+      now: () => this.#timer.now,
       send: (message) => this.#outbox.early.push(message),
       notify: (notice) => this.#outbox.notices.push(notice),
       answerRead: (read) => this.#outbox.reads.push(read),
@@ -349,7 +345,7 @@ export class Raft implements ReplicatedLog {
     this.#leaderId = leader;
     this.#leading = undefined;
     this.#election = undefined;
-    this.#restartTimer();
+    this.#timer.restart();
   }
 
   // What a leader sends
@@ -359,7 +355,7 @@ export class Raft implements ReplicatedLog {
     if (this.#leaderId === nobody) this.#follow(term, from);
     else if (this.#leaderId !== from)
       throw corrupt(`${this.#leaderId} and ${from} both lead in term ${term}: a vote was lost`);
-    this.#ticks = 0;
+    this.#timer.heardLeader();
     if (message.kind === "append") this.#accept(message);
     else if (message.kind === "snapshot") this.#restore(message);
     else if (message.kind === "commit") this.#log.commitIfThere(message.index, message.indexTerm);

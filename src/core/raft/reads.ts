@@ -31,9 +31,14 @@ export class Reads {
     this.#waiting.push(id);
   }
 
+  /** A round of heartbeats that nobody waits for. */
+  nextRound(): void {
+    this.current += 1;
+  }
+
   /** Every read that waits goes into a new round. */
   beginRound(commit: number): void {
-    this.current += 1;
+    this.nextRound();
     this.#rounds.push({ number: this.current, index: commit, ids: this.#waiting });
     this.#inRounds += this.#waiting.length;
     this.#waiting = [];

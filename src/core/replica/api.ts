@@ -1,3 +1,4 @@
+import type { BothClocks } from "../../common/both-clocks.js";
 import type { Status } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import type { Effects, Input } from "./types.js";
@@ -6,13 +7,13 @@ import type { Effects, Input } from "./types.js";
  * The logic of one server of the core, as its host sees it. `Replica` is the implementation.
  *
  * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers
- * `undefined`, and do what each `Effects` says. Several inputs before one `take()` make one batch. `nowMs` is
- * the steady clock, which a leader judges leases by; a reading that is older than the one before counts as
- * that one.
+ * `undefined`, and do what each `Effects` says. Several inputs before one `take()` make one batch. `now` was
+ * read after the input had come. The steady clock is what a leader judges leases by; a reading that is older
+ * than the one before counts as that one. The other one shows for how long the steady one stood still.
  */
 export interface ServerLogic {
   /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and not go on with this log */
-  step(input: Input, nowMs: number): void;
+  step(input: Input, now: BothClocks): void;
   /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
   take(): Effects | undefined;
   status(): ReplicaStatus;

@@ -26,6 +26,13 @@ export interface ReplicaOptions {
   /** Ticks of the least election timeout. Default 10. */
   readonly electionTicks?: number;
   /**
+   * For so long after it has heard a leader a server votes for no other one, by its steady clock, ms; the
+   * same on all servers. Default: half of the least election timeout.
+   */
+  readonly holdMs?: number;
+  /** ρ, by how much the servers' steady clocks may run faster or slower than real time. Default 0.1. */
+  readonly clockRateError?: number;
+  /**
    * How often what is left of leases is replicated, so that it survives a change of leader; ms. 0: never.
    * Default 5 minutes.
    */
@@ -48,6 +55,11 @@ export type AutoCompaction =
   | { readonly mode: "periodic"; readonly keepMs: number };
 
 export const electionTicksDefault = 10;
+/**
+ * Of the least election timeout. A leader is heard every tenth of that; and a server that has started again
+ * is free to vote before anybody would stand who has started with it.
+ */
+export const holdShare = 0.5;
 /** As etcd's lease checkpoints. */
 export const clusterTimeMsDefault = 300_000;
 

@@ -20,7 +20,8 @@ interface Confirmed {
  * What only the leader can answer, for its own clients and for those of its followers. Nothing is answered
  * before a majority has confirmed, after the client asked, that this server still leads (ReadIndex, thesis
  * 6.4): a leader that was deposed meanwhile must not tell anybody that a lease goes on (etcd 12528, 15247).
- * A round of heartbeats does that, or the question of a follower itself, where those two are a majority.
+ * A round of heartbeats does that, or the question of a follower itself, where those two are a majority. For a
+ * refresh the leader's clock may do it, too: a lease rests on clocks anyway, and reads shall not.
  * Questions that wait share a round; Raft counts rounds (`raft/reads.ts`), and here stands what waits for
  * them.
  */
@@ -47,10 +48,17 @@ export class ReadIndexQueue {
     else {
       this.#count += 1;
       const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
-      const index = this.#context.raft.readIndexOfAsker(ask.from);
+      const index = this.#indexFor(ask);
       if (index === undefined) this.#forming.push(question);
       else this.#confirm(question, index);
     }
+  }
+
+  /** What may be answered at once, at this index. */
+  #indexFor({ about, from }: Ask): number | undefined {
+    const { raft } = this.#context;
+    const index = raft.readIndexOfAsker(from);
+    return index === undefined && about === "refresh" ? raft.readIndexByClock() : index;
   }
 
   /** Begins a round for all that have come since the last one. */

@@ -1,3 +1,5 @@
+import type { BothClocks } from "../../common/both-clocks.js";
+import { clockRateErrorDefault } from "../../common/clock-rates.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { CopyMessage } from "../copies/copies.js";
 import { CorruptionCheck } from "../copies/corruption-check.js";
@@ -13,7 +15,13 @@ import { Callers } from "./callers.js";
 import { Context } from "./context.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
-import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
+import {
+  clusterTimeMsDefault,
+  defaultLimits,
+  electionTicksDefault,
+  holdShare,
+  type ReplicaOptions,
+} from "./options.js";
 import { failureOf, type LeaderMessage, type Propose } from "./leader-messages.js";
 import { MembershipKeeping } from "./membership.js";
 import { SnapshotSchedule } from "./snapshot-schedule.js";
@@ -48,8 +56,10 @@ export class Replica implements ServerLogic {
     const { id, cluster, state, random, recovered, tickMs, raftLimits } = options;
     const { electionTicks = electionTicksDefault, clusterTimeMs = clusterTimeMsDefault } = options;
     const limits = { ...defaultLimits, ...options.limits };
-    const raft = new Raft({ id, recovered, random, electionTicks, limits: raftLimits ?? {} });
     const electionMs = electionTicks * tickMs;
+    const { clockRateError = clockRateErrorDefault, holdMs = electionMs * holdShare } = options;
+    const clocks = { holdMs, clockRateError };
+    const raft = new Raft({ id, recovered, random, electionTicks, ...clocks, limits: raftLimits ?? {} });
     const send = (message: LeaderMessage | CopyMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     const { founding = [], self } = options;
@@ -70,9 +80,10 @@ export class Replica implements ServerLogic {
     });
   }
 
-  step(input: Input, nowMs: number): void {
-    this.#context.nowMs = Math.max(this.#context.nowMs, nowMs);
-    const { raft } = this.#context;
+  step(input: Input, now: BothClocks): void {
+    this.#context.nowMs = Math.max(this.#context.nowMs, now.monotonicMs);
+    const { nowMs, raft } = this.#context;
+    raft.tellTime({ monotonicMs: nowMs, wallMs: now.wallMs });
     switch (input.kind) {
       case "tick":
         this.#tick();
@@ -176,6 +187,11 @@ export class Replica implements ServerLogic {
   /** What it has looked at in its state, ever: for those who judge how long its turns are. */
   get visits(): Visits {
     return this.#context.state.revisions.visits;
+  }
+
+  /** It counts on its time: for those who judge whether it may. */
+  get leadsByClock(): boolean {
+    return this.#context.raft.readIndexByClock() !== undefined;
   }
 
   /** Requests of which something is kept here, beyond those that somebody waits for. */

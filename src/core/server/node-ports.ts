@@ -1,6 +1,10 @@
+import { readBothClocks } from "../../common/both-clocks.js";
+import type { Clock } from "../../common/ports.js";
 import type { Done, HostPorts } from "../host/ports.js";
 import type { Disk } from "./disk/disk.js";
 import { Turns } from "./common/turns.js";
+
+const clock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 
 /**
  * What a host needs of Node: its clock, timers and event loop, and the disk.
@@ -9,7 +13,7 @@ import { Turns } from "./common/turns.js";
  */
 export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<HostPorts, "send"> {
   return {
-    nowMs: () => performance.now(),
+    now: () => readBothClocks(clock),
     every: (periodMs, run) => {
       const timer = setInterval(run, periodMs);
       return () => clearInterval(timer);

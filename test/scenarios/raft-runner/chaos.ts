@@ -1,3 +1,4 @@
+import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
 import { founding, joining } from "../../../src/core/raft/options.js";
 import type { ConfigChange, MemberId, Message } from "../../../src/core/raft/types.js";
 import { Invariants } from "./invariants.js";
@@ -23,12 +24,17 @@ export interface ChaosOptions {
   readonly changes: boolean;
 }
 
+/** Steps that a server holds to a leader: its heartbeats come every 30 or 50, and elections take 200 or more. */
+const holdMs = 150;
+const clockRateError = clockRateErrorDefault;
+
 /** More than this in flight, and the oldest are lost. */
 const inflightMax = 100;
 
 /**
  * A cluster on bad days: messages are lost, repeated and reordered, disks are slow, servers crash and lose what was not on
- * disk, networks are parted. The invariants are held against every step.
+ * disk, networks are parted. A step takes a millisecond, and clocks run as differently as they may. The invariants are
+ * held against every step.
  */
 export class Chaos implements Observer {
   readonly #random: ReturnType<typeof seeded>;
@@ -40,8 +46,11 @@ export class Chaos implements Observer {
   readonly #side = new Map<MemberId, number>();
   #proposals = 0;
   #readId = 0;
+  #nowMs = 0;
+  readonly #seed: number;
 
   constructor(seed: number, options: ChaosOptions) {
+    this.#seed = seed;
     this.#random = seeded(seed);
     this.#options = options;
     const voters = Array.from({ length: options.servers }, (_, index) => BigInt(index + 1));
@@ -51,7 +60,9 @@ export class Chaos implements Observer {
   /** @throws Violation, or what `Raft` throws when it notices by itself */
   run(): void {
     for (let step = 0; step < this.#options.steps; step += 1) {
+      this.#nowMs += 1;
       this.#oneStep();
+      for (const server of this.servers) this.#invariants.leadsByClock(server);
       if (step % 16 === 0) this.#invariants.logMatching(this.servers.filter((server) => server.isUp));
     }
   }
@@ -66,6 +77,7 @@ export class Chaos implements Observer {
     }
     const before = this.#invariants.committedMax;
     for (let round = 0; round < 200; round += 1) {
+      this.#nowMs += holdMs / 4;
       for (const server of this.servers) server.act((raft) => raft.tick());
       this.#deliverAll();
       const leader = this.#leader();
@@ -200,8 +212,11 @@ export class Chaos implements Observer {
   #add(id: MemberId, recovered: ReturnType<typeof founding>): void {
     const random = this.#random;
     const limits = { inflightMessagesMax: 4, appendBytesMax: 100, uncommittedBytesMax: 2_000 };
+    const rate = 1 + clockRateError * (((this.#seed + Number(id)) % 3) - 1);
+    const now = () => ({ monotonicMs: this.#nowMs * rate, wallMs: this.#nowMs });
+    const clocks = { holdMs, clockRateError, now };
     this.servers.push(
-      new Server({ id, recovered, random, electionTicks: 6, limits, slowDisk: true, observer: this }),
+      new Server({ id, recovered, random, electionTicks: 6, limits, slowDisk: true, observer: this, clocks }),
     );
   }
 

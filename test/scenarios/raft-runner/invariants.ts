@@ -13,6 +13,9 @@ export class Invariants {
   #committedMax = 1;
   readonly #reads = new Map<string, number>();
 
+  /** How often somebody was certain of that. */
+  ledByClock = 0;
+
   get committedMax(): number {
     return this.#committedMax;
   }
@@ -33,6 +36,16 @@ export class Invariants {
     const other = this.#leaders.get(term) ?? server.id;
     if (other !== server.id) fail("election safety", `${other} and ${server.id} lead in term ${term}`);
     this.#leaders.set(term, server.id);
+  }
+
+  /** Who is certain by the clock that nobody else leads is right (thesis 6.4.1). */
+  leadsByClock(server: Server): void {
+    if (server.act((raft) => raft.readIndexByClock()) === undefined) return;
+    this.ledByClock += 1;
+    const { term } = server.raft!.status();
+    for (const later of this.#leaders.keys())
+      if (later > term)
+        fail("leader lease", `${server.id} counts on its time in term ${term}, and ${later} is led`);
   }
 
   /** Leader Append-Only: a leader never overwrites or deletes entries in its log (5.3). Before its log changes. */

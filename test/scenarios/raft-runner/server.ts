@@ -1,3 +1,4 @@
+import type { BothClocks } from "../../../src/common/both-clocks.js";
 import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
 import { Raft } from "../../../src/core/raft/raft.js";
 import type {
@@ -41,6 +42,14 @@ export interface ServerOptions {
   /** Writes stay under way until `finishWrite`. */
   readonly slowDisk: boolean;
   readonly observer: Observer;
+  /** Of this server, if anything goes by them. */
+  readonly clocks?: Clocks | undefined;
+}
+
+export interface Clocks {
+  readonly holdMs: number;
+  readonly clockRateError: number;
+  readonly now: () => BothClocks;
 }
 
 /** Something that waits for the disk: a write, or messages that may not overtake one. */
@@ -88,14 +97,15 @@ export class Server {
   }
 
   start(): void {
-    const { id, random, electionTicks = 10, limits = {} } = this.#options;
+    const { id, random, electionTicks = 10, limits = {}, clocks } = this.#options;
     this.#pending = [];
     this.#arrived = undefined;
     this.logBase = this.disk.snapshot;
     this.log = this.disk.entries.filter((entry) => entry.index > this.logBase.index);
     this.history = new Map(this.#diskHistory);
     this.appliedIndex = this.logBase.index;
-    this.raft = new Raft({ id, random, recovered: this.disk, electionTicks, limits });
+    this.raft = new Raft({ id, random, recovered: this.disk, electionTicks, limits, ...clocks });
+    this.tellTime();
     this.drain();
   }
 
@@ -108,6 +118,7 @@ export class Server {
   receive(envelope: Envelope): void {
     if (this.raft === undefined) return;
     const { message, history } = envelope;
+    this.tellTime();
     if (message.kind === "snapshot") this.#arrived = { meta: message.meta, history: history! };
     this.raft.step(message);
     this.drain();
@@ -116,9 +127,15 @@ export class Server {
   /** Does something with the log, and then all that follows from it. */
   act<T>(action: (raft: Raft) => T): T | undefined {
     if (this.raft === undefined) return undefined;
+    this.tellTime();
     const result = action(this.raft);
     this.drain();
     return result;
+  }
+
+  tellTime(): void {
+    const { clocks } = this.#options;
+    if (clocks !== undefined) this.raft?.tellTime(clocks.now());
   }
 
   drain(): void {
@@ -136,6 +153,7 @@ export class Server {
   /** The oldest write has reached the disk. */
   finishWrite(): void {
     if (this.#pending.length === 0) return;
+    this.tellTime();
     this.#finishOne();
     this.drain();
   }

@@ -52,10 +52,13 @@ const configFor = (name: string, directory = name, more = {}) =>
 
 const urgeUntil = (replica: Replica, isDone: () => boolean): void => {
   for (let tick = 0; tick < 100 && !isDone(); tick += 1) {
-    replica.step({ kind: "tick" }, tick * 100);
+    replica.step({ kind: "tick" }, { monotonicMs: tick * 100, wallMs: tick * 100 });
     for (let effects = replica.take(); effects !== undefined; effects = replica.take())
       if (effects.persist !== undefined)
-        replica.step({ kind: "persisted", sequence: effects.persist.sequence }, tick * 100);
+        replica.step(
+          { kind: "persisted", sequence: effects.persist.sequence },
+          { monotonicMs: tick * 100, wallMs: tick * 100 },
+        );
   }
   expect(isDone()).toBe(true);
 };
