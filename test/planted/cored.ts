@@ -3,6 +3,7 @@ import { bulky, type CoreForm, type CorePlan } from "../../sim/core/world/plan.j
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 import { restoring } from "./restoring.js";
+import { timedMistakes } from "./timed.js";
 
 /** A mistake in the consistent core, where it shows, and the seed that shows it. */
 export interface Cored {
@@ -389,6 +390,7 @@ export const cored: readonly Cored[] = [
     seed: 1,
     plan: holding("several"),
   },
+  ...timedMistakes,
 ];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */

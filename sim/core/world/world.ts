@@ -23,6 +23,7 @@ import { addressOf, descriptionOf, firstServers, type NewCore, type NewServer } 
 import { type CoreCounters, coreCounters } from "./counters.js";
 import type { StoredSnapshot } from "./disk.js";
 import type { CoreInvariant } from "./invariants.js";
+import { lateMsOf, LeaderTime } from "./leader-time.js";
 import type { CorePlan } from "./plan.js";
 import { Reference } from "./reference.js";
 import { type ServerPlan, type ServerWorld, SimServer } from "./server.js";
@@ -38,9 +39,6 @@ const unitsOfOneCommandMax = 900;
 
 /** When nothing goes wrong any more, a leader is found in that time, and stays. */
 const settledMs = 15_000;
-
-/** Longer than anybody waits for a transfer of leadership. */
-const lateWordMs = 1_500;
 
 interface Call {
   readonly server: SimServer;
@@ -87,8 +85,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
-  /** The newest that anybody has led in. */
-  #ledTerm = 0;
+  readonly #leaderTime = new LeaderTime(this.report, this.counters);
   readonly #slowDisk: number;
   readonly #retired = new Set<SimServer>();
   #reference: Reference;
@@ -139,8 +136,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     for (const server of this.servers) this.crash(server);
     append(this.former, this.servers.splice(0));
     this.side.clear();
-    // Its terms begin anew.
-    this.#ledTerm = 0;
+    this.#leaderTime.beginAnew();
     this.#keptRevisions.push(keptRevision);
     for (const server of servers) this.#add(server);
     const before = this.#reference;
@@ -261,11 +257,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     const isLog = !["propose", "propose-change", "ask", "leader-answer", "leader-refusal"].includes(
       message.kind,
     );
-    // Now and then the one that shall lead hears of it when nobody expects that any more. No draw.
-    const lateMs = message.kind === "timeout-now" && message.term % 2 === 0 ? lateWordMs : 0;
     const copies = isLog && this.random.chance(this.plan.duplicateRate) && snapshot === undefined ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1)
-      this.after(this.random.exponential(this.plan.latencyMs) + lateMs, () =>
+      this.after(this.random.exponential(this.plan.latencyMs) + lateMsOf(message), () =>
         this.#deliver(sender, message, snapshot),
       );
   }
@@ -331,7 +325,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.counters.elections += 1;
     if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
     checkLeader(this.report, server);
-    this.#ledTerm = Math.max(this.#ledTerm, server.replica!.status().term);
+    this.#leaderTime.leads(server);
     this.say(`${server.id} leads in term ${server.replica!.status().term}`);
   }
 
@@ -341,17 +335,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     if (requestsLeftBehind > 0)
       this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
-    this.#checkTime(server);
+    this.#leaderTime.check(server);
     if (this.plan.membershipEveryMs !== undefined && server.leads) checkChanges(this.report, server);
-  }
-
-  /** Who is certain by the clock that nobody else leads is right. */
-  #checkTime(server: SimServer): void {
-    if (!server.replica!.leadsByClock) return;
-    this.counters.ledByClock += 1;
-    const { term } = server.replica!.status();
-    if (term < this.#ledTerm)
-      this.report("refresh", `${server.id} counts on its time in term ${term}, and ${this.#ledTerm} is led`);
   }
 
   worked({ id, plan }: SimServer, units: number): void {

@@ -3,6 +3,9 @@
 const outbox = "src/core/raft/outbox.ts";
 const log = "src/core/raft/log.ts";
 const leader = "src/core/raft/leader.ts";
+const leaderLease = "src/core/raft/leader-lease.ts";
+const electionTimer = "src/core/raft/election-timer.ts";
+const raft = "src/core/raft/raft.ts";
 
 export const inRaft = /** @type {const} */ ([
   {
@@ -57,6 +60,94 @@ export const inRaft = /** @type {const} */ ([
     edits: [{ file: leader, find: "votes >= majorityOf(voters.length)", replace: "votes >= 2" }],
   },
   {
+    name: "timeFromTheAnswer",
+    why: "Thesis 6.4.1: a leader counts its time from when an answer came, and not from when it asked.",
+    edits: [
+      { file: leader, find: "this.#lease.sent(this.#reads.current, now());", replace: "" },
+      {
+        file: leader,
+        find: "follower.round = Math.max(follower.round, answer.round);",
+        replace:
+          "follower.round = Math.max(follower.round, answer.round); this.#lease.sent(answer.round, this.#parts.now());",
+      },
+    ],
+  },
+  {
+    name: "timeByTheFirst",
+    why: "A leader counts its time from what one of the others has answered, of however many.",
+    edits: [
+      {
+        file: leader,
+        at: "this.#lease.lasts(this.#answeredRound()",
+        find: "this.#answeredRound()",
+        replace: "Math.max(...this.#voters.map((id) => this.#followers.get(id)?.round ?? 0))",
+      },
+    ],
+  },
+  {
+    name: "timeByLearners",
+    why: "A leader counts its time from what learners have answered, too.",
+    edits: [
+      {
+        file: leader,
+        at: "this.#lease.lasts(this.#answeredRound()",
+        find: "this.#answeredRound()",
+        replace:
+          "[this.#reads.current, ...[...this.#followers.values()].map(({ round }) => round)].sort((a, b) => b - a)[majorityOf(this.#voters.length) - 1]!",
+      },
+    ],
+  },
+  {
+    name: "timeAfterTheWord",
+    why: "A leader that has told another server to stand goes on counting on its time.",
+    edits: [{ file: leader, find: "this.#lease.end();", replace: "" }],
+  },
+  {
+    name: "timeIgnoresRates",
+    why: "A leader counts on its time for as long as voters hold to it, by its own clock.",
+    edits: [{ file: leaderLease, find: "relied(holdMs, clockRateError)", replace: "holdMs" }],
+  },
+  {
+    name: "timeIgnoresSuspension",
+    why: "A leader whose machine was suspended counts by its steady clock alone, which stood still.",
+    edits: [
+      {
+        file: leaderLease,
+        find: "elapsedMs(newest.at, now) < this.#ms",
+        replace: "now.monotonicMs - newest.at.monotonicMs < this.#ms",
+      },
+    ],
+  },
+  {
+    name: "votesAfterRestart",
+    why: "A server that begins again votes at once, although it may just have heard a leader.",
+    edits: [{ file: raft, find: "hasMetLeaders(options.recovered)", replace: "false" }],
+  },
+  {
+    name: "votesWhileHeld",
+    why: "Thesis 4.2.3: a server that hears a leader gives no pre-vote, but its vote.",
+    edits: [
+      {
+        file: raft,
+        find: "if (this.#hearsLeader && !isTransfer) return false;",
+        replace: 'if (this.#hearsLeader && message.kind === "pre-vote") return false;',
+      },
+      { file: raft, find: "if (this.#timer.isHeld && !transfer) return false;", replace: "" },
+    ],
+  },
+  {
+    name: "standsByTicksAlone",
+    why: "A server stands after so many ticks, however soon they came after one another.",
+    edits: [
+      {
+        file: electionTimer,
+        at: "this.#electionTicks && !this.isHeld",
+        find: "!this.isHeld",
+        replace: "true",
+      },
+    ],
+  },
+  {
     name: "readBeforeOwnCommit",
     why: "Thesis 6.4: a new leader answers reads by a commit index that may be older than its predecessor's.",
     edits: [
@@ -108,12 +199,12 @@ export const inRaft = /** @type {const} */ ([
     why: "Thesis 4.2.3: a server that was removed stands at once, and servers that hear a leader listen.",
     edits: [
       {
-        file: "src/core/raft/raft.ts",
+        file: raft,
         find: "if (this.#hearsLeader && !isTransfer) return false;",
         replace: "",
       },
       {
-        file: "src/core/raft/raft.ts",
+        file: raft,
         find: 'if (this.#mayStand) this.#stand("pre-candidate");',
         replace: 'this.#stand("candidate");',
       },

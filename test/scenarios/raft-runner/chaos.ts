@@ -24,8 +24,8 @@ export interface ChaosOptions {
   readonly changes: boolean;
 }
 
-/** Steps that a server holds to a leader: its heartbeats come every 30 or 50, and elections take 200 or more. */
-const holdMs = 150;
+/** Steps that a server holds to a leader: about as many as an election takes, so that the clock decides now and then. */
+const holdMs = 300;
 const clockRateError = clockRateErrorDefault;
 
 /** More than this in flight, and the oldest are lost. */

@@ -1,4 +1,4 @@
-import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
+import type { RaftLimits, RaftOptions, Recovered } from "../../../src/core/raft/api.js";
 import { founding, joining } from "../../../src/core/raft/options.js";
 import { Raft } from "../../../src/core/raft/raft.js";
 import { nobody } from "../../../src/core/raft/types.js";
@@ -33,8 +33,18 @@ export function disk(
 export class Single {
   readonly raft: Raft;
 
-  constructor(id: MemberId, recovered: Recovered, limits: Partial<RaftLimits> = {}) {
-    this.raft = new Raft({ id, recovered, random: shortest, limits });
+  constructor(
+    id: MemberId,
+    recovered: Recovered,
+    limits: Partial<RaftLimits> = {},
+    clocks: Pick<RaftOptions, "holdMs" | "clockRateError"> = {},
+  ) {
+    this.raft = new Raft({ id, recovered, random: shortest, limits, ...clocks });
+  }
+
+  /** Both clocks go on together, if it is not said otherwise. */
+  at(monotonicMs: number, wallMs = monotonicMs): void {
+    this.raft.tellTime({ monotonicMs, wallMs });
   }
 
   /** Everything that there is to do, with every write done at once. */

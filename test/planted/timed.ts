@@ -1,0 +1,121 @@
+import type { CorePlan } from "../../sim/core/world/plan.js";
+import type { Cored } from "./cored.js";
+
+/** Leaders change all the while, and servers hold to one for as long as an election takes: the clock decides. */
+const changing: Partial<CorePlan> = {
+  servers: 3,
+  electionTicks: 5,
+  holdShare: 1,
+  clockRateError: 0.1,
+  latencyMs: 8,
+  lossRate: 0.02,
+  writeMs: 2,
+  slowDiskFactor: 1,
+  crashEveryMs: 1_500,
+  downMsMax: 100,
+  partitionEveryMs: 700,
+  pauseEveryMs: 2_000,
+  pauseMaxMs: 1_500,
+  suspends: undefined,
+  transferEveryMs: 1_500,
+  registerClients: 1,
+  leaseClients: 0,
+  watchClients: 0,
+  bulkKeys: 0,
+  compactEveryMs: Infinity,
+  turnMs: 0,
+  turnsAtOnce: Infinity,
+  rights: undefined,
+  forms: undefined,
+  membershipEveryMs: undefined,
+  introduced: undefined,
+  restores: undefined,
+  corruptCheckMs: undefined,
+  stableFromMs: 40_000,
+  endMs: 41_000,
+};
+
+/** Nothing goes wrong but the network, and clocks are true. */
+const parting: Partial<CorePlan> = {
+  ...changing,
+  clockRateError: 0,
+  crashEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  transferEveryMs: Infinity,
+};
+
+/** Mistakes by which a leader counts on its time when there may be another one: thesis 6.4.1. */
+export const timedMistakes: readonly Cored[] = [
+  {
+    name: "CT: a leader's time is counted from the answers",
+    faults: {},
+    raftFaults: { timeFromTheAnswer: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { ...changing, latencyMs: 40 },
+  },
+  {
+    name: "CT: a leader's time is counted by one answer",
+    faults: {},
+    raftFaults: { timeByTheFirst: true },
+    breaks: "refresh",
+    seed: 2,
+    plan: { ...changing, servers: 5 },
+  },
+  {
+    name: "CT: learners' answers count for a leader's time",
+    faults: {},
+    raftFaults: { timeByLearners: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { ...changing, membershipEveryMs: 500 },
+  },
+  {
+    name: "CT: a leader that has told another one to stand counts on its time",
+    faults: {},
+    raftFaults: { timeAfterTheWord: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: changing,
+  },
+  {
+    name: "CT: a leader ignores the rates of clocks",
+    faults: {},
+    raftFaults: { timeIgnoresRates: true },
+    breaks: "refresh",
+    seed: 17,
+    plan: { ...changing, clockRateError: 0.45 },
+  },
+  {
+    // No mistake in the code: this is what the assumption is for.
+    name: "CT: clocks run further from true time than servers take them to",
+    faults: {},
+    breaks: "refresh",
+    seed: 17,
+    plan: { ...changing, clockRateError: 0.45, clockRateTaken: 0 },
+  },
+  {
+    name: "CT: a leader's steady clock stands still with its machine",
+    faults: {},
+    raftFaults: { timeIgnoresSuspension: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { ...changing, suspends: true },
+  },
+  {
+    name: "CT: a vote while a leader is held to",
+    faults: {},
+    raftFaults: { votesWhileHeld: true },
+    breaks: "refresh",
+    seed: 51,
+    plan: { ...parting, partitionEveryMs: 150, latencyMs: 60 },
+  },
+  {
+    name: "CT: a server stands while it holds to a leader",
+    faults: {},
+    raftFaults: { standsByTicksAlone: true },
+    breaks: "refresh",
+    seed: 4,
+    plan: { ...parting, partitionEveryMs: 250, latencyMs: 3 },
+  },
+];
