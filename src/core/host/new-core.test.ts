@@ -88,7 +88,7 @@ test("a server that has nothing yet gives no backup: an empty core would be made
   });
   replica.step(
     { kind: "request", id: 1, client: "c", request: { kind: "freeze", request: {} }, deadlineMs: 99 },
-    0,
+    { monotonicMs: 0, wallMs: 0 },
   );
   expect(replica.take()?.answers).toMatchObject([{ id: 1, result: { failure: "notForLearner" } }]);
 });

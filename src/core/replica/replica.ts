@@ -189,6 +189,11 @@ export class Replica implements ServerLogic {
     return this.#context.state.revisions.visits;
   }
 
+  /** A part of a command is applied, and perhaps a revision of its own: for those who compare states. */
+  get isApplying(): boolean {
+    return this.#applier.isApplying;
+  }
+
   /** It counts on its time: for those who judge whether it may. */
   get leadsByClock(): boolean {
     return this.#context.raft.readIndexByClock() !== undefined;
