@@ -18,19 +18,19 @@ export class ElectionTimer {
   /** Since it heard a leader, gave its vote or stood. */
   #ticks = 0;
   #electionTicks: number;
-  #holdUntilMs: number;
+  #heldUntilMs: number;
 
   /** @param mayHavePromised it has heard a leader in an earlier life, nobody knows when */
   constructor(settings: RaftSettings, random: Random, mayHavePromised: boolean) {
     this.#settings = settings;
     this.#random = random;
     this.#electionTicks = this.#draw();
-    this.#holdUntilMs = mayHavePromised && settings.holdMs > 0 ? Infinity : -Infinity;
+    this.#heldUntilMs = mayHavePromised && settings.holdMs > 0 ? Infinity : -Infinity;
   }
 
   tellTime(now: BothClocks): void {
     this.now = now;
-    if (this.#holdUntilMs === Infinity) this.#hold();
+    if (this.#heldUntilMs === Infinity) this.#hold();
   }
 
   heardLeader(): void {
@@ -60,11 +60,11 @@ export class ElectionTimer {
 
   /** What it has promised a leader, in this life or the one before, still binds it. */
   get isHeld(): boolean {
-    return this.now.monotonicMs < this.#holdUntilMs;
+    return this.now.monotonicMs < this.#heldUntilMs;
   }
 
   #hold(): void {
-    this.#holdUntilMs = this.now.monotonicMs + this.#settings.holdMs;
+    this.#heldUntilMs = this.now.monotonicMs + this.#settings.holdMs;
   }
 
   /**
