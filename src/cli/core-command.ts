@@ -64,7 +64,7 @@ const options = [
   ["--max-request-bytes <n>", "of one request (default: 1572864)"],
   ["--max-concurrent-streams <n>", "calls of one connection at once (default: 16384)"],
   ["--log-level <level>", "debug, info, warn or error: from which on lines are written (default: info)"],
-  ["--log-outputs <where>", "default (warnings and errors apart), stdout or stderr (default: default)"],
+  ["--log-outputs <list>", "default (warnings and errors apart), stdout, stderr or files (default: default)"],
   ["--config-file <file>", "all settings in etcd's form, YAML; needs the package yaml"],
   [
     "--auto-tls [bool]",
@@ -75,12 +75,21 @@ const options = [
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],
   ["--client-cert-auth [bool]", "clients have to show a certificate"],
   ["--client-crl-file <file>", "certificates of clients that were taken back, PEM or DER"],
+  ["--client-cert-allowed-hostname <hosts>", "clients' certificates have to be for one of these"],
   ["--peer-auto-tls [bool]", "the same for the other servers, who do not verify it"],
   ["--peer-cert-file <file>", "certificate for the other servers, PEM"],
   ["--peer-key-file <file>", "its private key, PEM"],
   ["--peer-trusted-ca-file <file>", "the authority of the servers' certificates, PEM"],
   ["--peer-client-cert-auth [bool]", "servers have to show a certificate to each other"],
   ["--peer-crl-file <file>", "certificates of servers that were taken back, PEM or DER"],
+  ["--peer-cert-allowed-cn <names>", "servers' certificates have to have one of these common names"],
+  ["--peer-cert-allowed-hostname <hosts>", "servers' certificates have to be for one of these"],
+  [
+    "--cipher-suites <list>",
+    "of TLS, by Go's names: nothing else is spoken (default: Node's, from TLS 1.2 on)",
+  ],
+  ["--cors <origins>", "whose pages may ask over HTTP (default: all)"],
+  ["--host-whitelist <hosts>", "under which names plain HTTP is answered (default: all)"],
   ["--insecure [bool]", "allow plain TCP beyond loopback"],
 ] as const;
 

@@ -15,7 +15,6 @@ interface Foreign {
 const diskFormat = "the core keeps its data in another way";
 const noV2 = "the core has etcd's v3 API only";
 const noDiscovery = "the core finds its servers by --initial-cluster";
-const tooLittle = "it would let in more than it says";
 
 /** Flags of etcd 3.4 and 3.5 that mean nothing here, or what the core does not do. */
 export const foreign: Readonly<Record<string, Foreign>> = {
@@ -38,12 +37,6 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "pre-vote": { why: "it is always on", fits: ["true"] },
   "enable-v2": { why: noV2, isRefused: true, fits: ["false"] },
   proxy: { why: noV2, isRefused: true, fits: ["off"] },
-  "client-cert-allowed-hostname": { why: tooLittle, isRefused: true, fits: [""] },
-  "peer-cert-allowed-cn": { why: tooLittle, isRefused: true, fits: [""] },
-  "peer-cert-allowed-hostname": { why: tooLittle, isRefused: true, fits: [""] },
-  "cipher-suites": { why: "Node's are used, from TLS 1.2 on", isRefused: true, fits: [""] },
-  cors: { why: "pages of all origins may ask", isRefused: true, fits: ["*", ""] },
-  "host-whitelist": { why: "no host is told from another", isRefused: true, fits: ["*", ""] },
   "bcrypt-cost": { why: "passwords are hashed with the core's own cost" },
   "enable-pprof": { why: "Node has --cpu-prof and --inspect", fits: ["false"] },
   metrics: { why: "there is one set of metrics", fits: ["basic"] },

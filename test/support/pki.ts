@@ -69,11 +69,16 @@ ${extensions.join("\n")}
     return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
   }
 
-  /** Takes a certificate back; all that were are in the list, which is written anew. */
-  revoke({ cert }: TlsFiles): string {
+  /**
+   * Takes a certificate back; all that were are in the list, which is written anew.
+   *
+   * @param inDays when the next list is due, from now
+   */
+  revoke({ cert }: TlsFiles, inDays = 30): string {
     const config = ["-config", cert.replace(/pem$/, "cnf"), "-cert", "ca.pem", "-keyfile", "ca.key"];
     this.#run("ca", ...config, "-revoke", cert);
-    this.#run("ca", ...config, "-gencrl", "-crldays", "30", "-out", "crl.new");
+    const dates = ["-crl_lastupdate", asn1Time(inDays - 30), "-crl_nextupdate", asn1Time(inDays)];
+    this.#run("ca", ...config, "-gencrl", ...dates, "-out", "crl.new");
     renameSync(join(this.folder, "crl.new"), join(this.folder, "crl.pem"));
     return join(this.folder, "crl.pem");
   }

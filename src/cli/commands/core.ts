@@ -1,3 +1,4 @@
+import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CoreFlags, startCore } from "../../entry/core.js";
 import type { Logger } from "../../runtime/logger.js";
@@ -14,18 +15,54 @@ type Say = (line: string) => unknown;
 
 const levels = ["debug", "info", "warn", "error"];
 
+interface Output {
+  readonly say: Say;
+  readonly warn: Say;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+function outputOf(name: string): Output {
+  const known: Readonly<Record<string, Output>> = {
+    default: { say: sayLine, warn: sayError },
+    stdout: { say: sayLine, warn: sayLine },
+    stderr: { say: sayError, warn: sayError },
+  };
+  const found = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (found !== undefined) return found;
+  // A word alone is sooner a mistake than a file.
+  if (!name.includes("/"))
+    throw usageError(
+      `--log-outputs has ${JSON.stringify(name)}: default, stdout, stderr, or the path of a file with a "/" in it`,
+    );
+  // Opened for each line: who moves the file away gets another one.
+  const write = (line: string) => appendFileSync(name, `${new Date().toISOString()} ${line}\n`);
+  try {
+    appendFileSync(name, "");
+  } catch (error) {
+    throw usageError(`--log-outputs: ${(error as Error).message}`);
+  }
+  const say = (line: string) => {
+    try {
+      write(line);
+    } catch (error) {
+      // A full disk is no reason to end.
+      sayError(`${name} cannot be written: ${(error as Error).message}: ${line}`);
+    }
+  };
+  return { say, warn: say };
+}
+
 /** @throws LeaseholdError `INVALID_CONFIG` */
 function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Logger {
   const least = levels.indexOf(logLevel);
   if (least === -1) throw usageError(`--log-level is ${JSON.stringify(logLevel)}: ${levels.join(", ")}`);
-  const outputs: Readonly<Record<string, readonly [say: Say, warn: Say]>> = {
-    default: [sayLine, sayError],
-    stdout: [sayLine, sayLine],
-    stderr: [sayError, sayError],
+  const outputs = logOutputs.split(",").map((name) => outputOf(name.trim()));
+  const say = (line: string) => {
+    for (const output of outputs) output.say(line);
   };
-  const [say, warn] = outputs[logOutputs] ?? [];
-  if (say === undefined || warn === undefined)
-    throw usageError(`--log-outputs is ${JSON.stringify(logOutputs)}: default, stdout or stderr`);
+  const warn = (line: string) => {
+    for (const output of outputs) output.warn(line);
+  };
   const from = (level: string, write: (text: string) => unknown) =>
     levels.indexOf(level) < least ? () => undefined : (text: string) => void write(text);
   return {

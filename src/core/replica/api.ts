@@ -26,6 +26,9 @@ export interface ReplicaStatus extends Status {
   readonly revision: number;
   readonly compacted: number;
   readonly keys: number;
+  /** Carried out since this process began. */
+  readonly puts: number;
+  readonly deletions: number;
   readonly leases: number;
   /** What the state takes in memory, about. */
   readonly bytes: number;

@@ -112,8 +112,8 @@ function checkedUrls(urls: readonly string[]): string[] {
   return [...urls].sort();
 }
 
-/** An address and a port; what connects looks at the rest. */
-const urlPattern = /^https?:\/\/[^\s/]{1,255}:\d{1,5}$/;
+/** An address and a port, or the path of a Unix socket; what connects looks at the rest. */
+const urlPattern = /^(?:https?:\/\/[^\s/]{1,255}:\d{1,5}|unixs?:\/\/[^\s,]{1,103})$/;
 
 /** No id is used twice: late messages to a former member are for nobody. */
 function freeMemberId({ random, state }: Context): bigint {

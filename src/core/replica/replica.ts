@@ -212,6 +212,8 @@ export class Replica implements ServerLogic {
       revision: state.revisions.current,
       compacted: state.revisions.compacted,
       keys: state.revisions.live,
+      puts: state.revisions.puts,
+      deletions: state.revisions.deletions,
       leases: state.leases.size,
       bytes: state.bytes,
       spaceAlarms: [...state.spaceAlarms],

@@ -32,7 +32,7 @@ import { ownServices } from "./own/services.js";
 import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
-import { readTlsFile } from "./common/tls.js";
+import { readTlsFile, revokedNow } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;
@@ -73,6 +73,13 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
     logger.warn(
       "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
     );
+  for (const tls of [config.clientTls, config.peerTls]) {
+    const nextMs = tls && revokedNow(tls)?.nextUpdateMs;
+    if (nextMs !== undefined && nextMs < Date.now())
+      logger.warn(
+        `the list of certificates that were taken back, ${tls!.crlFile}, is out of date: it goes on counting`,
+      );
+  }
   signed?.bindTo(idText(directory.record.cluster));
   const core = new Server(config, directory, logger, signed);
   try {
@@ -168,7 +175,7 @@ class Server implements RunningCore {
     const { maxConcurrentStreams, requestBytesMax } = config;
     const http = (local: LocalClient) => {
       const parts = { host: this.#host, local, metrics };
-      return { clients: clientHttp(parts, maxConcurrentStreams), metrics: metricsHttp(parts) };
+      return { clients: clientHttp(parts, maxConcurrentStreams, config), metrics: metricsHttp(parts) };
     };
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
     const bounds = { connections, maxConcurrentStreams, requestBytesMax };

@@ -124,6 +124,9 @@ export class Revisions extends KeysView {
   readonly #garbage: (readonly Version[])[] = [];
   /** What all that is kept takes in memory, about. */
   bytes = 0;
+  /** Since this process began, as etcd counts them: a deletion of a range is one. */
+  puts = 0;
+  deletions = 0;
   #live = 0;
   /** By what is not committed yet. */
   #liveChange = 0;
@@ -169,6 +172,7 @@ export class Revisions extends KeysView {
       lease,
     };
     if (before === undefined) this.#liveChange += 1;
+    this.puts += 1;
     this.#append(version);
     return version;
   }

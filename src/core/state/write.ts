@@ -59,11 +59,17 @@ export class Write implements Seen {
       gone.push(version);
       keys.push(version.key);
     }
-    yield* this.deleteKeys(keys);
+    yield* this.#deleteAll(keys);
+    this.#revisions.deletions += 1;
     return gone;
   }
 
   *deleteKeys(keys: readonly Key[]): Steps<void> {
+    yield* this.#deleteAll(keys);
+    this.#revisions.deletions += keys.length;
+  }
+
+  *#deleteAll(keys: readonly Key[]): Steps<void> {
     for (let index = 0; index < keys.length; index += 1) {
       this.#deleteKey(keys[index]!);
       if (index % unitsPerStep === unitsPerStep - 1) yield;

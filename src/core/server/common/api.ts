@@ -38,14 +38,25 @@ export interface CoreFlags {
   readonly trustedCaFile?: string | undefined;
   readonly clientCertAuth?: boolean | undefined;
   readonly clientCrlFile?: string | undefined;
+  /** Of clients' certificates one of these hosts is demanded, separated by commas. */
+  readonly clientCertAllowedHostname?: string | undefined;
   readonly peerCertFile?: string | undefined;
   readonly peerKeyFile?: string | undefined;
   readonly peerTrustedCaFile?: string | undefined;
   readonly peerClientCertAuth?: boolean | undefined;
   readonly peerCrlFile?: string | undefined;
+  /** Of the other servers' certificates one of these common names, or of these hosts, is demanded. */
+  readonly peerCertAllowedCn?: string | undefined;
+  readonly peerCertAllowedHostname?: string | undefined;
+  /** By Go's names, separated by commas: nothing else is spoken. */
+  readonly cipherSuites?: string | undefined;
+  /** Origins of pages that may ask, separated by commas. Default: all. */
+  readonly cors?: string | undefined;
+  /** Names by which the server may be asked over plain HTTP/1.1, separated by commas. Default: all. */
+  readonly hostWhitelist?: string | undefined;
   /** `debug`, `info`, `warn` or `error`. */
   readonly logLevel?: string | undefined;
-  /** `default`, `stdout` or `stderr`: of the command, as a program's `logger` is its own. */
+  /** `default`, `stdout`, `stderr` or files, separated by commas: of the command, as a program's `logger` is its own. */
   readonly logOutputs?: string | undefined;
   /** Not etcd's: plain TCP beyond loopback must be asked for. */
   readonly insecure?: boolean | undefined;

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
+import { type Ciphers, parseCiphers } from "./cipher-suites.js";
 import { connectionsMax } from "./connections-max.js";
 import { invalid } from "./invalid.js";
 import { type AutoCompaction, defaultLimits } from "../../replica/options.js";
@@ -38,6 +39,9 @@ export interface CoreConfig {
   /** Of clients. */
   readonly connectionsMax: number;
   readonly tokens: TokenOptions;
+  /** Whose pages may ask, and under which names this server may be asked over HTTP/1.1 without TLS; undefined: all. */
+  readonly origins: ReadonlySet<string> | undefined;
+  readonly hosts: ReadonlySet<string> | undefined;
   readonly clientTls: TlsFiles | undefined;
   readonly peerTls: TlsFiles | undefined;
 }
@@ -45,6 +49,13 @@ export interface CoreConfig {
 export interface FoundingMember {
   readonly name: string;
   readonly peerUrls: readonly string[];
+}
+
+/** One of them has to stand in a certificate. */
+export interface AllowedNames {
+  /** Hosts: names and addresses. */
+  readonly kind: "common name" | "host";
+  readonly names: readonly string[];
 }
 
 export interface TlsFiles {
@@ -55,6 +66,10 @@ export interface TlsFiles {
   readonly clientCertAuth: boolean;
   /** Certificates that are taken back. */
   readonly crlFile?: string | undefined;
+  /** Of the certificates that an authority vouches for, only these are good enough. */
+  readonly allowed?: AllowedNames | undefined;
+  /** What is spoken; Node's own choice, if nothing is said. */
+  readonly ciphers?: Ciphers | undefined;
   /** The server makes the certificate itself, for these hosts: nobody can verify it. */
   readonly selfMadeFor?: readonly string[];
 }
@@ -99,22 +114,7 @@ export function configOf(flags: CoreFlags): CoreConfig {
   const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
   const dataDir = resolve(flags.dataDir ?? `${name}.core`);
   const peerListenUrls = flags.listenPeerUrls ?? "http://localhost:2380";
-  const clientTls =
-    tlsOf("", {
-      certFile: flags.certFile,
-      keyFile: flags.keyFile,
-      trustedCaFile: flags.trustedCaFile,
-      clientCertAuth: flags.clientCertAuth,
-      crlFile: flags.clientCrlFile,
-    }) ?? selfMade("auto-tls", flags.autoTls, join(dataDir, "fixtures", "client"), clientUrls);
-  const peerTls =
-    tlsOf("peer-", {
-      certFile: flags.peerCertFile,
-      keyFile: flags.peerKeyFile,
-      trustedCaFile: flags.peerTrustedCaFile,
-      clientCertAuth: flags.peerClientCertAuth,
-      crlFile: flags.peerCrlFile,
-    }) ?? selfMade("peer-auto-tls", flags.peerAutoTls, join(dataDir, "fixtures", "peer"), peerListenUrls);
+  const { clientTls, peerTls } = tlsBothWays(flags, dataDir, clientUrls, peerListenUrls);
   const insecure = flags.insecure ?? false;
   const config: CoreConfig = {
     name,
@@ -147,6 +147,8 @@ export function configOf(flags: CoreFlags): CoreConfig {
     ),
     connectionsMax: connectionsMax(),
     tokens: parseTokens(flags.authToken, flags.authTokenTtl),
+    origins: listed(flags.cors),
+    hosts: listed(flags.hostWhitelist),
     clientTls,
     peerTls,
   };
@@ -273,8 +275,52 @@ function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly
     );
 }
 
+/** Nothing, or a star among them, stands for all. */
+function listed(text = ""): ReadonlySet<string> | undefined {
+  const names = text.split(",").map((part) => part.trim());
+  return text === "" || names.includes("*") ? undefined : new Set(names);
+}
+
+/** Towards clients, and among servers. */
+function tlsBothWays(
+  flags: CoreFlags,
+  dataDir: string,
+  clientUrls: string,
+  peerListenUrls: string,
+): Pick<CoreConfig, "clientTls" | "peerTls"> {
+  const ciphers = parseCiphers(flags.cipherSuites);
+  const clientTls =
+    tlsOf("", {
+      certFile: flags.certFile,
+      keyFile: flags.keyFile,
+      trustedCaFile: flags.trustedCaFile,
+      clientCertAuth: flags.clientCertAuth,
+      crlFile: flags.clientCrlFile,
+      allowed: allowedNames("client-", undefined, flags.clientCertAllowedHostname),
+      ciphers,
+    }) ?? selfMade("auto-tls", flags.autoTls, join(dataDir, "fixtures", "client"), clientUrls, ciphers);
+  const peerTls =
+    tlsOf("peer-", {
+      certFile: flags.peerCertFile,
+      keyFile: flags.peerKeyFile,
+      trustedCaFile: flags.peerTrustedCaFile,
+      clientCertAuth: flags.peerClientCertAuth,
+      crlFile: flags.peerCrlFile,
+      allowed: allowedNames("peer-", flags.peerCertAllowedCn, flags.peerCertAllowedHostname),
+      ciphers,
+    }) ??
+    selfMade("peer-auto-tls", flags.peerAutoTls, join(dataDir, "fixtures", "peer"), peerListenUrls, ciphers);
+  return { clientTls, peerTls };
+}
+
 /** In the folders in which etcd keeps its own. */
-function selfMade(flag: string, isWanted = false, folder: string, urls: string): TlsFiles | undefined {
+function selfMade(
+  flag: string,
+  isWanted = false,
+  folder: string,
+  urls: string,
+  ciphers: Ciphers | undefined,
+): TlsFiles | undefined {
   if (!isWanted) return undefined;
   const hosts = parseUrls(`--${flag}: an address`, urls).map((url) => parseUrl(flag, url).host);
   return {
@@ -283,6 +329,7 @@ function selfMade(flag: string, isWanted = false, folder: string, urls: string):
     trustedCaFile: undefined,
     clientCertAuth: false,
     selfMadeFor: [...new Set(hosts)],
+    ciphers,
   };
 }
 
@@ -290,8 +337,8 @@ function tlsOf(
   prefix: "" | "peer-",
   given: { readonly [Name in keyof TlsFiles]: TlsFiles[Name] | undefined },
 ): TlsFiles | undefined {
-  const { certFile, clientCertAuth = false, crlFile, keyFile, trustedCaFile } = given;
-  const files = [certFile, crlFile, keyFile, trustedCaFile];
+  const { allowed, certFile, ciphers, clientCertAuth = false, crlFile, keyFile, trustedCaFile } = given;
+  const files = [certFile, crlFile, keyFile, trustedCaFile, allowed];
   if (files.every((file) => file === undefined) && !clientCertAuth) return undefined;
   if (certFile === undefined || keyFile === undefined)
     throw invalid(`--${prefix}cert-file and --${prefix}key-file are needed together`);
@@ -299,5 +346,17 @@ function tlsOf(
     throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
   if (crlFile !== undefined && !clientCertAuth)
     throw invalid(`--${prefix === "" ? "client-" : prefix}crl-file needs --${prefix}client-cert-auth`);
-  return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile };
+  if (allowed !== undefined && !clientCertAuth)
+    throw invalid(
+      `--${prefix === "" ? "client-" : prefix}cert-allowed-… needs --${prefix}client-cert-auth: else nobody shows a certificate`,
+    );
+  return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile, allowed, ciphers };
+}
+
+/** Several are separated by commas, as at later versions of etcd. */
+function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedNames | undefined {
+  if (commonNames !== "" && hosts !== "")
+    throw invalid(`--${prefix}cert-allowed-cn and --${prefix}cert-allowed-hostname exclude each other`);
+  if (commonNames !== "") return { kind: "common name", names: commonNames.split(",") };
+  return hosts === "" ? undefined : { kind: "host", names: hosts.split(",") };
 }

@@ -1,10 +1,11 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { lstat, unlink } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { formatAddress } from "../../../runtime/address.js";
 import type { TlsFiles } from "./config.js";
 import { invalid } from "./invalid.js";
-import { minVersion, readTls, whenRenewed } from "./tls.js";
-import type { ListenUrl } from "./urls.js";
+import { objectionTo } from "./shown.js";
+import { readTls, revokedNow, whenRenewed } from "./tls.js";
+import { type ListenUrl, placeOf } from "./urls.js";
 
 /** What becomes of connections. */
 export interface Comers {
@@ -52,14 +53,12 @@ export class Listener {
       else secure.take(socket);
     });
     const renewing = secure?.renewing ?? (() => undefined);
-    const { host, port } = url;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", (error) => {
-        renewing();
-        reject(invalid(`cannot listen on ${formatAddress(host, port)}: ${error.message}`));
-      });
-      server.listen({ host, port }, resolve);
-    });
+    try {
+      await listen(server, url);
+    } catch (error) {
+      renewing();
+      throw invalid(`cannot listen on ${placeOf(url)}: ${(error as Error).message}`);
+    }
     return new Listener(server, renewing);
   }
 
@@ -76,6 +75,29 @@ export class Listener {
   }
 }
 
+async function listen(server: Server, { host, path, port }: ListenUrl): Promise<void> {
+  if (path !== undefined) await removeLeft(path);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path === undefined ? { host, port } : { path }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** A process that was killed leaves its Unix socket behind, on which nobody listens: what listens, or is something else, stays. */
+async function removeLeft(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSocket() !== true) return;
+  const left = await new Promise<boolean>((resolve) => {
+    const trial = connect({ path }, () => resolve(false));
+    trial.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "ECONNREFUSED"));
+    trial.once("connect", () => trial.destroy());
+  });
+  if (left) await unlink(path);
+}
+
 /** Never listens itself: it is given connections that have been admitted. */
 function overTls(
   tls: TlsFiles,
@@ -84,14 +106,20 @@ function overTls(
 ): { readonly take: (socket: Socket) => void; readonly renewing: () => void } {
   const { clientCertAuth } = tls;
   const asked = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-  const options = { ...readTls(tls), minVersion, ...asked, handshakeTimeout: handshakeMs };
+  const options = { ...readTls(tls), ...asked, handshakeTimeout: handshakeMs };
+  let revoked = revokedNow(tls);
   const server = createTlsServer({ ...options, ...(choose !== undefined && { ALPNCallback: choose }) });
   const shaking = new Map<string, Socket>();
   server.on("secureConnection", (socket) => {
     const from = fromOf(socket);
     const below = shaking.get(from);
     shaking.delete(from);
-    comers.accepted(socket, below ?? socket);
+    const objection = clientCertAuth ? objectionTo(socket, tls.allowed, revoked) : "";
+    if (objection === "") comers.accepted(socket, below ?? socket);
+    else {
+      comers.failed(new Error(objection), socket);
+      socket.on("error", () => undefined).destroy();
+    }
   });
   server.on("tlsClientError", (error, socket) => {
     comers.failed(error, socket);
@@ -108,7 +136,10 @@ function overTls(
   };
   return {
     take,
-    renewing: whenRenewed(tls, (content) => server.setSecureContext({ ...content, minVersion })),
+    renewing: whenRenewed(tls, (content, revokedSince) => {
+      if (content !== undefined) server.setSecureContext(content);
+      revoked = revokedSince;
+    }),
   };
 }
 

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { invalid } from "./invalid.js";
 import type { TlsFiles } from "./config.js";
+import { type Revoked, readRevoked } from "./revoked.js";
 
-export const minVersion = "TLSv1.2" as const;
+const minVersion = "TLSv1.2";
 
 /** How often a server looks whether its certificate has been renewed, ms. */
 export const renewMs = 10_000;
@@ -13,7 +14,9 @@ export interface TlsContent {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
-  readonly crl?: Buffer;
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  readonly maxVersion?: "TLSv1.2" | "TLSv1.3";
+  readonly ciphers?: string;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
@@ -26,41 +29,37 @@ export function readTlsFile(path: string): Buffer {
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
-export function readTls({ certFile, crlFile, keyFile, trustedCaFile }: TlsFiles): TlsContent {
+export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles): TlsContent {
   const authority = trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
-  const crl = crlFile === undefined ? {} : { crl: readRevoked(crlFile) };
-  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, ...crl };
+  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, minVersion, ...ciphers };
 }
 
-/** PEM, or DER as etcd reads it: Node takes PEM only. */
-function readRevoked(path: string): Buffer {
-  const bytes = readTlsFile(path);
-  const base64 = bytes.toString("base64").replaceAll(/.{64}/g, "$&\n");
-  const crl = bytes.includes("-----BEGIN")
-    ? bytes
-    : Buffer.from(`-----BEGIN X509 CRL-----\n${base64}\n-----END X509 CRL-----\n`);
-  try {
-    createSecureContext({ crl });
-  } catch (error) {
-    throw invalid(`${path} is no list of certificates that were taken back: ${(error as Error).message}`);
-  }
-  return crl;
+/** Which certificates were taken back, now. @throws LeaseholdError `INVALID_CONFIG` */
+export function revokedNow({ crlFile }: TlsFiles): Revoked | undefined {
+  return crlFile === undefined ? undefined : readRevoked(readTlsFile(crlFile), crlFile);
 }
 
 /**
  * Certificates are renewed while a server runs: tells what the files have come to be, once that fits
- * together. Those who come afterwards are to be shown that.
+ * together, and each time which certificates were taken back. Those who come afterwards are to be shown that.
  *
  * @returns ends it
  */
-export function whenRenewed(tls: TlsFiles, take: (content: TlsContent) => void): () => void {
+export function whenRenewed(
+  tls: TlsFiles,
+  take: (content: TlsContent | undefined, revoked: Revoked | undefined) => void,
+): () => void {
   let shown = readTls(tls);
   const looking = setInterval(() => {
     try {
       const content = readTls(tls);
-      if (isSame(content, shown)) return;
-      createSecureContext({ ...content, minVersion });
-      take(content);
+      const revoked = revokedNow(tls);
+      if (isSame(content, shown)) {
+        take(undefined, revoked);
+        return;
+      }
+      createSecureContext(content);
+      take(content, revoked);
       shown = content;
     } catch {
       // They are just being written, or do not fit each other yet: the next look will tell, and until then
@@ -71,7 +70,7 @@ export function whenRenewed(tls: TlsFiles, take: (content: TlsContent) => void):
 }
 
 function isSame(one: TlsContent, other: TlsContent): boolean {
-  return (["ca", "cert", "crl", "key"] as const).every((name) => {
+  return (["ca", "cert", "key"] as const).every((name) => {
     const [mine, theirs] = [one[name], other[name]];
     return mine === theirs || (mine !== undefined && theirs !== undefined && mine.equals(theirs));
   });

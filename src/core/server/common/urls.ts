@@ -1,18 +1,36 @@
 import { invalid } from "./invalid.js";
-import { type Address, isLoopback, readAddress } from "../../../runtime/address.js";
+import { type Address, formatAddress, isLoopback, readAddress } from "../../../runtime/address.js";
 
 /** Where to listen, or to connect to. */
 export interface ListenUrl extends Address {
   readonly isTls: boolean;
+  /** Of a Unix socket: host and port mean nothing then. */
+  readonly path?: string;
 }
+
+/** The systems' own bound, with the zero at its end: longer ones would be cut off. */
+const pathBytesMax = 103;
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
 export function parseUrl(flag: string, text: string): ListenUrl {
+  const [, unix, path = ""] = /^(unixs?):\/\/(.+)$/.exec(text) ?? [];
+  if (unix !== undefined) {
+    if (Buffer.byteLength(path) > pathBytesMax)
+      throw invalid(`${flag} has ${text}: the path of a Unix socket has at most ${pathBytesMax} bytes`);
+    return { host: "localhost", port: 0, isTls: unix === "unixs", path };
+  }
   const [, scheme, place = ""] = /^(https?):\/\/(.*?)\/?$/.exec(text) ?? [];
   const address = readAddress(place);
   if (address === undefined)
-    throw invalid(`${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port`);
+    throw invalid(
+      `${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port, nor unix://path or unixs://path`,
+    );
   return { ...address, isTls: scheme === "https" };
+}
+
+/** As people know it. */
+export function placeOf({ host, path, port }: ListenUrl): string {
+  return path ?? formatAddress(host, port);
 }
 
 /** Addresses, separated by commas, as they were given. */

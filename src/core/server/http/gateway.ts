@@ -5,6 +5,7 @@ import { Watch } from "../../gen/etcd/rpc_pb.js";
 import type { Caller } from "../grpc/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
 import { CoreError } from "../../state/errors.js";
+import { addressOf } from "../common/address-of.js";
 import { finishInTurns } from "../common/turns.js";
 import type { CallSlots } from "./call-slots.js";
 import { jsonText, messageText } from "./json-text.js";
@@ -61,7 +62,7 @@ export async function answerJson(
 function callerOf({ headers, socket }: IncomingMessage): Caller {
   const { authorization } = headers;
   const metadata = authorization === undefined ? {} : { authorization };
-  return { client: `${socket.remoteAddress ?? ""}:${socket.remotePort ?? 0}`, metadata };
+  return { client: addressOf(socket), metadata };
 }
 
 const reading = { ignoreUnknownFields: true };

@@ -14,7 +14,20 @@ export function metricsText(
   connections: Pick<Connections, "max" | "open" | "refused">,
 ): string {
   const status = host.status();
-  const { applied, bytes, commit, keys, leader, leases, requests, role, watches, watchesBehind } = status;
+  const {
+    applied,
+    bytes,
+    commit,
+    deletions,
+    keys,
+    puts,
+    leader,
+    leases,
+    requests,
+    role,
+    watches,
+    watchesBehind,
+  } = status;
   const size = facts.diskBytes();
   const cpu = process.cpuUsage();
   const all: [name: string, kind: Kind, value: number | string[]][] = [
@@ -35,6 +48,12 @@ export function metricsText(
     ["etcd_mvcc_db_total_size_in_bytes", "gauge", size],
     ["etcd_mvcc_db_total_size_in_use_in_bytes", "gauge", bytes],
     ["etcd_debugging_mvcc_db_total_size_in_bytes", "gauge", size],
+    ["etcd_mvcc_put_total", "counter", puts],
+    ["etcd_debugging_mvcc_put_total", "counter", puts],
+    ["etcd_mvcc_delete_total", "counter", deletions],
+    ["etcd_debugging_mvcc_delete_total", "counter", deletions],
+    ["etcd_debugging_mvcc_current_revision", "gauge", status.revision],
+    ["etcd_debugging_mvcc_compact_revision", "gauge", status.compacted],
     ["etcd_debugging_mvcc_keys_total", "gauge", keys],
     ["etcd_debugging_mvcc_watcher_total", "gauge", watches],
     ["etcd_debugging_mvcc_slow_watcher_total", "gauge", watchesBehind],

@@ -47,7 +47,12 @@ beforeEach(async () => {
     ),
   ]);
   const local = new LocalClient((path) => methods.get(path));
-  http = clientHttp({ host: {} as never, local, metrics: () => "" }, 100, times);
+  http = clientHttp(
+    { host: {} as never, local, metrics: () => "" },
+    100,
+    { hosts: undefined, origins: undefined },
+    times,
+  );
   listener = createServer((socket) => http.take(socket)).listen(0, "127.0.0.1");
   await once(listener, "listening");
   port = (listener.address() as AddressInfo).port;

@@ -13,11 +13,17 @@ import { type HttpTimes, httpTimes } from "./times.js";
 /** In this time a healthy server answers a read that all servers agree on. */
 const healthMs = 1_000;
 
-/** Pages of all origins may ask, as at etcd. */
-const anyOrigin = {
+/** Who may ask over HTTP/1.1. */
+export interface Admitted {
+  /** Pages of these origins, or of all, as at etcd. */
+  readonly origins: ReadonlySet<string> | undefined;
+  /** Under these names, or any: a page that has its own name point here is refused by that. */
+  readonly hosts: ReadonlySet<string> | undefined;
+}
+
+const crossOrigin = {
   "Access-Control-Allow-Headers": "accept, content-type, authorization",
   "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE",
-  "Access-Control-Allow-Origin": "*",
 };
 
 export interface HttpParts {
@@ -33,11 +39,25 @@ export interface HttpParts {
  * @param callsMax JSON calls at a time, over all connections; others wait. At etcd they share one connection
  * of its gateway, and so its streams.
  */
-export function clientHttp(parts: HttpParts, callsMax: number, times = httpTimes): Http1 {
+export function clientHttp(
+  parts: HttpParts,
+  callsMax: number,
+  { hosts, origins }: Admitted,
+  times = httpTimes,
+): Http1 {
   const slots = new CallSlots(callsMax);
   const room = { client: parts.local, slots, times };
   return portFor(times, (request, response) => {
-    for (const [name, value] of Object.entries(anyOrigin)) response.setHeader(name, value);
+    const host = hostOf(request);
+    // Over TLS the certificate says whose name it is.
+    if (hosts !== undefined && !("encrypted" in request.socket) && !hosts.has(host)) {
+      plain(response, 421, unknownHost(host));
+      return;
+    }
+    const origin = origins === undefined ? "*" : request.headers.origin;
+    if (origin !== undefined && origins?.has(origin) !== false)
+      for (const [name, value] of Object.entries({ ...crossOrigin, "Access-Control-Allow-Origin": origin }))
+        response.setHeader(name, value);
     if (request.method === "OPTIONS") {
       response.writeHead(200, { "Content-Length": 0 });
       response.end();
@@ -94,6 +114,15 @@ function endWithin(request: IncomingMessage, ms: number): void {
 
 function pathOf({ url = "/" }: IncomingMessage): string {
   return url.replace(/\?.*$/s, "");
+}
+
+function hostOf({ headers: { host = "" } }: IncomingMessage): string {
+  const [, bracketed, name] = /^(?:\[([^\]]*)\]|([^:]*)):\d*$/.exec(host) ?? [];
+  return bracketed ?? name ?? host;
+}
+
+function unknownHost(host: string): string {
+  return `the host ${JSON.stringify(host)} is not among --host-whitelist, and this is no TLS\n`;
 }
 
 function answerPage(

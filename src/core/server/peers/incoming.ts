@@ -171,6 +171,6 @@ export class Incoming {
   get #who(): string {
     const { remoteAddress, remotePort } = this.#socket;
     const name = this.#hello === undefined ? "somebody" : this.#hello.name;
-    return `${name} from ${remoteAddress}:${remotePort}`;
+    return remoteAddress === undefined ? name : `${name} from ${remoteAddress}:${remotePort}`;
   }
 }

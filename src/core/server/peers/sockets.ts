@@ -1,22 +1,25 @@
 import { type Socket, connect as connectTcp } from "node:net";
 import { type TLSSocket, connect as connectTls } from "node:tls";
 import type { TlsFiles } from "../common/config.js";
-import { minVersion, readTls } from "../common/tls.js";
+import { objectionTo } from "../common/shown.js";
+import { readTls, revokedNow } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
 
 /** Calls `ready` when bytes can be sent. */
 export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => void): Socket {
-  const { host, port, isTls } = url;
-  if (!isTls) return connectTcp({ host, port, noDelay: true }, ready);
-  // Such certificates cannot be verified, and servers with them ask for none.
-  if (tls?.selfMadeFor !== undefined)
-    return connectTls(
-      { host, port, servername: host, minVersion, rejectUnauthorized: false },
-      ready,
-    ).setNoDelay(true) as TLSSocket;
+  const { host, isTls, path, port } = url;
+  const place = path === undefined ? { host, port } : { path };
+  if (!isTls) return connectTcp({ ...place, noDelay: true }, ready);
   const files = tls && readTls(tls);
-  // Without a certificate of our own, too: the other side says what it wants.
-  return connectTls({ host, port, servername: host, minVersion, ...files }, ready).setNoDelay(
-    true,
-  ) as TLSSocket;
+  // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own also
+  // where we have none: the other side says what it wants.
+  const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
+  const revoked = tls && revokedNow(tls);
+  const socket: TLSSocket = connectTls({ ...place, servername: host, ...trust }, () => {
+    // The other side is held to the same as it holds us to, as at etcd.
+    const objection = tls === undefined ? "" : objectionTo(socket, tls.allowed, revoked);
+    if (objection === "") ready();
+    else socket.destroy(new Error(objection));
+  });
+  return socket.setNoDelay(true) as TLSSocket;
 }

@@ -4,6 +4,7 @@ import type { TLSSocket } from "node:tls";
 import type { Connection } from "../../http2/connection.js";
 import type { RequestHead } from "../../http2/request.js";
 import type { Stream } from "../../http2/stream.js";
+import { addressOf } from "../common/address-of.js";
 import { failedAtOnce, httpOnly, timeoutMs } from "./blocks.js";
 import { Metadata, type Method, type Peer, statusCode } from "./call.js";
 import { Calls, Http2Carrier } from "./http2-carrier.js";
@@ -108,7 +109,7 @@ export class GrpcServer {
 }
 
 function peerOf(socket: Socket | TLSSocket): Peer {
-  const address = `${socket.remoteAddress ?? ""}:${socket.remotePort ?? 0}`;
+  const address = addressOf(socket);
   const name: unknown =
     "getPeerCertificate" in socket
       ? // Of a socket that is gone, there is none.
