@@ -253,7 +253,6 @@ test("Unix sockets and several addresses, for clients and for servers; one that 
       name === "a" ? peers : urlOf(name),
       "--initial-advertise-peer-urls",
       urlOf(name),
-      ,
       "--listen-client-urls",
       name === "a" ? `${place("a", "client")},http://127.0.0.1:${port}` : place(name, "client"),
       "--log-outputs",
