@@ -509,8 +509,11 @@ test("memory stays bounded, whatever connections say to streams that take nothin
   // Sixty megabytes, and twice as much where they are kept.
   for (let connections = 0; connections < 20; connections += 1) await answeredBy(said);
   expect(streams.filter(({ isOver }) => !isOver).length).toBeGreaterThan(40);
-  expect(kept() - before).toBeLessThan(3 * heldBytesMax + said.length);
-});
+  // Sockets have what they read for a moment longer, and arrays are given back beside the collection.
+  await expect
+    .poll(() => kept() - before, { timeout: 15_000, interval: 100 })
+    .toBeLessThan(3 * heldBytesMax + said.length);
+}, 30_000);
 
 test("a client that goes in the middle of anything leaves nothing behind", async () => {
   for (const words of [begin, Buffer.concat([begin, headers(1)]), Buffer.from("PRI * HTTP/1")]) {
