@@ -57,7 +57,8 @@ export class SpaceKeeping {
       this.#propose({ case: "spaceAlarm", value: { member: this.#context.id, raised: true } });
       return;
     }
-    if (this.#compaction === undefined) return;
+    // While a server is corrupt nothing is compacted: it would be refused.
+    if (this.#compaction === undefined || state.corruptAlarms.size > 0) return;
     if (state.bytes > this.#quotaBytes * pressureShare) this.#compact(state.revisions.middle);
     else if (nowMs >= this.#nextLookMs) {
       this.#nextLookMs = nowMs + lookMs;

@@ -119,20 +119,28 @@ export class PeerLink {
     const isTold = !peer.peerUrls.includes(url);
     this.#url = url;
     let problem = "the connection was closed";
-    const socket = dial(parseUrl("the peer's address", url), tls, () => {
-      for (const part of frame([hello(isTold)])) socket.write(part);
-    });
+    let socket: Socket;
+    try {
+      socket = dial(parseUrl("the peer's address", url), tls, () => {
+        for (const part of frame([hello(isTold)])) socket.write(part);
+      });
+    } catch (error) {
+      // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.
+      this.#again(`${peer.name} at ${url}: ${(error as Error).message}`);
+      return;
+    }
     this.#socket = socket;
     this.#heardMs = performance.now();
     const frames = new Frames((body) => {
       if (body.length === 0) return;
       const { disk, refusal, removed } = readWelcome(body);
-      if (removed) this.#options.removed();
       // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
       this.#options.judge(disk, isTold).then(
         (own) => {
           if (own !== "") problem = own;
+          // Not from somebody else, nor from one of which only its own word says where it is.
+          else if (removed && !isTold) this.#options.removed();
           if (own !== "" || refusal !== "") socket.destroy();
           else if (this.#socket === socket && !socket.destroyed) this.#welcome();
         },
@@ -161,6 +169,10 @@ export class PeerLink {
     if (this.#socket !== socket || this.#isClosed) return;
     this.#socket = undefined;
     this.#isWelcome = false;
+    this.#again(text);
+  }
+
+  #again(text: string): void {
     this.#options.unreachable();
     this.#options.trouble(text);
     this.#redial = setTimeout(() => this.#connect(), redialMs);

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { type Server as TcpServer, type Socket, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import type { Snapshots } from "../../journal/snapshots.js";
@@ -7,9 +9,11 @@ import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import { frame } from "./frames.js";
-import { helloBytes, type Self } from "./hello.js";
+import { helloBytes, readHello, type Self, welcomeBytes } from "./hello.js";
+import { Frames, frame } from "./frames.js";
 import { foundingMember } from "../common/identity.js";
+import type { TlsFiles } from "../common/config.js";
+import { PeerLink } from "./link.js";
 import { Peers } from "./peers.js";
 
 /** Servers of one core that only talk to each other, and others who come to their ports. */
@@ -56,6 +60,8 @@ class Server {
   readonly troubles: string[] = [];
   readonly disks = new Map<bigint, bigint>();
   snapshots = 0;
+  /** How often it was told that it is no member any more. */
+  removals = 0;
   /** Its own disk takes that long. */
   writing: Promise<unknown> = Promise.resolve();
   readonly peers: Peers;
@@ -78,7 +84,7 @@ class Server {
         snapshot: () => (this.snapshots += 1),
         snapshotSent: () => undefined,
         unreachable: () => undefined,
-        removed: () => undefined,
+        removed: () => (this.removals += 1),
         isKnownDisk: (member, known) =>
           this.disks.has(member) ? this.disks.get(member) === known : undefined,
         learnDisk: async (member, learnt) => {
@@ -204,6 +210,76 @@ test("a server that has not heard of a member calls it back, and both are heard;
   expect(a.troubles.join()).toContain("has come back without its data directory");
   a.peers.update({ members: membersAt(ports).slice(0, 1), removed: new Set([2n]) });
   await eventually("it is refused", () => b.troubles.join().includes("is no member of this cluster"));
+});
+
+/** Tells all that come to a port that they are no members any more. */
+async function removerAt(port: number, self: Self): Promise<{ told: number }> {
+  const remover = { told: 0 };
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    const frames = new Frames((body) => {
+      for (const part of frame([welcomeBytes(self, readHello(body), "", true)])) socket.write(part);
+      remover.told += 1;
+      setTimeout(() => socket.destroy(), 20);
+    });
+    socket.on("data", (chunk) => frames.push(chunk)).on("error", () => undefined);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return remover;
+}
+
+test("one that nobody knows, or that answers in a member's place, removes nobody; a member does", async () => {
+  const [own, other, third] = (await freePorts(3)) as [number, number, number];
+  const a = new Server(0, [own, other], 11n);
+  a.disks.set(2n, 22n);
+  await a.open();
+  const imposter = await removerAt(other, selfOf(1, 99n));
+  const stranger = { ...selfOf(1, 99n), id: 5n, name: "c", peerUrls: [`http://127.0.0.1:${third}`] };
+  const guest = await removerAt(third, stranger);
+  await come(own, helloBytes(stranger, 1n, false));
+  await eventually("both have told", () => imposter.told > 2 && guest.told > 2);
+  expect(a.removals).toBe(0);
+  servers.shift()!.close();
+  for (const socket of sockets) socket.destroy();
+  await removerAt(other, selfOf(1, 22n));
+  await eventually("the member has told", () => a.removals > 0);
+});
+
+test("who may be anybody has this server call no socket of its machine", async () => {
+  const [own, other] = (await freePorts(2)) as [number, number];
+  const a = new Server(0, [own, other], 11n);
+  await a.open();
+  const path = join(tmpdir(), `lh-guest-${process.pid}`);
+  let calls = 0;
+  const server = createServer((socket) => {
+    calls += 1;
+    socket.destroy();
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  const stranger = { ...selfOf(1, 99n), id: 5n, name: "c", peerUrls: [`unix://${path}`] };
+  await once(await come(own, helloBytes(stranger, 1n, false)), "data");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(calls).toBe(0);
+});
+
+test("files of certificates that cannot be read end nothing: it is tried again", async () => {
+  const troubles: string[] = [];
+  const link = new PeerLink({
+    peer: foundingMember({ id: 2n, name: "b", peerUrls: ["https://127.0.0.1:1"] }),
+    hello: () => new Uint8Array(),
+    tls: { certFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem", clientCertAuth: false } as TlsFiles,
+    silenceMs: 1_000,
+    unreachable: () => undefined,
+    trouble: (text) => void troubles.push(text),
+    connected: () => undefined,
+    removed: () => undefined,
+    judge: () => Promise.resolve(""),
+  });
+  await eventually("it was tried again", () => troubles.length > 2);
+  link.close();
+  expect(troubles[0]).toContain("/nowhere");
 });
 
 test("a snapshot goes where its receiver was reached, if one of its addresses is out of date", async () => {

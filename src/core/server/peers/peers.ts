@@ -173,7 +173,10 @@ export class Peers {
         this.#unreachable.add(peer.id);
         handler.unreachable(peer.id);
       },
-      removed: () => handler.removed(),
+      // A guest may be anybody: this server would end by its word.
+      removed: () => {
+        if (!this.#isGuest(peer.id)) handler.removed();
+      },
       trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
       connected: () => this.#unreachable.delete(peer.id),
       judge: async (disk, isTold) => {
@@ -316,7 +319,7 @@ export class Peers {
   #meet(hello: PeerHello): void {
     const { cluster, id } = this.#options.self;
     if (objectionTo(hello) !== "" || hello.cluster !== cluster || hello.to !== id) return;
-    const urls = hello.peerUrls.filter(isUrl);
+    const urls = hello.peerUrls.slice(0, toldMax).filter((url) => isForGuests(url, this.#options.tls));
     if (this.#guests.meet(hello.from, urls, this.#roll)) this.#updateLinks();
   }
 }
@@ -328,6 +331,13 @@ function isUrl(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A caller that may be anybody has nobody call a socket of this machine, or another without certificates. */
+function isForGuests(text: string, tls: TlsFiles | undefined): boolean {
+  if (!isUrl(text)) return false;
+  const { isTls, path } = parseUrl("a caller's address", text);
+  return path === undefined && (tls === undefined || isTls);
 }
 
 /** One that has not started has no name yet. */

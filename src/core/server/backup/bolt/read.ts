@@ -126,17 +126,23 @@ export class BoltFile {
   }
 }
 
-/** Of two, the one that was written last. */
+/**
+ * Of two, the one that was written last. The second is one page on: how large a page is, the first says. Only
+ * if that is damaged the second is looked for, and the first that is found counts: further on stand values,
+ * which are what a client has written.
+ */
 function newestMeta(source: Source): Meta {
   const found: Meta[] = [];
   let isDamaged = false;
-  // The second is one page on: how large a page is, the first says, unless it is damaged.
-  for (let at = 0; at <= pageBytesMax; at = at === 0 ? pageBytesMin : 2 * at) {
-    if (at + pageBytesMin > source.bytes) break;
+  const look = (at: number) => {
+    if (at + pageBytesMin > source.bytes) return;
     const meta = readMeta(source.read(at, pageBytesMin));
     if (meta === "damaged") isDamaged = true;
     else if (meta !== "other" && (at === 0 || at === meta.pageBytes)) found.push(meta);
-  }
+  };
+  look(0);
+  if (found.length > 0) look(found[0]!.pageBytes);
+  else for (let at = pageBytesMin; found.length === 0 && at <= pageBytesMax; at *= 2) look(at);
   const newest = found.sort((one, other) => (one.transaction < other.transaction ? 1 : -1))[0];
   if (newest === undefined)
     throw new BoltError(isDamaged ? "its first pages are damaged" : "it is no database of etcd");
