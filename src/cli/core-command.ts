@@ -33,7 +33,10 @@ const options = [
     "tells clusters apart that have the same addresses (default: etcd-cluster)",
   ],
   ["--heartbeat-interval <ms>", "between heartbeats (default: 100)"],
-  ["--election-timeout <ms>", "without heartbeats, until a new leader is elected (default: 1000)"],
+  [
+    "--election-timeout <ms>",
+    "without heartbeats, until a new leader is elected; the same at all servers (default: 1000)",
+  ],
   ["--snapshot-count <n>", "commands between snapshots (default: 100000)"],
   [
     "--experimental-initial-corrupt-check [bool]",

@@ -63,6 +63,14 @@ function found(report: CoreReport, more: Partial<CoreSeen> = {}) {
   return [verdict, ...findings.filter(({ ok }) => !ok).map(({ text }) => text)];
 }
 
+test("servers with several election timeouts are a fault", () => {
+  const other = server("c", { own: { ...own, electionMs: 5_000 } });
+  expect(found(core(server("a"), server("b"), other))).toEqual([
+    "unfit",
+    "the servers have several election timeouts (1.0 s, 5.0 s): stop all, and give them the same",
+  ]);
+});
+
 describe("status of a core", () => {
   test("there is a leader when a majority of all that vote follows one in one term", () => {
     const b = (more: Partial<AnsweringServer>) => core(server("a"), server("b", more), away);

@@ -64,6 +64,7 @@ export function examineCore(report: CoreReport, seen: CoreSeen): Examination {
     ...learners(report),
     ...space(report),
     ...versions(report),
+    ...electionTimeouts(report),
     ...syncs(report),
     ...rates(report, seen),
     ...certificates(report, seen),
@@ -170,6 +171,14 @@ function space(report: CoreReport): Finding[] {
 function versions({ servers }: CoreReport): Finding[] {
   const found = new Set(answering(servers).map(({ own, version }) => own?.leaseholdVersion ?? version));
   return found.size < 2 ? [] : [hint(`the servers are of ${found.size} versions: ${[...found].join(", ")}`)];
+}
+
+/** A leader that goes by its clock takes it that the others hold to it for as long as it would. */
+function electionTimeouts({ servers }: CoreReport): Finding[] {
+  const found = new Set(answering(servers).flatMap(({ own }) => (own === undefined ? [] : [own.electionMs])));
+  if (found.size < 2) return [];
+  const times = [...found].map((ms) => shortTime(ms)).join(", ");
+  return [fault(`the servers have several election timeouts (${times}): stop all, and give them the same`)];
 }
 
 function syncs({ servers }: CoreReport): Finding[] {
