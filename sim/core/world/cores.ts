@@ -173,6 +173,6 @@ function asNew(state: CoreState): CoreState {
   state.members.removed.clear();
   state.spaceAlarms.clear();
   state.corruptAlarms.clear();
-  for (const lease of state.leases.all()) lease.leftMs = undefined;
+  for (const lease of state.leases.all()) [lease.leftMs, lease.grantedIndex] = [undefined, 0];
   return state;
 }

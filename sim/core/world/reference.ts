@@ -120,7 +120,7 @@ export class Reference {
     this.#entries.push(entry);
     if (entry.data.length > 0) {
       const command = fromBinary(CommandSchema, entry.data);
-      const applied = this.state.apply(command, entry.term);
+      const applied = this.state.apply(command, entry.term, entry.index);
       finish(this.state.revisions.sweep());
       append(this.changes, applied.changes);
       for (const observer of this.#observers) observer.applied(applied, command, entry.index);
@@ -143,9 +143,9 @@ export class Reference {
   }
 
   /** @returns what it changes */
-  replay(state: CoreState, { data, term }: Entry): readonly Version[] {
+  replay(state: CoreState, { data, index, term }: Entry): readonly Version[] {
     if (data.length === 0) return [];
-    const { changes } = state.apply(fromBinary(CommandSchema, data), term);
+    const { changes } = state.apply(fromBinary(CommandSchema, data), term, index);
     finish(state.revisions.sweep());
     return changes;
   }

@@ -50,6 +50,7 @@ test("a core that is restored gives every lease its whole time again, and keeps 
     name: undefined,
     keys: "k",
     leftMs: undefined,
+    grantedIndex: 0,
   });
   expect([state.cluster, state.members.all]).toEqual([0n, []]);
 });

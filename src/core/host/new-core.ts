@@ -83,7 +83,10 @@ function* replay(
   for (const entry of entries) {
     if (entry.index <= end.index) continue;
     end = entry;
-    if (entry.data.length > 0) yield* state.applying(readCommand(entry.index, entry.data), entry.term);
+    if (entry.data.length > 0) {
+      const command = readCommand(entry.index, entry.data);
+      yield* state.applying(command, entry.term, entry.index);
+    }
     yield;
   }
   yield* state.revisions.sweep();

@@ -102,7 +102,7 @@ export class Applier {
     const command = readCommand(entry.index, entry.data);
     const { limits, state } = this.#context;
     const answerBytes = this.#listener.isAwaited(command) ? limits.answerBytesMax : -1;
-    return { entry, command, applied: yield* state.applying(command, entry.term, answerBytes) };
+    return { entry, command, applied: yield* state.applying(command, entry.term, entry.index, answerBytes) };
   }
 
   #sweep(): void {

@@ -73,7 +73,7 @@ export class LeaseKeeping {
     if (state.corruptAlarms.size > 0) return;
     const ids = this.tracker.takeDue(nowMs, limits.leasesPerBatch);
     if (ids.length === 0) return;
-    const value = { ids, term: BigInt(leadership.term), apart: true };
+    const value = { ids, term: BigInt(leadership.term), apart: true, seen: BigInt(appliedIndex) };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
     // Else nobody would ever find these again (etcd 10686).
     this.#ending = proposed.accepted ? ids : [];
@@ -110,9 +110,11 @@ export class LeaseKeeping {
   }
 
   #proposeTime(left: readonly TimeLeft[]): number | undefined {
-    const milliseconds = BigInt(Math.max(0, Math.floor(this.#context.nowMs - this.#ledFromMs)));
+    const { appliedIndex, nowMs } = this.#context;
+    const milliseconds = BigInt(Math.max(0, Math.floor(nowMs - this.#ledFromMs)));
     const value = {
       milliseconds,
+      seen: BigInt(appliedIndex),
       left: left.map(({ id, leftMs }) => ({ id, milliseconds: BigInt(leftMs) })),
     };
     const proposed = this.#context.propose({ case: "clusterTime", value });

@@ -157,8 +157,8 @@ describe("an answer", () => {
     const request = create(TxnRequestSchema, { success: [whole, ...puts(3), whole] });
     const command = create(CommandSchema, { body: { case: "txn", value: request } });
     const [awaited, other] = [setUp(), setUp()];
-    expect(finish(awaited.applying(command, 1, 1e6)).answer).toMatchObject({ succeeded: true });
-    expect(finish(other.applying(command, 1, -1)).answer).toBeUndefined();
+    expect(finish(awaited.applying(command, 1, 1, 1e6)).answer).toMatchObject({ succeeded: true });
+    expect(finish(other.applying(command, 1, 1, -1)).answer).toBeUndefined();
     expect([...snapshotPieces(other)]).toEqual([...snapshotPieces(awaited)]);
   });
 
@@ -168,7 +168,7 @@ describe("an answer", () => {
       state.apply(create(CommandSchema, { body: { case: "leaseGrant", value: { ID, TTL: 9n } } }), 1);
     const value = { ids: [1n, 2n, 3n], term: 1n, apart: true };
     const expire = create(CommandSchema, { body: { case: "leaseExpire", value } });
-    expect(finish(state.applying(expire, 1, -1)).ended).toEqual([1n, 2n, 3n]);
+    expect(finish(state.applying(expire, 1, 1, -1)).ended).toEqual([1n, 2n, 3n]);
   });
 });
 

@@ -13,6 +13,8 @@ export interface LeaseState {
   keys: Set<Key> | Key | undefined;
   /** What was left of it by the cluster's own clock when that was last replicated, ms; absent until then. */
   leftMs: number | undefined;
+  /** Index of the log's entry that granted it; 0: before all that is in the log. */
+  grantedIndex: number;
 }
 
 /** etcd refuses more: nine thousand million seconds. */
@@ -67,10 +69,10 @@ export class Leases {
    * The duplicate is refused here, where the command is applied: requests that are in flight together pass
    * every earlier look.
    */
-  grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
+  grant(id: bigint, ttlSeconds: number, name?: string, grantedIndex = 0): LeaseState {
     if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
     if (this.#leases.has(id)) throw new CoreError("leaseExists");
-    const lease: LeaseState = { id, ttlSeconds, name, keys: undefined, leftMs: undefined };
+    const lease: LeaseState = { id, ttlSeconds, name, keys: undefined, leftMs: undefined, grantedIndex };
     this.#leases.set(id, lease);
     if (name !== undefined) {
       this.#names.set(name, id);

@@ -122,9 +122,10 @@ function* piecesOf(
   yield* piecesOfAuth(auth);
   if (members.all.length > 0) yield pieceOf({ case: "members", value: membersValue(members) });
   for (const lease of leases.all()) {
-    const { id, ttlSeconds, name = "", leftMs } = lease;
+    const { grantedIndex, id, ttlSeconds, name = "", leftMs } = lease;
     const left = leftMs === undefined ? {} : { left: BigInt(leftMs) };
-    yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, ...left } });
+    const granted = BigInt(grantedIndex);
+    yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, granted, ...left } });
   }
   const writer = new HistoryWriter();
   for (const history of revisions.histories())
@@ -277,8 +278,9 @@ export class RestoringState {
     for (const id of removed) this.#state.members.removed.add(id);
   }
 
-  #takeLease({ id, ttl, name, left }: SnapshotLease): void {
-    const lease = this.#state.leases.grant(id, Number(ttl), name === "" ? undefined : name);
+  #takeLease({ granted, id, ttl, name, left }: SnapshotLease): void {
+    const known = name === "" ? undefined : name;
+    const lease = this.#state.leases.grant(id, Number(ttl), known, Number(granted));
     lease.leftMs = left === undefined ? undefined : Number(left);
   }
 

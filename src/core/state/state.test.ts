@@ -452,6 +452,37 @@ describe("leases", () => {
     expect(state.apply(expire, 3).ended).toEqual([5n]);
     expect(keysOf(read(state, all))).toEqual([]);
   });
+
+  /** The lease 5 is revoked and granted anew, by entries that the leader has not applied yet. */
+  const againGranted = () => {
+    const state = new CoreState();
+    state.apply(grant(5n), 3, 10);
+    state.apply(revoke(5n), 3, 12);
+    state.apply(grant(5n), 3, 13);
+    return restoreState(snapshotPieces(state));
+  };
+
+  test("an expiry means the lease that the leader saw, and no later one under the same id", () => {
+    const expire = (seen?: bigint) =>
+      command({ case: "leaseExpire", value: { ids: [5n], term: 3n, apart: true, seen } });
+    expect(againGranted().apply(expire(11n), 3, 14).ended).toEqual([]);
+    expect(againGranted().apply(expire(13n), 3, 14).ended).toEqual([5n]);
+    // Of an earlier version.
+    expect(againGranted().apply(expire(), 3, 14).ended).toEqual([5n]);
+    const elsewhere = againGranted();
+    elsewhere.becomeNew();
+    expect(elsewhere.apply(expire(1n), 3, 2).ended).toEqual([5n]);
+  });
+
+  test("so does what is written down of the time that is left", () => {
+    const left = (state: CoreState, seen: bigint) => {
+      const value = { milliseconds: 9n, seen, left: [{ id: 5n, milliseconds: 800n }] };
+      state.apply(command({ case: "clusterTime", value }), 3, 14);
+      return state.leases.get(5n)!.leftMs;
+    };
+    expect(left(againGranted(), 11n)).toBeUndefined();
+    expect(left(againGranted(), 13n)).toBe(800);
+  });
 });
 
 describe("snapshots", () => {

@@ -27,6 +27,7 @@ import {
 import {
   type Bootstrap,
   type Command,
+  type ClusterTime,
   type LeaseExpire,
   type MemberChange,
   MemberChange_Kind as Kind,
@@ -37,7 +38,7 @@ import { applyAuth, type AuthAnswer } from "./apply-auth.js";
 import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";
 import { CoreError } from "./errors.js";
-import { keysOf, Leases, ttlSecondsMax } from "./leases.js";
+import { type LeaseState, keysOf, Leases, ttlSecondsMax } from "./leases.js";
 import { memberFields, Members } from "./members.js";
 import { readRange } from "./range.js";
 import { Revisions, type Version } from "./revisions.js";
@@ -110,22 +111,25 @@ export class CoreState {
   #changes: Version[] = [];
   #room = new AnswerRoom(Infinity);
   #granted: bigint[] = [];
+  #index = 0;
   #ended: bigint[] = [];
 
   /** All steps of `applying`. */
-  apply(command: Command, term: number): Applied {
-    return finish(this.applying(command, term));
+  apply(command: Command, term: number, index = 0): Applied {
+    return finish(this.applying(command, term, index));
   }
 
   /**
    * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other
-   * command begins before. A command that is refused changes nothing. `term` is that of the command's entry.
+   * command begins before. A command that is refused changes nothing. `term` and `index` are those of the
+   * command's entry.
    *
    * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it:
    * what it changes is the same
    */
-  *applying(command: Command, term: number, answerBytes = Infinity): Steps<Applied> {
+  *applying(command: Command, term: number, index: number, answerBytes = Infinity): Steps<Applied> {
     this.isApplying = true;
+    this.#index = index;
     this.#room = new AnswerRoom(answerBytes);
     this.#changes = [];
     this.#granted = [];
@@ -243,7 +247,10 @@ export class CoreState {
     this.members.removed.clear();
     this.spaceAlarms.clear();
     this.corruptAlarms.clear();
-    for (const lease of this.leases.all()) lease.leftMs = undefined;
+    for (const lease of this.leases.all()) {
+      lease.leftMs = undefined;
+      lease.grantedIndex = 0;
+    }
   }
 
   #found({ cluster, members }: Bootstrap): void {
@@ -288,7 +295,7 @@ export class CoreState {
 
   #grant(id: bigint, ttl: bigint, name?: string): LeaseGrantResponse {
     if (ttl > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
-    const lease = this.leases.grant(id, Number(ttl), name);
+    const lease = this.leases.grant(id, Number(ttl), name, this.#index);
     this.#granted.push(id);
     return create(LeaseGrantResponseSchema, { ID: lease.id, TTL: BigInt(lease.ttlSeconds) });
   }
@@ -313,15 +320,26 @@ export class CoreState {
   /**
    * Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one.
    */
-  *#expire({ ids, apart }: LeaseExpire): Steps<void> {
+  *#expire({ ids, apart, seen }: LeaseExpire): Steps<void> {
     let write = this.#begin();
     for (const id of ids) {
-      if (this.leases.get(id) === undefined) continue;
+      if (this.#meant(id, seen) === undefined) continue;
       if (apart) write = this.#begin();
       yield* this.#end(write, id);
       if (apart) this.#commit(write, undefined);
     }
     if (!apart) this.#commit(write, undefined);
+  }
+
+  /**
+   * A client may choose an id anew when its lease is revoked. What the leader has found out about the lease
+   * before is not of this one, then.
+   */
+  #meant(id: bigint, seen: bigint | undefined): LeaseState | undefined {
+    const lease = this.leases.get(id);
+    return lease === undefined || (seen !== undefined && lease.grantedIndex > Number(seen))
+      ? undefined
+      : lease;
   }
 
   /** All keys of a lease go in one revision; none if there are no keys. */
@@ -332,16 +350,10 @@ export class CoreState {
     this.#ended.push(id);
   }
 
-  #keepTime({
-    milliseconds,
-    left,
-  }: {
-    milliseconds: bigint;
-    left: { id: bigint; milliseconds: bigint }[];
-  }): void {
+  #keepTime({ milliseconds, left, seen }: ClusterTime): void {
     this.clusterMs = Math.max(this.clusterMs, Number(milliseconds));
     for (const { id, milliseconds: leftMs } of left) {
-      const lease = this.leases.get(id);
+      const lease = this.#meant(id, seen);
       if (lease !== undefined) lease.leftMs = Number(leftMs);
     }
   }

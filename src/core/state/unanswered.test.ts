@@ -81,8 +81,8 @@ test("a command changes the same, and is refused or not, whether or not somebody
     fc.property(fc.array(command, { minLength: 3, maxLength: 14 }), (commands) => {
       const [awaited, other] = [new CoreState(), new CoreState()];
       for (const one of commands) {
-        const { answer, ...changed } = finish(awaited.applying(one, 1));
-        const { answer: none, ...changedThere } = finish(other.applying(one, 1, -1));
+        const { answer, ...changed } = finish(awaited.applying(one, 1, 1));
+        const { answer: none, ...changedThere } = finish(other.applying(one, 1, 1, -1));
         expect(none).toBeUndefined();
         expect(changedThere).toEqual(changed);
         if (answer instanceof CoreError) seen.refused += 1;

@@ -106,6 +106,18 @@ export const inCore = /** @type {const} */ ([
     edits: [{ file: leaseKeeping, find: "this.tracker.putBack(this.#ending, nowMs);", replace: ";" }],
   },
   {
+    name: "endsWhateverHasTheId",
+    why: "The end of a lease hits one that was granted under the same id after the leader had looked.",
+    edits: [
+      {
+        file: leaseKeeping,
+        at: "apart: true, seen: BigInt(appliedIndex)",
+        find: "BigInt(appliedIndex)",
+        replace: "undefined",
+      },
+    ],
+  },
+  {
     name: "leasesEndInCorruption",
     why: "Leases and their keys go while a member is known to be corrupt.",
     edits: [
@@ -317,8 +329,8 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: applier,
-        find: "yield* state.applying(command, entry.term, answerBytes)",
-        replace: "state.apply(command, entry.term)",
+        find: "yield* state.applying(command, entry.term, entry.index, answerBytes)",
+        replace: "state.apply(command, entry.term, entry.index)",
       },
     ],
   },

@@ -31,7 +31,11 @@ export const inNewCores = /** @type {const} */ ([
     name: "restoredTimeLeft",
     why: "A restored lease has what was left of it at the backup, and was refreshed since.",
     edits: [
-      { file: state, find: "for (const lease of this.leases.all()) lease.leftMs = undefined;", replace: "" },
+      {
+        file: state,
+        find: "lease.leftMs = undefined;",
+        replace: "",
+      },
     ],
   },
   {
