@@ -3,7 +3,7 @@ import { failureText } from "../kit/simulator.js";
 import { simulateCore, simulateCoreMany } from "./run.js";
 
 test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
-  const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
+  const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 24 });
   expect(failed && failureText(failed)).toBeUndefined();
   // A late election breaks an invariant; who hears of its removal, and who begins alone, has a test of its own.
   const { lateElections: _late, removalsHeard: _heard, forcedCores: _forced, ...others } = counters;
