@@ -85,6 +85,7 @@ export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
     const inner = reader.tag();
     if (inner >>> 3 === keyField) key = keyOf(reader.bytesOf(inner));
     else if (inner >>> 3 === versionsField) versions.push(readVersion(reader, reader.lengthOf(inner), key));
+    // Of a later version: passed over, as the generated reader does, which this one is held to.
     else reader.skip(inner);
   }
   return { case: field === fields.history ? "history" : "continued", key, versions };
@@ -99,6 +100,7 @@ function readVersion(reader: WireReader, length: number, key: Key): Version {
     const tag = reader.tag();
     const field = tag >>> 3;
     if (field === valueField) value = keep(reader.bytesOf(tag));
+    // Of a later version, too.
     else if (field > valueField && field !== leaseField) reader.skip(tag);
     else if ((tag & 7) !== WireType.Varint) throw new Error("a number is no number");
     else if (field === 1) modified = reader.number();

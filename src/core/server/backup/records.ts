@@ -113,6 +113,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
     else if (field === keyField) key = keyOf(reader.bytes());
     else if (field === valueField) value = keep(reader.bytes());
     else if (field === leaseField) lease = BigInt(reader.int64());
+    // A field that a later etcd has added: no reader of protobuf refuses those.
     else reader.skip(type);
   }
   const { created, modified, version } = found;
@@ -163,6 +164,7 @@ export function readLease(bytes: Uint8Array): LeaseRecord {
     const [field, type] = reader.tag();
     if (field === 1) record.id = BigInt(reader.int64());
     else if (field === 2) record.ttl = BigInt(reader.int64());
+    // What was left of its time: a restored lease begins its time again.
     else reader.skip(type);
   }
   return record;
