@@ -10,12 +10,17 @@ import {
   RangeRequestSchema,
   TxnRequestSchema,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
+import { AlarmRequestSchema } from "../../../src/core/gen/etcd/cluster_pb.js";
 import type { AuthCommand, ClientRequest } from "../../../src/core/replica/types.js";
 
 /** Requests as a client writes them. */
 export const bytes = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(new TextEncoder().encode(text));
 export const text = (content: Uint8Array): string => new TextDecoder().decode(content);
+
+export function alarm(request: MessageInitShape<typeof AlarmRequestSchema> = {}): ClientRequest {
+  return { kind: "alarm", request: create(AlarmRequestSchema, request) };
+}
 
 export function put(key: string, value: string, lease = 0n, prevKv = false): ClientRequest {
   const request = create(PutRequestSchema, { key: bytes(key), value: bytes(value), lease, prevKv });

@@ -1,9 +1,10 @@
-import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { withOtherValue } from "../../../test/core/support/tampered.js";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import {
+  alarm,
   compact,
   grant,
   keepAlive,
@@ -16,12 +17,7 @@ import {
   bytes,
 } from "../../../sim/core/world/requests.js";
 import type { SimServer } from "../../../sim/core/world/server.js";
-import {
-  AlarmRequest_AlarmAction as Action,
-  type AlarmRequestSchema,
-  AlarmType,
-  AlarmRequestSchema as Schema,
-} from "../gen/etcd/cluster_pb.js";
+import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
@@ -33,10 +29,6 @@ const ALARM = "etcdserverpb.AlarmResponse";
 const GRANT = "etcdserverpb.LeaseGrantResponse";
 const PUT = "etcdserverpb.PutResponse";
 
-const alarm = (request: MessageInitShape<typeof AlarmRequestSchema> = {}): ClientRequest => ({
-  kind: "alarm",
-  request: create(Schema, request),
-});
 const corruptAlarms = (server: SimServer) => server.replica!.status().corruptAlarms;
 
 /** Its disk bears another value of a key than was written there, with all checksums right. */

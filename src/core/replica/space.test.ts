@@ -1,7 +1,7 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import {
+  alarm,
   compact,
   grant,
   keepAlive,
@@ -13,27 +13,17 @@ import {
   txn,
 } from "../../../sim/core/world/requests.js";
 import type { SimServer } from "../../../sim/core/world/server.js";
-import {
-  AlarmRequest_AlarmAction as Action,
-  type AlarmRequestSchema,
-  AlarmType,
-  AlarmRequestSchema as Schema,
-} from "../gen/etcd/cluster_pb.js";
+import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
 import { sizeOf } from "../state/revisions.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
-import type { ClientRequest } from "./types.js";
 
 const PUT = "etcdserverpb.PutResponse";
 const RANGE = "etcdserverpb.RangeResponse";
 const ALARM = "etcdserverpb.AlarmResponse";
 const GRANT = "etcdserverpb.LeaseGrantResponse";
 
-const alarm = (request: MessageInitShape<typeof AlarmRequestSchema> = {}): ClientRequest => ({
-  kind: "alarm",
-  request: create(Schema, request),
-});
 const value = "x".repeat(1_000);
 
 function fill(
