@@ -182,6 +182,8 @@ describe("while the alarm CORRUPT is raised", () => {
       txn({ success: [putInTxn] }),
       compact(2n),
       grant(5),
+      // Of two reasons that of the alarm is told.
+      grant(9_000_000_001),
       register("name", 5),
       revoke(ID),
     ];

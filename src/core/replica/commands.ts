@@ -124,7 +124,8 @@ function freeMemberId({ random, state }: Context): bigint {
 }
 
 function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
-  // Of two reasons etcd gives this one.
+  // Of two reasons etcd gives that of the alarm.
+  if (state.corruptAlarms.size > 0) throw new CoreError("corrupt");
   if (state.spaceAlarms.size > 0) throw new CoreError("noSpace");
   if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
   const floor = BigInt(Math.ceil((ttlFloorFactor * electionMs) / 1_000));

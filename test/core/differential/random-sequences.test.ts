@@ -4,7 +4,7 @@ import { type Action, services } from "./action.js";
 import { knownDifferences } from "./known-differences.js";
 import { RandomSequences } from "./random-sequences.js";
 
-const seeds = 2_000;
+const seeds = 6_000;
 
 /** Each fifth one with rights. */
 const leftOut = new Map<string, number>();
@@ -33,7 +33,7 @@ test("the sequences of neighbouring seeds have nothing to do with each other", (
 });
 
 /** What cannot be compared here, or has a test of its own; and what each sequence with rights begins and ends with. */
-const elsewhere = new Set(["Snapshot", "Downgrade", "Observe", "AuthStatus", "Watch"]);
+const elsewhere = new Set(["Snapshot", "Downgrade", "AuthStatus", "Watch"]);
 
 test("every method is asked for, and every way to ask", () => {
   const methods = Object.entries(services).flatMap(([service, { methods: all }]) =>

@@ -1,6 +1,7 @@
 import { type DescMessage, type JsonObject, type JsonValue, fromJson, toJson } from "@bufbuild/protobuf";
 import {
   type ClientDuplexStream,
+  type ClientReadableStream,
   type Client as GrpcClient,
   Metadata,
   type ServiceError,
@@ -10,6 +11,7 @@ import {
 import { serviceDefinition } from "../../support/grpc-services.js";
 import type { CoreProcess } from "../support/core-cluster.js";
 import { type Action, type ServiceName, base64, mapped, methodOf, services } from "./action.js";
+import { Observing } from "./observing.js";
 import { Waiting } from "./waiting.js";
 import { lastKey, type OpenWatch, Watching } from "./watching.js";
 
@@ -68,7 +70,10 @@ export class Target {
   /** On a stream of its own, so that it takes no ids. */
   #past: Watching | undefined;
   #watchesPast = false;
+  readonly #observing: Observing[] = [];
   #hasRights = false;
+  /** Its address is another than the one that it listens at. */
+  #hasMoved = false;
   #base = 0n;
   #added = 0;
   #granted = 0;
@@ -139,7 +144,10 @@ export class Target {
     for (const watching of [this.#watching, this.#past]) watching?.close();
     this.#watching = this.#past = undefined;
     this.#watchesPast = false;
+    for (const observing of this.#observing.splice(0)) observing.close();
     this.#tokens.delete("u2");
+    if (this.#hasMoved) await ask("Cluster", "MemberUpdate", { ID: "@self", peerURLs: [this.#ownUrl] });
+    this.#hasMoved = false;
     for (const name of this.#told.keys())
       if (name.startsWith("@added")) await ask("Cluster", "MemberRemove", { ID: name });
     if (user !== undefined) await this.#removeUsers();
@@ -158,6 +166,10 @@ export class Target {
     if (self !== undefined) this.#told.set("@self", self);
   }
 
+  get #ownUrl(): string {
+    return `http://127.0.0.1:${this.#server.peerPort}`;
+  }
+
   async #putOutAlarms(user?: string): Promise<void> {
     const found = (await this.#ask("Maintenance", "Alarm", {}, user)) as { alarms?: JsonObject[] };
     for (const alarm of found.alarms ?? [])
@@ -171,6 +183,7 @@ export class Target {
     if (service === "Watch")
       return user === undefined ? this.#watch(method, request) : this.#tryWatch(request, user);
     if (method === "runOut") return this.#runOut(request);
+    if (method === "Observe") return this.#observe(request);
     if (waitsAs !== undefined) return this.#wait(action, waitsAs);
     const answer = await this.#ask(service, method, request, user);
     await this.#waiting.settle(this.patience);
@@ -187,6 +200,23 @@ export class Target {
     this.#waiting.add(waitsAs, request, answer, () => cancelled.abort());
     await this.#waiting.settle(this.patience);
     return this.#waiting.answerOf(waitsAs);
+  }
+
+  #observe(request: JsonObject): JsonValue {
+    type Open = { Observe(message: unknown, metadata: Metadata): ClientReadableStream<unknown> };
+    const { input, output } = methodOf("Election", "Observe");
+    const message = fromJson(input as DescMessage, request);
+    const stream = (this.#clients.Election as unknown as Open).Observe(message, new Metadata());
+    this.#observing.push(new Observing(String(request["name"]), stream, output));
+    return null;
+  }
+
+  /** What those who look on were told last, where somebody leads. */
+  async #lookOn(): Promise<void> {
+    for (const observing of this.#observing) {
+      const leader = await this.#ask("Election", "Leader", { name: observing.name });
+      observing.isCompared = typeof leader !== "string";
+    }
   }
 
   async #runOut({ ID, TTL, keys }: JsonObject): Promise<JsonValue> {
@@ -212,6 +242,7 @@ export class Target {
 
   /** Writes what tells that no event follows. */
   async end(): Promise<void> {
+    await this.#lookOn();
     if (this.#watching === undefined) return;
     await this.#sync();
     await this.#putOutAlarms();
@@ -225,7 +256,10 @@ export class Target {
   /** What was told beside the answers: by watches, and to those who have waited. */
   get beside(): JsonObject {
     const lines = this.#normalised((this.#watching?.lines ?? {}) as JsonObject) as JsonObject;
-    return { ...this.#waiting.answers, ...lines };
+    const observed = this.#observing
+      .filter(({ isCompared }) => isCompared)
+      .map(({ last }, at) => [`observer ${at}`, this.#normalised(last ?? "nothing")]);
+    return { ...this.#waiting.answers, ...lines, ...(Object.fromEntries(observed) as JsonObject) };
   }
 
   async #rest(): Promise<void> {
@@ -319,6 +353,7 @@ export class Target {
   }
 
   #learn(method: string, request: JsonObject, answer: JsonValue): void {
+    if (method === "MemberUpdate" && typeof answer !== "string") this.#hasMoved = true;
     const found = Object(answer) as { ID?: string; member?: { ID?: string }; token?: string };
     this.#lastToken = found.token ?? this.#lastToken;
     if (method === "Authenticate" && this.#hasRights && found.token !== undefined)
@@ -336,7 +371,7 @@ export class Target {
     return mapped(request, (value, key) => {
       if (revisionFields.has(key) && value !== "0" && typeof value === "string")
         return `${this.#base + BigInt(value)}`;
-      if (key === "peerURLs" && typeof value === "string")
+      if (key === "peerURLs" && typeof value === "string" && value !== this.#ownUrl)
         return value.replace("127.0.0.1", `127.1.${this.#sequence >> 8}.${this.#sequence & 255}`);
       if (typeof value !== "string" || !value.startsWith("@")) return value;
       if (value.startsWith("@large")) return Buffer.alloc(Number(value.slice(6)), 108).toString("base64");
