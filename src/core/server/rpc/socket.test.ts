@@ -7,11 +7,15 @@ import { answerEnd, answerHead } from "./blocks.js";
 import { Http2Socket } from "./socket.js";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+/** What was pushed is heard after this has been called: its answers leave in the same turn, and what waits for them in the next. */
+const turn = async () => {
+  for (let count = 0; count < 2; count += 1) await new Promise((resolve) => setImmediate(resolve));
+};
 
 /** A socket that takes what is written when it is told to, and whose other end never closes it. */
 class HeldSocket extends Duplex {
   #taken: (() => void) | undefined;
+  readonly written: Buffer[] = [];
 
   constructor() {
     super({ allowHalfOpen: true });
@@ -19,7 +23,8 @@ class HeldSocket extends Duplex {
 
   override _read(): void {}
 
-  override _write(_piece: Buffer, _encoding: string, taken: () => void): void {
+  override _write(piece: Buffer, _encoding: string, taken: () => void): void {
+    this.written.push(piece);
     this.#taken = taken;
   }
 
@@ -38,6 +43,27 @@ function served(): { socket: HeldSocket; http2: Http2Socket } {
   socket.push(begin);
   return { socket, http2 };
 }
+
+test("a ping that comes with a request is answered in one write with it, and one that comes alone at once", async () => {
+  const socket = new HeldSocket();
+  const message = Buffer.from("said");
+  new Http2Socket(socket as unknown as Socket, 10, ({ send }, stream) =>
+    // As the host's turn does.
+    setImmediate(() => send.answer(stream, answerHead, message, answerEnd)),
+  );
+  const answersTo = async (said: Buffer) => {
+    const before = socket.written.length;
+    socket.push(said);
+    for (let count = 0; count < 4; count += 1) {
+      await turn();
+      socket.takeOne();
+    }
+    return socket.written.slice(before).map((piece) => [piece.readUInt8(3), piece.includes(message)]);
+  };
+  await answersTo(begin);
+  expect(await answersTo(Buffer.concat([ping, headers(1, 1)]))).toEqual([[frameType.ping, true]]);
+  expect(await answersTo(ping)).toEqual([[frameType.ping, false]]);
+});
 
 test("who asks for answers and takes none is sent away before they are many", async () => {
   const { http2, socket } = served();

@@ -23,6 +23,7 @@ export class Http2Socket {
   readonly connection: Connection;
   readonly #socket: Socket;
   #isScheduled = false;
+  #isTaking = false;
   #overTicks = 0;
   #stuckTicks = 0;
   #unsentBytes = 0;
@@ -43,7 +44,7 @@ export class Http2Socket {
     );
     this.#schedule();
     socket.on("data", (piece: Buffer) => {
-      this.connection.take(piece);
+      this.#take(piece);
       this.#endIfOver();
     });
     socket.on("drain", () => {
@@ -72,8 +73,21 @@ export class Http2Socket {
     this.#endIfOver();
   }
 
+  /**
+   * Go's clients say a ping with nearly every request. Its answer waits for those of this turn: each write is
+   * a call of the system, and wakes the client. The turn has been set as an immediate before this.
+   */
+  #take(piece: Buffer): void {
+    this.#isTaking = true;
+    this.connection.take(piece);
+    this.#isTaking = false;
+    if (this.#isScheduled || this.connection.send.madeBytes === 0) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flush);
+  }
+
   #schedule(): void {
-    if (this.#isScheduled) return;
+    if (this.#isScheduled || this.#isTaking) return;
     this.#isScheduled = true;
     process.nextTick(this.#flush);
   }
