@@ -35,20 +35,22 @@ class HeldSocket extends Duplex {
   }
 }
 
-function served(): { socket: HeldSocket; http2: Http2Socket } {
+type Request = ConstructorParameters<typeof Http2Socket>[2];
+
+const answerMuch: Request = ({ send }, stream) =>
+  send.answer(stream, answerHead, new Uint8Array(1_000_000), answerEnd);
+
+function served(request = answerMuch): { socket: HeldSocket; http2: Http2Socket } {
   const socket = new HeldSocket();
-  const http2 = new Http2Socket(socket as unknown as Socket, 10, ({ send }, stream) =>
-    send.answer(stream, answerHead, new Uint8Array(1_000_000), answerEnd),
-  );
+  const http2 = new Http2Socket(socket as unknown as Socket, 10, request);
   socket.push(begin);
   return { socket, http2 };
 }
 
 test("a ping that comes with a request is answered in one write with it, and one that comes alone at once", async () => {
-  const socket = new HeldSocket();
   const message = Buffer.from("said");
-  new Http2Socket(socket as unknown as Socket, 10, ({ send }, stream) =>
-    // As the host's turn does.
+  // As the host's turn does.
+  const { socket } = served(({ send }, stream) =>
     setImmediate(() => send.answer(stream, answerHead, message, answerEnd)),
   );
   const answersTo = async (said: Buffer) => {
@@ -60,7 +62,7 @@ test("a ping that comes with a request is answered in one write with it, and one
     }
     return socket.written.slice(before).map((piece) => [piece.readUInt8(3), piece.includes(message)]);
   };
-  await answersTo(begin);
+  await answersTo(Buffer.alloc(0));
   expect(await answersTo(Buffer.concat([ping, headers(1, 1)]))).toEqual([[frameType.ping, true]]);
   expect(await answersTo(ping)).toEqual([[frameType.ping, false]]);
 });
