@@ -159,6 +159,38 @@ test.each(
   authority.remove();
 });
 
+test.each(programs)(
+  "--trusted-ca-file alone: a certificate of it is wanted, and its name is no user: %s",
+  async (program) => {
+    const [authority, stranger] = [new Authority(), new Authority("/CN=somebody else")];
+    const own = authority.issue(["subjectAltName = IP:127.0.0.1, DNS:localhost", both]);
+    const flags = ["", "peer-"].flatMap((kind) => [
+      `--${kind}cert-file`,
+      own.cert,
+      `--${kind}key-file`,
+      own.key,
+      `--${kind}trusted-ca-file`,
+      own.ca,
+    ]);
+    await using cluster = await CoreCluster.create(1, { program, scheme: "https", flags });
+    const [server] = cluster.servers;
+    server!.start();
+    await expect.poll(() => ask(cluster, own), patience).toBe("OK\n");
+    const other = stranger.issue(["extendedKeyUsage = clientAuth"]);
+    expect(await ask(cluster, { ...other, ca: own.ca })).toBe("refused");
+    const shownNothing = ["--cacert", own.ca, "--command-timeout=2s", "put", "a", "1"];
+    await expect(etcdctl(`https://${server!.endpoint}`, ...shownNothing)).rejects.toThrow(/./);
+    const peer = new Promise<string>((resolve) => {
+      const socket = connect({ host: "127.0.0.1", port: server!.peerPort, rejectUnauthorized: false });
+      socket.on("secureConnect", () => socket.write("GET /version HTTP/1.0\r\n\r\n"));
+      socket.on("data", (piece) => resolve(String(piece)));
+      socket.on("error", ({ message }) => resolve(message)).on("close", () => resolve("closed"));
+    });
+    expect(await peer).toMatch(/alert|closed|reset|EPIPE/i);
+    for (const each of [authority, stranger]) each.remove();
+  },
+);
+
 test.each(programs)("--client-crl-file: a list that is out of date goes on counting: %s", async (program) => {
   const authority = new Authority();
   const own = authority.issue(["subjectAltName = IP:127.0.0.1", both]);

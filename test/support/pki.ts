@@ -41,8 +41,34 @@ export class Authority {
   }
 
   /** Files of a certificate with these lines of extensions. */
-  issue(extensions: readonly string[], { fromDays = -1, toDays = 30 }: Validity = {}): TlsFiles {
+  issue(extensions: readonly string[], validity: Validity = {}): TlsFiles {
     const name = `c${++this.#made}`;
+    this.#run("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
+    this.#sign(
+      name,
+      join(this.folder, `${name}.csr`),
+      ["basicConstraints = CA:FALSE", ...extensions],
+      validity,
+    );
+    const file = (end: string) => join(this.folder, name + end);
+    return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
+  }
+
+  /** A certificate by which another authority stands below this one. */
+  vouchFor(other: Authority, validity: Validity = {}): string {
+    const name = `c${++this.#made}`;
+    const csr = join(other.folder, "ca.csr");
+    other.#run("x509", "-x509toreq", "-in", "ca.pem", "-signkey", "ca.key", "-out", "ca.csr");
+    this.#sign(name, csr, ["basicConstraints = critical, CA:TRUE"], validity);
+    return join(this.folder, `${name}.pem`);
+  }
+
+  #sign(
+    name: string,
+    csr: string,
+    extensions: readonly string[],
+    { fromDays = -1, toDays = 30 }: Validity,
+  ): void {
     const config = `
 [ca]
 default_ca = this
@@ -57,16 +83,12 @@ unique_subject = no
 [names]
 commonName = supplied
 [extensions]
-basicConstraints = CA:FALSE
 ${extensions.join("\n")}
 `;
     writeFileSync(join(this.folder, `${name}.cnf`), config);
-    this.#run("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
     const dates = ["-startdate", asn1Time(fromDays), "-enddate", asn1Time(toDays)];
     const ca = ["-cert", "ca.pem", "-keyfile", "ca.key", "-config", `${name}.cnf`];
-    this.#run("ca", "-batch", "-notext", ...ca, ...dates, "-in", `${name}.csr`, "-out", `${name}.pem`);
-    const file = (end: string) => join(this.folder, name + end);
-    return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
+    this.#run("ca", "-batch", "-notext", ...ca, ...dates, "-in", csr, "-out", `${name}.pem`);
   }
 
   /**
@@ -74,7 +96,7 @@ ${extensions.join("\n")}
    *
    * @param inDays when the next list is due, from now
    */
-  revoke({ cert }: TlsFiles, inDays = 30): string {
+  revoke({ cert }: Pick<TlsFiles, "cert">, inDays = 30): string {
     const config = ["-config", cert.replace(/pem$/, "cnf"), "-cert", "ca.pem", "-keyfile", "ca.key"];
     this.#run("ca", ...config, "-revoke", cert);
     const dates = ["-crl_lastupdate", asn1Time(inDays - 30), "-crl_nextupdate", asn1Time(inDays)];

@@ -32,7 +32,7 @@ import { ownServices } from "./own/services.js";
 import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
-import { readTlsFile, revokedNow } from "./common/tls.js";
+import { readTls, readTlsFile, revokedNow } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;
@@ -74,10 +74,10 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
       "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
     );
   for (const tls of [config.clientTls, config.peerTls]) {
-    const nextMs = tls && revokedNow(tls)?.nextUpdateMs;
-    if (nextMs !== undefined && nextMs < Date.now())
+    if (tls?.crlFile === undefined) continue;
+    if (revokedNow(tls, readTls(tls).ca)!.nextUpdateMs < Date.now())
       logger.warn(
-        `the list of certificates that were taken back, ${tls!.crlFile}, is out of date: it goes on counting`,
+        `the list of certificates that were taken back, ${tls.crlFile}, is out of date: it goes on counting`,
       );
   }
   signed?.bindTo(idText(directory.record.cluster));

@@ -53,3 +53,36 @@ test("how often servers are compared is a time from a second on, or never", () =
   for (const text of ["500ms", "5", "often", "-1s", ""])
     expect(() => everyMs(text)).toThrow(/--experimental-corrupt-check-time is ".*", and must be a time/);
 });
+
+const ofPeers = { peerCertFile: "c", peerKeyFile: "k", peerTrustedCaFile: "a" };
+const ofClients = { certFile: "c", keyFile: "k", trustedCaFile: "a" };
+
+test("allowed names are told apart by commas, and one that is none is refused", () => {
+  const hosts = "core1.example.com, 10.0.0.1 ,::1,*.example.com";
+  const names = ["core1.example.com", "10.0.0.1", "::1", "*.example.com"];
+  const { clientTls } = configOf({ ...ofClients, clientCertAllowedHostname: hosts });
+  expect(clientTls?.allowed).toEqual({ kind: "host", names });
+  expect(configOf({ ...ofPeers, peerCertAllowedHostname: hosts }).peerTls?.allowed).toEqual(
+    clientTls?.allowed,
+  );
+  const { peerTls } = configOf({ ...ofPeers, peerCertAllowedCn: "core one, core two" });
+  expect(peerTls?.allowed).toEqual({ kind: "common name", names: ["core one", "core two"] });
+  for (const none of [".example.com", "a,,b", " ", "a b", "a\0b", "a/b"]) {
+    expect(() => configOf({ ...ofPeers, peerCertAllowedHostname: none })).toThrow(/no host/);
+    expect(() => configOf({ ...ofClients, clientCertAllowedHostname: none })).toThrow(/no host/);
+  }
+  expect(() => configOf({ ...ofPeers, peerCertAllowedCn: "a, " })).toThrow(/empty name/);
+});
+
+test("what is held against certificates needs an authority: else nobody shows one", () => {
+  const none = { trustedCaFile: undefined, peerTrustedCaFile: undefined };
+  for (const flags of [
+    { ...ofClients, clientCrlFile: "list" },
+    { ...ofClients, clientCertAllowedHostname: "a" },
+    { ...ofPeers, peerCrlFile: "list" },
+    { ...ofPeers, peerCertAllowedCn: "a" },
+  ]) {
+    expect(() => configOf({ ...flags, ...none })).toThrow(/trusted-ca-file/);
+    expect(configOf(flags)).toBeDefined();
+  }
+});

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
@@ -61,8 +62,9 @@ export interface AllowedNames {
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
+  /** Who connects has to show a certificate of that authority. */
   readonly trustedCaFile: string | undefined;
-  /** A client that connects has to show a certificate of that authority. */
+  /** The common name in a client's certificate is a user. */
   readonly clientCertAuth: boolean;
   /** Certificates that are taken back. */
   readonly crlFile?: string | undefined;
@@ -72,6 +74,11 @@ export interface TlsFiles {
   readonly ciphers?: Ciphers | undefined;
   /** The server makes the certificate itself, for these hosts: nobody can verify it. */
   readonly selfMadeFor?: readonly string[];
+}
+
+/** As at etcd: whoever names an authority does not want others. */
+export function isCertificateWanted({ clientCertAuth, trustedCaFile }: TlsFiles): boolean {
+  return clientCertAuth || trustedCaFile !== undefined;
 }
 
 const heartbeatMsDefault = 100;
@@ -344,11 +351,10 @@ function tlsOf(
     throw invalid(`--${prefix}cert-file and --${prefix}key-file are needed together`);
   if (clientCertAuth && trustedCaFile === undefined)
     throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
-  if (crlFile !== undefined && !clientCertAuth)
-    throw invalid(`--${prefix === "" ? "client-" : prefix}crl-file needs --${prefix}client-cert-auth`);
-  if (allowed !== undefined && !clientCertAuth)
+  const isMeaningless = (crlFile ?? allowed) !== undefined && trustedCaFile === undefined;
+  if (isMeaningless)
     throw invalid(
-      `--${prefix === "" ? "client-" : prefix}cert-allowed-… needs --${prefix}client-cert-auth: else nobody shows a certificate`,
+      `--${prefix === "" ? "client-" : prefix}${crlFile === undefined ? "cert-allowed-…" : "crl-file"} needs --${prefix}trusted-ca-file: else nobody shows a certificate`,
     );
   return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile, allowed, ciphers };
 }
@@ -357,6 +363,17 @@ function tlsOf(
 function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedNames | undefined {
   if (commonNames !== "" && hosts !== "")
     throw invalid(`--${prefix}cert-allowed-cn and --${prefix}cert-allowed-hostname exclude each other`);
-  if (commonNames !== "") return { kind: "common name", names: commonNames.split(",") };
-  return hosts === "" ? undefined : { kind: "host", names: hosts.split(",") };
+  if (commonNames !== "") {
+    const names = commonNames.split(",").map((name) => name.trim());
+    // A certificate without a common name would have it.
+    if (names.includes("")) throw invalid(`--${prefix}cert-allowed-cn has an empty name`);
+    return { kind: "common name", names };
+  }
+  if (hosts === "") return undefined;
+  const names = hosts.split(",").map((name) => name.trim());
+  // One that begins with a dot would stand for all below it, which nobody has said (OpenSSL).
+  const none = names.find((name) => isIP(name) === 0 && !/^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(name));
+  if (none !== undefined)
+    throw invalid(`--${prefix}cert-allowed-hostname has ${JSON.stringify(none)}, which is no host`);
+  return { kind: "host", names };
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTcp } from "node:net";
@@ -51,6 +51,77 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
     rmSync(folder, { recursive: true });
     authority.remove();
   }
+});
+
+test("a new list of what was taken back counts whatever the other files are like, and a half written one does not", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const authority = new Authority();
+  const usage = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"];
+  const [own, one, two] = [authority.issue(usage), authority.issue(usage), authority.issue(usage)];
+  const crlFile = join(authority.folder, "list.pem");
+  copyFileSync(authority.revoke(one), crlFile);
+  const certFile = join(authority.folder, "own.pem");
+  copyFileSync(own.cert, certFile);
+  const files = { certFile, keyFile: own.key, trustedCaFile: own.ca, clientCertAuth: true, crlFile };
+  let said = "";
+  const listener = await Listener.open(
+    { host: "127.0.0.1", port: 0, isTls: true },
+    files,
+    { handshakeMs: 5_000 },
+    {
+      ...comers,
+      accepted: (socket, admitted) => {
+        said = "accepted";
+        comers.accepted(socket, admitted);
+      },
+      failed: (error) => (said = error.message),
+    },
+  );
+  const ask = async ({ cert, key }: typeof own) => {
+    said = "";
+    const options = { cert: readFileSync(cert), key: readFileSync(key), rejectUnauthorized: false };
+    const socket = connect({ host: "127.0.0.1", port: listener.port, ...options });
+    socket.on("error", () => undefined).resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+    return said;
+  };
+  try {
+    expect(await ask(one)).toMatch(/was taken back/);
+    expect(await ask(two)).toBe("accepted");
+    const both = readFileSync(authority.revoke(two));
+    // What is half written says less than the list before it did.
+    for (const text of [both.subarray(0, both.length / 2), Buffer.alloc(0), Buffer.from("nothing")]) {
+      writeFileSync(crlFile, text);
+      vi.advanceTimersByTime(renewMs);
+      expect(await ask(one)).toMatch(/was taken back/);
+    }
+    // The certificate is being renewed, and does not fit its key yet.
+    copyFileSync(two.cert, certFile);
+    writeFileSync(crlFile, both);
+    vi.advanceTimersByTime(renewMs);
+    expect(await ask(two)).toMatch(/was taken back/);
+    expect(await ask(own)).toBe("accepted");
+  } finally {
+    vi.useRealTimers();
+    listener.close();
+    authority.remove();
+  }
+});
+
+test("a list that cannot be read lets no server begin", async () => {
+  const authority = new Authority();
+  const { ca, cert, key } = authority.issue([]);
+  const crlFile = join(authority.folder, "list.pem");
+  writeFileSync(crlFile, "-----BEGIN X509 CRL-----\nMIIB");
+  const files = { certFile: cert, keyFile: key, trustedCaFile: ca, clientCertAuth: false, crlFile };
+  const opening = Listener.open(
+    { host: "127.0.0.1", port: 0, isTls: true },
+    files,
+    { handshakeMs: 1 },
+    comers,
+  );
+  await expect(opening).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  authority.remove();
 });
 
 test("a handshake that does not end is ended, also if something comes all the time", async () => {

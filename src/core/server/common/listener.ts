@@ -1,7 +1,8 @@
+import { constants } from "node:crypto";
 import { lstat, unlink } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { TlsFiles } from "./config.js";
+import { isCertificateWanted, type TlsFiles } from "./config.js";
 import { invalid } from "./invalid.js";
 import { objectionTo } from "./shown.js";
 import { readTls, revokedNow, whenRenewed } from "./tls.js";
@@ -104,17 +105,20 @@ function overTls(
   { choose, handshakeMs }: Handshakes,
   comers: Comers,
 ): { readonly take: (socket: Socket) => void; readonly renewing: () => void } {
-  const { clientCertAuth } = tls;
-  const asked = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-  const options = { ...readTls(tls), ...asked, handshakeTimeout: handshakeMs };
-  let revoked = revokedNow(tls);
+  const isAsked = isCertificateWanted(tls);
+  const asked = { requestCert: isAsked, rejectUnauthorized: isAsked };
+  const content = readTls(tls);
+  let revoked = revokedNow(tls, content.ca);
+  // In a session that is resumed nothing is shown but what the client's own certificate is.
+  const sessions = revoked === undefined ? {} : { secureOptions: constants.SSL_OP_NO_TICKET };
+  const options = { ...content, ...asked, ...sessions, handshakeTimeout: handshakeMs };
   const server = createTlsServer({ ...options, ...(choose !== undefined && { ALPNCallback: choose }) });
   const shaking = new Map<string, Socket>();
   server.on("secureConnection", (socket) => {
     const from = fromOf(socket);
     const below = shaking.get(from);
     shaking.delete(from);
-    const objection = clientCertAuth ? objectionTo(socket, tls.allowed, revoked) : "";
+    const objection = isAsked ? objectionTo(socket, tls.allowed, revoked) : "";
     if (objection === "") comers.accepted(socket, below ?? socket);
     else {
       comers.failed(new Error(objection), socket);
@@ -136,8 +140,8 @@ function overTls(
   };
   return {
     take,
-    renewing: whenRenewed(tls, (content, revokedSince) => {
-      if (content !== undefined) server.setSecureContext(content);
+    renewing: whenRenewed(tls, (renewed, revokedSince) => {
+      if (renewed !== undefined) server.setSecureContext({ ...renewed, ...sessions });
       revoked = revokedSince;
     }),
   };

@@ -53,7 +53,47 @@ test("what is cut or changed is read as no list, or as one, and never as less th
     expect(() => readRevoked(der.subarray(0, length), "the file")).toThrow(
       /the file is no list of certificates/,
     );
-  expect(() => readRevoked(Buffer.from("-----BEGIN CERTIFICATE-----\nAA==\n"), "x")).toThrow(/it has none/);
+  const other = "-----BEGIN CERTIFICATE-----\nAA==\n";
+  expect(() => readRevoked(Buffer.from(`${other}-----END CERTIFICATE-----\n`), "x")).toThrow(/it has none/);
+  expect(() => readRevoked(Buffer.from(other), "x")).toThrow(/is not whole/);
   expect(() => readRevoked(readFileSync(one.cert), "x")).toThrow(/is no list/);
   expect(whole).toBe(3);
+});
+
+test("a file of several lists that is half written, or damaged, is none", () => {
+  const list = readFileSync(authority.revoke(authority.issue(usage))).toString();
+  const end = list.trimEnd().length;
+  for (let length = 1; length < end; length += 7)
+    expect(() => readRevoked(Buffer.from(list + list.slice(0, length)), "x")).toThrow(/is no list/);
+  for (const damaged of [
+    list.replace("\n", "\n!"),
+    list.replace("\n", "\nAA"),
+    list.replace("=-----", "-----"),
+  ])
+    if (damaged !== list) expect(() => readRevoked(Buffer.from(damaged), "x")).toThrow(/is no list/);
+});
+
+/** A list of one serial number, as DER has it; the rest is as small as a list may be. */
+function listOf(serial: string): Buffer {
+  const der = (tag: string, content: string) =>
+    tag + (content.length / 2).toString(16).padStart(2, "0") + content;
+  const sequence = (...parts: string[]) => der("30", parts.join(""));
+  const time = der("17", Buffer.from("261123000000Z").toString("hex"));
+  const entries = sequence(sequence(der("02", serial), time));
+  return Buffer.from(
+    sequence(sequence(sequence(), sequence(), time, entries), sequence(), der("03", "00")),
+    "hex",
+  );
+}
+
+/** In a list as DER, and as OpenSSL tells it of a certificate. */
+test.each([
+  ["fb", "-05"],
+  ["00fb", "FB"],
+  ["ff00", "-0100"],
+  ["05", "05"],
+  ["00", "00"],
+  ["0a0b", "0A0B"],
+])("the serial number %s of a list is that of a certificate, %s", (der, certificate) => {
+  expect([...readRevoked(listOf(der), "x").serials]).toEqual([serialText(certificate)]);
 });

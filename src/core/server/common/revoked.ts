@@ -1,8 +1,9 @@
 import { invalid } from "./invalid.js";
+import { pemBlocks } from "./pem.js";
 
 /** Certificates that were taken back. */
 export interface Revoked {
-  /** In hexadecimal, without zeros in front. */
+  /** As `serialText` has them. */
   readonly serials: ReadonlySet<string>;
   /** When the list should have been replaced by another, system time; infinite if it does not say. */
   readonly nextUpdateMs: number;
@@ -54,9 +55,9 @@ export function readRevoked(file: Buffer, name: string): Revoked {
 
 function listsOf(file: Buffer): Buffer[] {
   if (!file.includes("-----BEGIN")) return [file];
-  const blocks = file.toString("latin1").match(/-----BEGIN X509 CRL-----[^-]+-----END X509 CRL-----/g);
-  if (blocks === null) throw new RangeError("it has none");
-  return blocks.map((block) => Buffer.from(block.replaceAll(/-----[^-]+-----/g, ""), "base64"));
+  const lists = pemBlocks(file, "X509 CRL");
+  if (lists.length === 0) throw new RangeError("it has none");
+  return lists;
 }
 
 /** @returns when the next one should be there */
@@ -76,14 +77,20 @@ function readList(bytes: Buffer, serials: Set<string>): number {
   for (const entry of revoked) {
     const [serial] = values(entry.content);
     if (serial?.tag !== tag.integer) throw new RangeError("a serial number is none");
-    serials.add(serialText(serial.content.toString("hex")));
+    serials.add(serialText(signedHex(serial.content)));
   }
   return next === undefined ? Number.POSITIVE_INFINITY : timeMs(next);
 }
 
-/** Without zeros in front, and in small letters: as we compare them. */
+/** A number below 0 is no serial number of RFC 5280, and authorities have given such: DER has two's complement. */
+function signedHex(integer: Buffer): string {
+  if (integer.length === 0) throw new RangeError("a serial number is none");
+  return BigInt.asIntN(8 * integer.length, BigInt(`0x${integer.toString("hex")}`)).toString(16);
+}
+
+/** Hexadecimal in small letters, without zeros in front, and with a sign below 0: as we compare them. */
 export function serialText(hex: string): string {
-  return hex.toLowerCase().replace(/^0+(?=.)/, "");
+  return hex.toLowerCase().replace(/^(-?)0+(?=.)/, "$1");
 }
 
 function isTime(value: Value | undefined): value is Value {

@@ -1,10 +1,11 @@
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import type { AllowedNames } from "./config.js";
-import { type Revoked, serialText } from "./revoked.js";
+import { serialText } from "./revoked.js";
+import type { RevokedNow } from "./tls.js";
 
-/** A chain is no longer. */
+/** Of certificates that the other side has shown, with those that TLS has found above them. */
 const chainMax = 10;
 
 /**
@@ -14,14 +15,11 @@ const chainMax = 10;
 export function objectionTo(
   socket: TLSSocket,
   allowed: AllowedNames | undefined,
-  revoked: Revoked | undefined,
+  revoked: RevokedNow | undefined,
 ): string {
-  if (revoked !== undefined) {
-    const serial = serialsOf(socket).find((each) => revoked.serials.has(each));
-    if (serial !== undefined) return `the certificate with the serial number ${serial} was taken back`;
-  }
-  if (allowed === undefined) return "";
-  const certificate = socket.getPeerX509Certificate();
+  const objection = revoked === undefined ? "" : objectionToChain(chainOf(socket), revoked);
+  if (objection !== "" || allowed === undefined) return objection;
+  const [certificate] = chainOf(socket, 1);
   return certificate !== undefined && fits(certificate, allowed)
     ? ""
     : `client certificate authentication failed: no ${allowed.kind} of it is allowed`;
@@ -34,20 +32,72 @@ function fits(certificate: X509Certificate, { kind, names }: AllowedNames): bool
   }
   return names.some((name) =>
     isIP(name) === 0
-      ? // As Go has it: the common name is none of a host.
-        certificate.checkHost(name, { subject: "never" }) !== undefined
+      ? // As Go has it: the common name is none of a host, and a star stands for a whole label.
+        certificate.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined
       : certificate.checkIP(name) !== undefined,
   );
 }
 
-/** Of its own, and of those that stand between it and the authority. */
-function serialsOf(socket: TLSSocket): string[] {
-  const serials: string[] = [];
-  let next = socket.getPeerCertificate(true) as Partial<DetailedPeerCertificate> | null;
-  for (let count = 0; count < chainMax && next?.serialNumber !== undefined; count += 1) {
-    serials.push(serialText(next.serialNumber));
+/**
+ * What the other side has shown, its own certificate first, and what stands above it. Node goes from one to the
+ * next by the names in them alone. To ask it for all that was shown, in whatever order, it leaks memory
+ * (`getPeerX509Certificate` of Node 20, a certificate for each connection).
+ */
+function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  let next = socket.getPeerCertificate(max > 1) as Partial<DetailedPeerCertificate> | null;
+  while (chain.length < max && next?.raw !== undefined) {
+    chain.push(new X509Certificate(next.raw));
     if (next.issuerCertificate === next) break;
     next = next.issuerCertificate ?? null;
   }
-  return serials;
+  return chain;
+}
+
+/**
+ * None of a chain may have been taken back, and it has to lead to an authority: who has an intermediate one that
+ * was taken back may else hide it, behind another of its name or by showing nothing (a session that is resumed).
+ */
+function objectionToChain(chain: readonly X509Certificate[], { authorities, serials }: RevokedNow): string {
+  if (chain.length > chainMax) return `more than ${chainMax} certificates were shown`;
+  const isRevoked = ({ serialNumber }: X509Certificate) => serials.has(serialText(serialNumber));
+  const revoked = chain.find(isRevoked);
+  if (revoked !== undefined)
+    return `the certificate with the serial number ${serialText(revoked.serialNumber)} was taken back`;
+  const [own] = chain;
+  const above = [...chain.filter(({ ca }) => ca), ...authorities].filter(
+    (each) => !isRevoked(each) && isValidNow(each),
+  );
+  return own !== undefined && leadsToRoot(own, above, new Set(authorities.map(({ raw }) => textOf(raw))))
+    ? ""
+    : "its chain leads to no authority, but by a certificate that was taken back or was not shown";
+}
+
+/** Each is looked at once: however many there are, that ends. */
+function leadsToRoot(own: X509Certificate, above: X509Certificate[], trusted: ReadonlySet<string>): boolean {
+  const reached = [own];
+  const left = new Set(above);
+  for (let next = reached.pop(); next !== undefined; next = reached.pop()) {
+    if (trusted.has(textOf(next.raw)) && hasIssued(next, next)) return true;
+    for (const each of left) {
+      if (!hasIssued(each, next)) continue;
+      left.delete(each);
+      reached.push(each);
+    }
+  }
+  return false;
+}
+
+/** By its signature, too. */
+function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function isValidNow({ validFrom, validTo }: X509Certificate): boolean {
+  const nowMs = Date.now();
+  return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes.toString("latin1");
 }

@@ -1,7 +1,10 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { invalid } from "./invalid.js";
 import type { TlsFiles } from "./config.js";
+import { pemBlocks } from "./pem.js";
+import { ReadOnce } from "./read-once.js";
 import { type Revoked, readRevoked } from "./revoked.js";
 
 const minVersion = "TLSv1.2";
@@ -34,39 +37,94 @@ export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles)
   return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, minVersion, ...ciphers };
 }
 
-/** Which certificates were taken back, now. @throws LeaseholdError `INVALID_CONFIG` */
-export function revokedNow({ crlFile }: TlsFiles): Revoked | undefined {
-  return crlFile === undefined ? undefined : readRevoked(readTlsFile(crlFile), crlFile);
+/** Certificates that were taken back, and the authorities that a chain has to lead to. */
+export interface RevokedNow extends Revoked {
+  readonly authorities: readonly X509Certificate[];
+}
+
+interface Known {
+  readonly revoked: ReadOnce<Revoked>;
+  readonly authorities: ReadOnce<readonly X509Certificate[]>;
+}
+
+/** A list may have a million certificates, and a server that calls another one in vain does so all the time. */
+const known = new WeakMap<TlsFiles, Known>();
+
+function knownOf(tls: TlsFiles): Known {
+  let found = known.get(tls);
+  if (found === undefined) {
+    const revoked = new ReadOnce((bytes) => readRevoked(bytes, tls.crlFile!));
+    found = { revoked, authorities: new ReadOnce(certificatesIn) };
+    known.set(tls, found);
+  }
+  return found;
+}
+
+function certificatesIn(pem: Buffer): X509Certificate[] {
+  const blocks = pemBlocks(pem, "CERTIFICATE");
+  if (blocks.length === 0) throw new RangeError("it has none");
+  return blocks.map((each) => new X509Certificate(each));
+}
+
+/**
+ * Which certificates were taken back, now. If the list cannot be read, for example because it is just being
+ * written, the one that could be read last goes on counting.
+ *
+ * @param ca that are trusted by now
+ * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
+ */
+export function revokedNow(tls: TlsFiles, ca: Buffer | undefined): RevokedNow | undefined {
+  const { crlFile, trustedCaFile } = tls;
+  if (crlFile === undefined) return undefined;
+  const { authorities, revoked } = knownOf(tls);
+  let list: Revoked;
+  try {
+    list = revoked.of(readTlsFile(crlFile));
+  } catch (error) {
+    if (revoked.last === undefined) throw error;
+    list = revoked.last;
+  }
+  try {
+    return { ...list, authorities: ca === undefined ? [] : authorities.of(ca) };
+  } catch (error) {
+    throw invalid(`the certificates of ${trustedCaFile} cannot be read: ${(error as Error).message}`);
+  }
 }
 
 /**
  * Certificates are renewed while a server runs: tells what the files have come to be, once that fits
- * together, and each time which certificates were taken back. Those who come afterwards are to be shown that.
+ * together, and each time which certificates were taken back, whatever the other files are like. Those who come
+ * afterwards are to be shown that.
  *
  * @returns ends it
  */
 export function whenRenewed(
   tls: TlsFiles,
-  take: (content: TlsContent | undefined, revoked: Revoked | undefined) => void,
+  take: (content: TlsContent | undefined, revoked: RevokedNow | undefined) => void,
 ): () => void {
   let shown = readTls(tls);
   const looking = setInterval(() => {
-    try {
-      const content = readTls(tls);
-      const revoked = revokedNow(tls);
-      if (isSame(content, shown)) {
-        take(undefined, revoked);
-        return;
-      }
-      createSecureContext(content);
-      take(content, revoked);
-      shown = content;
-    } catch {
-      // They are just being written, or do not fit each other yet: the next look will tell, and until then
-      // the old ones are shown.
-    }
+    const renewed = renewedSince(tls, shown);
+    shown = renewed ?? shown;
+    take(renewed, revokedNow(tls, shown.ca));
   }, renewMs).unref();
   return () => clearInterval(looking);
+}
+
+/**
+ * Undefined if nothing has changed, or they are just being written or do not fit each other yet: the next look
+ * will tell, and until then the old ones are shown.
+ */
+function renewedSince(tls: TlsFiles, shown: TlsContent): TlsContent | undefined {
+  try {
+    const content = readTls(tls);
+    if (isSame(content, shown)) return undefined;
+    createSecureContext(content);
+    revokedNow(tls, content.ca);
+    return content;
+  } catch {
+    return undefined;
+  }
 }
 
 function isSame(one: TlsContent, other: TlsContent): boolean {

@@ -48,6 +48,15 @@ async function meet(listening: TlsFiles, dialling: TlsFiles): Promise<string> {
   return refused === "" ? said : refused;
 }
 
+test("who names an authority, and does not say that clients are users by it, lets no others in", async () => {
+  const stranger = new Authority("/CN=somebody else");
+  const own = stranger.issue(["extendedKeyUsage = clientAuth"]);
+  const asked = { ...files(both), clientCertAuth: false };
+  expect(await meet(asked, files(other))).toBe("");
+  expect(await meet(asked, { ...files(own), trustedCaFile: both.ca })).toMatch(/^listener: ./);
+  stranger.remove();
+});
+
 const hosts = { kind: "host", names: ["example.com", "localhost"] } as const;
 const commonName = { kind: "common name", names: [nameOf(both)] } as const;
 
@@ -67,6 +76,16 @@ test.each([
   const text = `client certificate authentication failed: no ${kind} of it is allowed`;
   expect(await meet(files(both, allowed), files(other))).toBe(`listener: ${text}`);
   expect(await meet(files(other), files(both, allowed))).toBe(text);
+});
+
+test("a star in a certificate stands for a whole label of an allowed name, as in Go", async () => {
+  const allowed = { kind: "host", names: ["core1.example.com"] } as const;
+  const [whole, part] = [
+    issue("IP:127.0.0.1, DNS:*.example.com"),
+    issue("IP:127.0.0.1, DNS:core*.example.com"),
+  ];
+  expect(await meet(files(both, allowed), files(whole))).toBe("");
+  expect(await meet(files(both, allowed), files(part))).toMatch(/no host of it is allowed/);
 });
 
 test("a certificate that was taken back is refused on either side, whenever its list was due", async () => {

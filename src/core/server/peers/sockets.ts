@@ -14,7 +14,7 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own also
   // where we have none: the other side says what it wants.
   const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
-  const revoked = tls && revokedNow(tls);
+  const revoked = tls && revokedNow(tls, files?.ca);
   const socket: TLSSocket = connectTls({ ...place, servername: host, ...trust }, () => {
     // The other side is held to the same as it holds us to, as at etcd.
     const objection = tls === undefined ? "" : objectionTo(socket, tls.allowed, revoked);

@@ -1,0 +1,22 @@
+/**
+ * What stands between the lines of a PEM file (RFC 7468), each kind by its label. What is between the blocks is
+ * comment, and nothing follows the last of them: a file that is just being written may end anywhere.
+ *
+ * @throws RangeError for a file that is not whole
+ */
+export function pemBlocks(file: Buffer, label: string): Buffer[] {
+  const text = file.toString("latin1");
+  const blocks = [...text.matchAll(/-----BEGIN ([^-]+)-----([^-]*)-----END ([^-]+)-----/g)];
+  if (blocks.length !== text.split("-----BEGIN").length - 1)
+    throw new RangeError("a block of it is not whole");
+  return blocks
+    .filter(([, begins, , ends]) => begins === label && ends === label)
+    .map(([, , content]) => fromBase64(content!.replaceAll(/\s/g, "")));
+}
+
+/** Node passes over what is no base64. */
+function fromBase64(text: string): Buffer {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) throw new RangeError("a block of it is no base64");
+  return bytes;
+}
