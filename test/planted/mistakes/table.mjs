@@ -3,6 +3,7 @@ import { inCommands } from "./cli.mjs";
 import { inCore } from "./core.mjs";
 import { inDelta } from "./delta.mjs";
 import { onDisk } from "./disk.mjs";
+import { atTheEdge } from "./edge.mjs";
 import { inFiles } from "./files.mjs";
 import { inFlease } from "./flease.mjs";
 import { inNewCores } from "./new-core.mjs";
@@ -22,5 +23,6 @@ export const mistakes = [
   ...inNewCores,
   ...inAnswers,
   ...onDisk,
+  ...atTheEdge,
   ...inCommands,
 ];

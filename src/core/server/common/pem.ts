@@ -7,7 +7,8 @@
 export function pemBlocks(file: Buffer, label: string): Buffer[] {
   const text = file.toString("latin1");
   const blocks = [...text.matchAll(/-----BEGIN ([^-]+)-----([^-]*)-----END ([^-]+)-----/g)];
-  if (blocks.length !== text.split("-----BEGIN").length - 1)
+  const isWhole = /-----END [^-]+-----\s*$/.test(text);
+  if (!isWhole || blocks.length !== text.split("-----BEGIN").length - 1)
     throw new RangeError("a block of it is not whole");
   return blocks
     .filter(([, begins, , ends]) => begins === label && ends === label)

@@ -68,7 +68,8 @@ function objectionToChain(chain: readonly X509Certificate[], { authorities, seri
   const above = [...chain.filter(({ ca }) => ca), ...authorities].filter(
     (each) => !isRevoked(each) && isValidNow(each),
   );
-  return own !== undefined && leadsToRoot(own, above, new Set(authorities.map(({ raw }) => textOf(raw))))
+  const trusted = new Set(authorities.map(({ raw }) => textOf(raw)));
+  return own !== undefined && leadsToRoot(own, above, trusted)
     ? ""
     : "its chain leads to no authority, but by a certificate that was taken back or was not shown";
 }
