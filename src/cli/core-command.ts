@@ -76,7 +76,7 @@ const options = [
   ["--cert-file <file>", "certificate for clients, PEM"],
   ["--key-file <file>", "its private key, PEM"],
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],
-  ["--client-cert-auth [bool]", "clients have to show a certificate"],
+  ["--client-cert-auth [bool]", "the common name in a client's certificate is its user"],
   ["--client-crl-file <file>", "certificates of clients that were taken back, PEM or DER"],
   ["--client-cert-allowed-hostname <hosts>", "clients' certificates have to be for one of these"],
   ["--peer-auto-tls [bool]", "the same for the other servers, who do not verify it"],

@@ -65,12 +65,10 @@ test("a file of several lists that is half written, or damaged, is none", () => 
   const end = list.trimEnd().length;
   for (let length = 1; length < end; length += 7)
     expect(() => readRevoked(Buffer.from(list + list.slice(0, length)), "x")).toThrow(/is no list/);
-  for (const damaged of [
-    list.replace("\n", "\n!"),
-    list.replace("\n", "\nAA"),
-    list.replace("=-----", "-----"),
-  ])
-    if (damaged !== list) expect(() => readRevoked(Buffer.from(damaged), "x")).toThrow(/is no list/);
+  for (const damage of ["\n!", "\nAA", "\n=="]) {
+    const damaged = list.replace("\n", damage);
+    expect(() => readRevoked(Buffer.from(damaged), "x")).toThrow(/is no list/);
+  }
 });
 
 /** A list of one serial number, as DER has it; the rest is as small as a list may be. */
