@@ -3,7 +3,7 @@ import { RequestOpSchema, TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
 import { nestingMax, operationsMost } from "../../state/check.js";
 
 /** Comparisons, and operations of both ways, of all levels: what `checkTxn` may take is within it. */
-const partsMax = 3 * operationsMost;
+export const partsMax = 3 * operationsMost;
 
 const { compare, success, failure } = TxnRequestSchema.field;
 const { requestTxn } = RequestOpSchema.field;

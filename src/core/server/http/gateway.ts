@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { STATUS_CODES } from "node:http";
-import { type DescMethod, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
+import type { DescMethod, MessageShape } from "@bufbuild/protobuf";
 import { Watch } from "../../gen/etcd/rpc_pb.js";
 import type { Caller } from "../grpc/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
@@ -9,6 +9,7 @@ import { addressOf } from "../common/address-of.js";
 import { finishInTurns } from "../common/turns.js";
 import type { CallSlots } from "./call-slots.js";
 import { jsonText, messageText } from "./json-text.js";
+import { messageFrom } from "./json-message.js";
 import { JsonValues, NoJson } from "./json-values.js";
 import { awaitAnswer, taken } from "./patience.js";
 import type { HttpTimes } from "./times.js";
@@ -65,8 +66,6 @@ function callerOf({ headers, socket }: IncomingMessage): Caller {
   return { client: addressOf(socket), metadata };
 }
 
-const reading = { ignoreUnknownFields: true };
-
 async function askedOnce(
   method: DescMethod,
   body: IncomingMessage,
@@ -82,7 +81,7 @@ async function askedOnce(
     clearTimeout(late);
   }
   if (asked === undefined) values.end();
-  call.send(parsed(method, asked ?? "{}"));
+  call.send(await finishInTurns(messageFrom(method.input, asked ?? "{}")));
   call.end();
 }
 
@@ -109,7 +108,7 @@ async function askedFirst(
       return undefined;
     }
     const texts = values.take(value);
-    for (const text of texts) call.send(parsed(method, text));
+    for (const text of texts) call.send(await finishInTurns(messageFrom(method.input, text)));
     return texts.length;
   };
   const late = endWhenLate(body, requestMs);
@@ -124,25 +123,6 @@ async function askedFirst(
     while ((await next()) !== undefined);
   };
   follow().catch(() => call.cancel());
-}
-
-/**
- * JavaScript would round whole numbers of more than 15 digits, and ids are such. Protobuf's JSON takes them
- * as text, too.
- */
-function withLargeNumbersQuoted(text: string): string {
-  return text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d{16,}(?![\d.eE])/gs, (found) =>
-    found.startsWith('"') ? found : `"${found}"`,
-  );
-}
-
-/** @throws NoJson */
-function parsed(method: DescMethod, text: string): MessageShape<DescMethod["input"]> {
-  try {
-    return fromJsonString(method.input, withLargeNumbersQuoted(text), reading);
-  } catch (error) {
-    throw new NoJson((error as Error).message);
-  }
 }
 
 async function answerOne(

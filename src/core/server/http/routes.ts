@@ -6,7 +6,7 @@ import { Election } from "../../gen/etcd/v3election_pb.js";
 import { Lock } from "../../gen/etcd/v3lock_pb.js";
 
 /** Where etcd's gateway has each method: all are asked by POST. */
-const routes: Readonly<Record<string, DescMethod>> = {
+export const routes: Readonly<Record<string, DescMethod>> = {
   "kv/range": KV.method.range,
   "kv/put": KV.method.put,
   "kv/deleterange": KV.method.deleteRange,
