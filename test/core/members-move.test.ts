@@ -128,6 +128,26 @@ test(
 );
 
 test(
+  "a server that has moved is killed, and begins after the one that missed it: it says where it is by now",
+  async () => {
+    await using cluster = await Movable.start();
+    const id = await cluster.idOf(1);
+    await cluster.kill(2);
+    await cluster.agree(0, 1, id);
+    await cluster.kill(1);
+    cluster.start(1);
+    expect(await cluster.serves(1)).toBe("done");
+    await Promise.all([cluster.kill(0), cluster.kill(1)]);
+    cluster.start(2);
+    await sleep(3_000);
+    cluster.start(1);
+    expect(await cluster.serves(2)).toBe("done");
+    expect(await cluster.serves(1)).toBe("done");
+  },
+  testMsMax,
+);
+
+test(
   "two servers move while one of them is away, and all are killed",
   async () => {
     await using cluster = await Movable.start();

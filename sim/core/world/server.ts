@@ -179,7 +179,7 @@ export class SimServer {
   /** Whether it takes what that server says. One of which it has not heard is called back, and heard then. */
   hears({ id, plan: { address } }: SimServer): boolean {
     if (this.reaches(id)) return true;
-    this.#guests.meet(id, [`http://${address}:1`], this.#roll);
+    this.#guests.meet({ id, peerUrls: [`http://${address}:1`], host: address }, this.#roll, this.clockMs());
     return false;
   }
 

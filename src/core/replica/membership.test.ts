@@ -16,7 +16,8 @@ import type { CoreMember } from "../state/members.js";
 import { CoreState } from "../state/state.js";
 import type { CommandBody } from "./context.js";
 import { Replica } from "./replica.js";
-import type { ClientRequest } from "./types.js";
+import type { Roll } from "./roll.js";
+import type { ClientRequest, PeerMessage } from "./types.js";
 
 const add = (url: string, isLearner = false): ClientRequest => ({
   kind: "memberAdd",
@@ -135,24 +136,40 @@ test("a server that begins is at the address that its log has for it, committed 
     kind: "normal" as const,
     data: toBinary(CommandSchema, create(CommandSchema, { body })),
   });
+  const now = { monotonicMs: 1, wallMs: 1 };
   const update = { member: 2n, peerUrls: ["http://moved:1"] };
   const members = founding.map((each) => ({ ...each, peerUrls: [...each.peerUrls], clientUrls: [] }));
   const entries = [
     entry(2, { case: "bootstrap", value: { cluster: 7n, members } }),
     entry(3, { case: "memberUpdate", value: update }),
   ];
-  const rollWith = (commit: number) => {
+  const rollWith = (commit: number, later?: Extract<PeerMessage, { kind: "append" }>) => {
     const recovered = { ...newLog([1n, 2n]), hardState: { term: 1, votedFor: 0n, commit }, entries };
     const ports = { random: { next: () => 0.5 }, checksum: () => 0, tickMs: 100 };
     const state = new CoreState();
     const replica = new Replica({ id: 2n, cluster: 7n, recovered, state, founding, ...ports });
-    let roll = replica.take()?.roll;
-    for (let effects = replica.take(); effects !== undefined; effects = replica.take())
-      roll = effects.roll ?? roll;
+    let roll: Roll | undefined;
+    const takeAll = () => {
+      for (let effects = replica.take(); effects !== undefined; effects = replica.take()) {
+        roll = effects.roll ?? roll;
+        if (effects.persist !== undefined)
+          replica.step({ kind: "persisted", sequence: effects.persist.sequence }, now);
+      }
+    };
+    takeAll();
+    if (later !== undefined) replica.step({ kind: "message", message: later }, now);
+    takeAll();
     return roll?.members.map(({ peerUrls }) => peerUrls);
   };
   expect(rollWith(2)).toEqual([["http://s1:1"], ["http://s2:1", "http://moved:1"]]);
   expect(rollWith(3)).toEqual([["http://s1:1"], ["http://moved:1"]]);
+  // A later leader has something else at that place: it has never been agreed on.
+  const other = { index: 3, term: 2, kind: "normal" as const, data: new Uint8Array() };
+  const replaced = { kind: "append", from: 1n, to: 2n, term: 2, previousIndex: 2, previousTerm: 1 } as const;
+  expect(rollWith(2, { ...replaced, entries: [other], commit: 3 })).toEqual([
+    ["http://s1:1"],
+    ["http://s2:1"],
+  ]);
 });
 
 test("a server that has caught up, and has no vote yet, does not make up for one that is down", () => {

@@ -96,7 +96,7 @@ export class MembershipKeeping {
     const { raft, state } = this.#context;
     const log = raft.membership;
     const { all, removed } = state.members;
-    if (this.#told?.log === log && this.#told.state === all) return undefined;
+    if (!this.#forgetMoves() && this.#told?.log === log && this.#told.state === all) return undefined;
     this.#told = { log, state: all };
     const applied = this.#members;
     const members = applied.map((member) => this.#withMove(member));
@@ -114,11 +114,15 @@ export class MembershipKeeping {
   #withMove(member: CoreMember): CoreMember {
     const moved = this.#moved.get(member.id);
     if (moved === undefined) return member;
-    if (this.#context.appliedIndex >= moved.index) {
-      this.#moved.delete(member.id);
-      return member;
-    }
     return { ...member, peerUrls: [...new Set([...member.peerUrls, ...moved.peerUrls])] };
+  }
+
+  /** Whether there were some of which it is known by now what became of them: another entry may stand there. */
+  #forgetMoves(): boolean {
+    const before = this.#moved.size;
+    for (const [id, { index }] of this.#moved)
+      if (this.#context.appliedIndex >= index) this.#moved.delete(id);
+    return this.#moved.size < before;
   }
 
   // What the leader does

@@ -162,7 +162,10 @@ class Server implements RunningCore {
     this.#copies = this.#copiesWithin(electionMs);
     const peersOptions = {
       self: { cluster, id, name, disk },
-      members: founding,
+      roll: {
+        members: state.members.all.length > 0 ? state.members.all : founding,
+        removed: new Set(state.members.removed),
+      },
       tls: config.peerTls,
       silenceMs: electionMs,
       snapshots,

@@ -31,8 +31,8 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/server/peers/peers.ts",
-        find: "news.length > 0 && !handler.isTokenOf(from, token)",
-        replace: "news.length < 0",
+        find: "handler.isTokenOf(from, token)",
+        replace: "token.length >= 0",
       },
     ],
     caughtBy: peersTest,
@@ -48,6 +48,76 @@ export const inCore = /** @type {const} */ ([
       },
     ],
     caughtBy: peersTest,
+  },
+  {
+    name: "ownMoveUntold",
+    why: "A server that learns that it is elsewhere does not say so to those that it has called already.",
+    edits: [{ file: "src/core/server/peers/peers.ts", find: "this.#self.peerUrls!.join()", replace: '""' }],
+    caughtBy: peersTest,
+  },
+  {
+    name: "tokensOfAnybody",
+    why: "Who only claims to be a member replaces what that member has given.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "(isShown || handler.tokenOf(from).length === 0)",
+        replace: "(isShown || !isShown)",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "toldForgotten",
+    why: "Who only claims to be a member has it forgotten where that member has said that it is.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "!isShown",
+        replace: "(!isShown && news.length > 0)",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "guestsForEver",
+    why: "Who has called once, as a server of which the log does not know, is called back for ever.",
+    edits: [
+      { file: "src/core/replica/roll.ts", find: "nowMs - guest.heardMs > guestMs", replace: "nowMs < 0" },
+    ],
+    caughtBy: { file: "src/core/replica/roll.test.ts" },
+  },
+  {
+    name: "guestsReachedOrNot",
+    why: "A guest that was reached gives its place to anybody who calls.",
+    edits: [
+      {
+        file: "src/core/replica/roll.ts",
+        find: "crowd.find(({ isReached }) => !isReached)",
+        replace: "crowd.find(({ isReached }) => !isReached || isReached)",
+      },
+    ],
+    caughtBy: { file: "src/core/replica/roll.test.ts" },
+  },
+  {
+    name: "guestsOfOneHost",
+    why: "Who claims to be many servers takes the places of others.",
+    edits: [
+      { file: "src/core/replica/roll.ts", find: "counts.get(guest.host) === most", replace: "most > 0" },
+    ],
+    caughtBy: { file: "src/core/replica/roll.test.ts" },
+  },
+  {
+    name: "movesKeptForEver",
+    why: "A server goes on looking for another where it would be by an entry that was never committed.",
+    edits: [
+      {
+        file: "src/core/replica/membership.ts",
+        find: "!this.#forgetMoves() && this.#told",
+        replace: "this.#told",
+      },
+    ],
+    caughtBy: { file: "src/core/replica/membership.test.ts" },
   },
   {
     name: "anyDiskWhereTold",

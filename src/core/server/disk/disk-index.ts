@@ -81,7 +81,7 @@ export class DiskIndex {
 
   /** What the member has given to this server; empty if nothing. */
   tokenOf(member: MemberId): Buffer {
-    return Buffer.from(this.#record.tokens.get(member) ?? "", "hex");
+    return Buffer.from(this.#given.get(member) ?? this.#record.tokens.get(member) ?? "", "hex");
   }
 
   /**
@@ -93,7 +93,7 @@ export class DiskIndex {
     const text = Buffer.from(token).toString("hex");
     if (token.length !== tokenBytes) return;
     // One of each member: who gives another each time waits for one write, and fills no memory.
-    if (this.tokenOf(member).equals(token)) this.#given.delete(member);
+    if (this.#record.tokens.get(member) === text) this.#given.delete(member);
     else this.#given.set(member, text);
     const keeping = this.#last.then(async () => {
       if (this.#given.size === 0) return;

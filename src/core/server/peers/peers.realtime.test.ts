@@ -75,7 +75,7 @@ class Server {
     const tokenFor = (member: bigint) => Uint8Array.of(index + 1, Number(member));
     this.peers = new Peers({
       self: selfOf(index, disk, cluster),
-      members: membersAt(ports).filter(({ name }) => known.includes(name)),
+      roll: { members: membersAt(ports).filter(({ name }) => known.includes(name)), removed: new Set() },
       tls: undefined,
       silenceMs: 1_000,
       snapshots: emptySnapshot as unknown as Snapshots,
@@ -334,6 +334,24 @@ test("a member that has moved is believed by the one that had called it where it
   expect(b.messages.length).toBeGreaterThan(0);
 });
 
+test("a member that hears only later where it is itself tells that those who know it, at once", async () => {
+  const { a, b, ports } = await moved();
+  const before = new Server(1, [ports.own, ports.former], 22n);
+  await before.open();
+  await a.open();
+  await a.reaches(before, 1n, 2n);
+  await before.reaches(a, 2n, 1n);
+  before.peers.close();
+  for (const [member, token] of before.tokens) b.tokens.set(member, token);
+  const [first, second] = membersAt([ports.own, ports.now]) as [CoreMember, CoreMember];
+  b.peers.update({ members: [first, { ...second, peerUrls: [url(ports.former)] }], removed: new Set() });
+  await b.open();
+  await b.reaches(a, 2n, 1n);
+  b.peers.update({ members: [first, second], removed: new Set() });
+  await a.reaches(b, 1n, 2n);
+  expect(a.troubles.join()).not.toContain("does not show");
+});
+
 test("one that has moved, and cannot show that it is who was there, is not looked for elsewhere", async () => {
   const { a, b, ports } = await moved();
   a.disks.set(2n, 22n);
@@ -362,6 +380,32 @@ test("who claims to be a member, with its disk, leads nobody to another place", 
   const before = visitors.count;
   await eventually("a looks for it where it was", () => visitors.count > before + 5);
   expect(lured.count).toBe(0);
+});
+
+test("who claims to be a member takes from nobody what that member has given, and where it said it is", async () => {
+  const { a, b, ports } = await moved();
+  a.disks.set(2n, 22n);
+  b.disks.set(1n, 11n);
+  a.tokens.set(2n, Uint8Array.of(2, 1));
+  b.tokens.set(1n, Uint8Array.of(1, 2));
+  await a.open();
+  await b.open();
+  await a.reaches(b, 1n, 2n);
+  const given = Uint8Array.of(9, 9);
+  for (const token of [new Uint8Array(), Uint8Array.of(1, 1)]) {
+    const claimed = { ...selfOf(1, 22n), peerUrls: [url(ports.former)] };
+    await once(await come(ports.own, helloBytes(claimed, 1n, false, { token, given })), "data");
+  }
+  expect([...a.tokens.get(2n)!]).toEqual([2, 1]);
+  b.peers.close();
+  const again = new Server(1, [ports.former, ports.now], 22n);
+  again.disks.set(1n, 11n);
+  await again.open();
+  // Only a calls: where the other one once said that it is.
+  await a.reaches(again, 1n, 2n);
+  const token = Uint8Array.of(1, 2);
+  await once(await come(ports.own, helloBytes(selfOf(1, 22n), 1n, false, { token, given })), "data");
+  expect([...a.tokens.get(2n)!]).toEqual([9, 9]);
 });
 
 test("at the place that a member has told another disk is not taken for it, and is not learnt", async () => {

@@ -29,6 +29,9 @@ const helloMs = 2_000;
 /** Of a connection that others have made; they say something far more often. */
 const incomingSilenceFactor = 10;
 
+/** How often it is looked whether guests are still there, ms. */
+const guestLookMs = 1_000;
+
 /** Addresses of one member that are looked at: as many as the log takes. */
 const toldMax = 16;
 
@@ -56,7 +59,7 @@ export interface PeersHandler extends Received {
 export interface PeersOptions {
   readonly self: Self;
   /** The servers of the core, until `update` tells of others. */
-  readonly members: readonly CoreMember[];
+  readonly roll: Roll;
   readonly tls: TlsFiles | undefined;
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
@@ -69,7 +72,7 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #options: PeersOptions;
-  readonly #links = new Map<MemberId, { readonly place: string; readonly link: PeerLink }>();
+  readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
   readonly #listeners: Listener[] = [];
   readonly #strangers = new Set<Socket>();
   /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
@@ -87,10 +90,11 @@ export class Peers {
 
   #roll: Roll;
   #isOpen = false;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(options: PeersOptions) {
     this.#options = options;
-    this.#roll = { members: options.members, removed: new Set() };
+    this.#roll = options.roll;
   }
 
   get members(): readonly CoreMember[] {
@@ -116,29 +120,34 @@ export class Peers {
 
   #updateLinks(): void {
     if (!this.#isOpen || this.#closed.signal.aborted) return;
-    for (const [id, { place, link }] of this.#links) {
+    for (const [id, { ways, link }] of this.#links) {
       const member = this.#others.find((other) => other.id === id);
-      if (member !== undefined && this.#placeOf(member) === place) continue;
+      if (member !== undefined && this.#waysTo(member) === ways) continue;
       link.close();
       this.#links.delete(id);
+      // Of one that is there now nothing was learnt at the other address.
+      this.#guestDisks.delete(id);
       if (member !== undefined) continue;
       this.#told.delete(id);
-      for (const isSnapshot of [true, false]) this.#admitted.get(`${id} ${isSnapshot}`)?.destroy();
+      for (const isSnapshot of [true, false]) this.#admitted.get(placeOf(id, isSnapshot))?.destroy();
       this.#unreachable.delete(id);
-      this.#guestDisks.delete(id);
     }
     for (const peer of this.#others) if (!this.#links.has(peer.id)) this.#addLink(peer);
   }
 
   #addLink(peer: CoreMember): void {
     const link = this.#linkTo(peer);
-    this.#links.set(peer.id, { place: this.#placeOf(peer), link });
+    this.#links.set(peer.id, { ways: this.#waysTo(peer), link });
     link.alsoAt((this.#told.get(peer.id) ?? []).filter((url) => !peer.peerUrls.includes(url)));
   }
 
-  /** A guest of which the log has told is called anew: only now it is remembered which disk it has. */
-  #placeOf({ id, peerUrls }: CoreMember): string {
-    return `${this.#isGuest(id) ? "guest " : ""}${peerUrls.join()}`;
+  /**
+   * A guest of which the log has told is called anew: only now it is remembered which disk it has. And so is
+   * everybody when this server learns that it is elsewhere: hellos tell that, and are said once.
+   */
+  #waysTo({ id, peerUrls }: CoreMember): string {
+    const words = [this.#guests.has(id) ? "guest" : "member", peerUrls.join(), this.#self.peerUrls!.join()];
+    return words.join(" ");
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
@@ -146,6 +155,7 @@ export class Peers {
     for (const url of urls)
       this.#listeners.push(await Listener.open(url, this.#options.tls, { handshakeMs }, this.#comers));
     this.#isOpen = true;
+    this.#looking = setInterval(() => this.#expireGuests(), guestLookMs);
     this.update(this.#roll);
   }
 
@@ -156,6 +166,7 @@ export class Peers {
 
   close(): void {
     this.#closed.abort();
+    clearInterval(this.#looking);
     for (const { link } of this.#links.values()) link.close();
     for (const listener of this.#listeners) listener.close();
     for (const socket of [...this.#strangers, ...this.#admitted.values()]) socket.destroy();
@@ -175,7 +186,7 @@ export class Peers {
       },
       // A guest may be anybody: this server would end by its word.
       removed: () => {
-        if (!this.#isGuest(peer.id)) handler.removed();
+        if (!this.#guests.has(peer.id)) handler.removed();
       },
       trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
       connected: () => this.#unreachable.delete(peer.id),
@@ -191,23 +202,27 @@ export class Peers {
   /** None for a guest: it is called where it has told, and not where the log says. */
   #tokens(to: MemberId): Tokens | undefined {
     const { handler } = this.#options;
-    return this.#isGuest(to) ? undefined : { token: handler.tokenOf(to), given: handler.tokenFor(to) };
+    return this.#guests.has(to) ? undefined : { token: handler.tokenOf(to), given: handler.tokenFor(to) };
   }
 
   /**
    * A member that has been admitted says where it is. This server may not know it, if it was away when that was
    * agreed on, and then could not answer. Disks are no secrets, and anybody may claim to be a member: so it is
-   * believed only if it shows what this server gave it when it called it, where the log says that it is.
+   * believed only if it shows what this server gave it when it called it, where the log says that it is. What
+   * was believed, and what it has given, goes for nobody else either.
    */
   #hear({ from, given, name, peerUrls, token }: PeerHello): void {
     const { handler } = this.#options;
     const member = this.#roll.members.find(({ id }) => id === from);
     if (member === undefined) return;
-    if (given.length > 0) handler.keepToken(from, given);
+    const isShown = handler.isTokenOf(from, token);
+    // The first one counts, as at a beginning nobody has any to show.
+    if (given.length > 0 && (isShown || handler.tokenOf(from).length === 0)) handler.keepToken(from, given);
     const news = peerUrls.slice(0, toldMax).filter((url) => !member.peerUrls.includes(url) && isUrl(url));
-    if (news.length > 0 && !handler.isTokenOf(from, token)) {
+    if (!isShown) {
+      const isKnown = news.every((url) => this.#told.get(from)?.includes(url));
       const text = `${name} says that it is at ${news.join()}, and does not show that it is who was at ${member.peerUrls.join()}`;
-      handler.trouble(`moved ${from}`, text);
+      if (!isKnown) handler.trouble(`moved ${from}`, text);
       return;
     }
     this.#told.set(from, news);
@@ -215,9 +230,10 @@ export class Peers {
   }
 
   async #learnDisk(member: MemberId, disk: bigint): Promise<boolean> {
-    if (!this.#isGuest(member)) return this.#options.handler.learnDisk(member, disk);
+    if (!this.#guests.has(member)) return this.#options.handler.learnDisk(member, disk);
     const known = this.#guestDisks.get(member) ?? disk;
     this.#guestDisks.set(member, known);
+    this.#guests.reached(member);
     return known === disk;
   }
 
@@ -226,8 +242,9 @@ export class Peers {
     return known === undefined ? undefined : known === disk;
   }
 
-  #isGuest(member: MemberId): boolean {
-    return this.#guests.all.some(({ id }) => id === member);
+  #expireGuests(): void {
+    const isConnected = (id: MemberId) => this.#admitted.has(placeOf(id, false));
+    if (this.#guests.expire(performance.now(), isConnected)) this.#updateLinks();
   }
 
   async #sendSnapshot(message: InstallSnapshot): Promise<void> {
@@ -278,7 +295,7 @@ export class Peers {
   #accepted(socket: Socket): void {
     const { handler, self, silenceMs } = this.#options;
     const incoming = {
-      judge: (hello: PeerHello) => this.#judge(hello),
+      judge: (hello: PeerHello) => this.#judge(hello, socket.remoteAddress ?? ""),
       wasRemoved: ({ cluster, from }: PeerHello) => cluster === self.cluster && this.#roll.removed.has(from),
       members: () => this.#roll.members,
       admitted: (hello: PeerHello) => this.#admit(hello, socket),
@@ -294,7 +311,7 @@ export class Peers {
     const { from, snapshot } = hello;
     this.#strangers.delete(socket);
     if (!snapshot) this.#hear(hello);
-    const place = `${from} ${snapshot}`;
+    const place = placeOf(from, snapshot);
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);
     socket.once("close", () => {
@@ -302,13 +319,13 @@ export class Peers {
     });
   }
 
-  #judge(hello: PeerHello): string {
+  #judge(hello: PeerHello, host: string): string {
     const { self, handler } = this.#options;
-    this.#meet(hello);
+    this.#meet(hello, host);
     const isMember = this.#others.some(({ id }) => id === hello.from);
     const refusal = refusalOf(hello, self, isMember);
     if (refusal !== "") return refusal;
-    const isKnown = this.#isGuest(hello.from)
+    const isKnown = this.#guests.has(hello.from)
       ? this.#isGuestDisk(hello.from, hello.disk)
       : handler.isKnownDisk(hello.from, hello.disk);
     if (isKnown === undefined) return `${hello.name} ${notReached}`;
@@ -316,12 +333,17 @@ export class Peers {
   }
 
   /** Calls it back, if it may be a member of which this server has not heard. */
-  #meet(hello: PeerHello): void {
+  #meet(hello: PeerHello, host: string): void {
     const { cluster, id } = this.#options.self;
     if (objectionTo(hello) !== "" || hello.cluster !== cluster || hello.to !== id) return;
-    const urls = hello.peerUrls.slice(0, toldMax).filter((url) => isForGuests(url, this.#options.tls));
-    if (this.#guests.meet(hello.from, urls, this.#roll)) this.#updateLinks();
+    const peerUrls = hello.peerUrls.slice(0, toldMax).filter((url) => isForGuests(url, this.#options.tls));
+    const call = { id: hello.from, peerUrls, host };
+    if (this.#guests.meet(call, this.#roll, performance.now())) this.#updateLinks();
   }
+}
+
+function placeOf(member: MemberId, isSnapshot: boolean): string {
+  return `${member} ${isSnapshot}`;
 }
 
 function isUrl(text: string): boolean {
