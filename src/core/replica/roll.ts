@@ -120,7 +120,7 @@ export class Guests {
   #makeRoom(host: string): boolean {
     const counts = new Map<string, number>([[host, 1]]);
     for (const guest of this.#guests.values()) counts.set(guest.host, (counts.get(guest.host) ?? 0) + 1);
-    const most = Math.max(...counts.values());
+    const most = [...counts.values()].reduce((one, other) => Math.max(one, other), 0);
     const crowd = [...this.#guests.values()].filter((guest) => counts.get(guest.host) === most);
     const isFromFewer = counts.get(host)! < most;
     const one = crowd.find(({ isReached }) => !isReached) ?? (isFromFewer ? crowd[0] : undefined);

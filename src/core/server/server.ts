@@ -12,6 +12,8 @@ import { defaultLimits } from "../replica/options.js";
 import type { Roll } from "../replica/roll.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
+import type { CoreMember } from "../state/members.js";
+import type { CoreState } from "../state/state.js";
 import { SignedTokens } from "./auth/signed-tokens.js";
 import type { RunningCore } from "./common/api.js";
 import type { CoreConfig, TlsFiles } from "./common/config.js";
@@ -162,10 +164,7 @@ class Server implements RunningCore {
     this.#copies = this.#copiesWithin(electionMs);
     const peersOptions = {
       self: { cluster, id, name, disk },
-      roll: {
-        members: state.members.all.length > 0 ? state.members.all : founding,
-        removed: new Set(state.members.removed),
-      },
+      roll: rollOf(state, founding),
       tls: config.peerTls,
       silenceMs: electionMs,
       snapshots,
@@ -306,6 +305,11 @@ class Server implements RunningCore {
     const text = `the data directory ${this.#directory.path} has been taken away`;
     this.#fail(new LeaseholdError("DATA_IN_USE", text));
   }
+}
+
+/** Until the log says more: who moved before the last snapshot is not looked for where it began. */
+function rollOf({ members: { all, removed } }: CoreState, founding: readonly CoreMember[]): Roll {
+  return { members: all.length > 0 ? all : founding, removed: new Set(removed) };
 }
 
 function limitsOf({ operationsMax, requestBytesMax, snapshotEntries, tokens }: CoreConfig) {
