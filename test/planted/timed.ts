@@ -44,6 +44,16 @@ const parting: Partial<CorePlan> = {
   transferEveryMs: Infinity,
 };
 
+/** Servers end and begin again all the while, and are parted otherwise each time. */
+const restarting: Partial<CorePlan> = {
+  ...parting,
+  crashEveryMs: 300,
+  downMsMax: 10,
+  partitionEveryMs: 200,
+  latencyMs: 3,
+  writeMs: 1,
+};
+
 /** Mistakes by which a leader counts on its time when there may be another one: thesis 6.4.1. */
 export const timedMistakes: readonly Cored[] = [
   {
@@ -51,7 +61,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { timeFromTheAnswer: true },
     breaks: "refresh",
-    seed: 1,
+    seed: 4,
     plan: { ...changing, latencyMs: 40 },
   },
   {
@@ -59,7 +69,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { timeByTheFirst: true },
     breaks: "refresh",
-    seed: 2,
+    seed: 4,
     plan: { ...changing, servers: 5 },
   },
   {
@@ -67,7 +77,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { timeByLearners: true },
     breaks: "refresh",
-    seed: 1,
+    seed: 17,
     plan: { ...changing, membershipEveryMs: 500 },
   },
   {
@@ -75,15 +85,55 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { timeAfterTheWord: true },
     breaks: "refresh",
-    seed: 1,
+    seed: 8,
     plan: changing,
+  },
+  {
+    name: "CT: a server obeys a word that its leader has called void",
+    faults: {},
+    raftFaults: { lateWordObeyed: true },
+    breaks: "refresh",
+    seed: 7,
+    plan: changing,
+  },
+  {
+    name: "CT: a leader counts on its time again, and does not say that the transfer is over",
+    faults: {},
+    raftFaults: { transferBeginsAsOver: true },
+    breaks: "refresh",
+    seed: 7,
+    plan: changing,
+  },
+  {
+    name: "CT: a leader takes the others to hold to it for as long as itself would",
+    faults: {},
+    raftFaults: { timeByItsOwnTimeout: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { ...changing, unequal: true },
+  },
+  {
+    name: "CT: a server forgets that it has promised more than its timeout is now",
+    faults: {},
+    raftFaults: { promiseNotKept: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { ...restarting, unequal: true, partitionEveryMs: 400 },
+  },
+  {
+    name: "CT: a server that begins again votes at once",
+    faults: {},
+    raftFaults: { votesAfterRestart: true },
+    breaks: "refresh",
+    seed: 39,
+    plan: restarting,
   },
   {
     name: "CT: a leader ignores the rates of clocks",
     faults: {},
     raftFaults: { timeIgnoresRates: true },
     breaks: "refresh",
-    seed: 17,
+    seed: 30,
     plan: { ...changing, clockRateError: 0.45 },
   },
   {
@@ -91,7 +141,7 @@ export const timedMistakes: readonly Cored[] = [
     name: "CT: clocks run further from true time than servers take them to",
     faults: {},
     breaks: "refresh",
-    seed: 17,
+    seed: 30,
     plan: { ...changing, clockRateError: 0.45, clockRateTaken: 0 },
   },
   {
@@ -99,7 +149,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { timeIgnoresSuspension: true },
     breaks: "refresh",
-    seed: 1,
+    seed: 2,
     plan: { ...changing, suspends: true },
   },
   {
@@ -107,7 +157,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { votesWhileHeld: true },
     breaks: "refresh",
-    seed: 51,
+    seed: 53,
     plan: { ...parting, partitionEveryMs: 150, latencyMs: 60 },
   },
   {
@@ -115,7 +165,7 @@ export const timedMistakes: readonly Cored[] = [
     faults: {},
     raftFaults: { standsByTicksAlone: true },
     breaks: "refresh",
-    seed: 4,
+    seed: 10,
     plan: { ...parting, partitionEveryMs: 250, latencyMs: 3 },
   },
 ];

@@ -31,6 +31,8 @@ export interface CorePlan {
   readonly clockRateTaken?: number | undefined;
   /** For how much of an election timeout servers hold to a leader; as in production if it is not given. */
   readonly holdShare?: number | undefined;
+  /** Servers differ in their election timeouts, and each begins again with another one. */
+  readonly unequal?: boolean | undefined;
   /** A server stands still because its machine is suspended: so does its steady clock. */
   readonly suspends?: boolean | undefined;
   readonly crashEveryMs: number;
@@ -115,6 +117,9 @@ const introducedEvery = 2 * changingEvery;
 const suspendedEvery = 4;
 const longHoldEvery = 2;
 
+/** In one run of so many servers have election timeouts of their own. No draw, either. */
+const unequalEvery = 8;
+
 /** In one run of so many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
 
@@ -175,6 +180,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     membershipEveryMs: seed % changingEvery === changingEvery - 1 ? membershipMs : undefined,
     suspends: seed % suspendedEvery === 2 ? true : undefined,
     holdShare: seed % longHoldEvery === 1 ? 1 : undefined,
+    unequal: seed % unequalEvery === 3 ? true : undefined,
     forms: seed % holdersEvery === 0 ? coreForms : undefined,
     introduced: seed % introducedEvery === introducedEvery - 1 ? true : undefined,
     restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,

@@ -63,6 +63,8 @@ export interface ServerPlan {
   readonly raftLimits: Partial<RaftLimits>;
   readonly turnMs: number;
   readonly turnsAtOnce: number;
+  /** Each life has an election timeout of its own. */
+  readonly unequal?: boolean | undefined;
   /** It takes and sends only what `core/server/peers` would. */
   readonly introduced?: boolean | undefined;
   /** Of its steady clock, which begins at `offsetMs`. */
@@ -72,6 +74,9 @@ export interface ServerPlan {
   readonly holdMs: number;
   readonly clockRate: number;
 }
+
+/** Election timeouts of servers that differ in them, in the order in which each one has them. */
+const timeoutFactors = [1, 2, 0.5];
 
 /** What has come to a process that stands still. */
 interface Arrival {
@@ -149,7 +154,8 @@ export class SimServer {
     this.#guests = new Guests();
     const described = self === undefined ? {} : { founding: founding ?? [], self };
     const { random } = this.#world;
-    const replica = new Replica({ ...plan, ...described, random, checksum, recovered, state });
+    const timeouts = this.#timeouts();
+    const replica = new Replica({ ...plan, ...timeouts, ...described, random, checksum, recovered, state });
     this.replica = replica;
     this.#host = new CoreHost({
       ...this.#ports(),
@@ -167,6 +173,13 @@ export class SimServer {
       failed: (error) => this.#world.failed(this, error),
       trouble: (text) => this.#world.trouble(this, text),
     });
+  }
+
+  #timeouts(): { readonly electionTicks: number; readonly holdMs: number } {
+    const { electionTicks, holdMs, id, unequal } = this.plan;
+    const place = Number(id % BigInt(timeoutFactors.length)) + this.life;
+    const factor = unequal === true ? timeoutFactors[place % timeoutFactors.length]! : 1;
+    return { electionTicks: Math.round(electionTicks * factor), holdMs: holdMs * factor };
   }
 
   // As `core/server/peers` makes connections

@@ -173,12 +173,14 @@ function versions({ servers }: CoreReport): Finding[] {
   return found.size < 2 ? [] : [hint(`the servers are of ${found.size} versions: ${[...found].join(", ")}`)];
 }
 
-/** A leader that goes by its clock takes it that the others hold to it for as long as it would. */
+/** Nothing rests on it; but how soon a core has another leader then depends on who is left. */
 function electionTimeouts({ servers }: CoreReport): Finding[] {
   const found = new Set(answering(servers).flatMap(({ own }) => (own === undefined ? [] : [own.electionMs])));
   if (found.size < 2) return [];
   const times = [...found].map((ms) => shortTime(ms)).join(", ");
-  return [fault(`the servers have several election timeouts (${times}): stop all, and give them the same`)];
+  return [
+    hint(`the servers have several election timeouts (${times}): give all the same, one after another`),
+  ];
 }
 
 function syncs({ servers }: CoreReport): Finding[] {

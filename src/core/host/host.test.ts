@@ -13,7 +13,15 @@ import { CoreError } from "../state/errors.js";
 import { CoreHost } from "./host.js";
 import type { Done } from "./ports.js";
 
-const heartbeat: PeerMessage = { kind: "heartbeat", from: 1n, to: 2n, term: 1, commit: 0, round: 0 };
+const heartbeat: PeerMessage = {
+  kind: "heartbeat",
+  from: 1n,
+  to: 2n,
+  term: 1,
+  commit: 0,
+  round: 0,
+  transfersOver: 0,
+};
 const answer = (number: number): PeerMessage => ({
   kind: "leader-answer",
   from: 1n,

@@ -70,7 +70,11 @@ describe("the journal", () => {
     });
     const found = await content();
     expect(found.entries).toEqual([entry(1), change, entry(3, 2, "")]);
-    expect(found.hardState).toEqual({ term: 2, votedFor: 0n, commit: 2 });
+    // Without what was promised, as earlier versions wrote it.
+    expect(found.hardState).toEqual({ term: 2, votedFor: 0n, commit: 2, promisedMs: undefined });
+    const promised = { ...hardState(2, 2), promisedMs: 500.5 };
+    await withJournal(({ journal }) => journal.append({ hardState: promised }));
+    expect((await content()).hardState).toEqual(promised);
   });
 
   test("what comes anew at an index voids what was there and after it (Raft 5.3)", async () => {

@@ -14,6 +14,8 @@ const indexOffset = 2;
 const termOffset = 10;
 const entryDataOffset = 18;
 const changeBytes = 9;
+/** Of a hard state; earlier versions have none there. */
+const promiseOffset = 25;
 
 export type JournalRecord =
   | { readonly kind: "hard-state"; readonly hardState: HardState }
@@ -57,18 +59,20 @@ export function* recordsOf(content: Buffer): Generator<JournalRecord> {
 
 function payloadOf(record: JournalRecord): Uint8Array[] {
   if (record.kind === "entry") return entryPayload(record.entry);
-  const bytes = Buffer.alloc(record.kind === "hard-state" ? 25 : 17);
   if (record.kind === "hard-state") {
-    const { term, votedFor, commit } = record.hardState;
+    const { term, votedFor, commit, promisedMs } = record.hardState;
+    const bytes = Buffer.alloc(promisedMs === undefined ? promiseOffset : promiseOffset + 8);
     bytes.writeUInt8(Kind.hardState, 0);
     bytes.writeDoubleLE(term, 1);
     bytes.writeBigUInt64LE(votedFor, 9);
     bytes.writeDoubleLE(commit, 17);
-  } else {
-    bytes.writeUInt8(Kind[record.kind], 0);
-    bytes.writeDoubleLE(record.index, 1);
-    bytes.writeDoubleLE(record.term, 9);
+    if (promisedMs !== undefined) bytes.writeDoubleLE(promisedMs, promiseOffset);
+    return [bytes];
   }
+  const bytes = Buffer.alloc(17);
+  bytes.writeUInt8(Kind[record.kind], 0);
+  bytes.writeDoubleLE(record.index, 1);
+  bytes.writeDoubleLE(record.term, 9);
   return [bytes];
 }
 
@@ -98,6 +102,7 @@ export function parsePayload(payload: Buffer): JournalRecord {
             term: payload.readDoubleLE(1),
             votedFor: payload.readBigUInt64LE(9),
             commit: payload.readDoubleLE(17),
+            promisedMs: payload.length > promiseOffset ? payload.readDoubleLE(promiseOffset) : undefined,
           },
         };
       case Kind.installed:

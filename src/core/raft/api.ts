@@ -32,7 +32,7 @@ export interface ReplicatedLog {
 
   /**
    * What the clocks say: to be told before each input that comes then. The steady clock never goes back.
-   * Needed only with `holdMs`.
+   * Needed only with `holdMs`, or if what was recovered has a promise.
    */
   tellTime(now: BothClocks): void;
 
@@ -172,8 +172,9 @@ export interface RaftOptions {
   /** Less than `electionTicks`, by far. Default 1. */
   readonly heartbeatTicks?: number;
   /**
-   * For so long after it has heard a leader a server holds to it, by its own clock, ms; the same on all
-   * servers, and less than an election takes. Default 0: nothing goes by clocks.
+   * For so long after it has heard a leader a server holds to it, by its own clock, ms; less than an election
+   * takes. Servers may differ in it, and each may begin again with another one. Default 0: nothing goes by
+   * clocks.
    */
   readonly holdMs?: number;
   /** ρ, by how much the servers' steady clocks may run faster or slower than real time. Default 0.1. */

@@ -7,8 +7,12 @@ import type { RaftSettings } from "./options.js";
  *
  * It stands by ticks. Ticks may come late and the next ones in time, so that there is less between them than
  * they say. So there is a promise by the clock beside them: for `holdMs` by its own steady clock after it has
- * heard a leader, a server neither votes nor stands, but for a leader that has asked for it (thesis 4.2.3,
- * and 6.4.1 for what the leader makes of that: `leader-lease.ts`).
+ * heard a leader, a server neither votes nor stands (thesis 4.2.3, and 6.4.1 for what the leader makes of
+ * that: `leader-lease.ts`). It does if that leader has asked for it, by a transfer of which it has not said
+ * that it is over.
+ *
+ * What an earlier life has promised is on disk. So a server that begins again with a shorter timeout still
+ * waits as long; and as it does not know what it was told of transfers, it takes part in none meanwhile.
  */
 export class ElectionTimer {
   readonly #settings: RaftSettings;
@@ -18,24 +22,43 @@ export class ElectionTimer {
   /** Since it heard a leader, gave its vote or stood. */
   #ticks = 0;
   #electionTicks: number;
-  #heldUntilMs: number;
+  /** What an earlier life has promised binds until then; `Infinity` until the time is told. */
+  #formerUntilMs: number;
+  #promisedMs: number;
+  /** What this one has promised, and the term of the leader that it has promised it. */
+  #heldUntilMs = -Infinity;
+  #heldTerm = 0;
+  /** Of that leader's. */
+  #transfersOver = 0;
 
-  /** @param mayHavePromised it has heard a leader in an earlier life, nobody knows when */
-  constructor(settings: RaftSettings, random: Random, mayHavePromised: boolean) {
+  /** @param promisedMs what an earlier life may have promised, nobody knows when */
+  constructor(settings: RaftSettings, random: Random, promisedMs: number) {
     this.#settings = settings;
     this.#random = random;
     this.#electionTicks = this.#draw();
-    this.#heldUntilMs = mayHavePromised && settings.holdMs > 0 ? Infinity : -Infinity;
+    this.#promisedMs = promisedMs;
+    this.#formerUntilMs = promisedMs > 0 ? Infinity : -Infinity;
+  }
+
+  /** The most that a promise that may still bind was for: to be on disk before one is given. */
+  get promisedMs(): number {
+    return this.#promisedMs;
   }
 
   tellTime(now: BothClocks): void {
     this.now = now;
-    if (this.#heldUntilMs === Infinity) this.#hold();
+    if (this.#formerUntilMs === Infinity) this.#formerUntilMs = now.monotonicMs + this.#promisedMs;
   }
 
-  heardLeader(): void {
+  /** @param transfersOver 0 if its message does not say it */
+  heardLeader(term: number, transfersOver: number): void {
+    const { holdMs } = this.#settings;
     this.#ticks = 0;
-    this.#hold();
+    this.#heldUntilMs = this.now.monotonicMs + holdMs;
+    this.#promisedMs = this.#isFormerlyHeld ? Math.max(this.#promisedMs, holdMs) : holdMs;
+    if (term > this.#heldTerm) this.#transfersOver = 0;
+    this.#heldTerm = term;
+    this.#transfersOver = Math.max(this.#transfersOver, transfersOver);
   }
 
   votes(): void {
@@ -60,11 +83,25 @@ export class ElectionTimer {
 
   /** What it has promised a leader, in this life or the one before, still binds it. */
   get isHeld(): boolean {
-    return this.now.monotonicMs < this.#heldUntilMs;
+    return this.#isFormerlyHeld || this.now.monotonicMs < this.#heldUntilMs;
   }
 
-  #hold(): void {
-    this.#heldUntilMs = this.now.monotonicMs + this.#settings.holdMs;
+  get #isFormerlyHeld(): boolean {
+    return this.now.monotonicMs < this.#formerUntilMs;
+  }
+
+  /**
+   * Whether a promise forbids a vote for a candidate of this term.
+   *
+   * @param transfer by which the leader of the term before has asked it to stand; 0: nobody has. A leader
+   * earlier than that one counts on nothing any more, as that one was elected.
+   */
+  forbids(term: number, transfer: number): boolean {
+    if (!this.isHeld) return false;
+    if (transfer === 0 || this.#isFormerlyHeld) return true;
+    const askedInTerm = term - 1;
+    if (askedInTerm !== this.#heldTerm) return askedInTerm < this.#heldTerm;
+    return transfer <= this.#transfersOver;
   }
 
   /**

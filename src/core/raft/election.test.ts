@@ -9,7 +9,7 @@ const three = [1n, 2n, 3n];
 const five = [1n, 2n, 3n, 4n, 5n];
 
 function vote(from: bigint, term: number, lastIndex: number, lastTerm: number): VoteRequest {
-  return { kind: "vote", from, to: 1n, term, lastIndex, lastTerm, transfer: false };
+  return { kind: "vote", from, to: 1n, term, lastIndex, lastTerm, transfer: 0 };
 }
 
 function granted(messages: readonly Message[]): boolean | undefined {
@@ -37,7 +37,7 @@ describe("figure 2: rules for servers", () => {
     expect(ready.early).toEqual([]);
     expect(granted(ready.messages)).toBe(true);
     const { hardState } = ready.persist!;
-    expect(hardState).toEqual({ term: 5, votedFor: 2n, commit: 1 });
+    expect(hardState).toEqual({ term: 5, votedFor: 2n, commit: 1, promisedMs: 0 });
     const again = new Single(1n, { ...founding(three), hardState });
     expect(granted(again.exchange(vote(3n, 5, 1, 1)))).toBe(false);
   });
@@ -164,7 +164,7 @@ test("a write that was under way before a candidate voted for itself does not ma
   const { persist: before } = raft.ready()!;
   for (let tick = 0; tick < 10; tick += 1) raft.tick();
   const { persist: vote } = raft.ready()!;
-  expect(vote!.hardState).toEqual({ term: 6, votedFor: 1n, commit: 1 });
+  expect(vote!.hardState).toEqual({ term: 6, votedFor: 1n, commit: 1, promisedMs: 0 });
   raft.persisted(before!.sequence);
   expect(raft.status().role).toBe("candidate");
   raft.persisted(vote!.sequence);

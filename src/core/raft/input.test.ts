@@ -51,7 +51,7 @@ describe("bad messages", () => {
     ["a term that is no number", { ...append, term: Number.NaN }],
     [
       "a candidate of the future's log",
-      { kind: "vote", from: 2n, to: 1n, term: 4, lastIndex: 9, lastTerm: 4, transfer: false },
+      { kind: "vote", from: 2n, to: 1n, term: 4, lastIndex: 9, lastTerm: 4, transfer: 0 },
     ],
     [
       "a snapshot without voters",
@@ -116,7 +116,9 @@ describe("bad messages", () => {
       lastIndex: count,
       lastTerm: count,
       granted: fc.boolean(),
-      transfer: fc.boolean(),
+      transfer: fc.nat(2),
+      transfersOver: fc.nat(2),
+      holdMs: fc.constantFrom(0, 0.5, 500, -1, Infinity, NaN),
       previousIndex: count,
       previousTerm: count,
       entries: fc.array(entry, { maxLength: 3 }),
@@ -150,7 +152,15 @@ describe("bad messages", () => {
 });
 
 describe("proofs that a disk has lost something", () => {
-  const heartbeat = { kind: "heartbeat", from: 2n, to: 1n, term: 3, commit: 9, round: 0 } as const;
+  const heartbeat = {
+    kind: "heartbeat",
+    from: 2n,
+    to: 1n,
+    term: 3,
+    commit: 9,
+    round: 0,
+    transfersOver: 0,
+  } as const;
   test.each<[string, Message]>([
     ["a heartbeat commits what this server had acknowledged, and no longer has", heartbeat],
     ["a leader has another entry where one is committed", { ...append, previousIndex: 3, previousTerm: 3 }],

@@ -62,7 +62,10 @@ export class Leader {
   #ticksSinceHeartbeat = 0;
   #ticksSinceQuorumCheck = 0;
   #transferTo = nobody;
+  /** It was told to stand. */
   #transferAsked = false;
+  /** How many have come so far in this term. */
+  #transfers = 0;
   #transferTicks = 0;
 
   constructor(parts: LeaderParts) {
@@ -156,8 +159,16 @@ export class Leader {
   }
 
   readIndexByClock(): number | undefined {
-    const isSure = this.#hasCommitted && this.#lease.lasts(this.#answeredRound(), this.#parts.now());
-    return isSure ? this.#log.commit : undefined;
+    const goesByClocks = this.#parts.settings.holdMs > 0;
+    return goesByClocks && this.#hasCommitted && this.#isHeldByMajority() ? this.#log.commit : undefined;
+  }
+
+  /** This server itself votes for nobody while it leads. */
+  #isHeldByMajority(): boolean {
+    const voters = this.#voters;
+    const now = this.#parts.now();
+    const holding = voters.filter((id) => id === this.#parts.id || this.#lease.holds(id, now));
+    return holding.length >= majorityOf(voters.length);
   }
 
   transfer(to: MemberId): { readonly accepted: true } | Refused {
@@ -165,7 +176,6 @@ export class Leader {
     if (this.#transferTo !== nobody) return refused("transferring");
     if (!this.#voters.includes(to)) return refused("bad-change");
     this.#transferTo = to;
-    this.#transferAsked = false;
     this.#transferTicks = 0;
     return { accepted: true };
   }
@@ -180,7 +190,7 @@ export class Leader {
     const { electionTicks, heartbeatTicks } = this.#parts.settings;
     this.#transferTicks += 1;
     // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
-    if (this.#transferTicks >= electionTicks) this.#transferTo = nobody;
+    if (this.#transferTicks >= electionTicks) this.#endTransfer();
     for (const follower of this.#followers.values()) follower.silentTicks += 1;
     this.#ticksSinceQuorumCheck += 1;
     if (this.#ticksSinceQuorumCheck >= electionTicks) {
@@ -214,6 +224,7 @@ export class Leader {
         term,
         commit: Math.min(follower.matchIndex, this.#log.commit),
         round: this.#reads.current,
+        transfersOver: this.#transfers - (this.#transferAsked ? 1 : 0),
       });
   }
 
@@ -226,6 +237,7 @@ export class Leader {
     if (answer.kind === "heartbeat-answer") {
       if (answer.round > this.#reads.current) return false;
       follower.round = Math.max(follower.round, answer.round);
+      this.#lease.answered(answer);
       follower.answeredHeartbeat(this.#log.lastIndex);
       this.#confirmReads();
     } else if (answer.rejected) {
@@ -282,9 +294,18 @@ export class Leader {
     if (next === undefined || this.#transferAsked || next.matchIndex < this.#log.lastIndex) return;
     const { id, term } = this.#parts;
     this.#transferAsked = true;
-    // It may be heard at any later time of this term, and then nobody holds to this leader any more.
-    this.#lease.end();
-    this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term });
+    this.#transfers += 1;
+    // From now on others may vote for it, whatever they have promised.
+    this.#lease.suspend();
+    this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term, transfer: this.#transfers });
+  }
+
+  /** Its word may still be under way. From the next round on voters know that it is void. */
+  #endTransfer(): void {
+    this.#transferTo = nobody;
+    if (!this.#transferAsked) return;
+    this.#transferAsked = false;
+    this.#lease.resume();
   }
 
   #sendTo(follower: Follower): void {
@@ -413,7 +434,11 @@ export class Leader {
 
   #forgetRemoved(): void {
     const { current } = this.#log.memberships;
-    for (const id of this.#followers.keys()) if (!isMember(current, id)) this.#followers.delete(id);
-    if (!current.voters.includes(this.#transferTo)) this.#transferTo = nobody;
+    for (const id of this.#followers.keys())
+      if (!isMember(current, id)) {
+        this.#followers.delete(id);
+        this.#lease.forget(id);
+      }
+    if (!current.voters.includes(this.#transferTo)) this.#endTransfer();
   }
 }

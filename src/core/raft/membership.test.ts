@@ -308,7 +308,7 @@ describe("thesis 3.10: leadership transfer", () => {
 
   test("a learner or a stranger that is told to stand does not", () => {
     const one = new Single(1n, { ...founding([2n]), hardState: { term: 2, votedFor: 0n, commit: 1 } });
-    expect(one.exchange({ kind: "timeout-now", from: 2n, to: 1n, term: 2 })).toEqual([]);
+    expect(one.exchange({ kind: "timeout-now", from: 2n, to: 1n, term: 2, transfer: 1 })).toEqual([]);
     expect(one.raft.status()).toMatchObject({ role: "follower", term: 2 });
   });
 });

@@ -61,21 +61,25 @@ function invalid(why: string): LeaseholdError {
  */
 export function founding(voters: readonly MemberId[]): Recovered {
   return {
-    hardState: { term: foundingTerm, votedFor: nobody, commit: 1 },
+    hardState: { term: foundingTerm, votedFor: nobody, commit: 1, promisedMs: 0 },
     snapshot: { index: 1, term: foundingTerm, membership: { voters: [...voters], learners: [] } },
     entries: [],
   };
 }
 
-/** Whether this disk has ever followed a leader: the first one of a core has term 2. */
-export function hasMetLeaders({ hardState }: Recovered): boolean {
-  return hardState.term > foundingTerm;
+/**
+ * For how long an earlier life of this server may have promised a leader not to vote for anybody else, ms. An
+ * earlier version did not write it: then it is what this one promises, if there has ever been a leader. The
+ * first one of a core has term 2.
+ */
+export function promisedBefore({ hardState }: Recovered, holdMs: number): number {
+  return hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0);
 }
 
 /** The disk of a server that is to join a core that exists. It waits until the leader's change adds it. */
 export function joining(): Recovered {
   return {
-    hardState: { term: 0, votedFor: nobody, commit: 0 },
+    hardState: { term: 0, votedFor: nobody, commit: 0, promisedMs: 0 },
     snapshot: { index: 0, term: 0, membership: { voters: [], learners: [] } },
     entries: [],
   };

@@ -3,6 +3,13 @@ import type { HardState, MemberId, Message, Persist, ReadState, Ready, SnapshotM
 
 type Leadership = NonNullable<Ready["leadership"]>;
 
+/** What a server has to remember beside its log. */
+interface ServerState {
+  readonly term: number;
+  readonly votedFor: MemberId;
+  readonly promisedMs: number;
+}
+
 /** What the next `Ready` will hand out, and what was handed out before. */
 export class Outbox {
   early: Message[] = [];
@@ -12,13 +19,13 @@ export class Outbox {
   /** Replaces the log with the next write. */
   snapshot: SnapshotMeta | undefined;
   #sequence = 0;
-  #writtenTerm: number;
-  #writtenVote: MemberId;
+  /** But for the commit index. */
+  #written: ServerState;
   #handedOut: Leadership;
 
   constructor(written: HardState, handedOut: Leadership) {
-    this.#writtenTerm = written.term;
-    this.#writtenVote = written.votedFor;
+    const { term, votedFor, promisedMs = 0 } = written;
+    this.#written = { term, votedFor, promisedMs };
     this.#handedOut = handedOut;
   }
 
@@ -27,14 +34,8 @@ export class Outbox {
     return this.#sequence + 1;
   }
 
-  take(
-    log: RaftLog,
-    term: number,
-    votedFor: MemberId,
-    leadership: Leadership,
-    entriesMax: number,
-  ): Ready | undefined {
-    const persist = this.#takePersist(log, term, votedFor);
+  take(log: RaftLog, state: ServerState, leadership: Leadership, entriesMax: number): Ready | undefined {
+    const persist = this.#takePersist(log, state);
     const { early, notices, messages, reads } = this;
     const before = this.#handedOut;
     const isLeadershipNew =
@@ -59,19 +60,21 @@ export class Outbox {
     };
   }
 
-  #takePersist(log: RaftLog, term: number, votedFor: MemberId): Persist | undefined {
-    const isStateNew = term !== this.#writtenTerm || votedFor !== this.#writtenVote;
+  #takePersist(log: RaftLog, state: ServerState): Persist | undefined {
+    const { term, votedFor, promisedMs } = state;
     const { snapshot } = this;
+    const before = this.#written;
+    const isStateNew =
+      term !== before.term || votedFor !== before.votedFor || promisedMs !== before.promisedMs;
     if (!isStateNew && snapshot === undefined && !log.hasUnwritten) return undefined;
     this.#sequence += 1;
-    this.#writtenTerm = term;
-    this.#writtenVote = votedFor;
+    this.#written = state;
     this.snapshot = undefined;
     const entries = log.takeUnwritten();
     log.writing(this.#sequence);
     return {
       sequence: this.#sequence,
-      hardState: { term, votedFor, commit: log.durableCommit },
+      hardState: { term, votedFor, commit: log.durableCommit, promisedMs },
       entries,
       snapshot,
     };

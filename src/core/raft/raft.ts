@@ -5,7 +5,7 @@ import { Election } from "./election.js";
 import { ElectionTimer } from "./election-timer.js";
 import { Leader, refused } from "./leader.js";
 import { RaftLog } from "./log.js";
-import { hasMetLeaders, settingsOf } from "./options.js";
+import { promisedBefore, settingsOf } from "./options.js";
 import type { RaftSettings } from "./options.js";
 import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
@@ -22,6 +22,7 @@ import type {
   Ready,
   Role,
   SnapshotMeta,
+  TimeoutNow,
   VoteAnswer,
   VoteRequest,
 } from "./types.js";
@@ -65,7 +66,11 @@ export class Raft implements ReplicatedLog {
     const { hardState, snapshot, entries } = options.recovered;
     this.#id = options.id;
     this.#settings = settingsOf(options);
-    this.#timer = new ElectionTimer(this.#settings, options.random, hasMetLeaders(options.recovered));
+    this.#timer = new ElectionTimer(
+      this.#settings,
+      options.random,
+      promisedBefore(options.recovered, this.#settings.holdMs),
+    );
     this.#log = new RaftLog(snapshot, entries, hardState.commit);
     if (this.#log.lastTerm > hardState.term)
       throw corrupt(`the log has term ${this.#log.lastTerm}, but only ${hardState.term} was ever seen`);
@@ -178,14 +183,12 @@ export class Raft implements ReplicatedLog {
   #meetLaterTerm(message: Message): boolean {
     switch (message.kind) {
       case "pre-vote":
-      case "vote": {
-        const isTransfer = message.kind === "vote" && message.transfer;
+      case "vote":
         // "If a server receives a RequestVote request within the minimum election timeout of hearing from a
         // current leader, it does not update its term or grant its vote" (thesis 4.2.3).
-        if (this.#hearsLeader && !isTransfer) return false;
+        if (this.#holdsAgainst(message)) return false;
         if (message.kind === "vote") this.#follow(message.term, nobody);
         return true;
-      }
       case "pre-vote-answer":
         // Granted, it names a term that nobody has begun yet.
         if (!message.granted) this.#follow(message.term, nobody);
@@ -194,6 +197,11 @@ export class Raft implements ReplicatedLog {
         this.#follow(message.term, nobody);
         return true;
     }
+  }
+
+  #holdsAgainst(request: PreVoteRequest | VoteRequest): boolean {
+    const isTransfer = request.kind === "vote" && request.transfer > 0;
+    return isTransfer ? this.#timer.forbids(request.term, request.transfer) : this.#hearsLeader;
   }
 
   get #hearsLeader(): boolean {
@@ -214,7 +222,7 @@ export class Raft implements ReplicatedLog {
       case "append":
       case "heartbeat":
       case "snapshot":
-        this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
+        this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(to), round: 0, holdMs: 0 });
         return;
       default:
     }
@@ -237,7 +245,7 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        if (this.#mayStand && this.#leading === undefined) this.#stand("candidate", true);
+        this.#standFor(message);
         return;
       case "append-answer":
       case "heartbeat-answer":
@@ -252,11 +260,17 @@ export class Raft implements ReplicatedLog {
     return this.#log.memberships.mayStand(this.#id, this.#log.commit);
   }
 
+  /** The leader asks it to, unless the word is so late that the leader has said meanwhile that it is over. */
+  #standFor({ term, transfer }: TimeoutNow): void {
+    if (!this.#mayStand || this.#leading !== undefined) return;
+    if (!this.#timer.forbids(term + 1, transfer)) this.#stand("candidate", transfer);
+  }
+
   /**
    * Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis
    * 9.6).
    */
-  #stand(role: "pre-candidate" | "candidate", transfer = false): void {
+  #stand(role: "pre-candidate" | "candidate", transfer = 0): void {
     this.#role = role;
     this.#leaderId = nobody;
     this.#election = new Election();
@@ -294,9 +308,9 @@ export class Raft implements ReplicatedLog {
   }
 
   /** The term may have come here before the request, by another message: a leader still is held to then. */
-  #mayVote({ from, transfer }: VoteRequest): boolean {
+  #mayVote({ from, term, transfer }: VoteRequest): boolean {
     if (this.#votedFor === from) return true;
-    if (this.#timer.isHeld && !transfer) return false;
+    if (this.#timer.forbids(term, transfer)) return false;
     return this.#votedFor === nobody && this.#leaderId === nobody;
   }
 
@@ -355,13 +369,15 @@ export class Raft implements ReplicatedLog {
     if (this.#leaderId === nobody) this.#follow(term, from);
     else if (this.#leaderId !== from)
       throw corrupt(`${this.#leaderId} and ${from} both lead in term ${term}: a vote was lost`);
-    this.#timer.heardLeader();
+    this.#timer.heardLeader(term, message.kind === "heartbeat" ? message.transfersOver : 0);
     if (message.kind === "append") this.#accept(message);
     else if (message.kind === "snapshot") this.#restore(message);
     else if (message.kind === "commit") this.#log.commitIfThere(message.index, message.indexTerm);
     else {
       this.#log.commitTo(message.commit);
-      this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
+      const { round } = message;
+      const { holdMs } = this.#settings;
+      this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round, holdMs });
     }
   }
 
@@ -414,7 +430,9 @@ export class Raft implements ReplicatedLog {
     this.#leading?.flush();
     if (this.#leading?.isRemoved === true) this.#follow(this.#term, nobody);
     const { committedEntriesMax } = this.#settings.limits;
-    return this.#outbox.take(this.#log, this.#term, this.#votedFor, this.#leadership, committedEntriesMax);
+    const { promisedMs } = this.#timer;
+    const state = { term: this.#term, votedFor: this.#votedFor, promisedMs };
+    return this.#outbox.take(this.#log, state, this.#leadership, committedEntriesMax);
   }
 
   get #leadership(): NonNullable<Ready["leadership"]> {

@@ -37,7 +37,7 @@ describe("thesis 6.4: read-only queries", () => {
     read(lab, 1, 1);
     lab.deliver((message) => message.kind !== "heartbeat-answer");
     read(lab, 1, 2);
-    const answer = { kind: "heartbeat-answer", from: 2n, to: 1n, term: 2, round: 1 } as const;
+    const answer = { kind: "heartbeat-answer", from: 2n, to: 1n, term: 2, round: 1, holdMs: 0 } as const;
     lab.server(1).receive({ message: answer, history: undefined });
     expect(lab.reads.map(({ id }) => id)).toEqual([1]);
     lab.server(1).receive({ message: { ...answer, round: 2 }, history: undefined });

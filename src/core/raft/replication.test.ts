@@ -440,7 +440,7 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
       one.raft.propose([bytesOf(`${count}`)]);
       one.drain();
     }
-    const answer = { kind: "heartbeat-answer", from: 2n, to: 1n, term: 2, round: 0 } as const;
+    const answer = { kind: "heartbeat-answer", from: 2n, to: 1n, term: 2, round: 0, holdMs: 0 } as const;
     const [question] = appends(one.exchange(answer));
     expect(question).toMatchObject({ previousIndex: 4, entries: [] });
     const refusal = { rejected: true, index: 4, hintIndex: 2, hintTerm: 2 };

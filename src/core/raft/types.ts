@@ -51,6 +51,11 @@ export interface HardState {
   readonly votedFor: MemberId;
   /** Not needed for safety; it saves a restarted server from having to find it out again. */
   readonly commit: number;
+  /**
+   * The longest time, ms, for which a leader may have been promised that this server votes for nobody else: a
+   * server that begins again keeps to it, whatever its settings say now. Absent: an earlier version wrote it.
+   */
+  readonly promisedMs?: number | undefined;
 }
 
 /** Where a snapshot stands. Its content is the state machine's and is streamed by the host. */
@@ -103,8 +108,11 @@ export interface PreVoteAnswer extends MessageBase {
 
 export interface VoteRequest extends CandidateLog {
   readonly kind: "vote";
-  /** The leader asked for this election (thesis 3.10): those who still hear a leader may vote as well. */
-  readonly transfer: boolean;
+  /**
+   * The leader asked for this election by its transfer of this number (thesis 3.10): those who still hear that
+   * leader may vote as well, unless it has told them that this transfer is over. 0: nobody asked.
+   */
+  readonly transfer: number;
 }
 
 export interface VoteAnswer extends MessageBase {
@@ -151,11 +159,15 @@ export interface Heartbeat extends MessageBase {
   readonly commit: number;
   /** The newest read that this round confirms leadership for (ReadIndex, thesis 6.4); 0 for none. */
   readonly round: number;
+  /** Transfers up to this number are over: who stands because of one gets no vote any more. */
+  readonly transfersOver: number;
 }
 
 export interface HeartbeatAnswer extends MessageBase {
   readonly kind: "heartbeat-answer";
   readonly round: number;
+  /** For so long by its own clock, ms, the sender votes for nobody else (thesis 6.4.1). */
+  readonly holdMs: number;
 }
 
 /**
@@ -177,6 +189,8 @@ export interface SnapshotAnswer extends MessageBase {
 /** The leader asks the receiver to stand for election at once (thesis 3.10). */
 export interface TimeoutNow extends MessageBase {
   readonly kind: "timeout-now";
+  /** Counted in the leader's term, from 1. */
+  readonly transfer: number;
 }
 
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";

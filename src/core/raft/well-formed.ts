@@ -1,4 +1,4 @@
-import type { AppendRequest, Entry, Message } from "./types.js";
+import type { AppendRequest, Entry, Message, PreVoteRequest, VoteRequest } from "./types.js";
 
 /** Indices, terms and rounds. */
 function isCount(value: number): boolean {
@@ -12,9 +12,10 @@ function isCount(value: number): boolean {
 export function isWellFormed(message: Message): boolean {
   if (!isCount(message.term)) return false;
   switch (message.kind) {
-    case "pre-vote":
     case "vote":
-      return isCount(message.lastIndex) && isCount(message.lastTerm) && message.lastTerm < message.term;
+      return isCount(message.transfer) && isOfCandidate(message);
+    case "pre-vote":
+      return isOfCandidate(message);
     case "append":
       return isSequence(message);
     case "append-answer":
@@ -22,20 +23,25 @@ export function isWellFormed(message: Message): boolean {
     case "commit":
       return isCount(message.index) && isCount(message.indexTerm) && message.indexTerm <= message.term;
     case "heartbeat":
-      return isCount(message.commit) && isCount(message.round);
+      return isCount(message.commit) && isCount(message.round) && isCount(message.transfersOver);
     case "heartbeat-answer":
-      return isCount(message.round);
+      return isCount(message.round) && message.holdMs >= 0 && message.holdMs < Infinity;
     case "snapshot": {
       const { index, term, membership } = message.meta;
       return isCount(index) && isCount(term) && term <= message.term && membership.voters.length > 0;
     }
     case "snapshot-answer":
       return isCount(message.index);
+    case "timeout-now":
+      return isCount(message.transfer) && message.transfer > 0;
     case "pre-vote-answer":
     case "vote-answer":
-    case "timeout-now":
       return true;
   }
+}
+
+function isOfCandidate({ lastIndex, lastTerm, term }: PreVoteRequest | VoteRequest): boolean {
+  return isCount(lastIndex) && isCount(lastTerm) && lastTerm < term;
 }
 
 /** Without gaps; terms that never decrease, and none later than the leader's. */

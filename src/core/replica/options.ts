@@ -26,8 +26,8 @@ export interface ReplicaOptions {
   /** Ticks of the least election timeout. Default 10. */
   readonly electionTicks?: number;
   /**
-   * For so long after it has heard a leader a server votes for no other one, by its steady clock, ms; the
-   * same on all servers. Default: half of the least election timeout.
+   * For so long after it has heard a leader a server votes for no other one, by its steady clock, ms. Servers
+   * may differ in it. Default: half of the least election timeout.
    */
   readonly holdMs?: number;
   /** ρ, by how much the servers' steady clocks may run faster or slower than real time. Default 0.1. */

@@ -14,8 +14,8 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: outbox,
-        find: "{ term, votedFor, commit: log.durableCommit }",
-        replace: "{ term, votedFor: 0n, commit: log.durableCommit }",
+        find: "{ term, votedFor, commit: log.durableCommit, promisedMs }",
+        replace: "{ term, votedFor: 0n, commit: log.durableCommit, promisedMs }",
       },
     ],
   },
@@ -78,9 +78,8 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: leader,
-        at: "this.#lease.lasts(this.#answeredRound()",
-        find: "this.#answeredRound()",
-        replace: "Math.max(...this.#voters.map((id) => this.#followers.get(id)?.round ?? 0))",
+        find: "holding.length >= majorityOf(voters.length)",
+        replace: "holding.length >= Math.min(2, voters.length)",
       },
     ],
   },
@@ -90,22 +89,71 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: leader,
-        at: "this.#lease.lasts(this.#answeredRound()",
-        find: "this.#answeredRound()",
-        replace:
-          "[this.#reads.current, ...[...this.#followers.values()].map(({ round }) => round)].sort((a, b) => b - a)[majorityOf(this.#voters.length) - 1]!",
+        at: "const holding = voters.filter(",
+        find: "voters",
+        replace: "[...voters, ...this.#log.memberships.current.learners]",
       },
     ],
   },
   {
     name: "timeAfterTheWord",
     why: "A leader that has told another server to stand goes on counting on its time.",
-    edits: [{ file: leader, find: "this.#lease.end();", replace: "" }],
+    edits: [{ file: leader, find: "this.#lease.suspend();", replace: "" }],
+  },
+  {
+    name: "lateWordObeyed",
+    why: "A transfer of which the leader has said that it is over still frees who has promised to hold to it.",
+    edits: [{ file: electionTimer, find: "transfer <= this.#transfersOver", replace: "false" }],
+  },
+  {
+    name: "transferBeginsAsOver",
+    why: "A leader counts on its time again, and voters have not heard that the transfer is over.",
+    edits: [
+      {
+        file: leader,
+        find: "this.#transfers - (this.#transferAsked ? 1 : 0)",
+        replace: "0",
+      },
+    ],
+  },
+  {
+    name: "timeByItsOwnTimeout",
+    why: "A leader takes all others to hold to it for as long as it would hold to one of them.",
+    edits: [
+      {
+        file: leader,
+        find: "this.#lease.answered(answer);",
+        replace: "this.#lease.answered({ ...answer, holdMs: this.#parts.settings.holdMs });",
+      },
+    ],
+  },
+  {
+    name: "promiseNotKept",
+    why: "A server that begins again with a shorter timeout keeps to that, and not to what it has promised.",
+    edits: [
+      {
+        file: "src/core/raft/options.ts",
+        find: "hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0)",
+        replace: "hardState.term > foundingTerm ? holdMs : 0",
+      },
+    ],
+  },
+  {
+    name: "promiseNotPersisted",
+    why: "A server that promises for longer than its disk says answers before that is written.",
+    edits: [
+      {
+        file: outbox,
+        at: "|| promisedMs !== before.promisedMs",
+        find: "promisedMs !== before.promisedMs",
+        replace: "false",
+      },
+    ],
   },
   {
     name: "timeIgnoresRates",
     why: "A leader counts on its time for as long as voters hold to it, by its own clock.",
-    edits: [{ file: leaderLease, find: "relied(holdMs, clockRateError)", replace: "holdMs" }],
+    edits: [{ file: leaderLease, find: "relied(holdMs, this.#clockRateError)", replace: "holdMs" }],
   },
   {
     name: "timeIgnoresSuspension",
@@ -113,15 +161,15 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: leaderLease,
-        find: "elapsedMs(newest.at, now) < this.#ms",
-        replace: "now.monotonicMs - newest.at.monotonicMs < this.#ms",
+        find: "elapsedMs(held.from, now) < held.ms",
+        replace: "now.monotonicMs - held.from.monotonicMs < held.ms",
       },
     ],
   },
   {
     name: "votesAfterRestart",
     why: "A server that begins again votes at once, although it may just have heard a leader.",
-    edits: [{ file: raft, find: "hasMetLeaders(options.recovered)", replace: "false" }],
+    edits: [{ file: raft, find: "promisedBefore(options.recovered, this.#settings.holdMs)", replace: "0" }],
   },
   {
     name: "votesWhileHeld",
@@ -129,10 +177,10 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: raft,
-        find: "if (this.#hearsLeader && !isTransfer) return false;",
+        find: "if (this.#holdsAgainst(message)) return false;",
         replace: 'if (this.#hearsLeader && message.kind === "pre-vote") return false;',
       },
-      { file: raft, find: "if (this.#timer.isHeld && !transfer) return false;", replace: "" },
+      { file: raft, find: "if (this.#timer.forbids(term, transfer)) return false;", replace: "" },
     ],
   },
   {
@@ -200,7 +248,7 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       {
         file: raft,
-        find: "if (this.#hearsLeader && !isTransfer) return false;",
+        find: "if (this.#holdsAgainst(message)) return false;",
         replace: "",
       },
       {

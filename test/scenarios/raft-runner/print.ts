@@ -21,7 +21,7 @@ function detailsOf(message: Message): string {
     case "pre-vote":
       return `, log until ${message.lastIndex}/${message.lastTerm}`;
     case "vote":
-      return `, log until ${message.lastIndex}/${message.lastTerm}${message.transfer ? ", asked by the leader" : ""}`;
+      return `, log until ${message.lastIndex}/${message.lastTerm}${message.transfer > 0 ? ", asked by the leader" : ""}`;
     case "pre-vote-answer":
     case "vote-answer":
       return message.granted ? ": yes" : ": no";

@@ -49,7 +49,7 @@ const candidate = { term: count, lastIndex: count, lastTerm: count };
 const messages = fc.oneof(
   message("pre-vote", candidate),
   message("pre-vote-answer", { term: count, granted: flag }),
-  message("vote", { ...candidate, transfer: flag }),
+  message("vote", { ...candidate, transfer: count }),
   message("vote-answer", { term: count, granted: flag }),
   message("append", {
     term: count,
@@ -60,11 +60,11 @@ const messages = fc.oneof(
   }),
   message("append-answer", { term: count, rejected: flag, index: count, hintIndex: count, hintTerm: count }),
   message("commit", { term: count, index: count, indexTerm: count }),
-  message("heartbeat", { term: count, commit: count, round: count }),
-  message("heartbeat-answer", { term: count, round: count }),
+  message("heartbeat", { term: count, commit: count, round: count, transfersOver: count }),
+  message("heartbeat-answer", { term: count, round: count, holdMs: fc.double({ noNaN: true }) }),
   message("snapshot", { term: count, meta }),
   message("snapshot-answer", { term: count, rejected: flag, index: count }),
-  message("timeout-now", { term: count }),
+  message("timeout-now", { term: count, transfer: count }),
   message("propose", { number: count, term: count, command: data }),
   message("propose-change", { number: count, term: count, command: data }),
   message("ask", {

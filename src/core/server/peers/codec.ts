@@ -21,7 +21,7 @@ type Layouts = {
 const layouts = {
   "pre-vote": { term: "count", lastIndex: "count", lastTerm: "count" },
   "pre-vote-answer": { term: "count", granted: "flag" },
-  vote: { term: "count", lastIndex: "count", lastTerm: "count", transfer: "flag" },
+  vote: { term: "count", lastIndex: "count", lastTerm: "count", transfer: "count" },
   "vote-answer": { term: "count", granted: "flag" },
   append: {
     term: "count",
@@ -37,11 +37,11 @@ const layouts = {
     hintIndex: "count",
     hintTerm: "count",
   },
-  heartbeat: { term: "count", commit: "count", round: "count" },
-  "heartbeat-answer": { term: "count", round: "count" },
+  heartbeat: { term: "count", commit: "count", round: "count", transfersOver: "count" },
+  "heartbeat-answer": { term: "count", round: "count", holdMs: "count" },
   snapshot: { term: "count", meta: "meta" },
   "snapshot-answer": { term: "count", rejected: "flag", index: "count" },
-  "timeout-now": { term: "count" },
+  "timeout-now": { term: "count", transfer: "count" },
   propose: { number: "count", term: "count", command: "bytes" },
   ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
   "leader-answer": { number: "count", index: "count", revision: "count", ttlSeconds: "count" },

@@ -10,8 +10,8 @@ import { unwelcome } from "../../replica/roll.js";
 import type { CoreMember } from "../../state/members.js";
 import { idText } from "../common/identity.js";
 
-/** 6: what is committed has a message of its own, which no earlier version understands. */
-const version = 6;
+/** 7: answers to heartbeats say how long their senders vote for nobody else, and transfers are numbered. */
+const version = 7;
 
 /** What a server says of itself to another. */
 export interface Self {
