@@ -1,6 +1,7 @@
 import type { BothClocks } from "../../common/both-clocks.js";
 import type { Random } from "../../common/ports.js";
-import type { RaftSettings } from "./options.js";
+import type { Recovered } from "./api.js";
+import { promisedBefore, type RaftSettings } from "./options.js";
 
 /**
  * When a server may stand, and when it may vote.
@@ -31,13 +32,12 @@ export class ElectionTimer {
   /** Of that leader's. */
   #transfersOver = 0;
 
-  /** @param promisedMs what an earlier life may have promised, nobody knows when */
-  constructor(settings: RaftSettings, random: Random, promisedMs: number) {
+  constructor(settings: RaftSettings, random: Random, recovered: Recovered) {
     this.#settings = settings;
     this.#random = random;
     this.#electionTicks = this.#draw();
-    this.#promisedMs = promisedMs;
-    this.#formerUntilMs = promisedMs > 0 ? Infinity : -Infinity;
+    this.#promisedMs = promisedBefore(recovered, settings.holdMs);
+    this.#formerUntilMs = this.#promisedMs > 0 ? Infinity : -Infinity;
   }
 
   /** The most that a promise that may still bind was for: to be on disk before one is given. */

@@ -102,6 +102,14 @@ export class RaftLog {
     return this.#entries[index - this.#packedEnd - 1]?.term;
   }
 
+  /** @throws RangeError if that is not applied, or not kept any more */
+  snapshotMeta(index: number, applied: number): SnapshotMeta {
+    const term = index <= applied ? this.termAt(index) : undefined;
+    if (term === undefined)
+      throw new RangeError(`no snapshot can stand at ${index}: applied ${applied}, log after ${this.#base}`);
+    return { index, term, membership: this.memberships.at(index) };
+  }
+
   /** Of an entry that is kept. */
   sizeAt(index: number): number {
     if (this.#isPacked(index)) return sizeWith(this.#packed.lengthAt(index));

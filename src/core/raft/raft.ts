@@ -5,7 +5,7 @@ import { Election } from "./election.js";
 import { ElectionTimer } from "./election-timer.js";
 import { Leader, refused } from "./leader.js";
 import { RaftLog } from "./log.js";
-import { promisedBefore, settingsOf } from "./options.js";
+import { settingsOf } from "./options.js";
 import type { RaftSettings } from "./options.js";
 import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
@@ -22,7 +22,6 @@ import type {
   Ready,
   Role,
   SnapshotMeta,
-  TimeoutNow,
   VoteAnswer,
   VoteRequest,
 } from "./types.js";
@@ -66,11 +65,7 @@ export class Raft implements ReplicatedLog {
     const { hardState, snapshot, entries } = options.recovered;
     this.#id = options.id;
     this.#settings = settingsOf(options);
-    this.#timer = new ElectionTimer(
-      this.#settings,
-      options.random,
-      promisedBefore(options.recovered, this.#settings.holdMs),
-    );
+    this.#timer = new ElectionTimer(this.#settings, options.random, options.recovered);
     this.#log = new RaftLog(snapshot, entries, hardState.commit);
     if (this.#log.lastTerm > hardState.term)
       throw corrupt(`the log has term ${this.#log.lastTerm}, but only ${hardState.term} was ever seen`);
@@ -129,12 +124,7 @@ export class Raft implements ReplicatedLog {
   }
 
   snapshotMeta(index: number): SnapshotMeta {
-    const term = index <= this.#applied ? this.#log.termAt(index) : undefined;
-    if (term === undefined)
-      throw new RangeError(
-        `no snapshot can stand at ${index}: applied ${this.#applied}, log after ${this.#log.base}`,
-      );
-    return { index, term, membership: this.#log.memberships.at(index) };
+    return this.#log.snapshotMeta(index, this.#applied);
   }
 
   compact(snapshot: SnapshotMeta, keepEntries: number, keepBytes = Infinity): void {
@@ -245,7 +235,9 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        this.#standFor(message);
+        // Unless the word is so late that its leader has said meanwhile that it is over.
+        if (this.#leading !== undefined || this.#timer.forbids(this.#term + 1, message.transfer)) return;
+        if (this.#mayStand) this.#stand("candidate", message.transfer);
         return;
       case "append-answer":
       case "heartbeat-answer":
@@ -258,12 +250,6 @@ export class Raft implements ReplicatedLog {
 
   get #mayStand(): boolean {
     return this.#log.memberships.mayStand(this.#id, this.#log.commit);
-  }
-
-  /** The leader asks it to, unless the word is so late that the leader has said meanwhile that it is over. */
-  #standFor({ term, transfer }: TimeoutNow): void {
-    if (!this.#mayStand || this.#leading !== undefined) return;
-    if (!this.#timer.forbids(term + 1, transfer)) this.#stand("candidate", transfer);
   }
 
   /**
@@ -375,9 +361,8 @@ export class Raft implements ReplicatedLog {
     else if (message.kind === "commit") this.#log.commitIfThere(message.index, message.indexTerm);
     else {
       this.#log.commitTo(message.commit);
-      const { round } = message;
       const { holdMs } = this.#settings;
-      this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round, holdMs });
+      this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round: message.round, holdMs });
     }
   }
 
@@ -430,8 +415,7 @@ export class Raft implements ReplicatedLog {
     this.#leading?.flush();
     if (this.#leading?.isRemoved === true) this.#follow(this.#term, nobody);
     const { committedEntriesMax } = this.#settings.limits;
-    const { promisedMs } = this.#timer;
-    const state = { term: this.#term, votedFor: this.#votedFor, promisedMs };
+    const state = { term: this.#term, votedFor: this.#votedFor, promisedMs: this.#timer.promisedMs };
     return this.#outbox.take(this.#log, state, this.#leadership, committedEntriesMax);
   }
 

@@ -169,7 +169,7 @@ export const inRaft = /** @type {const} */ ([
   {
     name: "votesAfterRestart",
     why: "A server that begins again votes at once, although it may just have heard a leader.",
-    edits: [{ file: raft, find: "promisedBefore(options.recovered, this.#settings.holdMs)", replace: "0" }],
+    edits: [{ file: electionTimer, find: "promisedBefore(recovered, settings.holdMs)", replace: "0" }],
   },
   {
     name: "votesWhileHeld",
