@@ -2,8 +2,8 @@ import { type DescMessage, type JsonObject, toJson } from "@bufbuild/protobuf";
 import type { ClientReadableStream } from "@grpc/grpc-js";
 
 /**
- * Who looks on at an election. Whoever leads for a moment only, both servers may miss: what counts is whom it was
- * told of last, when the sequence is at its end, if somebody leads then.
+ * Who looks on at an election. Whoever leads for a moment only, both servers may miss, and the revision of the header
+ * is when they looked: what counts is whom it was told of last, at the end of the sequence, if somebody leads then.
  */
 export class Observing {
   readonly name: string;

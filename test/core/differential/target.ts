@@ -207,7 +207,7 @@ export class Target {
     const { input, output } = methodOf("Election", "Observe");
     const message = fromJson(input as DescMessage, request);
     const stream = (this.#clients.Election as unknown as Open).Observe(message, new Metadata());
-    this.#observing.push(new Observing(String(request["name"]), stream, output));
+    this.#observing.push(new Observing(String(request["name"] ?? ""), stream, output));
     return null;
   }
 
@@ -258,7 +258,7 @@ export class Target {
     const lines = this.#normalised((this.#watching?.lines ?? {}) as JsonObject) as JsonObject;
     const observed = this.#observing
       .filter(({ isCompared }) => isCompared)
-      .map(({ last }, at) => [`observer ${at}`, this.#normalised(last ?? "nothing")]);
+      .map(({ last }, at) => [`observer ${at}`, this.#normalised(last?.["kv"] ?? last ?? "nothing")]);
     return { ...this.#waiting.answers, ...lines, ...(Object.fromEntries(observed) as JsonObject) };
   }
 
@@ -357,7 +357,7 @@ export class Target {
     const found = Object(answer) as { ID?: string; member?: { ID?: string }; token?: string };
     this.#lastToken = found.token ?? this.#lastToken;
     if (method === "Authenticate" && this.#hasRights && found.token !== undefined)
-      this.#tokens.set(String(request["name"]), found.token);
+      this.#tokens.set(String(request["name"] ?? ""), found.token);
     if (method === "LeaseGrant" && request["ID"] === undefined && found.ID !== undefined) {
       this.#told.set(`@granted${this.#granted}`, found.ID);
       this.#granted += 1;
