@@ -104,7 +104,7 @@ const mayImport: Record<string, readonly string[]> = {
   "core/copies": ["core/raft", "core/state"],
   "core/replica": ["common", "core/copies", "core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["common", "core/raft", "lease"],
-  "core/http2": [],
+  "core/http2": ["common"],
   "core/host": ["common", "core/gen", "core/raft", "core/replica", "core/state"],
   "core/server": [
     "common",

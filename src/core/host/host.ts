@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import type { WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import type { ServerLogic, ReplicaStatus } from "../replica/api.js";
@@ -43,7 +44,7 @@ type Waiting = (readonly PeerMessage[])[];
  */
 export class CoreHost {
   readonly #options: HostOptions;
-  readonly #answers = new Map<number, Settle>();
+  readonly #answers = new NumberMap<Settle>();
   readonly #watches = new Map<number, Deliver>();
   readonly #endTicks: () => void;
   /** Of the last write that is not on disk yet. */

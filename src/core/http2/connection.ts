@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import { BlockReader, type Read } from "./block-reader.js";
 import { Budget } from "./budget.js";
 import { type Frame, FrameReader } from "./frame-reader.js";
@@ -66,7 +67,7 @@ export class Connection {
   readonly #streamsMax: number;
   readonly #frames = new FrameReader();
   readonly #blocks = new BlockReader(listBytesMax);
-  readonly #streams = new Map<number, Stream>();
+  readonly #streams = new NumberMap<Stream>();
   readonly #resets = new Budget(resetsMax.most, resetsMax.each);
   readonly #idleFrames = new Budget(idleFramesMax.most, idleFramesMax.each);
   /** Streams whose requests have been answered before their ends have come. */

@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import {
   errorCode,
   type ErrorCode,
@@ -42,9 +43,9 @@ export class Sender {
   /** Of streams that begin. */
   #initialWindow = initialWindow;
   /** Those that have something and room in their own windows, in the order of their turns. */
-  readonly #ready = new Set<Stream>();
+  readonly #ready = new NumberMap<Stream>();
   /** Those that wait for the window of the connection. */
-  readonly #blocked = new Set<Stream>();
+  readonly #blocked = new NumberMap<Stream>();
   #isPumping = false;
   /** The socket takes no more for now. */
   #isHeld = false;
@@ -131,7 +132,7 @@ export class Sender {
       putPrefix(prefix, 0, message.length);
       stream.waiting.push({ bytes: prefix, at: 0, taken: undefined }, { bytes: message, at: 0, taken });
     }
-    this.#ready.add(stream);
+    this.#ready.set(stream.id, stream);
     this.pump();
   }
 
@@ -172,14 +173,14 @@ export class Sender {
   end(stream: Stream, trailers: Uint8Array): void {
     if (stream.isOver || stream.trailers !== undefined) return;
     stream.trailers = trailers;
-    this.#ready.add(stream);
+    this.#ready.set(stream.id, stream);
     this.pump();
   }
 
   /** Nothing of it is sent any more. */
   forget(stream: Stream): void {
-    this.#ready.delete(stream);
-    this.#blocked.delete(stream);
+    this.#ready.delete(stream.id);
+    this.#blocked.delete(stream.id);
     stream.waiting.length = 0;
   }
 
@@ -230,9 +231,9 @@ export class Sender {
     this.#isPumping = true;
     try {
       while (!this.#isFull) {
-        const next = firstOf(this.#ready) ?? (this.#window > 0 ? firstOf(this.#blocked) : undefined);
+        const next = this.#ready.first() ?? (this.#window > 0 ? this.#blocked.first() : undefined);
         if (next === undefined) break;
-        this.#sendOf(next);
+        this.#sendOf(next[1]);
       }
     } finally {
       this.#isPumping = false;
@@ -240,7 +241,7 @@ export class Sender {
   }
 
   #wake(stream: Stream): void {
-    if (stream.waiting.length > 0 && !this.#blocked.has(stream)) this.#ready.add(stream);
+    if (stream.waiting.length > 0 && !this.#blocked.has(stream.id)) this.#ready.set(stream.id, stream);
   }
 
   get #isFull(): boolean {
@@ -249,8 +250,8 @@ export class Sender {
 
   /** One frame, if its window has room: who has none comes back when the window is widened. */
   #sendOf(stream: Stream): void {
-    this.#ready.delete(stream);
-    this.#blocked.delete(stream);
+    this.#ready.delete(stream.id);
+    this.#blocked.delete(stream.id);
     const next = stream.waiting[0];
     if (next === undefined) {
       if (stream.trailers !== undefined) this.#endNow(stream, stream.trailers);
@@ -258,7 +259,7 @@ export class Sender {
     }
     if (stream.sendWindow <= 0) return;
     if (this.#window <= 0) {
-      this.#blocked.add(stream);
+      this.#blocked.set(stream.id, stream);
       return;
     }
     const room = Math.min(payloadBytesMax, stream.sendWindow, this.#window);
@@ -269,7 +270,7 @@ export class Sender {
     next.at += length;
     const isDone = next.at === next.bytes.length;
     if (isDone) stream.waiting.shift();
-    if (stream.waiting.length > 0 || stream.trailers !== undefined) this.#ready.add(stream);
+    if (stream.waiting.length > 0 || stream.trailers !== undefined) this.#ready.set(stream.id, stream);
     if (isDone) next.taken?.();
   }
 
@@ -306,8 +307,4 @@ function putPrefix(bytes: Uint8Array, at: number, length: number): void {
   bytes[at + 2] = length >>> 16;
   bytes[at + 3] = length >>> 8;
   bytes[at + 4] = length;
-}
-
-function firstOf<Item>(set: ReadonlySet<Item>): Item | undefined {
-  return set.values().next().value;
 }

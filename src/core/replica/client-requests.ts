@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
 import { isSerializable } from "../state/check.js";
 import { CoreError, refusalFor } from "../state/errors.js";
@@ -62,15 +63,15 @@ export class ClientRequests {
   readonly requests: PendingRequests;
   #number: number;
   /** Have not gone to a leader. */
-  readonly #waiting = new Set<PendingRequest>();
+  readonly #waiting = new NumberMap<PendingRequest>();
   /** The leader could not take them just now: until the next tick or leader. */
-  readonly #held = new Set<PendingRequest>();
+  readonly #held = new NumberMap<PendingRequest>();
   /** May be in a leader's log by now; by the numbers of their commands. */
-  readonly #proposed = new Map<number, PendingRequest>();
+  readonly #proposed = new NumberMap<PendingRequest>();
   /** Of the last entry that was applied here. */
   #reachedTerm = 0;
   /** In the order of asking. */
-  readonly #asking = new Map<number, Asking>();
+  readonly #asking = new NumberMap<Asking>();
   /** The leader has named the index that they wait for; it is not applied here yet. */
   #answered: AnsweredRead[] = [];
   /** The state is new enough for these. */
@@ -104,7 +105,7 @@ export class ClientRequests {
       pending.isUnclear = !isClear;
       if (isSerializableRead(request) && this.#callers.mayRead(request, credentials))
         this.#begin(pending, undefined);
-      else this.#waiting.add(pending);
+      else this.#waiting.set(pending.number, pending);
     } catch (error) {
       this.requests.answerAtOnce(id, refusalFor(error));
     }
@@ -136,10 +137,10 @@ export class ClientRequests {
 
   /** Nobody waits for it any more: nothing is kept of it, whether or not there is a leader. */
   #forget(pending: PendingRequest): void {
-    this.#waiting.delete(pending);
-    this.#held.delete(pending);
+    this.#waiting.delete(pending.number);
+    this.#held.delete(pending.number);
     this.#proposed.delete(pending.number);
-    this.#reads.drop(pending);
+    this.#reads.drop(pending.number);
   }
 
   /** Requests that wait for their turn, or for a leader. */
@@ -150,7 +151,7 @@ export class ClientRequests {
   /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
   dispatch(): void {
     if (!this.#context.knowsLeader || this.#waiting.size === 0) return;
-    const waiting = [...this.#waiting];
+    const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     this.#hasCleared = false;
     const readers: PendingRequest[] = [];
@@ -178,7 +179,7 @@ export class ClientRequests {
       const proposed = raft.propose([command]);
       if (!proposed.accepted) {
         if (proposed.reason === "overloaded") this.#fail(pending, "tooManyRequests");
-        else this.#held.add(pending);
+        else this.#held.set(pending.number, pending);
         return;
       }
       pending.term = proposed.term;
@@ -265,7 +266,7 @@ export class ClientRequests {
   reached(term: number): void {
     if (term <= this.#reachedTerm) return;
     this.#reachedTerm = term;
-    for (const [number, pending] of this.#proposed) {
+    for (const [number, pending] of this.#proposed.entries()) {
       if (pending.term >= term) continue;
       this.#proposed.delete(number);
       this.#wait(pending, this.#waiting);
@@ -306,7 +307,7 @@ export class ClientRequests {
   #begin(pending: PendingRequest, answer: LeaderAnswer | undefined): void {
     pending.stage = "asked";
     if (pending.isOpen && pending.isUnclear) this.#clear(pending);
-    else if (pending.isOpen) this.#reads.add(pending, this.#reading(pending, answer));
+    else if (pending.isOpen) this.#reads.add(pending.number, this.#reading(pending, answer));
   }
 
   // Time, and leaders
@@ -322,7 +323,7 @@ export class ClientRequests {
   tick(): void {
     const { electionMs, nowMs } = this.#context;
     this.#retryHeld();
-    for (const [number, { requests, askedMs }] of this.#asking) {
+    for (const [number, { requests, askedMs }] of this.#asking.entries()) {
       if (askedMs + electionMs > nowMs) break;
       this.#asking.delete(number);
       for (const pending of requests) this.#wait(pending, this.#waiting);
@@ -338,14 +339,14 @@ export class ClientRequests {
   }
 
   #retryHeld(): void {
-    for (const pending of this.#held) this.#waiting.add(pending);
+    for (const pending of this.#held.values()) this.#waiting.set(pending.number, pending);
     this.#held.clear();
   }
 
-  #wait(pending: PendingRequest, queue: Set<PendingRequest>): void {
+  #wait(pending: PendingRequest, queue: NumberMap<PendingRequest>): void {
     if (!pending.isOpen) return;
     pending.stage = "waiting";
-    queue.add(pending);
+    queue.set(pending.number, pending);
   }
 
   #fail(pending: PendingRequest, failure: ConstructorParameters<typeof CoreError>[0]): void {

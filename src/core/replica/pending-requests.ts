@@ -1,6 +1,7 @@
 import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import { CoreError } from "../state/errors.js";
 import { FairShares } from "../../common/fair-shares.js";
+import { NumberMap } from "../../common/number-map.js";
 import type { ReplicaLimits } from "./options.js";
 import type { Answer, ClientRequest, ClientResponse, Credentials, Input } from "./types.js";
 
@@ -36,7 +37,7 @@ export class PendingRequests {
   readonly #bytes: FairShares<string>;
   /** Nobody waits for it any more. */
   readonly #closed: (pending: PendingRequest) => void;
-  readonly #byId = new Map<number, PendingRequest>();
+  readonly #byId = new NumberMap<PendingRequest>();
   readonly #deadlines = new Deadlines<PendingRequest>();
   #answers: Answer[] = [];
 

@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
@@ -31,7 +32,7 @@ export class ReadIndexQueue {
   /** Whether this server's own client still waits. */
   readonly #isOpen: (number: number) => boolean;
   #forming: Question[] = [];
-  readonly #rounds = new Map<number, Question[]>();
+  readonly #rounds = new NumberMap<Question[]>();
   #confirmed: Confirmed[] = [];
   #count = 0;
   #lastRound = 0;

@@ -13,11 +13,11 @@ test("a long read that nobody waits for any more is forgotten at once, wherever 
   const reads = new ReadScheduler();
   const visits = new Visits();
   const over: number[] = [];
-  const askers = Array.from({ length: 1_000 }, (_, number) => ({ number }));
+  const askers = Array.from({ length: 1_000 }, (_, number) => number);
   for (const asker of askers)
     reads.add(
       asker,
-      steps(3, () => over.push(asker.number)),
+      steps(3, () => over.push(asker)),
     );
   while (reads.isThere) reads.turn(1_000, visits);
   expect(over).toHaveLength(1_000);
@@ -33,7 +33,7 @@ test("a long read that nobody waits for any more is forgotten at once, wherever 
   expect(reads.size).toBe(1);
   reads.drop(askers[999]!);
   reads.add(
-    {},
+    1_000,
     steps(70, () => over.push(-1)),
   );
   reads.turn(100_000, visits);

@@ -1,3 +1,4 @@
+import { NumberMap } from "../../common/number-map.js";
 import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 
 /**
@@ -6,9 +7,8 @@ import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
  */
 const longMax = 4;
 
-/** Who waits for it. */
-type Asker = object;
-type Jobs = Map<Asker, Steps<void>>;
+/** By who waits for it. */
+type Jobs = NumberMap<Steps<void>>;
 
 /**
  * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked.
@@ -16,9 +16,9 @@ type Jobs = Map<Asker, Steps<void>>;
  * other.
  */
 export class ReadScheduler {
-  readonly #fresh: Jobs = new Map();
-  readonly #long: Jobs = new Map();
-  readonly #waiting: Jobs = new Map();
+  readonly #fresh: Jobs = new NumberMap();
+  readonly #long: Jobs = new NumberMap();
+  readonly #waiting: Jobs = new NumberMap();
 
   get isThere(): boolean {
     return this.#fresh.size + this.#long.size > 0;
@@ -30,12 +30,12 @@ export class ReadScheduler {
   }
 
   /** @param steps must not throw */
-  add(asker: Asker, steps: Steps<void>): void {
+  add(asker: number, steps: Steps<void>): void {
     this.#fresh.set(asker, steps);
   }
 
   /** Nobody waits for it any more. */
-  drop(asker: Asker): void {
+  drop(asker: number): void {
     this.#fresh.delete(asker);
     this.#waiting.delete(asker);
     if (this.#long.delete(asker)) this.#admit();
@@ -50,7 +50,7 @@ export class ReadScheduler {
 
   /** @returns about how much it was */
   #step(jobs: Jobs, visits: Visits): number {
-    const [job] = jobs;
+    const job = jobs.first();
     if (job === undefined) return 0;
     const [asker, steps] = job;
     jobs.delete(asker);
@@ -63,13 +63,13 @@ export class ReadScheduler {
     return Math.max(1, visits.count - before);
   }
 
-  #goOn(asker: Asker, steps: Steps<void>): void {
+  #goOn(asker: number, steps: Steps<void>): void {
     if (this.#long.size < longMax) this.#long.set(asker, steps);
     else this.#waiting.set(asker, steps);
   }
 
   #admit(): void {
-    const [next] = this.#waiting;
+    const next = this.#waiting.first();
     if (next === undefined) return;
     const [asker, steps] = next;
     this.#waiting.delete(asker);

@@ -539,9 +539,9 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: clientRequests,
-        at: "#forget(pending: PendingRequest): void {\n    this.#waiting.delete(pending);",
-        find: "this.#waiting.delete(pending);",
-        replace: "return; this.#waiting.delete(pending);",
+        at: "#forget(pending: PendingRequest): void {\n    this.#waiting.delete(pending.number);",
+        find: "this.#waiting.delete(pending.number);",
+        replace: "return; this.#waiting.delete(pending.number);",
       },
     ],
   },

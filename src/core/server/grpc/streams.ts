@@ -1,5 +1,6 @@
 import type { CoreHost } from "../../host/host.js";
 import { FairShares } from "../../../common/fair-shares.js";
+import { NumberMap } from "../../../common/number-map.js";
 import { CoreError } from "../../state/errors.js";
 import type { ServerStream } from "../rpc/call.js";
 import { asksForLeader, clientOf, grpcError } from "./calls.js";
@@ -13,6 +14,11 @@ const leaderlessFactor = 3;
 /** What is kept of a stream. */
 type OpenStream = Pick<ServerStream, "fail" | "metadata" | "peer" | "whenOver">;
 
+interface Open {
+  readonly stream: OpenStream;
+  readonly wantsLeader: boolean;
+}
+
 /**
  * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
  * the leader those that asked for one.
@@ -22,7 +28,8 @@ export class Streams {
   static readonly max = 16_384;
   readonly #host: CoreHost;
   readonly #electionMs: number;
-  readonly #open = new Map<OpenStream, boolean>();
+  readonly #open = new NumberMap<Open>();
+  #lastNumber = 0;
   readonly #shares = new FairShares<string>(Streams.max);
   readonly #looking: NodeJS.Timeout;
   #ledMs = performance.now();
@@ -45,9 +52,10 @@ export class Streams {
       fail(stream, new CoreError("tooManyRequests"));
       return false;
     }
-    this.#open.set(stream, wantsLeader);
+    const number = ++this.#lastNumber;
+    this.#open.set(number, { stream, wantsLeader });
     stream.whenOver(() => {
-      this.#open.delete(stream);
+      this.#open.delete(number);
       this.#shares.giveBack(client, 1);
     });
     return true;
@@ -55,14 +63,14 @@ export class Streams {
 
   stop(): void {
     clearInterval(this.#looking);
-    for (const stream of this.#open.keys()) fail(stream, new CoreError("stopped"));
+    for (const { stream } of this.#open.values()) fail(stream, new CoreError("stopped"));
   }
 
   #look(): void {
     const nowMs = performance.now();
     if (this.#host.status().leader !== 0n) this.#ledMs = nowMs;
     if (nowMs - this.#ledMs < leaderlessFactor * this.#electionMs) return;
-    for (const [stream, wantsLeader] of this.#open) if (wantsLeader) fail(stream, new CoreError("noLeader"));
+    for (const { stream, wantsLeader } of this.#open.values()) if (wantsLeader) fail(stream, new CoreError("noLeader"));
   }
 }
 

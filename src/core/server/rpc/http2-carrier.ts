@@ -1,4 +1,5 @@
 import { FairShares } from "../../../common/fair-shares.js";
+import { NumberMap } from "../../../common/number-map.js";
 import type { Connection } from "../../http2/connection.js";
 import type { Receiver, Stream } from "../../http2/stream.js";
 import { answerEnd, answerHead, failedAtOnce, failedEnd } from "./blocks.js";
@@ -14,18 +15,24 @@ export class Calls {
   readonly messageBytesMax: number;
   readonly held: FairShares<string>;
   /** Those that have a deadline. */
-  readonly timed = new Set<Http2Carrier>();
+  readonly timed = new NumberMap<Http2Carrier>();
+  #lastNumber = 0;
 
   /** @param heldBytesMax of calls, and of requests that no handler has taken: connections share it */
   constructor(messageBytesMax: number, heldBytesMax: number) {
     this.messageBytesMax = messageBytesMax;
     this.held = new FairShares(heldBytesMax);
   }
+
+  nextNumber(): number {
+    return ++this.#lastNumber;
+  }
 }
 
 /** One call, on its stream of HTTP/2. */
 export class Http2Carrier implements Carrier, Receiver {
   readonly exchange: Exchange;
+  readonly #number: number;
   readonly #calls: Calls;
   readonly #connection: Connection;
   readonly #stream: Stream;
@@ -47,6 +54,7 @@ export class Http2Carrier implements Carrier, Receiver {
     headBytes: number,
   ) {
     this.#calls = calls;
+    this.#number = calls.nextNumber();
     this.#connection = connection;
     this.#stream = stream;
     this.#client = base.peer.address;
@@ -59,7 +67,7 @@ export class Http2Carrier implements Carrier, Receiver {
       return;
     }
     stream.receiver = this;
-    if (Number.isFinite(base.deadlineMs)) calls.timed.add(this);
+    if (Number.isFinite(base.deadlineMs)) calls.timed.set(this.#number, this);
     this.#count(0);
   }
 
@@ -111,7 +119,7 @@ export class Http2Carrier implements Carrier, Receiver {
     this.#reader.drop();
     if (this.#counted > 0) this.#calls.held.giveBack(this.#client, this.#counted);
     this.#counted = 0;
-    this.#calls.timed.delete(this);
+    this.#calls.timed.delete(this.#number);
     this.exchange.over(isComplete);
   }
 

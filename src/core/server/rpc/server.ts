@@ -94,7 +94,7 @@ export class GrpcServer {
 
   #endLate(): void {
     const nowMs = performance.now();
-    for (const { exchange } of this.#calls.timed)
+    for (const { exchange } of this.#calls.timed.values())
       if (exchange.deadlineMs <= nowMs)
         exchange.fail({ code: statusCode.deadlineExceeded, details: "context deadline exceeded" });
   }
