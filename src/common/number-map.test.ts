@@ -46,7 +46,7 @@ const oldBytes = () =>
   getHeapSpaceStatistics().find(({ space_name: name }) => name === "old_space")!.space_used_size;
 
 /** How much becomes old of values that are soon deleted, once the map itself has become old. */
-function agedBytes(map: Pick<Map<number, object>, "delete" | "set">): number {
+function agedBytes(map: NumberMap<object>): number {
   let key = 0;
   let aged = 0;
   const come = (count: number) => {
