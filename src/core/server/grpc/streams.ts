@@ -70,7 +70,8 @@ export class Streams {
     const nowMs = performance.now();
     if (this.#host.status().leader !== 0n) this.#ledMs = nowMs;
     if (nowMs - this.#ledMs < leaderlessFactor * this.#electionMs) return;
-    for (const { stream, wantsLeader } of this.#open.values()) if (wantsLeader) fail(stream, new CoreError("noLeader"));
+    for (const { stream, wantsLeader } of this.#open.values())
+      if (wantsLeader) fail(stream, new CoreError("noLeader"));
   }
 }
 
