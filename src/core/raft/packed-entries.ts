@@ -78,10 +78,9 @@ function isAlone({ kind, data }: Entry): boolean {
 function endOfPage(entries: readonly Entry[], start: number): number {
   const first = entries[start]!;
   if (isAlone(first)) return start + 1;
-  const end = entries.findIndex(
-    (entry, index) => index > start && (isAlone(entry) || entry.term !== first.term),
-  );
-  return end === -1 ? entries.length : end;
+  let end = start + 1;
+  while (end < entries.length && !isAlone(entries[end]!) && entries[end]!.term === first.term) end += 1;
+  return end;
 }
 
 function pageOf(entries: readonly Entry[]): Page {

@@ -29,13 +29,16 @@ import { type Seen, Write } from "./write.js";
 export function putKey(write: Write, request: PutRequest): PutResponse {
   checkLease(write, request);
   checkKept(write, request);
-  const before = put(write, request);
-  return request.prevKv && before !== undefined
+  return putResponse(request, put(write, request));
+}
+
+function putResponse({ prevKv }: PutRequest, before: Version | undefined): PutResponse {
+  return prevKv && before !== undefined
     ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
     : create(PutResponseSchema);
 }
 
-/** What the key was before. */
+/** What the key was before. Whether it may be done was checked. */
 function put(write: Write, request: PutRequest): Version | undefined {
   const key = keyOf(request.key);
   const before = write.view.getAt(key, write.revision);
@@ -47,7 +50,15 @@ function put(write: Write, request: PutRequest): Version | undefined {
 
 export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<DeleteRangeResponse> {
   const gone = yield* write.delete(rangeOf(request.key, request.rangeEnd));
-  const prevKvs = request.prevKv ? yield* keyValues(gone, write.room) : [];
+  return yield* deleteResponse(write, request, gone);
+}
+
+function* deleteResponse(
+  { room }: Write,
+  { prevKv }: DeleteRangeRequest,
+  gone: readonly Version[],
+): Steps<DeleteRangeResponse> {
+  const prevKvs = prevKv ? yield* keyValues(gone, room) : [];
   return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
 }
 
@@ -120,52 +131,62 @@ function checkKept({ revision, view }: Write, { ignoreLease, ignoreValue, key }:
 function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
   for (const operation of operationsOf(path))
     if (operation.case === "requestRange") readRevision(seen.view, operation.value);
-  if (seen.room.isAwaited) return yield* runOperations(seen, path);
-  yield* onlyWrite(writeOf(seen), path);
-  return create(TxnResponseSchema);
-}
-
-/** Nobody waits for the answer: of three servers that apply it two would make it for nothing. */
-function* onlyWrite(write: Write, { operations, inner }: Path): Steps<void> {
-  for (let index = 0; index < operations.length; index += 1) {
-    const { request } = operations[index]!;
-    if (request.case === "requestPut") put(write, request.value);
-    else if (request.case === "requestDeleteRange")
-      yield* write.delete(rangeOf(request.value.key, request.value.rangeEnd));
-    else if (request.case === "requestTxn") yield* onlyWrite(write, inner.get(index)!);
-  }
+  return yield* runOperations(seen, path);
 }
 
 function* runOperations(seen: Seen, { succeeded, operations, inner }: Path): Steps<TxnResponse> {
   const responses: ResponseOp[] = [];
-  for (const [index, operation] of operations.entries())
-    responses.push(yield* runOperation(seen, operation, inner.get(index)));
+  for (let index = 0; index < operations.length; index += 1) {
+    const { request } = operations[index]!;
+    const response = yield* runOperation(seen, request, inner.get(index));
+    if (response !== undefined) responses.push(answerOf(response, seen.revision));
+  }
   return create(TxnResponseSchema, { succeeded, responses });
-}
-
-function* runOperation(seen: Seen, { request }: RequestOp, inner: Path | undefined): Steps<ResponseOp> {
-  const response = yield* responseTo(seen, request, inner);
-  // That of a transaction inside is there and empty, as etcd has it.
-  const isTxn = response.case === "responseTxn";
-  response.value.header = create(ResponseHeaderSchema, isTxn ? {} : { revision: BigInt(seen.revision) });
-  return create(ResponseOpSchema, { response });
 }
 
 type Response = Exclude<ResponseOp["response"], { case: undefined }>;
 
-function* responseTo(seen: Seen, request: RequestOp["request"], inner: Path | undefined): Steps<Response> {
+function answerOf(response: Response, revision: number): ResponseOp {
+  // That of a transaction inside is there and empty, as etcd has it.
+  const isTxn = response.case === "responseTxn";
+  response.value.header = create(ResponseHeaderSchema, isTxn ? {} : { revision: BigInt(revision) });
+  return create(ResponseOpSchema, { response });
+}
+
+/**
+ * What an operation changes is one matter, and what is answered another one: of three servers that apply a
+ * transaction nobody waits at two.
+ *
+ * @returns undefined if nobody waits for the answer
+ */
+function* runOperation(
+  seen: Seen,
+  request: RequestOp["request"],
+  inner: Path | undefined,
+): Steps<Response | undefined> {
+  const { isAwaited } = seen.room;
   switch (request.case) {
     case "requestRange":
+      if (!isAwaited) return undefined;
       return {
         case: "responseRange",
         value: yield* readRange(seen.view, request.value, seen.room, seen.revision),
       };
-    case "requestPut":
-      return { case: "responsePut", value: putKey(writeOf(seen), request.value) };
-    case "requestDeleteRange":
-      return { case: "responseDeleteRange", value: yield* deleteKeys(writeOf(seen), request.value) };
-    case "requestTxn":
-      return { case: "responseTxn", value: yield* runOperations(seen, inner!) };
+    case "requestPut": {
+      const before = put(writeOf(seen), request.value);
+      return isAwaited ? { case: "responsePut", value: putResponse(request.value, before) } : undefined;
+    }
+    case "requestDeleteRange": {
+      const write = writeOf(seen);
+      const gone = yield* write.delete(rangeOf(request.value.key, request.value.rangeEnd));
+      if (!isAwaited) return undefined;
+      return { case: "responseDeleteRange", value: yield* deleteResponse(write, request.value, gone) };
+    }
+    case "requestTxn": {
+      const value = yield* runOperations(seen, inner!);
+      return isAwaited ? { case: "responseTxn", value } : undefined;
+    }
+    // `checkTxn` has let no other pass.
     default:
       throw new CoreError("keyNotFound");
   }

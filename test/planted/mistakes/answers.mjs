@@ -74,8 +74,8 @@ export const inAnswers = [
     "noEarlierInside",
     "A deletion in a transaction does not say what was there.",
     txn,
-    "yield* deleteKeys(writeOf(seen), request.value)",
-    "yield* deleteKeys(writeOf(seen), { ...request.value, prevKv: false })",
+    "yield* deleteResponse(write, request.value, gone)",
+    "yield* deleteResponse(write, { ...request.value, prevKv: false }, gone)",
   ),
   mistake(
     "readsInsideAreOld",
