@@ -24,10 +24,9 @@ import { Connections } from "./front/connections.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { Counters } from "./common/counters.js";
 import { Copies } from "./copies.js";
-import type { LocalClient } from "./grpc/local.js";
 import { metricsText } from "./http/metrics.js";
 import { clientHttp, metricsHttp } from "./http/server.js";
-import { GrpcEdge } from "./grpc/edge.js";
+import { type Beside, GrpcEdge } from "./grpc/edge.js";
 import { foundingMember, idText } from "./common/identity.js";
 import { DiagnosisHandlers } from "./own/diagnosis.js";
 import { ownServices } from "./own/services.js";
@@ -175,8 +174,8 @@ class Server implements RunningCore {
     const connections = this.#connections();
     const metrics = () => metricsText(this.#host, facts, this.#counters, connections.clients);
     const { maxConcurrentStreams, requestBytesMax } = config;
-    const http = (local: LocalClient) => {
-      const parts = { host: this.#host, local, metrics };
+    const http: Beside["http"] = (local, held) => {
+      const parts = { host: this.#host, local, held, metrics };
       return { clients: clientHttp(parts, maxConcurrentStreams, config), metrics: metricsHttp(parts) };
     };
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));

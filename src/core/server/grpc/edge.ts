@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
+import type { FairShares } from "../../../common/fair-shares.js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
 import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
@@ -54,8 +55,11 @@ export interface Beside {
   readonly requestBytesMax: number;
   /** Of one connection, also such as have been answered and not been taken in: clients wait with more. */
   readonly maxConcurrentStreams: number;
-  /** What takes connections of HTTP/1.1: for clients, and where metrics are served alone. */
-  http(local: LocalClient): Readonly<Record<"clients" | "metrics", Http1>>;
+  /**
+   * What takes connections of HTTP/1.1, and keeps what it keeps in the room of gRPC's: for clients, and where
+   * metrics are served alone.
+   */
+  http(local: LocalClient, held: FairShares<string>): Readonly<Record<"clients" | "metrics", Http1>>;
   /** Of clients, and where metrics are served alone. */
   readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
 }
@@ -81,7 +85,7 @@ export class GrpcEdge {
     this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes);
     this.#streams = new Streams(host, electionMs);
     this.#local = new LocalClient((path) => this.#server.methodAt(path));
-    const { clients, metrics } = http(this.#local);
+    const { clients, metrics } = http(this.#local, this.#server.held);
     this.#http = [clients, metrics];
     const behind = { http1: clients.take, http2: (socket: Socket) => this.#server.serve(socket) };
     this.#front = new Front(behind, connections.clients);

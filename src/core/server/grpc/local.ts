@@ -35,7 +35,8 @@ export interface LocalCall<Called extends DescMethod> {
   send(request: Input<Called>): void;
   /** Nothing more is asked. */
   end(): void;
-  cancel(): void;
+  /** @param failure what `answers` throws */
+  cancel(failure?: CallFailed): void;
   /** The answers; throws `CallFailed` at the end if the call failed. Who leaves early cancels it. */
   readonly answers: AsyncGenerator<Output<Called>, void>;
 }
@@ -70,30 +71,39 @@ export class LocalClient {
     return last;
   }
 
-  /** @throws CallFailed */
-  open<Called extends DescMethod>(called: Called, caller: Caller, signal?: AbortSignal): LocalCall<Called> {
+  /**
+   * @param untaken told each time how many bytes there are of requests that the handler has not taken; what it
+   * throws, `send` throws
+   * @throws CallFailed
+   */
+  open<Called extends DescMethod>(
+    called: Called,
+    caller: Caller,
+    signal?: AbortSignal,
+    untaken: (bytes: number) => void = () => undefined,
+  ): LocalCall<Called> {
     if (this.#isClosed) throw stopped();
     const method = this.#methodAt(`/${called.parent.typeName}/${called.name}`);
     if (method === undefined) throw new CallFailed(statusCode.unimplemented, `unknown method ${called.name}`);
     const { client: address, metadata, user: commonName = "" } = caller;
     const fields = new Map(Object.entries(metadata).map(([name, value]) => [name, [value]]));
-    const carrier = new LocalCarrier(() => this.#open.delete(carrier));
+    const left = () => carrier.cancel(new CallFailed(statusCode.cancelled, "the client is gone"));
+    const carrier = new LocalCarrier(() => {
+      this.#open.delete(carrier);
+      signal?.removeEventListener("abort", left);
+    }, untaken);
     this.#open.add(carrier);
-    const cancel = () => carrier.cancel(new CallFailed(statusCode.cancelled, "the client is gone"));
     const peer = { address, commonName };
     const base = { metadata: new Metadata(fields), peer, deadlineMs: Number.POSITIVE_INFINITY, carrier };
     const exchange = new Exchange(method, base, carrier);
     carrier.begin(exchange);
-    if (signal?.aborted === true) cancel();
-    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal?.aborted === true) left();
+    else if (carrier.isOpen) signal?.addEventListener("abort", left, { once: true });
     return {
       send: (request) => carrier.send(toBinary(called.input, create(called.input, request))),
       end: () => exchange.remoteEnded(),
-      cancel,
-      answers: answersOf(carrier, called.output, () => {
-        signal?.removeEventListener("abort", cancel);
-        cancel();
-      }) as AsyncGenerator<Output<Called>, void>,
+      cancel: (failure) => (failure === undefined ? left() : carrier.cancel(failure)),
+      answers: answersOf(carrier, called.output, left) as AsyncGenerator<Output<Called>, void>,
     };
   }
 
@@ -115,7 +125,10 @@ interface Arrived {
 /** The two ends of a call in memory. An answer has been taken when the one who asked asks for the next. */
 class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
-  readonly #asked: Uint8Array[] = [];
+  readonly #untaken: (bytes: number) => void;
+  /** From `#next` on. To take each from the front of an array takes long when there are many. */
+  #asked: Uint8Array[] = [];
+  #next = 0;
   #askedBytes = 0;
   readonly #arrived: Arrived[] = [];
   #exchange: Exchange | undefined;
@@ -123,8 +136,14 @@ class LocalCarrier implements Carrier, Messages {
   #end: { readonly failure: CallFailed | undefined } | undefined;
   #wake: () => void = () => undefined;
 
-  constructor(gone: () => void) {
+  constructor(gone: () => void, untaken: (bytes: number) => void) {
     this.#gone = gone;
+    this.#untaken = untaken;
+  }
+
+  /** It is not over: something may still be said, or taken. */
+  get isOpen(): boolean {
+    return this.#exchange !== undefined;
   }
 
   begin(exchange: Exchange): void {
@@ -155,13 +174,22 @@ class LocalCarrier implements Carrier, Messages {
     this.#asked.push(request);
     this.#askedBytes += request.length + prefixBytes;
     this.#exchange.more();
+    this.#untaken(this.#askedBytes);
     if (this.#askedBytes > askedBytesMax)
       this.cancel(new CallFailed(statusCode.resourceExhausted, "etcdserver: too many requests"));
   }
 
   next(): Uint8Array | undefined {
-    const request = this.#asked.shift();
-    if (request !== undefined) this.#askedBytes -= request.length + prefixBytes;
+    const request = this.#asked[this.#next];
+    if (request === undefined) return undefined;
+    this.#next += 1;
+    this.#askedBytes -= request.length + prefixBytes;
+    // At most half of the array is of those that have been taken.
+    if (2 * this.#next >= this.#asked.length) {
+      this.#asked = this.#asked.slice(this.#next);
+      this.#next = 0;
+    }
+    this.#untaken(this.#askedBytes);
     return request;
   }
 
@@ -172,6 +200,8 @@ class LocalCarrier implements Carrier, Messages {
   cancel(failure: CallFailed): void {
     this.#end ??= { failure };
     this.#arrived.length = 0;
+    this.#asked = [];
+    this.#next = 0;
     this.#over(false);
     this.#wake();
   }

@@ -48,13 +48,17 @@ const withContent: ReadonlySet<DescMessage> = new Set([
 ]);
 const withoutContentBytesMax = 64 * 1024;
 
+/** Whether a request of this kind may be large. */
+export function hasContent(schema: DescMessage): boolean {
+  return withContent.has(schema);
+}
+
 /**
  * What this version does not know of a request is left out: it would only stand in the log. What is too large
  * comes as the refusal that it gets, and has cost nothing.
  */
 export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
-  if (!withContent.has(schema) && bytes.length > withoutContentBytesMax)
-    return new CoreError("requestTooLarge");
+  if (!hasContent(schema) && bytes.length > withoutContentBytesMax) return new CoreError("requestTooLarge");
   if (schema === TxnRequestSchema && isOversized(bytes)) return new CoreError("tooManyOperations");
   return fromBinary(schema, bytes, { readUnknownFields: false });
 }

@@ -1,17 +1,17 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { DescMethod, MessageShape } from "@bufbuild/protobuf";
 import { Watch } from "../../gen/etcd/rpc_pb.js";
+import { CoreError } from "../../state/errors.js";
+import { finishInTurns, Turns } from "../common/turns.js";
 import type { Caller } from "../grpc/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
-import { CoreError } from "../../state/errors.js";
-import { addressOf } from "../common/address-of.js";
-import { finishInTurns } from "../common/turns.js";
+import { hasContent } from "../grpc/services.js";
 import type { CallSlots } from "./call-slots.js";
-import { jsonText, messageText } from "./json-text.js";
 import { messageFrom } from "./json-message.js";
+import { jsonText, messageText } from "./json-text.js";
 import { JsonValues, NoJson } from "./json-values.js";
-import { awaitAnswer, taken } from "./patience.js";
+import type { HttpCall } from "./one-by-one.js";
+import { answerWhole, end, say } from "./patience.js";
 import type { HttpTimes } from "./times.js";
 
 const statusUnknown = 2;
@@ -34,84 +34,106 @@ interface Room {
 export async function answerJson(
   { client, slots, times }: Room,
   method: DescMethod,
-  request: IncomingMessage,
-  response: ServerResponse,
+  call: HttpCall,
 ): Promise<void> {
-  const isStream = method.methodKind !== "unary";
-  const answered = awaitAnswer(request.socket);
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  let call: LocalCall<DescMethod> | undefined;
+  const { gone, kept, response } = call;
+  let asking: LocalCall<DescMethod> | undefined;
   let giveBack: (() => void) | undefined;
   try {
-    giveBack = await slots.take(gone.signal);
-    call = client.open(method, callerOf(request), gone.signal);
+    giveBack = await slots.take(gone);
+    asking = client.open(method, callerOf(call), gone, kept.part());
     // Those of a stream that is asked in both directions come while it is answered.
-    if (method.methodKind === "bidi_streaming") await askedFirst(method, request, call, times);
-    else await askedOnce(method, request, call, times);
-    if (isStream) await answerLines(method, call, response, times);
-    else await answerOne(method, call, response, times);
+    if (method.methodKind === "bidi_streaming") await askedFirst(method, call, asking, times);
+    else await askedOnce(method, call, asking, times);
+    if (method.methodKind === "unary") await answerOne(method, asking, call, times);
+    else await answerLines(method, asking, call, times);
   } catch (error) {
-    call?.cancel();
-    if (!response.destroyed) refuse(response, error, method);
+    asking?.cancel();
+    if (!response.destroyed) await refuse(call, error, method, times);
   } finally {
     giveBack?.();
-    answered();
   }
 }
 
-function callerOf({ headers, socket }: IncomingMessage): Caller {
-  const { authorization } = headers;
-  const metadata = authorization === undefined ? {} : { authorization };
-  return { client: addressOf(socket), metadata };
+function callerOf({ client, request }: HttpCall): Caller {
+  const { authorization } = request.headers;
+  return { client, metadata: authorization === undefined ? {} : { authorization } };
+}
+
+/** Requests of the others are small: etcd's own are kilobytes at most. */
+const textLengthMax = 256 * 1024;
+
+/**
+ * @throws NoJson
+ * @throws CoreError `requestTooLarge`, `tooManyOperations`
+ */
+function messageOf(
+  { input }: DescMethod,
+  text: string,
+  gone: AbortSignal,
+): Promise<MessageShape<DescMethod["input"]>> {
+  if (text.length > textLengthMax && !hasContent(input)) throw new CoreError("requestTooLarge");
+  return finishInTurns(messageFrom(input, text), gone);
 }
 
 async function askedOnce(
   method: DescMethod,
-  body: IncomingMessage,
-  call: LocalCall<DescMethod>,
+  { gone, kept, request }: HttpCall,
+  asking: LocalCall<DescMethod>,
   { requestMs }: HttpTimes,
 ): Promise<void> {
   const values = new JsonValues();
+  const count = kept.part();
   let asked: string | undefined;
-  const late = endWhenLate(body, requestMs);
+  const late = endWhenLate(request, requestMs);
   try {
-    for await (const piece of body as AsyncIterable<Buffer>) asked ??= values.take(piece, 1)[0];
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      asked ??= values.take(piece, 1)[0];
+      count(asked?.length ?? values.heldBytes);
+    }
   } finally {
     clearTimeout(late);
   }
   if (asked === undefined) values.end();
-  call.send(await finishInTurns(messageFrom(method.input, asked ?? "{}")));
-  call.end();
+  asking.send(await messageOf(method, asked ?? "{}", gone));
+  // From here on it counts where it waits.
+  count(0);
+  asking.end();
 }
 
-function endWhenLate(body: IncomingMessage, requestMs: number): NodeJS.Timeout {
-  return setTimeout(() => body.destroy(new NoJson("the request did not come in time")), requestMs);
+function endWhenLate(request: IncomingMessage, requestMs: number): NodeJS.Timeout {
+  return setTimeout(() => request.destroy(new NoJson("the request did not come in time")), requestMs);
 }
 
 /** Resolves with the first request; the others follow as they come. */
 async function askedFirst(
   method: DescMethod,
-  body: IncomingMessage,
-  call: LocalCall<DescMethod>,
+  { gone, kept, request }: HttpCall,
+  asking: LocalCall<DescMethod>,
   { requestMs }: HttpTimes,
 ): Promise<void> {
   const values = new JsonValues();
-  const pieces = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const count = kept.part();
+  const pieces = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const turns = new Turns();
   /** How many requests have ended with the next piece; nothing at the end. */
   const next = async (): Promise<number | undefined> => {
     const { done, value } = await pieces.next();
     if (done === true) {
       values.end();
       // A watch goes on when nothing more is asked.
-      if (method !== Watch.method.watch) call.end();
+      if (method !== Watch.method.watch) asking.end();
       return undefined;
     }
     const texts = values.take(value);
-    for (const text of texts) call.send(await finishInTurns(messageFrom(method.input, text)));
+    count(values.heldBytes);
+    for (const text of texts) {
+      if (turns.isOver) await turns.next();
+      asking.send(await messageOf(method, text, gone));
+    }
     return texts.length;
   };
-  const late = endWhenLate(body, requestMs);
+  const late = endWhenLate(request, requestMs);
   let came: number | undefined = 0;
   try {
     while (came === 0) came = await next();
@@ -122,70 +144,81 @@ async function askedFirst(
   const follow = async () => {
     while ((await next()) !== undefined);
   };
-  follow().catch(() => call.cancel());
+  follow().catch((error: unknown) => asking.cancel(failureOf(error, method)));
 }
 
 async function answerOne(
   method: DescMethod,
-  call: LocalCall<DescMethod>,
-  response: ServerResponse,
+  asking: LocalCall<DescMethod>,
+  call: HttpCall,
   { stuckMs }: HttpTimes,
 ): Promise<void> {
   let isAnswered = false;
-  const say = async (text: string) => {
+  const answer = async (text: string) => {
     isAnswered = true;
-    const headers = { "Content-Type": "application/json", "Grpc-Metadata-Content-Type": "application/grpc" };
-    response.writeHead(200, { ...headers, "Content-Length": Buffer.byteLength(text) });
-    await taken(response, stuckMs, "finish", () => response.end(text));
+    await answerWhole(call, 200, answerHeaders, text, stuckMs);
   };
   // It counts as not taken in, where such are counted, until this has been done.
-  for await (const answer of call.answers) await say(await textOf(method, answer));
-  if (!isAnswered) await say("{}");
+  for await (const each of asking.answers) await answer(await textOf(method, each, call));
+  if (!isAnswered) await answer("{}");
 }
 
 async function answerLines(
   method: DescMethod,
-  call: LocalCall<DescMethod>,
-  response: ServerResponse,
+  asking: LocalCall<DescMethod>,
+  call: HttpCall,
   { stuckMs }: HttpTimes,
 ): Promise<void> {
-  for await (const answer of call.answers) {
-    if (!response.headersSent) begin(response);
-    const line = `{"result":${await textOf(method, answer)}}\n`;
-    if (!response.write(line)) await taken(response, stuckMs, "drain");
+  const { response } = call;
+  for await (const each of asking.answers) {
+    if (!response.headersSent) response.writeHead(200, answerHeaders);
+    const line = `{"result":${await textOf(method, each, call)}}\n`;
+    await say(call, Buffer.from(line), stuckMs);
   }
-  if (!response.headersSent) begin(response);
-  response.end();
+  if (!response.headersSent) response.writeHead(200, answerHeaders);
+  await end(call, stuckMs);
 }
 
-function begin(response: ServerResponse): void {
-  response.writeHead(200, {
-    "Content-Type": "application/json",
-    "Grpc-Metadata-Content-Type": "application/grpc",
-  });
+const answerHeaders = {
+  "Content-Type": "application/json",
+  "Grpc-Metadata-Content-Type": "application/grpc",
+};
+
+/** @throws what `gone` is aborted with */
+function textOf(
+  { output }: DescMethod,
+  answer: MessageShape<DescMethod["output"]>,
+  { gone }: HttpCall,
+): Promise<string> {
+  return finishInTurns(messageText(output, answer), gone);
 }
 
-function textOf(method: DescMethod, answer: MessageShape<DescMethod["output"]>): Promise<string> {
-  return finishInTurns(messageText(method.output, answer));
+/** What is said of a mistake: requests that are no JSON have no code of the core's. */
+function failureOf(error: unknown, { methodKind }: DescMethod): CallFailed {
+  if (error instanceof CallFailed) return error;
+  const ofNoJson = methodKind === "bidi_streaming" ? statusUnknown : statusInvalid;
+  return new CallFailed(error instanceof CoreError ? error.code : ofNoJson, (error as Error).message);
 }
 
-function refuse(response: ServerResponse, error: unknown, { methodKind }: DescMethod): void {
-  const { message } = error as Error;
-  const invalid = methodKind === "bidi_streaming" ? statusUnknown : statusInvalid;
-  const isOfCore = error instanceof CallFailed || error instanceof CoreError;
-  const code = isOfCore ? error.code : invalid;
+function refuse(call: HttpCall, error: unknown, method: DescMethod, { stuckMs }: HttpTimes): Promise<void> {
+  const { code, message } = failureOf(error, method);
   const status = statusOf(code);
-  const isOfStream = isOfCore && methodKind !== "unary";
-  const text = jsonText(
-    isOfStream
-      ? { error: { grpc_code: code, http_code: status, message, http_status: STATUS_CODES[status] } }
-      : { error: message, message, code },
-  );
-  if (response.headersSent) {
-    response.end(`${text}\n`);
-    return;
-  }
-  const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) };
-  response.writeHead(status, headers);
-  response.end(text);
+  const isOfCore = error instanceof CallFailed || error instanceof CoreError;
+  const isOfStream = isOfCore && method.methodKind !== "unary";
+  const text = isOfStream
+    ? jsonText({ error: { grpc_code: code, http_code: status, message, http_status: STATUS_CODES[status] } })
+    : failureText(code, message);
+  if (call.response.headersSent) return end(call, stuckMs, `${text}\n`);
+  return answerWhole(call, status, { "Content-Type": "application/json" }, text, stuckMs);
+}
+
+function failureText(code: number, message: string): string {
+  return jsonText({ error: message, message, code });
+}
+
+/** There is no room for a request. */
+export function answerFull(call: HttpCall, { stuckMs }: HttpTimes): Promise<void> {
+  const { code, message } = new CoreError("tooManyRequests");
+  const headers = { "Content-Type": "application/json" };
+  return answerWhole(call, statusOf(code), headers, failureText(code, message), stuckMs);
 }

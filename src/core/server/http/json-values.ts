@@ -44,6 +44,11 @@ export class JsonValues {
     return found;
   }
 
+  /** Of the object that has not ended. */
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
   /** No object is under way. */
   end(): void {
     if (this.#depth > 0) throw new NoJson("unexpected EOF");

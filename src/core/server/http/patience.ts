@@ -1,54 +1,66 @@
 import type { ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 
-interface Waits {
-  /** Calls that are not over: one connection may ask more before it is answered. */
-  calls: number;
-  /** Answers that are on their way to the client. */
-  saying: number;
-}
+/** So much is said at a time: by that it is seen what a client takes of a long answer. */
+const pieceBytes = 64 * 1024;
 
-const waits = new WeakMap<Socket, Waits>();
-
-function of(socket: Socket): Waits {
-  let found = waits.get(socket);
-  if (found === undefined) waits.set(socket, (found = { calls: 0, saying: 0 }));
-  return found;
+/** Who is told something. */
+export interface Told {
+  readonly response: ServerResponse;
+  readonly socket: { destroy(): void };
 }
 
 /**
- * While a call is under way its connection may be silent, as answers may be long in coming.
- *
- * @returns tells that it is over
+ * Says this; resolves when there is room for more, or the client is gone. One that takes nothing for so long
+ * is sent away, whatever it says meanwhile.
  */
-export function awaitAnswer(socket: Socket): () => void {
-  const own = of(socket);
-  own.calls += 1;
-  if (own.saying === 0) socket.setTimeout(0);
-  return () => void (own.calls -= 1);
+export async function say(told: Told, bytes: Buffer, stuckMs: number): Promise<void> {
+  const { response } = told;
+  for (let at = 0; at < bytes.length && !response.destroyed; at += pieceBytes)
+    if (!response.write(bytes.subarray(at, at + pieceBytes))) await taken(told, stuckMs, "drain");
 }
 
-/** Resolves with this event, or when the client is gone: one that takes nothing is sent away. */
-export function taken(
-  response: ServerResponse,
+/** Nothing more is said; resolves when the client has taken all of it, or is gone. */
+export function end(told: Told, stuckMs: number, last = ""): Promise<void> {
+  return taken(told, stuckMs, "finish", () => told.response.end(last));
+}
+
+/** A whole answer. */
+export async function answerWhole(
+  told: Told,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  text: string,
+  stuckMs: number,
+): Promise<void> {
+  const bytes = Buffer.byteLength(text);
+  told.response.writeHead(status, { ...headers, "Content-Length": bytes });
+  if (bytes <= pieceBytes) {
+    await end(told, stuckMs, text);
+    return;
+  }
+  await say(told, Buffer.from(text), stuckMs);
+  await end(told, stuckMs);
+}
+
+function taken(
+  { response, socket }: Told,
   stuckMs: number,
   event: "drain" | "finish",
-  say?: () => void,
+  begin?: () => void,
 ): Promise<void> {
-  const { socket } = response.req;
-  const own = of(socket);
   return new Promise((resolve) => {
+    // Of one that is gone, nothing more is told.
+    if (response.destroyed) {
+      resolve();
+      return;
+    }
+    const stuck = setTimeout(() => socket.destroy(), stuckMs);
     const done = () => {
+      clearTimeout(stuck);
       response.off(event, done).off("close", done);
-      own.saying -= 1;
-      // After the last answer, the port has set how long it waits for the next request.
-      const isLast = event === "finish" && own.calls <= 1;
-      if (own.saying === 0 && !isLast) socket.setTimeout(0);
       resolve();
     };
-    own.saying += 1;
     response.once(event, done).once("close", done);
-    socket.setTimeout(stuckMs);
-    say?.();
+    begin?.();
   });
 }

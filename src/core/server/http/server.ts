@@ -1,4 +1,6 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { FairShares } from "../../../common/fair-shares.js";
 import type { Http1 } from "../front/front.js";
 import type { CoreHost } from "../../host/host.js";
 import { allAlarms } from "../../state/alarms.js";
@@ -6,7 +8,9 @@ import { KV } from "../../gen/etcd/rpc_pb.js";
 import type { LocalClient } from "../grpc/local.js";
 import { apiVersion } from "../grpc/maintenance.js";
 import { CallSlots } from "./call-slots.js";
-import { answerJson } from "./gateway.js";
+import { answerFull, answerJson } from "./gateway.js";
+import { type HttpCall, OneByOne } from "./one-by-one.js";
+import { answerWhole, end } from "./patience.js";
 import { methodAt } from "./routes.js";
 import { type HttpTimes, httpTimes } from "./times.js";
 
@@ -29,6 +33,8 @@ const crossOrigin = {
 export interface HttpParts {
   readonly host: Pick<CoreHost, "status">;
   readonly local: LocalClient;
+  /** Of what is kept of requests: connections share it, those of gRPC, too. */
+  readonly held: FairShares<string>;
   /** As text for Prometheus. */
   readonly metrics: () => string;
 }
@@ -47,11 +53,12 @@ export function clientHttp(
 ): Http1 {
   const slots = new CallSlots(callsMax);
   const room = { client: parts.local, slots, times };
-  return portFor(times, (request, response) => {
+  return portFor(parts.held, times, async (call) => {
+    const { request, response, socket } = call;
     const host = hostOf(request);
     // Over TLS the certificate says whose name it is.
-    if (hosts !== undefined && !("encrypted" in request.socket) && !hosts.has(host)) {
-      plain(response, 421, unknownHost(host));
+    if (hosts !== undefined && !("encrypted" in socket) && !hosts.has(host)) {
+      await plain(call, 421, unknownHost(host));
       return;
     }
     const origin = origins === undefined ? "*" : request.headers.origin;
@@ -60,31 +67,37 @@ export function clientHttp(
         response.setHeader(name, value);
     if (request.method === "OPTIONS") {
       response.writeHead(200, { "Content-Length": 0 });
-      response.end();
+      await end(call, times.stuckMs);
       return;
     }
     const path = pathOf(request);
     const method = methodAt(path);
-    if (method === undefined) answerPage(parts, request, response, path);
-    else if (request.method === "POST") void answerJson(room, method, request, response);
-    else notAllowed(response);
+    if (method === undefined) await answerPage(parts, call, path);
+    else if (request.method === "POST") await answerJson(room, method, call);
+    else await notAllowed(call);
   });
 }
 
 /** Metrics and health alone, for a port of their own. */
 export function metricsHttp(parts: HttpParts): Http1 {
-  return portFor(httpTimes, (request, response) => {
-    const path = pathOf(request);
-    if (path === "/version") notFound(response, path);
-    else answerPage(parts, request, response, path);
+  return portFor(parts.held, httpTimes, async (call) => {
+    const path = pathOf(call.request);
+    if (path === "/version") await notFound(call, path);
+    else await answerPage(parts, call, path);
   });
 }
 
-function portFor(times: HttpTimes, listener: RequestListener): Http1 {
+function portFor(
+  held: FairShares<string>,
+  times: HttpTimes,
+  answer: (call: HttpCall) => Promise<void>,
+): Http1 {
   const { headLookMs, headMs, idleMs, restMs } = times;
+  const requests = new OneByOne(held, { answer, refuse: (call) => answerFull(call, times) });
   const server = createServer({ connectionsCheckingInterval: headLookMs }, (request, response) => {
-    response.once("finish", () => endWithin(request, restMs));
-    listener(request, response);
+    const { socket } = request;
+    response.once("finish", () => endWithin(request, socket, restMs));
+    requests.take(request, response);
   });
   server.timeout = idleMs;
   server.headersTimeout = headMs;
@@ -106,9 +119,9 @@ function portFor(times: HttpTimes, listener: RequestListener): Http1 {
 }
 
 /** What still comes of a request that has been answered is read, so that its client reads the answer, but not for long. */
-function endWithin(request: IncomingMessage, ms: number): void {
+function endWithin(request: IncomingMessage, socket: Socket, ms: number): void {
   if (request.complete) return;
-  const late = setTimeout(() => request.socket.destroy(), ms);
+  const late = setTimeout(() => socket.destroy(), ms);
   request.once("close", () => clearTimeout(late));
 }
 
@@ -125,37 +138,28 @@ function unknownHost(host: string): string {
   return `the host ${JSON.stringify(host)} is not among --host-whitelist, and this is no TLS\n`;
 }
 
-function answerPage(
-  parts: HttpParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-): void {
-  const pages: Readonly<Record<string, () => void>> = {
-    "/health": () => void answerHealth(parts, response),
-    "/metrics": () => plain(response, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
-    "/version": () =>
-      plain(
-        response,
-        200,
-        JSON.stringify({ etcdserver: apiVersion, etcdcluster: apiVersion }),
-        "application/json",
-      ),
+async function answerPage(parts: HttpParts, call: HttpCall, path: string): Promise<void> {
+  const version = { etcdserver: apiVersion, etcdcluster: apiVersion };
+  const pages: Readonly<Record<string, () => Promise<void>>> = {
+    "/health": () => answerHealth(parts, call),
+    "/metrics": () => plain(call, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
+    "/version": () => plain(call, 200, JSON.stringify(version), "application/json"),
   };
   const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
-  if (page === undefined) notFound(response, path);
-  else if (request.method === "GET" || request.method === "HEAD") page();
+  const { method } = call.request;
+  if (page === undefined) await notFound(call, path);
+  else if (method === "GET" || method === "HEAD") await page();
   else {
-    response.setHeader("Allow", "GET");
-    notAllowed(response);
+    call.response.setHeader("Allow", "GET");
+    await notAllowed(call);
   }
 }
 
 /** There is a leader, room, and an answer in time. */
-async function answerHealth({ host, local }: HttpParts, response: ServerResponse): Promise<void> {
+async function answerHealth({ host, local }: HttpParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
   const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
-  plain(response, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
+  await plain(call, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
 }
 
 async function answers(local: LocalClient): Promise<boolean> {
@@ -170,20 +174,19 @@ async function answers(local: LocalClient): Promise<boolean> {
   }
 }
 
-function notFound(response: ServerResponse, path: string): void {
-  plain(response, 404, /^\/v3(?:beta)?\//.test(path) ? "Not Found\n" : "404 page not found\n");
+function notFound(call: HttpCall, path: string): Promise<void> {
+  return plain(call, 404, /^\/v3(?:beta)?\//.test(path) ? "Not Found\n" : "404 page not found\n");
 }
 
-function notAllowed(response: ServerResponse): void {
-  plain(response, 405, "Method Not Allowed\n");
+function notAllowed(call: HttpCall): Promise<void> {
+  return plain(call, 405, "Method Not Allowed\n");
 }
 
 function plain(
-  response: ServerResponse,
+  call: HttpCall,
   status: number,
   text: string,
   type = "text/plain; charset=utf-8",
-): void {
-  response.writeHead(status, { "Content-Type": type, "Content-Length": Buffer.byteLength(text) });
-  response.end(text);
+): Promise<void> {
+  return answerWhole(call, status, { "Content-Type": type }, text, httpTimes.stuckMs);
 }

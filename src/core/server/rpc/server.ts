@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
+import type { FairShares } from "../../../common/fair-shares.js";
 import type { Connection } from "../../http2/connection.js";
 import type { RequestHead } from "../../http2/request.js";
 import type { Stream } from "../../http2/stream.js";
@@ -46,6 +47,11 @@ export class GrpcServer {
   add(service: string, methods: Iterable<readonly [name: string, method: Method]>): void {
     this.#services.add(service);
     for (const [name, method] of methods) this.#methods.set(`/${service}/${name}`, method);
+  }
+
+  /** What is kept of calls and requests: others that keep some share the same room. */
+  get held(): FairShares<string> {
+    return this.#calls.held;
   }
 
   serve(socket: Socket | TLSSocket): void {

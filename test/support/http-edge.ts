@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { FairShares } from "../../src/common/fair-shares.js";
+import { Counters } from "../../src/core/server/common/counters.js";
+import { LocalClient } from "../../src/core/server/grpc/local.js";
+import { methodsOf } from "../../src/core/server/grpc/services.js";
+import { routes } from "../../src/core/server/http/routes.js";
+import { clientHttp } from "../../src/core/server/http/server.js";
+import { type HttpTimes, httpTimes } from "../../src/core/server/http/times.js";
+import type { Method, ServerStream, UnaryCall, UnaryHandler } from "../../src/core/server/rpc/call.js";
+
+export interface HttpEdge {
+  readonly port: number;
+  readonly held: FairShares<string>;
+  /** Calls that have reached a handler and are not over. */
+  readonly open: Set<ServerStream | UnaryCall>;
+  close(): void;
+}
+
+type Handler = UnaryHandler | ((stream: ServerStream) => void);
+
+interface Changed extends Partial<HttpTimes> {
+  readonly heldBytesMax?: number;
+  readonly metrics?: () => string;
+}
+
+const heldBytesMax = 256 * 1024 * 1024;
+
+/** The port of JSON, with handlers that answer each request with an empty message, or with these. */
+export async function openHttpEdge(
+  handlers: Readonly<Record<string, Handler>> = {},
+  { heldBytesMax: max = heldBytesMax, metrics = () => "metric 1\n", ...times }: Changed = {},
+): Promise<HttpEdge> {
+  const open: HttpEdge["open"] = new Set();
+  const noted = <Call extends ServerStream | UnaryCall>(call: Call) => {
+    open.add(call);
+    call.whenOver(() => open.delete(call));
+    return call;
+  };
+  const methods = new Map<string, Method>();
+  for (const { methodKind, name, output, parent } of Object.values(routes)) {
+    const answer = create(output);
+    const own = handlers[name];
+    const unary: UnaryHandler = (call, callback) =>
+      own === undefined
+        ? (noted(call), callback(null, answer))
+        : (own as UnaryHandler)(noted(call), callback);
+    const stream = (call: ServerStream) => {
+      noted(call);
+      if (own !== undefined) (own as (stream: ServerStream) => void)(call);
+      else if (methodKind === "bidi_streaming")
+        call.listen(
+          () => void call.write(answer),
+          () => call.end(),
+        );
+      else {
+        call.write(answer);
+        call.end();
+      }
+    };
+    const handler = methodKind === "unary" ? unary : (stream as never);
+    for (const [found, method] of methodsOf(parent, { [name]: handler }, new Counters()))
+      methods.set(`/${parent.typeName}/${found}`, method);
+  }
+  const held = new FairShares<string>(max);
+  const local = new LocalClient((path) => methods.get(path));
+  const http = clientHttp(
+    { host: { status: () => ({ leader: 1n }) } as never, local, held, metrics },
+    100,
+    { hosts: undefined, origins: undefined },
+    { ...httpTimes, ...times },
+  );
+  const sockets = new Set<Socket>();
+  const listener = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    http.take(socket);
+  }).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  const close = () => {
+    listener.close();
+    http.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { port, held, open, close };
+}
+
+/** So much is free of what is kept of requests: all of it, if nothing else is said. */
+export function hasFree({ held }: HttpEdge, bytes = heldBytesMax): boolean {
+  const isFree = held.take("probe", bytes);
+  if (isFree) held.giveBack("probe", bytes);
+  return isFree;
+}
+
+/** A client that says this, and hears until its connection is closed. */
+export function saying(port: number, ...words: readonly (string | Uint8Array)[]) {
+  const socket = connect(port, "127.0.0.1").setNoDelay(true);
+  let heard = "";
+  socket.on("error", () => undefined).on("data", (piece) => (heard += String(piece)));
+  for (const word of words) socket.write(word);
+  const closed = new Promise<string>((resolve) => socket.once("close", () => resolve(heard)));
+  return { socket, closed, heard: () => heard };
+}
+
+export function post(path: string, body: string, length = Buffer.byteLength(body)): string {
+  return `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${body}`;
+}
