@@ -35,10 +35,10 @@ export interface Role {
 }
 
 /** A user, a role or a permission in memory, beside its own bytes. */
-const recordBytes = 300;
+export const recordBytes = 300;
 
 /** A role that a user has, beside its name. */
-const grantBytes = 50;
+export const grantBytes = 50;
 
 /** A user who may do everything. */
 const everything = "everything";

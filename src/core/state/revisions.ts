@@ -304,6 +304,16 @@ export class Revisions extends KeysView {
     else this.keys.set(key, [history, ...part]);
   }
 
+  /** Of what was restored: the newest of its key hangs on no lease. */
+  withoutLease(version: Version): void {
+    const free = { ...version, lease: 0n };
+    const history = this.keys.get(version.key)!;
+    if (Array.isArray(history)) history[history.length - 1] = free;
+    else this.keys.set(version.key, free);
+    const place = firstFrom(this.#changes, version.modified, version.sub);
+    if (this.#changes[place] === version) this.#changes[place] = free;
+  }
+
   /** After the last `restore`. */
   *restored(): Steps<void> {
     if (this.#isUnsorted) this.#changes = yield* sortInSteps(this.#changes, inOrder);

@@ -139,7 +139,7 @@ function* piecesOf(
 
 function* piecesOfAuth(auth: AuthSource): Generator<Uint8Array> {
   const { isEnabled: enabled, revision } = auth;
-  if (revision > 1n) yield pieceOf({ case: "auth", value: { enabled, revision } });
+  if (enabled || revision !== 1n) yield pieceOf({ case: "auth", value: { enabled, revision } });
   for (const { name, roles, secret } of auth.users())
     yield pieceOf({
       case: "user",

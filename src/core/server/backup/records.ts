@@ -35,6 +35,9 @@ export interface Revision {
   readonly isTombstone: boolean;
 }
 
+/** Further on, changes to come would have no numbers of their own: 2^53 is the last that is exact. */
+export const revisionMax = 2 ** 52;
+
 /** Undefined for bytes that are no revision. */
 export function readRevision(bytes: Buffer): Revision | undefined {
   if (bytes.length < revisionBytes || bytes.length > revisionBytes + 1 || bytes[8] !== underscore)
@@ -42,7 +45,7 @@ export function readRevision(bytes: Buffer): Revision | undefined {
   const isTombstone = bytes.length > revisionBytes;
   if (isTombstone && bytes[revisionBytes] !== tombstone) return undefined;
   const [main, sub] = [readCount(bytes, 0), readCount(bytes, 9)];
-  return Number.isSafeInteger(main) && Number.isSafeInteger(sub) ? { main, sub, isTombstone } : undefined;
+  return main <= revisionMax && sub <= revisionMax ? { main, sub, isTombstone } : undefined;
 }
 
 /** Fields of etcd's message for a key with its value. */
@@ -116,6 +119,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
     // A field that a later etcd has added: no reader of protobuf refuses those.
     else reader.skip(type);
   }
+  if (key === "") throw new Error("it has no key");
   const { created, modified, version } = found;
   const place = { key, modified: main, sub };
   if (isTombstone) return { ...place, created: 0, version: 0, value: nothing, lease: 0n };
@@ -168,4 +172,20 @@ export function readLease(bytes: Uint8Array): LeaseRecord {
     else reader.skip(type);
   }
   return record;
+}
+
+/**
+ * How many fields a message has: what it takes in memory may be a hundred times what it takes in a file.
+ *
+ * @param max it is not counted further
+ * @throws Error
+ */
+export function fieldsOf(bytes: Uint8Array, max: number): number {
+  const reader = new BinaryReader(bytes);
+  let count = 0;
+  for (; reader.pos < bytes.length && count <= max; count += 1) {
+    const [, type] = reader.tag();
+    reader.skip(type);
+  }
+  return count;
 }

@@ -40,10 +40,14 @@ const pageBytesMin = 1_024;
 const pageBytesMax = 65_536;
 /** A tree with two children for each branch would have more pages than any file. */
 const depthMax = 64;
+/** etcd has ten; they are all known at once. */
+const bucketsMax = 1_000;
+const nameBytesMax = 1_024;
 
 /**
  * A database of bbolt, wherever its pages are. Nothing in it is believed: every page is looked at once at
- * most, and is within the file; every key and value is within its page; keys are in order.
+ * most, and is within the file; every key and value is within its page, after the one before; keys are in order.
+ * So what is read of a file is never more than the file.
  */
 export class BoltFile {
   readonly #source: Source;
@@ -70,21 +74,21 @@ export class BoltFile {
 
   /** Each bucket with what is in it, to be gone through once. @throws BoltError */
   *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
-    for (const { isBucket, key, value } of this.#items(this.#meta.root)) {
+    let count = 0;
+    for (const { isBucket, key, value } of inOrder(this.#items(this.#meta.root))) {
       if (!isBucket || value.length < bucketBytes) throw new BoltError("something is beside the buckets");
-      yield { name: key.toString(), items: this.#bucket(value) };
+      count += 1;
+      if (count > bucketsMax || key.length > nameBytesMax)
+        throw new BoltError(`it has more than ${bucketsMax} buckets, or one with more than a name`);
+      yield { name: key.toString("latin1"), items: this.#bucket(value) };
     }
   }
 
   *#bucket(value: Buffer): Generator<Leaf> {
     const root = numberAt(value, 0);
     const items = root === 0 ? leavesOf(inlinePage(value.subarray(bucketBytes))) : this.#items(root);
-    let last: Buffer | undefined;
-    for (const item of items) {
+    for (const item of inOrder(items)) {
       if (item.isBucket) throw new BoltError("a bucket is within another one");
-      if (last !== undefined && Buffer.compare(last, item.key) >= 0)
-        throw new BoltError(`the key ${item.key.toString("hex")} is not after the one before it`);
-      last = item.key;
       yield item;
     }
   }
@@ -115,13 +119,13 @@ export class BoltFile {
     const first = this.#source.read(id * pageBytes, pageBytes);
     const more = first.readUInt32LE(12);
     if (id + more >= pages) throw new BoltError(`page ${id} goes on after the end of the file`);
+    const span = (more + 1) * pageBytes;
+    if (span > this.#spanMax)
+      throw new BoltError(`page ${id} has ${span} bytes, and ${this.#spanMax} at most are read at once`);
     for (let each = id; each <= id + more; each += 1) {
       if (this.#seen[each] !== 0) throw new BoltError(`page ${each} is in two places`);
       this.#seen[each] = 1;
     }
-    const span = (more + 1) * pageBytes;
-    if (span > this.#spanMax)
-      throw new BoltError(`page ${id} has ${span} bytes, and ${this.#spanMax} at most are read at once`);
     return pageOf(id, more === 0 ? first : this.#source.read(id * pageBytes, span));
   }
 }
@@ -173,14 +177,28 @@ function inlinePage(bytes: Buffer): Page {
   return page;
 }
 
+/** Each key once. */
+function* inOrder(items: Iterable<Leaf>): Generator<Leaf> {
+  let last: Buffer | undefined;
+  for (const item of items) {
+    if (last !== undefined && Buffer.compare(last, item.key) >= 0)
+      throw new BoltError(`the key ${item.key.toString("hex", 0, 64)} is not after the one before it`);
+    last = item.key;
+    yield item;
+  }
+}
+
 function* leavesOf({ bytes, elements, id }: Page): Generator<Leaf> {
   const end = headerBytes + elements * elementBytes;
+  let free = end;
   for (let at = headerBytes; at < end; at += elementBytes) {
     const keyAt = at + bytes.readUInt32LE(at + 4);
     const valueAt = keyAt + bytes.readUInt32LE(at + 8);
     const after = valueAt + bytes.readUInt32LE(at + 12);
     if (keyAt < end || after > bytes.length)
       throw new BoltError(`a key of page ${id} is not within the page`);
+    if (keyAt < free) throw new BoltError(`a key of page ${id} begins within what stands before it`);
+    free = after;
     const isBucket = bytes.readUInt32LE(at) === bucketFlag;
     yield { key: bytes.subarray(keyAt, valueAt), value: bytes.subarray(valueAt, after), isBucket };
   }
