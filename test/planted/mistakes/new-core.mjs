@@ -4,6 +4,8 @@ const newCore = "src/core/host/new-core.ts";
 const snapshot = "src/core/state/snapshot.ts";
 const state = "src/core/state/state.ts";
 
+const hostileFileTest = { file: "src/core/server/backup/hostile-file.test.ts" };
+
 export const inNewCores = /** @type {const} */ ([
   {
     name: "restoredUnderOldIds",
@@ -98,5 +100,43 @@ export const inNewCores = /** @type {const} */ ([
     name: "otherCoresHeard",
     why: "A server listens to one that has its address from a core that is gone.",
     edits: [{ file: "src/core/replica/roll.ts", find: "cluster !== self.cluster", replace: "false" }],
+  },
+  {
+    name: "elementsOverlap",
+    why: "Elements of a page of a backup may stand for the same bytes: a small file becomes a large state.",
+    edits: [{ file: "src/core/server/backup/bolt/read.ts", find: "free = after;", replace: "free = end;" }],
+    caughtBy: hostileFileTest,
+  },
+  {
+    name: "orphansAttached",
+    why: "A key of a backup hangs on a lease that is not there, and on one that is granted under that id later.",
+    edits: [
+      { file: "src/core/server/backup/state.ts", find: "revisions.withoutLease(version);", replace: ";" },
+    ],
+    caughtBy: hostileFileTest,
+  },
+  {
+    name: "rightsForgotten",
+    why: "A snapshot of a core whose users have never changed does not say that rights are on.",
+    edits: [
+      {
+        file: "src/core/state/snapshot.ts",
+        find: "enabled || revision !== 1n",
+        replace: "revision > 1n",
+      },
+    ],
+    caughtBy: hostileFileTest,
+  },
+  {
+    name: "roomTakenTooLate",
+    why: "What a backup has is counted when all of it is in memory.",
+    edits: [
+      {
+        file: "src/core/server/backup/state.ts",
+        find: "this.state.bytes + bytes > this.#bytesMax",
+        replace: "this.state.bytes + bytes > 2 ** 60",
+      },
+    ],
+    caughtBy: hostileFileTest,
   },
 ]);
