@@ -36,7 +36,7 @@ export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts"
 export const harderTests = [
   "src/core/journal/journal.test.ts",
   "src/core/raft/chaos.test.ts",
-  "src/core/server/backup/hostile-file.test.ts",
+  "src/core/server/backup/damaged-file.test.ts",
   "src/core/server/disk/power-loss.test.ts",
   "src/delta/conditional/exclusion.property.test.ts",
   "src/delta/paper/conformance.test.ts",

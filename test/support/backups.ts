@@ -6,6 +6,7 @@ import { CommandSchema } from "../../src/core/gen/leasehold/command_pb.js";
 import type { CommandBody } from "../../src/core/replica/context.js";
 import type { FrozenState } from "../../src/core/replica/frozen-state.js";
 import { backupBytes, planBackup } from "../../src/core/server/backup/backup-file.js";
+import { type Meta, metaPage, readMeta } from "../../src/core/server/backup/bolt/format.js";
 import type { Item } from "../../src/core/server/backup/bolt/tree.js";
 import { databasePages, planDatabase } from "../../src/core/server/backup/bolt/write.js";
 import { bucketsOf } from "../../src/core/server/backup/buckets.js";
@@ -108,3 +109,11 @@ function itemOf(key: Uint8Array, value: Uint8Array): Item {
 function isSame(one: Item, other: Item): boolean {
   return Buffer.compare(one.key(), other.key()) === 0;
 }
+
+/** The first page says something else, and is the newer one. */
+export const withMeta = (file: Buffer, changes: Partial<Meta>) => {
+  const meta = { ...(readMeta(file.subarray(0, 4096)) as Meta), ...changes, transaction: 9n };
+  file.set(metaPage(0, 2, { ...meta, pageBytes: 4096 }));
+  if (changes.pageBytes !== undefined)
+    file.set(metaPage(0, 2, { ...meta, pageBytes: changes.pageBytes }).subarray(0, 80));
+};

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,24 +12,17 @@ import {
   put,
   some,
   stateWith,
+  withMeta,
   written,
 } from "../../../../test/support/backups.js";
-import { effort } from "../../../../test/support/effort.js";
-import { seedOf } from "../../../../test/support/seed.js";
-import { Xorshift } from "../../../common/xorshift.js";
-import type { CommandBody } from "../../replica/context.js";
 import { CommandSchema } from "../../gen/leasehold/command_pb.js";
 import { restoreState, snapshotPieces } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
 import { finish } from "../../state/steps.js";
-import { type Meta, metaPage, readMeta } from "./bolt/format.js";
-import { BoltError, BoltFile } from "./bolt/read.js";
 import { databasePages, planDatabase } from "./bolt/write.js";
 import { bucketsOf } from "./buckets.js";
 import { readBackup } from "./read-backup.js";
 import { idBytes, keyValueBytes, leaseBytes, revisionOf } from "./records.js";
-import { stateOf, TooLargeError } from "./state.js";
-import { statusOf } from "./status.js";
 
 const version = {
   key: "k",
@@ -59,12 +51,6 @@ async function again(bytes: Uint8Array): Promise<CoreState> {
 const firstLeaf = 3 * 4096;
 const branchOf = (file: Buffer) =>
   4096 * Array.from({ length: file.length / 4096 }, (_, id) => file.readUInt16LE(id * 4096 + 8)).indexOf(1);
-const withMeta = (file: Buffer, changes: Partial<Meta>) => {
-  const meta = { ...(readMeta(file.subarray(0, 4096)) as Meta), ...changes, transaction: 9n };
-  file.set(metaPage(0, 2, { ...meta, pageBytes: 4096 }));
-  if (changes.pageBytes !== undefined)
-    file.set(metaPage(0, 2, { ...meta, pageBytes: changes.pageBytes }).subarray(0, 80));
-};
 let pagesOnce: Buffer | undefined;
 function manyPages(): Buffer {
   const puts = () => Array.from({ length: 400 }, (_, number) => put(`k${number}`, "v".repeat(1_000)));
@@ -298,152 +284,4 @@ describe("an etcd's file", () => {
       message: expect.stringContaining("what stands at") as string,
     });
   });
-});
-
-const removeAll: CommandBody = { case: "deleteRange", value: { key: Buffer.of(1), rangeEnd: Buffer.of(0) } };
-
-/** What state may take, and what is read of a file at most. */
-const bytesMax = 2 ** 20;
-
-interface Outcome {
-  readonly state: CoreState | { readonly error: unknown };
-  /** Of who only goes through it. */
-  readonly errors: readonly unknown[];
-  /** Of keys and values, and of the pages that they stand in. */
-  readonly told: number;
-  readonly asked: number;
-}
-
-function outcomeOf(bytes: Buffer): Outcome {
-  let asked = 0;
-  const source = {
-    bytes: bytes.length,
-    read: (at: number, length: number) => {
-      asked += length;
-      if (at + length > bytes.length) throw new Error("more than there is was asked for");
-      return Buffer.from(bytes.subarray(at, at + length));
-    },
-  };
-  const of = <Result>(read: (file: BoltFile) => Result) => {
-    try {
-      return read(new BoltFile(source, 2 ** 24));
-    } catch (error) {
-      return { error };
-    }
-  };
-  let told = 0;
-  const walked = of((file) => {
-    for (const { items } of file.buckets())
-      for (const { key, value } of items) told += key.length + value.length;
-  });
-  const askedOnce = asked;
-  const errors = [walked, of((file) => void finish(statusOf(file)))].flatMap((each) => each?.error ?? []);
-  return { state: of((file) => finish(stateOf(file, bytesMax))), errors, told, asked: askedOnce };
-}
-
-/** Damage where a reader goes by what is written: heads of pages, elements, records, the first pages. */
-class Damage {
-  readonly #random: Xorshift;
-
-  constructor(seed: number) {
-    this.#random = new Xorshift(seed);
-  }
-
-  below(count: number): number {
-    return Math.floor(this.#random.next() * count);
-  }
-
-  #oneOf<Item>(items: readonly Item[]): Item {
-    return items[this.below(items.length)]!;
-  }
-
-  /** Numbers at which readers go wrong, and others near what stands there. */
-  #number(now: number, max: number): number {
-    const near = now + this.below(65) - 32;
-    return Math.min(
-      max,
-      Math.max(0, this.#oneOf([0, 1, now ^ (1 << this.below(16)), near, near, max >>> 1, max])),
-    );
-  }
-
-  do(file: Buffer): void {
-    const pages = file.length / 4096;
-    const page = 4096 * (2 + this.below(pages - 2));
-    const elements = file.readUInt16LE(page + 10);
-    const element = page + 16 + 16 * this.below(Math.max(1, Math.min(elements, 255)));
-    const kinds = [
-      () => file.writeUInt16LE(this.#number(elements, 0xffff), page + 10),
-      () => file.writeUInt32LE(this.#number(file.readUInt32LE(page + 12), 0xffff_ffff), page + 12),
-      () => file.writeUInt16LE(this.#oneOf([0, 1, 2, 4, 0x10]), page + 8),
-      () => this.#uint32(file, element + 4 * this.below(4)),
-      () => this.#uint32(file, element + 4 * this.below(4)),
-      // Two of a page change: what one begins the other ends.
-      () => file.copy(file, element, page + 16 + 16 * this.below(8), element + 16),
-      () => file.writeUInt32LE(this.below(pages), element + 8),
-      () => file.copy(file, page, 4096 * (2 + this.below(pages - 2)), page + 4096),
-      () => (file[page + this.below(4096)]! ^= 1 << this.below(8)),
-      () => file.fill(this.#oneOf([0, 0x12, 0xff]), page + this.below(4096), page + 4096),
-      () => this.#meta(file, pages),
-    ];
-    this.#oneOf(kinds)();
-  }
-
-  #uint32(file: Buffer, at: number): void {
-    file.writeUInt32LE(this.#number(file.readUInt32LE(at), 0xffff_ffff), at);
-  }
-
-  #meta(file: Buffer, pages: number): void {
-    const meta = readMeta(file.subarray(0, 4096)) as Meta;
-    const changes: Partial<Meta>[] = [
-      { root: this.below(pages + 2) },
-      { pages: this.#number(pages, 2 ** 31) },
-    ];
-    withMeta(file, { ...meta, ...this.#oneOf(changes) });
-  }
-}
-
-const small = () => stateWith(...some().slice(0, 40), ...some().slice(-12));
-const large = () =>
-  stateWith(
-    ...some(),
-    ...Array.from({ length: 60 }, (_, number) => put(`v${number}`, "v".repeat(number * 90))),
-  );
-
-test("of a file that is damaged on purpose no more is told than is in it, and it is read or refused as damaged", async () => {
-  const damage = new Damage(seedOf());
-  const files = [small, large].map((state) => written(state()).subarray(0, -32));
-  const ends = { read: 0, refused: 0, tooLarge: 0 };
-  for (let round = 0; round < 60 * effort; round += 1) {
-    const file = Buffer.from(files[round % files.length]!);
-    for (let times = 1 + damage.below(4); times > 0; times -= 1) damage.do(file);
-    const { asked, errors, state, told } = outcomeOf(file);
-    expect(told).toBeLessThanOrEqual(file.length);
-    expect(asked).toBeLessThanOrEqual(2 * file.length + 70 * 1_024);
-    for (const error of errors) expect(error).toBeInstanceOf(BoltError);
-    if ("error" in state) {
-      const isTooLarge = state.error instanceof TooLargeError;
-      if (!isTooLarge) expect(state.error).toBeInstanceOf(BoltError);
-      ends[isTooLarge ? "tooLarge" : "refused"] += 1;
-    } else {
-      ends.read += 1;
-      expect(state.bytes).toBeLessThanOrEqual(bytesMax);
-      const copy = restoreState(snapshotPieces(state));
-      expect(areSame(copy, state)).toBe(true);
-      // Whatever stood there, what comes later has the same outcome at all servers.
-      for (const body of [put("k1", "later"), removeAll, compact(BigInt(state.revisions.current))])
-        for (const server of [state, copy]) server.apply(create(CommandSchema, { body }), 1);
-      expect(areSame(copy, state)).toBe(true);
-    }
-    if (round % 20 !== 0) continue;
-    writeFileSync(path, Buffer.concat([file, createHash("sha256").update(file).digest()]));
-    const whole = await readBackup(path, bytesMax).catch((problem: unknown) => problem);
-    if ("error" in state)
-      expect(whole).toMatchObject({
-        code: state.error instanceof TooLargeError ? "INVALID_CONFIG" : "LOG_CORRUPT",
-      });
-    else
-      expect((whole as { state: CoreState }).state.revisions.current).toBeLessThan(state.revisions.current);
-  }
-  expect(ends.read).toBeGreaterThan(4 * effort);
-  expect(ends.refused).toBeGreaterThan(15 * effort);
 });
