@@ -145,12 +145,48 @@ test(
     expect(right.output).toMatch(`the keys of ${wrong.name} are not those of a majority`);
     expect(right.output).toMatch(`initial check: the same keys as ${leader.name}`);
 
-    // With the only one down that has the same, nobody can tell who is right.
+    // With the only one down that has the same, nobody can tell who is right: it waits, and ends when it is told to.
     await leader.kill();
     await right.kill();
+    right.output = "";
     right.start();
-    expect(await right.ended()).toBe(77);
-    expect(right.output).toMatch(`found data inconsistency with peers: at revision`);
+    await expect.poll(() => right.output, patience).toMatch(/before a majority says who is right/);
+    right.signal("SIGTERM");
+    expect(await right.ended()).toBe(0);
+    right.output = "";
+    right.start();
+    await expect.poll(() => right.output, patience).toMatch(/before a majority says who is right/);
+    expect(right.output).not.toMatch(/serves clients/);
+    leader.start();
+    await cluster.ready();
+    expect(right.output).toMatch(`initial check: the same keys as ${leader.name}`);
+  },
+  testMsMax,
+);
+
+test(
+  "--experimental-initial-corrupt-check: of three that begin, the last one late, only the one that is wrong ends",
+  async () => {
+    const { cluster } = await filled(3, ["--experimental-initial-corrupt-check"]);
+    await using _ = cluster;
+    const wrong = await tamperedFollower(cluster);
+    const [early, late] = cluster.servers.filter((server) => server !== wrong) as [CoreProcess, CoreProcess];
+    await Promise.all([early.kill(), late.kill()]);
+    for (const server of cluster.servers) server.output = "";
+    wrong.start();
+    early.start();
+    for (const server of [wrong, early])
+      await expect.poll(() => server.output, patience).toMatch(/before a majority says who is right/);
+    late.start();
+    for (const server of [early, late])
+      await expect
+        .poll(() => server.output, patience)
+        .toMatch(/initial check: the same keys[^]*serves clients/);
+    expect(await wrong.ended()).toBe(77);
+    expect(wrong.output).toMatch(
+      /found data inconsistency with peers: at revision \d+ its keys are not those of s\d, s\d/,
+    );
+    await late.client.put("k1", "goes on");
   },
   testMsMax,
 );

@@ -60,6 +60,8 @@ export interface Comparison {
    * to say who is right. Empty: no difference was seen.
    */
   readonly corrupt: readonly MemberId[];
+  /** There are differences, and voters that were not compared could make a majority that says who is right. */
+  readonly isOpen: boolean;
 }
 
 /**
@@ -84,18 +86,26 @@ export function compare(
     different: compared.filter((copy) => !isOwn(copy)).map(idOf),
     incomparable: told.filter((copy) => !isComparable(copy)).map(idOf),
     silent: [...others].filter(([, copy]) => copy === undefined).map(([id]) => id),
-    corrupt: corruptOf(compared, voters),
+    ...judge(compared, voters),
   };
 }
 
-function corruptOf(compared: readonly Copy[], voters: readonly MemberId[]): MemberId[] {
+function judge(
+  compared: readonly Copy[],
+  voters: readonly MemberId[],
+): Pick<Comparison, "corrupt" | "isOpen"> {
   const hashes = new Set(compared.map(({ hash, outcome }) => (outcome === "hash" ? hash : undefined)));
-  if (hashes.size === 1) return [];
+  if (hashes.size === 1) return { corrupt: [], isOpen: false };
+  const unheard = voters.filter((id) => !compared.some(({ member }) => member === id)).length;
+  let isOpen = false;
   for (const hash of hashes) {
     const agreeing = compared.filter((copy) => copy.outcome === "hash" && copy.hash === hash);
     const votes = agreeing.filter(({ member }) => voters.includes(member)).length;
-    if (votes * 2 > voters.length)
-      return compared.filter((copy) => !agreeing.includes(copy)).map(({ member }) => member);
+    if (votes * 2 > voters.length) {
+      const corrupt = compared.filter((copy) => !agreeing.includes(copy)).map(({ member }) => member);
+      return { corrupt, isOpen: false };
+    }
+    isOpen ||= (votes + unheard) * 2 > voters.length;
   }
-  return [0n];
+  return { corrupt: [0n], isOpen };
 }

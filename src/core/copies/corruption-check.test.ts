@@ -21,7 +21,9 @@ import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/clust
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
-import { compare, type Copy } from "./copies.js";
+import { hashOfKeys } from "../state/hash.js";
+import { compare, type Copy, type CopyMessage } from "./copies.js";
+import { type CheckedServer, CorruptionCheck } from "./corruption-check.js";
 import type { ClientRequest } from "../replica/types.js";
 
 const RANGE = "etcdserverpb.RangeResponse";
@@ -318,10 +320,126 @@ describe("of copies it is told", () => {
     expect(compare(9, copy(1, 7), others(...copies), { voters }).corrupt).toEqual(corrupt);
   });
 
+  test.each([
+    ["one differs, and one is silent that could say who is right", [copy(2, 8), undefined], true],
+    ["one differs, and one is of another history", [copy(2, 8), copy(3, 7, 4)], true],
+    ["all differ", [copy(2, 8), copy(3, 9)], false],
+    ["one of two voters differs", [copy(2, 8), undefined], false, [1n, 2n]],
+    ["a learner is silent", [copy(2, 8), undefined], false, [1n, 2n]],
+    ["two of five differ from each other and from this one", [copy(2, 8), copy(3, 9), undefined], true, 4],
+    ["three of five differ, all from each other", [copy(2, 8), copy(3, 9), copy(4, 6), undefined], false, 5],
+    ["a majority is the same", [copy(2, 7), undefined], false],
+    ["a majority is another", [copy(2, 8), copy(3, 8)], false],
+  ])("%s: whether it is open who is right", (_, copies, isOpen, of: number | bigint[] = 3) => {
+    const asked = Array.isArray(of)
+      ? of
+      : Array.from({ length: of === 3 ? 3 : 5 }, (__, at) => BigInt(at + 1));
+    expect(compare(9, copy(1, 7), others(...copies), { voters: asked }).isOpen).toBe(isOpen);
+  });
+
   test("a learner is judged, and does not judge", () => {
     const differs = compare(9, copy(1, 7), others(copy(2, 7), undefined, copy(4, 8)), { voters });
     expect(differs.corrupt).toEqual([4n]);
     const agrees = compare(9, copy(1, 7), others(copy(2, 8), undefined, copy(4, 7)), { voters });
     expect(agrees).toMatchObject({ corrupt: [0n], same: [1n, 4n], different: [2n], silent: [3n] });
   });
+});
+
+/** The leader of three, whose log is said to have these members. */
+class Leader implements CheckedServer {
+  readonly id = 1n;
+  nowMs = 1_000;
+  readonly electionMs = 1_000;
+  readonly state = new CoreState();
+  readonly appliedIndex = 5;
+  raft = { membership: { voters: [1n, 2n, 3n], learners: [] as bigint[] } };
+  readonly limits = { unitsPerTurn: 1_000 };
+  readonly random: { next: () => number };
+  readonly asked: number[] = [];
+  readonly raised: bigint[] = [];
+  readonly check: CorruptionCheck;
+
+  constructor(draw = 0.5) {
+    this.random = { next: () => draw };
+    this.check = new CorruptionCheck(this, () => 7, 500);
+    this.check.tick(true);
+    this.nowMs += 500;
+    this.check.tick(true);
+    this.check.turn();
+  }
+
+  readonly send = (message: CopyMessage): void => {
+    if (message.kind === "copy-question") this.asked.push(message.number);
+  };
+
+  propose({ value }: { value: { member: bigint } }): void {
+    this.raised.push(value.member);
+  }
+
+  /** The others differ from this server, or from each other. */
+  hears(hashes: readonly [bigint, number][]): void {
+    for (const [from, hash] of hashes)
+      this.check.answered({
+        kind: "copy-answer",
+        from,
+        to: 1n,
+        number: this.asked[0]!,
+        outcome: "hash",
+        compacted: this.state.revisions.compacted,
+        hash,
+      });
+    this.check.tick(true);
+  }
+}
+
+describe("a comparison of which the log has gone on", () => {
+  const same = (leader: Leader): number => {
+    const steps = hashOfKeys(leader.state.revisions.view(), leader.state.revisions.current, () => 7);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  };
+
+  test("says nothing of a member that was removed meanwhile: nobody would end its alarm", () => {
+    const before = new Leader();
+    before.hears([
+      [2n, same(before)],
+      [3n, 99],
+    ]);
+    expect(before.raised).toEqual([3n]);
+    const leader = new Leader();
+    leader.raft = { membership: { voters: [1n, 2n], learners: [] } };
+    leader.hears([
+      [2n, same(leader)],
+      [3n, 99],
+    ]);
+    expect(leader.raised).toEqual([]);
+    expect(leader.check.takeComparison()).toMatchObject({ corrupt: [], different: [] });
+  });
+
+  test("nor of the leader, whose own removal is not committed yet", () => {
+    const leader = new Leader();
+    leader.raft = { membership: { voters: [2n, 3n], learners: [] } };
+    leader.hears([
+      [2n, 99],
+      [3n, 99],
+    ]);
+    expect(leader.raised).toEqual([]);
+  });
+});
+
+test("what another server has kept of a former life's comparison is no answer to this life's", () => {
+  const [first] = new Leader(0.1).asked;
+  const [second] = new Leader(0.100001).asked;
+  expect(Math.abs(second! - first!)).toBeGreaterThan(1_000_000);
+  const life = new Leader(0.1);
+  life.hears([
+    [2n, 1],
+    [3n, 1],
+  ]);
+  life.nowMs += 1_000;
+  life.check.tick(true);
+  life.check.turn();
+  expect(new Set(life.asked)).toEqual(new Set([first, first! + 1]));
 });

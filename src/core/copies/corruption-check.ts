@@ -1,3 +1,5 @@
+import type { Random } from "../../common/ports.js";
+import { isMember } from "../raft/membership.js";
 import type { MemberId, Membership } from "../raft/types.js";
 import { type Checksum, hashOfKeys } from "../state/hash.js";
 import { type Steps, unitsPerStep } from "../state/steps.js";
@@ -18,6 +20,9 @@ const questionsPerElection = 2;
 /** Then what has been told is compared, and those that still work count as silent, ms. */
 const comparisonMsMax = 60_000;
 
+/** Numbers of comparisons begin anywhere below: far enough that two lives of a server do not meet. */
+const firstNumberMax = 2 ** 48;
+
 /** What it needs of the server that it is a part of. */
 export interface CheckedServer {
   readonly id: MemberId;
@@ -28,6 +33,7 @@ export interface CheckedServer {
   readonly appliedIndex: number;
   readonly raft: { readonly membership: Membership };
   readonly limits: { readonly unitsPerTurn: number };
+  readonly random: Random;
   readonly send: (message: CopyMessage) => void;
   /** To the log, if this server leads. */
   propose(body: { case: "corruptAlarm"; value: { member: MemberId; raised: boolean } }): unknown;
@@ -77,7 +83,7 @@ export class CorruptionCheck {
   #round: Round | undefined;
   /** To be begun between two commands. */
   #wanted: "periodic" | "once" | undefined;
-  #number = 0;
+  #number: number | undefined;
   #nextMs = 0;
   #compared: Comparison | undefined;
 
@@ -140,7 +146,7 @@ export class CorruptionCheck {
   }
 
   #begin(): void {
-    const { appliedIndex, nowMs, raft, state } = this.#server;
+    const { appliedIndex, nowMs, raft, random, state } = this.#server;
     // Between two commands, as a state is of one index then.
     if (state.isApplying) return;
     for (const question of this.#questions.values())
@@ -150,8 +156,8 @@ export class CorruptionCheck {
     this.#wanted = undefined;
     const { learners, voters } = raft.membership;
     const others = [...voters, ...learners].filter((id) => id !== this.#server.id);
-    // Greater than those of this server's former lives, as far as that matters: for some seconds.
-    this.#number = Math.max(this.#number + 1, Math.floor(nowMs));
+    // Others may still have an answer for a former life of this server, whose clock began anew, too.
+    this.#number = 1 + (this.#number ?? Math.floor(random.next() * firstNumberMax));
     this.#round = {
       number: this.#number,
       index: appliedIndex,
@@ -252,15 +258,18 @@ export class CorruptionCheck {
       copy === undefined && nowMs - round.heardMs.get(id)! <= silentElections * electionMs;
     if (nowMs - round.begunMs < comparisonMsMax && [...round.others].some(isAwaited)) return;
     this.#round = undefined;
-    this.#compared = compare(round.revision, round.own, round.others, raft.membership);
+    // By the log as it is now: of who was removed meanwhile nothing is said, least of all behind that in the log.
+    const others = new Map([...round.others].filter(([id]) => isMember(raft.membership, id)));
+    this.#compared = compare(round.revision, round.own, others, raft.membership);
     if (round.isPeriodic) this.#raise(this.#compared.corrupt);
   }
 
   /** What is not taken by the log is found again. */
   #raise(members: readonly MemberId[]): void {
-    const { corruptAlarms } = this.#server.state;
+    const { raft, state } = this.#server;
     for (const member of members)
-      if (!corruptAlarms.has(member))
+      // Nor of this server, while it leads until its own removal is committed.
+      if (!state.corruptAlarms.has(member) && (member === 0n || isMember(raft.membership, member)))
         this.#server.propose({ case: "corruptAlarm", value: { member, raised: true } });
   }
 }

@@ -1,3 +1,4 @@
+import { isMember } from "../raft/membership.js";
 import type { CommandBody, Context } from "./context.js";
 import type { AutoCompaction } from "./options.js";
 
@@ -53,7 +54,9 @@ export class SpaceKeeping {
     const { appliedIndex, nowMs, state } = this.#context;
     // What was compacted away is counted until it has been removed.
     if (appliedIndex < this.#proposedIndex || state.revisions.hasGarbage) return;
-    if (state.bytes > this.#quotaBytes && state.spaceAlarms.size === 0) {
+    // One that leads until its own removal is committed is no member behind that: nothing would end its alarm.
+    const isStaying = isMember(this.#context.raft.membership, this.#context.id);
+    if (isStaying && state.bytes > this.#quotaBytes && state.spaceAlarms.size === 0) {
       this.#propose({ case: "spaceAlarm", value: { member: this.#context.id, raised: true } });
       return;
     }

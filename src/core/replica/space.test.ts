@@ -18,6 +18,8 @@ import { sizeOf } from "../state/revisions.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
+import type { CommandBody, Context } from "./context.js";
+import { SpaceKeeping } from "./space-keeping.js";
 
 const PUT = "etcdserverpb.PutResponse";
 const RANGE = "etcdserverpb.RangeResponse";
@@ -38,6 +40,24 @@ function fill(
 
 describe("a quota", () => {
   const quotaBytes = 50_000;
+
+  test("a leader whose removal is in its log raises no alarm for itself: nothing would end that", () => {
+    const proposed: CommandBody[] = [];
+    const raft = { membership: { voters: [1n, 2n], learners: [] } };
+    const state = new CoreState();
+    const fields = { id: 1n, appliedIndex: 1, nowMs: 0, raft, state };
+    const propose = (body: CommandBody) => {
+      proposed.push(body);
+      return { accepted: true, index: 2 };
+    };
+    const space = new SpaceKeeping({ ...fields, propose } as unknown as Context, undefined, -1);
+    raft.membership = { voters: [2n], learners: [] };
+    space.tick();
+    expect(proposed).toEqual([]);
+    raft.membership = { voters: [1n, 2n], learners: [] };
+    space.tick();
+    expect(proposed).toMatchObject([{ case: "spaceAlarm", value: { member: 1n } }]);
+  });
 
   test("what needs more is refused on all servers until there is room and the alarm is put out", () => {
     const cluster = new VirtualCluster({ quotaBytes });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Comparison } from "../copies/copies.js";
@@ -24,6 +25,7 @@ export interface CopiesOptions {
 /** The servers' keys, held against each other: what people are told of it. */
 export class Copies {
   readonly #options: CopiesOptions;
+  readonly #closed = new AbortController();
   #ended: (comparison: Comparison) => void = () => undefined;
 
   constructor(options: CopiesOptions) {
@@ -48,33 +50,54 @@ export class Copies {
     this.#ended(comparison);
   }
 
+  close(): void {
+    this.#closed.abort();
+  }
+
   /**
-   * Before clients are served: this server has what the others have, as far as they answer.
+   * Before clients are served: this server has what the others have, as far as they answer. Where servers differ,
+   * and others could say who is right, they are waited for: one that is right must not end, and one that is wrong
+   * must not serve.
    *
-   * @throws LeaseholdError `LOG_CORRUPT` if others have something else, and no majority has what it has
+   * @throws LeaseholdError `LOG_CORRUPT` if a majority has something else, or all were asked and there is none
    */
   async checkOwn(): Promise<void> {
-    const { host, info, self } = this.#options;
+    const { electionMs, info, warn } = this.#options;
     await this.#catchUp();
-    const comparison = await new Promise<Comparison>((resolve) => {
-      this.#ended = resolve;
-      host.step({ kind: "compare-copies" });
-    });
-    const { revision, same, different, corrupt, silent } = comparison;
-    if (corrupt.includes(self) || corrupt.includes(0n)) {
-      throw new LeaseholdError(
-        "LOG_CORRUPT",
-        `${this.#options.nameOf(self)} found data inconsistency with peers: at revision ${revision} its keys are ` +
-          `not those of ${this.#names(different)}`,
+    let comparison = await this.#compare();
+    while (comparison.isOpen) {
+      const { different, incomparable, silent } = comparison;
+      warn(
+        `initial check: no client is served before a majority says who is right: the keys of ${this.#names(different)} ` +
+          `are others, and ${this.#names([...silent, ...incomparable])} cannot be asked`,
       );
+      await sleep(electionMs, undefined, { signal: this.#closed.signal });
+      comparison = await this.#compare();
     }
+    this.#judgeOwn(comparison);
+    const { revision, same, silent } = comparison;
     if (silent.length > 0) info(`initial check: ${this.#names(silent)} did not answer`);
-    const others = same.filter((id) => id !== self);
+    const others = same.filter((id) => id !== this.#options.self);
     info(
       others.length === 0
         ? "initial check: there was nobody to compare with"
         : `initial check: the same keys as ${this.#names(others)} at revision ${revision}`,
     );
+  }
+
+  #compare(): Promise<Comparison> {
+    return new Promise((resolve) => {
+      this.#ended = resolve;
+      this.#options.host.step({ kind: "compare-copies" });
+    });
+  }
+
+  #judgeOwn({ corrupt, different, revision }: Comparison): void {
+    const { nameOf, self } = this.#options;
+    if (!corrupt.includes(self) && !corrupt.includes(0n)) return;
+    const found = `${nameOf(self)} found data inconsistency with peers: at revision ${revision} its keys are not those of`;
+    const end = corrupt.includes(self) ? "" : ", and there is no majority that says who is right";
+    throw new LeaseholdError("LOG_CORRUPT", `${found} ${this.#names(different)}${end}`);
   }
 
   /** What was written while it was away is compared, too; and else it would be compacted away at the others. */

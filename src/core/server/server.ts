@@ -218,6 +218,7 @@ class Server implements RunningCore {
   async #close(): Promise<void> {
     clearInterval(this.#watching);
     clearTimeout(this.#leaving);
+    this.#copies.close();
     await this.#handOver();
     await this.#edge.close();
     await this.#host.stop();

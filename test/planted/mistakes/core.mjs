@@ -155,9 +155,46 @@ export const inCore = /** @type {const} */ ([
     ],
   },
   {
+    name: "healthyServersEnd",
+    why: "A server that begins ends as soon as one other differs, though a third could say who is right.",
+    edits: [{ file: copies, find: "(votes + unheard) * 2 > voters.length", replace: "false" }],
+    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+  },
+  {
+    name: "formerLifeAnswered",
+    why: "The numbers of comparisons of a server's lives are the same.",
+    edits: [{ file: corruptionCheck, find: "random.next() * firstNumberMax", replace: "nowMs" }],
+    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+  },
+  {
+    name: "alarmOfFormerMember",
+    why: "A member that was removed while it was compared gets an alarm, which nothing ends.",
+    edits: [
+      {
+        file: corruptionCheck,
+        find: "(member === 0n || isMember(raft.membership, member))",
+        replace: "(member === 0n || member > 0n)",
+      },
+      { file: corruptionCheck, find: "isMember(raft.membership, id)", replace: "id > 0n" },
+    ],
+    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+  },
+  {
+    name: "spaceAlarmOfFormerLeader",
+    why: "A leader raises the alarm of space for itself behind its own removal in the log: nothing ends it.",
+    edits: [
+      {
+        file: "src/core/replica/space-keeping.ts",
+        find: "isMember(this.#context.raft.membership, this.#context.id)",
+        replace: "this.#context.id > 0n",
+      },
+    ],
+    caughtBy: { file: "src/core/replica/space.test.ts" },
+  },
+  {
     name: "copiesNotCompared",
     why: "Servers are asked for their copies, and the answers are not compared.",
-    edits: [{ file: copies, find: "if (hashes.size === 1) return [];", replace: "return [];" }],
+    edits: [{ file: copies, find: "hashes.size === 1", replace: "hashes.size >= 0" }],
   },
   {
     name: "copyOfAnotherRevision",
