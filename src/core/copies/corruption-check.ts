@@ -1,4 +1,3 @@
-import type { Random } from "../../common/ports.js";
 import { isMember } from "../raft/membership.js";
 import type { MemberId, Membership } from "../raft/types.js";
 import { type Checksum, hashOfKeys } from "../state/hash.js";
@@ -33,7 +32,7 @@ export interface CheckedServer {
   readonly appliedIndex: number;
   readonly raft: { readonly membership: Membership };
   readonly limits: { readonly unitsPerTurn: number };
-  readonly random: Random;
+  readonly random: { next(): number };
   readonly send: (message: CopyMessage) => void;
   /** To the log, if this server leads. */
   propose(body: { case: "corruptAlarm"; value: { member: MemberId; raised: boolean } }): unknown;
