@@ -364,6 +364,24 @@ describe("what a client may cost", () => {
     expect([talk.wentAway, talk.connection.streams]).toEqual([undefined, 0]);
   });
 
+  test("as many pings as messages are no flood: gRPC's clients say one for each", () => {
+    const head = headerBlock([[":status", "200"]]);
+    const talk = begun();
+    talk.say(headers(1));
+    for (let round = 0; round < 50_000; round += 1) {
+      talk.connection.send.message(
+        talk.streams[0]!,
+        headerBlock([[":status", "200"]]),
+        data(1, 20),
+        undefined,
+      );
+      talk.drain();
+      talk.say(ping);
+      if (round % 1_000 === 0) talk.say(windowUpdate(0, 60_000), windowUpdate(1, 60_000));
+    }
+    expect([talk.wentAway, talk.connection.isOver]).toEqual([undefined, false]);
+  });
+
   test("who asks for answers and takes none is sent away before they are many", () => {
     const talk = begun();
     for (let round = 0; round < 100_000 && !talk.connection.isOver; round += 1) {

@@ -403,6 +403,7 @@ export class Connection {
       const answer = frameOf(frameType.ping, flag.ack, 0, 0, 0);
       answer.set(bytes.subarray(start, end), headBytes);
       this.send.frame(answer);
+      if (this.send.takeOwedPing()) return undefined;
     }
     return this.#idle();
   }

@@ -22,6 +22,9 @@ const madeBytesMax = 64 * 1024;
 /** Up to here a frame is copied behind its head; longer ones are handed on as they are. */
 const copiedBytesMax = 2_048;
 
+/** So many pings may come for what was sent a while ago. */
+const pingsOwedMax = 1_000;
+
 /** A table of no bytes (RFC 7541, section 6.3). */
 const noTable = Uint8Array.of(0x20);
 
@@ -52,6 +55,7 @@ export class Sender {
   /** The client waits to hear of a smaller table. */
   #isTableToName = false;
   #isTableNamed = false;
+  #pingsOwed = 0;
 
   constructor(ports: SenderPorts) {
     this.#ports = ports;
@@ -63,6 +67,20 @@ export class Sender {
 
   get madeBytes(): number {
     return this.#madeBytes;
+  }
+
+  /** A ping is the client's answer to data: gRPC's clients measure by it how wide the way is. */
+  takeOwedPing(): boolean {
+    if (this.#pingsOwed === 0) return false;
+    this.#pingsOwed -= 1;
+    return true;
+  }
+
+  /** There is room for a frame of data in both windows. */
+  #spend(stream: Stream, length: number): void {
+    stream.sendWindow -= length;
+    this.#window -= length;
+    this.#pingsOwed = Math.min(pingsOwedMax, this.#pingsOwed + 1);
   }
 
   take(): readonly Uint8Array[] {
@@ -96,8 +114,7 @@ export class Sender {
       this.end(stream, trailers);
       return;
     }
-    stream.sendWindow -= length;
-    this.#window -= length;
+    this.#spend(stream, length);
     const bytes = this.#ports.allocate(3 * headBytes + head.length + length + trailers.length);
     putHead(bytes, 0, head.length, frameType.headers, flag.endHeaders, stream.id);
     bytes.set(head, headBytes);
@@ -153,8 +170,7 @@ export class Sender {
     const length = prefixBytes + message.length;
     const hasRoom = length <= copiedBytesMax && length <= stream.sendWindow && length <= this.#window;
     if (!hasRoom || stream.waiting.length > 0 || this.#isPumping || this.#isFull) return false;
-    stream.sendWindow -= length;
-    this.#window -= length;
+    this.#spend(stream, length);
     const bytes = this.#ports.allocate(headBytes + length);
     putHead(bytes, 0, length, frameType.data, 0, stream.id);
     putPrefix(bytes, headBytes, message.length);
@@ -264,8 +280,7 @@ export class Sender {
     }
     const room = Math.min(payloadBytesMax, stream.sendWindow, this.#window);
     const length = Math.min(next.bytes.length - next.at, room);
-    stream.sendWindow -= length;
-    this.#window -= length;
+    this.#spend(stream, length);
     this.#data(stream, next.bytes.subarray(next.at, next.at + length));
     next.at += length;
     const isDone = next.at === next.bytes.length;
