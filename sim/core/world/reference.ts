@@ -87,7 +87,7 @@ export class Reference {
     const from = this.#seen.get(life) ?? 0;
     if (applied > from) this.#takeFrom(server, from, applied);
     this.#seen.set(life, applied);
-    // Between two leases that one command ends, each in a revision of its own, it is at neither mark.
+    // Of the leases that one command ends some have gone: it is at neither mark.
     if (server.replica!.isApplying) return;
     const mark = markOf(revision, leases, keys);
     const expected = this.#marks.get(applied);

@@ -189,7 +189,7 @@ export class Replica implements ServerLogic {
     return this.#context.state.revisions.visits;
   }
 
-  /** A part of a command is applied, and perhaps a revision of its own: for those who compare states. */
+  /** A part of a command is applied: for those who compare states. */
   get isApplying(): boolean {
     return this.#applier.isApplying;
   }

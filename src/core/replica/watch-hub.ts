@@ -241,8 +241,7 @@ export class WatchHub {
 
   #unsyncAll(next: number): void {
     for (const { watchers } of this.#streams.values())
-      for (const watcher of watchers.values())
-        if (watcher.isSynced) this.#unsync(watcher, Math.max(watcher.next, next));
+      for (const watcher of watchers.values()) if (watcher.isSynced) this.#unsync(watcher, next);
   }
 
   /** Hands out what there is. */
@@ -398,10 +397,11 @@ export class WatchHub {
     else set.add(watcher);
   }
 
+  /** @param next the first that it has not been told of, unless it begins in the future */
   #unsync(watcher: Watcher, next: number): void {
     this.#unlist(watcher);
     watcher.isSynced = false;
-    watcher.next = next;
+    watcher.next = Math.max(watcher.next, next);
     watcher.nextSub = 0;
     this.#behind.add(watcher);
   }

@@ -32,6 +32,7 @@ import {
   type MemberChange,
   MemberChange_Kind as Kind,
 } from "../gen/leasehold/command_pb.js";
+import { append } from "../../common/lists.js";
 import { alarmResponse, changeAlarm, corrupt, noSpace, refusalByAlarm } from "./alarms.js";
 import { AnswerRoom } from "./answer-room.js";
 import { applyAuth, type AuthAnswer } from "./apply-auth.js";
@@ -276,15 +277,19 @@ export class CoreState {
     return this.members.all.map(memberFields);
   }
 
-  #begin(): Write {
-    return new Write(this.revisions, this.leases, this.#room);
+  #begin(before?: number): Write {
+    return new Write(this.revisions, this.leases, this.#room, before);
   }
 
   #commit<Answer>(write: Write, answer: Answer): Answer {
+    this.#keep(write);
     write.commit();
-    if (this.#changes.length === 0) this.#changes = write.changes;
-    else for (const change of write.changes) this.#changes.push(change);
     return answer;
+  }
+
+  #keep({ changes }: Write): void {
+    if (this.#changes.length === 0) this.#changes = changes;
+    else append(this.#changes, changes);
   }
 
   #compact(revision: bigint): void {
@@ -319,16 +324,19 @@ export class CoreState {
 
   /**
    * Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one.
+   * None of these revisions can be read before the last: what it changes is told as a whole, and a watch that
+   * read on from one of them, or was told of it as progress, would miss what is told then, or hear it twice.
    */
   *#expire({ ids, apart, seen }: LeaseExpire): Steps<void> {
     let write = this.#begin();
     for (const id of ids) {
       if (this.#meant(id, seen) === undefined) continue;
-      if (apart) write = this.#begin();
       yield* this.#end(write, id);
-      if (apart) this.#commit(write, undefined);
+      if (!apart) continue;
+      this.#keep(write);
+      write = this.#begin(write.revision);
     }
-    if (!apart) this.#commit(write, undefined);
+    this.#commit(write, undefined);
   }
 
   /**

@@ -18,15 +18,18 @@ export class Write implements Seen {
   readonly leases: Leases;
   readonly room: AnswerRoom;
   readonly #revisions: Revisions;
+  readonly #before: number;
   readonly #revision: number;
   /** What it has changed so far, in order. */
   readonly changes: Version[] = [];
 
-  constructor(revisions: Revisions, leases: Leases, room: AnswerRoom) {
+  /** @param before the newest revision before it: of a command that makes several, one that nobody reads yet */
+  constructor(revisions: Revisions, leases: Leases, room: AnswerRoom, before = revisions.current) {
     this.room = room;
     this.#revisions = revisions;
     this.leases = leases;
-    this.#revision = revisions.current + 1;
+    this.#before = before;
+    this.#revision = before + 1;
   }
 
   get view(): KeysView {
@@ -34,7 +37,7 @@ export class Write implements Seen {
   }
 
   get revision(): number {
-    return this.changes.length > 0 ? this.#revision : this.#revisions.current;
+    return this.changes.length > 0 ? this.#revision : this.#before;
   }
 
   /**
@@ -76,7 +79,7 @@ export class Write implements Seen {
     }
   }
 
-  /** All of it can be read from now on. */
+  /** All of it can be read from now on, and what writes before it have changed. */
   commit(): void {
     this.#revisions.commit(this.revision);
   }
