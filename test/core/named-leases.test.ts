@@ -63,6 +63,32 @@ describe("three servers in cleartext", () => {
     }
   });
 
+  test("the same as JSON: one gets a name, the others are told, and it is a lease of etcd's", async () => {
+    const [first] = cluster.endpoints.split(",");
+    const ask = async (path: string, body: object) => {
+      const answer = await fetch(`http://${first}${path}`, { method: "POST", body: JSON.stringify(body) });
+      return { status: answer.status, said: (await answer.json()) as Record<string, unknown> };
+    };
+    const own = "/leasehold/v1/lease";
+    expect(await ask(`${own}/find`, { name: "json" })).toMatchObject({ status: 404, said: { code: 5 } });
+    const { said, status } = await ask(`${own}/register`, {
+      name: "json",
+      ttl: 30,
+      id: "4611686018427387907",
+    });
+    expect([status, said]).toMatchObject([200, { id: "4611686018427387907", ttl: "30" }]);
+    const again = await ask(`${own}/register`, { name: "json", ttl: "30" });
+    expect(again).toMatchObject({
+      status: 409,
+      said: { code: 6, message: expect.stringContaining("exists already") as string },
+    });
+    const found = { status: 200, said: { id: said["id"], granted_ttl: "30" } };
+    expect(await ask(`${own}/find`, { name: "json" })).toMatchObject(found);
+    expect(await ask(`${own}/register`, {})).toMatchObject({ status: 400, said: { code: 3 } });
+    await ask("/v3/lease/revoke", { ID: said["id"] });
+    expect(await ask(`${own}/find`, { name: "json" })).toMatchObject({ status: 404 });
+  });
+
   test("what cannot be a name or a time is refused before anything is asked", async () => {
     const named = await open();
     try {

@@ -39,7 +39,7 @@ export async function openHttpEdge(
     return call;
   };
   const methods = new Map<string, Method>();
-  for (const { methodKind, name, output, parent } of Object.values(routes)) {
+  for (const { methodKind, name, output, parent } of routes.values()) {
     const answer = create(output);
     const own = handlers[name];
     const unary: UnaryHandler = (call, callback) =>

@@ -146,3 +146,38 @@ test("a handshake that does not end is ended, also if something comes all the ti
   listener.close();
   authority.remove();
 });
+
+test("over TLS on a Unix socket, each connection is told with the one that was admitted", async () => {
+  const authority = new Authority();
+  const { cert, key } = authority.issue([]);
+  const folder = mkdtempSync(join(tmpdir(), "lh-unix-"));
+  const path = join(folder, "s");
+  const files = { certFile: cert, keyFile: key, trustedCaFile: undefined, clientCertAuth: false };
+  const admitted: unknown[] = [];
+  const accepted: unknown[] = [];
+  const noting: Comers = {
+    admit: (socket) => admitted.push(socket) > 0,
+    accepted: (socket, below) => {
+      accepted.push(below);
+      socket.on("error", () => undefined);
+    },
+    failed: () => undefined,
+  };
+  const url = { host: "localhost", port: 0, isTls: true, path };
+  const listener = await Listener.open(url, files, { handshakeMs: 5_000 }, noting);
+  const raw = [];
+  for (let count = 1; count <= 3; count += 1) {
+    raw.push(connectTcp(path).on("error", () => undefined));
+    await expect.poll(() => admitted.length).toBe(count);
+  }
+  // Their handshakes end in another order than they came in.
+  for (const [done, index] of [2, 0, 1].entries()) {
+    connect({ socket: raw[index]!, rejectUnauthorized: false }).on("error", () => undefined);
+    await expect.poll(() => accepted.length).toBe(done + 1);
+  }
+  expect(accepted.map((below) => admitted.indexOf(below))).toEqual([2, 0, 1]);
+  for (const socket of raw) socket.destroy();
+  listener.close();
+  rmSync(folder, { recursive: true });
+  authority.remove();
+});

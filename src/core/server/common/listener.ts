@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import { lstat, unlink } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from "node:tls";
 import { isCertificateWanted, type TlsFiles } from "./config.js";
 import { invalid } from "./invalid.js";
 import { objectionTo } from "./shown.js";
@@ -112,36 +112,52 @@ function overTls(
   // In a session that is resumed nothing is shown but what the client's own certificate is.
   const sessions = revoked === undefined ? {} : { secureOptions: constants.SSL_OP_NO_TICKET };
   const options = { ...content, ...asked, ...sessions, handshakeTimeout: handshakeMs };
-  const server = createTlsServer({ ...options, ...(choose !== undefined && { ALPNCallback: choose }) });
+  let current: TlsOptions = { ...options, ...(choose !== undefined && { ALPNCallback: choose }) };
+  const serverFor = (belowOf: (socket: TLSSocket) => Socket) => {
+    const server = createTlsServer(current);
+    server.on("secureConnection", (socket) => {
+      const below = belowOf(socket);
+      const objection = isAsked ? objectionTo(socket, tls.allowed, revoked) : "";
+      if (objection === "") comers.accepted(socket, below);
+      else {
+        comers.failed(new Error(objection), socket);
+        socket.on("error", () => undefined).destroy();
+      }
+    });
+    server.on("tlsClientError", (error, socket) => {
+      comers.failed(error, socket);
+      // Of a handshake that took too long, Node tells only.
+      socket.destroy();
+    });
+    return server;
+  };
   const shaking = new Map<string, Socket>();
-  server.on("secureConnection", (socket) => {
+  const shared = serverFor((socket) => {
     const from = fromOf(socket);
     const below = shaking.get(from);
     shaking.delete(from);
-    const objection = isAsked ? objectionTo(socket, tls.allowed, revoked) : "";
-    if (objection === "") comers.accepted(socket, below ?? socket);
-    else {
-      comers.failed(new Error(objection), socket);
-      socket.on("error", () => undefined).destroy();
-    }
-  });
-  server.on("tlsClientError", (error, socket) => {
-    comers.failed(error, socket);
-    // Of a handshake that took too long, Node tells only.
-    socket.destroy();
+    return below ?? socket;
   });
   const take = (socket: Socket) => {
+    // Those of a Unix socket have no address to be told from others by: each has a server of its own.
+    if (socket.remoteAddress === undefined) {
+      serverFor(() => socket).emit("connection", socket);
+      return;
+    }
     const from = fromOf(socket);
     shaking.set(from, socket);
     socket.once("close", () => {
       if (shaking.get(from) === socket) shaking.delete(from);
     });
-    server.emit("connection", socket);
+    shared.emit("connection", socket);
   };
   return {
     take,
     renewing: whenRenewed(tls, (renewed, revokedSince) => {
-      if (renewed !== undefined) server.setSecureContext({ ...renewed, ...sessions });
+      if (renewed !== undefined) {
+        current = { ...current, ...renewed };
+        shared.setSecureContext({ ...renewed, ...sessions });
+      }
       revoked = revokedSince;
     }),
   };

@@ -1,6 +1,7 @@
 import { CoreError } from "../../state/errors.js";
-import type { ServerStream, Status, StreamHandler, UnaryCall, UnaryHandler } from "../rpc/call.js";
+import type { Status, StreamHandler, UnaryCall, UnaryHandler } from "../rpc/call.js";
 import { type Caller, callerOf } from "./calls.js";
+import { drained } from "./drained.js";
 import { CallFailed, type LocalClient } from "./local.js";
 import { Queue } from "./queue.js";
 
@@ -61,13 +62,6 @@ export function streamRecipe<Request, Response>(
 function asked<Request>(request: unknown): Request {
   if (request instanceof CoreError) throw request;
   return request as Request;
-}
-
-function drained(stream: ServerStream, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    stream.whenDrained(resolve);
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /**

@@ -7,6 +7,7 @@ import { backupBytes, planBackup } from "../backup/backup-file.js";
 import { finishInTurns, inTurns } from "../common/turns.js";
 import type { ServerStream, StreamHandler } from "../rpc/call.js";
 import { grpcError } from "./calls.js";
+import { drained } from "./drained.js";
 import type { Frozen } from "./frozen.js";
 
 /** As etcd: small enough for any client, and not too many. */
@@ -43,7 +44,7 @@ async function send(call: ServerStream, state: FrozenState, signal: AbortSignal)
     sent += blob.length;
     const remainingBytes = BigInt(plan.bytes - sent);
     const hasRoom = call.write(create(SnapshotResponseSchema, { ...header, remainingBytes, blob }));
-    if (!hasRoom) await drained(call, signal);
+    if (!hasRoom) await drainedInTime(call, signal);
   };
   let parts: Buffer[] = [];
   let length = 0;
@@ -61,14 +62,14 @@ async function send(call: ServerStream, state: FrozenState, signal: AbortSignal)
 }
 
 /** @throws CoreError `timeout` if its client takes nothing for too long */
-function drained(call: ServerStream, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new CoreError("timeout")), stalledMs);
-    const done = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    call.whenDrained(done);
-    signal.addEventListener("abort", done, { once: true });
+async function drainedInTime(call: ServerStream, signal: AbortSignal): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const stalled = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new CoreError("timeout")), stalledMs);
   });
+  try {
+    await Promise.race([drained(call, signal), stalled]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

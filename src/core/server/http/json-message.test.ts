@@ -25,7 +25,7 @@ import { finish } from "../../state/steps.js";
 import { messageFrom } from "./json-message.js";
 import { routes } from "./routes.js";
 
-const inputs = [...new Set(Object.values(routes).map(({ input }) => input))].filter(
+const inputs = [...new Set([...routes.values()].map(({ input }) => input))].filter(
   ({ fields }) => fields.length > 0,
 );
 

@@ -3,10 +3,11 @@ import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
 import { Election } from "../../gen/etcd/v3election_pb.js";
+import { NamedLeases } from "../../gen/leasehold/own_pb.js";
 import { Lock } from "../../gen/etcd/v3lock_pb.js";
 
 /** Where etcd's gateway has each method: all are asked by POST. */
-export const routes: Readonly<Record<string, DescMethod>> = {
+const etcds: Readonly<Record<string, DescMethod>> = {
   "kv/range": KV.method.range,
   "kv/put": KV.method.put,
   "kv/deleterange": KV.method.deleteRange,
@@ -59,8 +60,18 @@ export const routes: Readonly<Record<string, DescMethod>> = {
   "election/resign": Election.method.resign,
 };
 
-/** Of this path: as etcd 3.4 has them, with the older name of the API, too. */
-export function methodAt(path: string): DescMethod | undefined {
-  const route = /^\/v3(?:beta)?\/(.*)$/.exec(path)?.[1];
-  return route !== undefined && Object.hasOwn(routes, route) ? routes[route] : undefined;
+/** What there is beside etcd's API. */
+const own: Readonly<Record<string, DescMethod>> = {
+  "lease/register": NamedLeases.method.register,
+  "lease/find": NamedLeases.method.find,
+};
+
+/** By their paths: as etcd 3.4 has them, with the older name of the API, too. */
+export const routes: ReadonlyMap<string, DescMethod> = new Map([
+  ...["/v3/", "/v3beta/"].flatMap((prefix) => below(prefix, etcds)),
+  ...below("/leasehold/v1/", own),
+]);
+
+function below(prefix: string, methods: Readonly<Record<string, DescMethod>>): [string, DescMethod][] {
+  return Object.entries(methods).map(([name, method]) => [`${prefix}${name}`, method]);
 }

@@ -11,7 +11,7 @@ import { CallSlots } from "./call-slots.js";
 import { answerFull, answerJson } from "./gateway.js";
 import { type HttpCall, OneByOne } from "./one-by-one.js";
 import { answerWhole, end } from "./patience.js";
-import { methodAt } from "./routes.js";
+import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "./times.js";
 
 /** In this time a healthy server answers a read that all servers agree on. */
@@ -71,7 +71,7 @@ export function clientHttp(
       return;
     }
     const path = pathOf(request);
-    const method = methodAt(path);
+    const method = routes.get(path);
     if (method === undefined) await answerPage(parts, call, path);
     else if (request.method === "POST") await answerJson(room, method, call);
     else await notAllowed(call);

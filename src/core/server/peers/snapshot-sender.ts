@@ -36,7 +36,8 @@ export async function sendSnapshot(
   const frames = new Frames((body) => void answers.push(readWelcome(body).refusal));
   socket.on("error", fail).on("close", () => fail(new Error("the connection was closed")));
   socket.setTimeout(stalledMs, () => socket.destroy(new Error("it does not take it in")));
-  signal.addEventListener("abort", () => socket.destroy(), { once: true });
+  const stop = () => socket.destroy();
+  signal.addEventListener("abort", stop);
   const answer = async () => {
     while (answers.length === 0) {
       const [chunk] = (await once(socket, "data", { signal: failed.signal })) as [Buffer];
@@ -59,6 +60,7 @@ export async function sendSnapshot(
     await send([]);
     await answer();
   } finally {
+    signal.removeEventListener("abort", stop);
     socket.destroy();
   }
 }

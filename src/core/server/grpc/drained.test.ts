@@ -1,0 +1,22 @@
+import { getEventListeners } from "node:events";
+import { expect, test } from "vitest";
+import { drained } from "./drained.js";
+
+test("a wait ends with the stream's or with the signal, and leaves nothing at either", async () => {
+  let told: () => void = () => undefined;
+  const stream = { whenDrained: (listener: () => void) => void (told = listener) };
+  const gone = new AbortController();
+  const listeners = () => getEventListeners(gone.signal, "abort").length;
+  for (let round = 0; round < 20; round += 1) {
+    const wait = drained(stream, gone.signal);
+    expect(listeners()).toBe(1);
+    told();
+    await wait;
+    expect(listeners()).toBe(0);
+  }
+  const last = drained(stream, gone.signal);
+  gone.abort();
+  await last;
+  expect(listeners()).toBe(0);
+  await drained(stream, gone.signal);
+});
