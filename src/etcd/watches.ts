@@ -33,6 +33,9 @@ const renewMs = 5_000;
  */
 const watchesMax = 9_000;
 
+/** What a server calls a watch that it has refused to make. */
+const refusedId = -1n;
+
 /** A watch that is not there. */
 const none: Watching = { stop: () => undefined };
 
@@ -57,6 +60,9 @@ export class Watches {
   #stream: Stream<typeof WatchRequestSchema> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
+  /** Those asked for on the stream and not answered yet: answers come in the order of the requests. */
+  #unanswered: bigint[] = [];
+  #isRenewing = false;
 
   constructor(servers: Servers, world: World, entryOf: (kv: KeyValue) => Entry) {
     this.#servers = servers;
@@ -74,7 +80,7 @@ export class Watches {
     const watched = { id: 0n, key, rangeEnd, listener, nextRevision: fromRevision };
     this.#number(watched);
     if (this.#stream !== undefined) this.#create(watched);
-    else if (this.#timer === undefined) this.#open();
+    else if (this.#timer === undefined && !this.#isRenewing) this.#open();
     return {
       stop: () => {
         const { id: watchId } = watched;
@@ -103,6 +109,7 @@ export class Watches {
       },
     );
     this.#stream = own;
+    this.#unanswered = [];
     for (const watched of this.#watched.values()) this.#create(watched);
   }
 
@@ -124,16 +131,19 @@ export class Watches {
   }
 
   #create({ id: watchId, key, rangeEnd, nextRevision }: Watched): void {
+    if (this.#stream === undefined) return;
     const value = create(WatchCreateRequestSchema, { key, rangeEnd, watchId, startRevision: nextRevision });
     const request: WatchRequest = create(WatchRequestSchema, {
       requestUnion: { case: "createRequest", value },
     });
-    this.#stream?.send(request);
+    this.#unanswered.push(watchId);
+    this.#stream.send(request);
   }
 
   #heard(answer: WatchResponse): void {
-    this.#failures = 0;
-    const watched = this.#watched.get(answer.watchId);
+    if (!answer.canceled) this.#failures = 0;
+    const asked = answer.created ? this.#unanswered.shift() : undefined;
+    const watched = this.#watched.get(answer.watchId === refusedId ? (asked ?? refusedId) : answer.watchId);
     if (watched === undefined) return;
     if (answer.canceled) {
       this.#cancelled(answer, watched);
@@ -159,7 +169,11 @@ export class Watches {
     if (stream === undefined) return;
     this.#stream = undefined;
     stream.close();
-    void this.#servers.renewToken({ timeoutMs: renewMs }).then(() => this.#lost());
+    this.#isRenewing = true;
+    void this.#servers.renewToken({ timeoutMs: renewMs }).then(() => {
+      this.#isRenewing = false;
+      this.#lost();
+    });
   }
 
   /** By the server: what happened since has been compacted away, or it refuses the watch. */
@@ -170,8 +184,10 @@ export class Watches {
       return;
     }
     if (compactRevision === 0n) {
+      const stream = this.#stream;
       this.#world.timers.after(refusedMs, () => {
-        if (this.#watched.get(watched.id) === watched) this.#create(watched);
+        // A stream that was opened since has been asked for it.
+        if (this.#stream === stream && this.#watched.get(watched.id) === watched) this.#create(watched);
       });
       return;
     }

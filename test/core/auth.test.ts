@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Etcd3, Range } from "etcd3";
 import { afterEach, expect, test } from "vitest";
 import { open } from "../../src/index.js";
+import { eventually } from "../support/built.js";
 import { CoreCluster } from "./support/core-cluster.js";
 
 /** Users of a core, with clients that are made for etcd and with our own. */
@@ -61,6 +62,38 @@ test("our client authenticates, and gets another token when the one it had is ov
   );
   await expect(leases.acquire("third", { ttl: "3s" })).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
 });
+
+for (const program of ["etcd", "leasehold"] as const)
+  test(`a watch hears on when its server, ${program}, was started anew and has forgotten all tokens`, async () => {
+    cluster = await CoreCluster.start(1, { program });
+    setUp();
+    await using leases = await open(`core://${cluster.endpoints}`, { user: "ann", password: "annpw" });
+    const heard: string[] = [];
+    const listen = async () => {
+      for await (const { resource } of leases.watch("")) heard.push(resource);
+    };
+    const listening = listen();
+    const put = (name: string) => etcdctl("--user=ann:annpw", "put", `leasehold/leases/${name}`, "x");
+    put("one");
+    await eventually("the first", () => heard.includes("one"));
+    const [server] = cluster.servers;
+    await server!.kill("SIGTERM");
+    server!.start();
+    // Meanwhile our own client asks nothing, which would get it another token.
+    await eventually("the server", () => isAnswering(put));
+    await expect.poll(() => heard, { timeout: 10_000 }).toContain("two");
+    await leases.close();
+    await listening;
+  });
+
+function isAnswering(put: (name: string) => string): boolean {
+  try {
+    put("two");
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 test("npm's etcd3 manages users and roles, and authenticates", async () => {
   cluster = await CoreCluster.start(3);
