@@ -22,8 +22,11 @@ import { deadlineOf, grpcError } from "./calls.js";
 import type { Frozen } from "./frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./header.js";
 
-/** The API that is served, in part, is that of this version of etcd. */
-export const apiVersion = "3.4.0";
+/** The release of etcd whose API is served, and that every comparison was made with. */
+export const apiVersion = "3.4.23";
+
+/** etcd's servers agree on this one: the release without its last number. */
+export const clusterVersion = "3.4.0";
 
 /** How often it is looked whether something has happened. */
 const lookMs = 10;

@@ -6,7 +6,7 @@ import type { CoreHost } from "../../host/host.js";
 import { allAlarms } from "../../state/alarms.js";
 import { KV } from "../../gen/etcd/rpc_pb.js";
 import type { LocalClient } from "../grpc/local.js";
-import { apiVersion } from "../grpc/maintenance.js";
+import { apiVersion, clusterVersion } from "../grpc/maintenance.js";
 import { CallSlots } from "./call-slots.js";
 import { answerFull, answerJson } from "./gateway.js";
 import { type HttpCall, OneByOne } from "./one-by-one.js";
@@ -139,7 +139,7 @@ function unknownHost(host: string): string {
 }
 
 async function answerPage(parts: HttpParts, call: HttpCall, path: string): Promise<void> {
-  const version = { etcdserver: apiVersion, etcdcluster: apiVersion };
+  const version = { etcdserver: apiVersion, etcdcluster: clusterVersion };
   const pages: Readonly<Record<string, () => Promise<void>>> = {
     "/health": () => answerHealth(parts, call),
     "/metrics": () => plain(call, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
