@@ -60,7 +60,8 @@ function take({ ca, cert, key }: { ca: unknown; cert: unknown; key: unknown }): 
 }
 
 const listening = (clientCertAuth: boolean) => {
-  const tls = { certFile: path("cert"), keyFile: path("key"), trustedCaFile: path("ca"), clientCertAuth };
+  const trustedCaFile = clientCertAuth ? path("ca") : undefined;
+  const tls = { certFile: path("cert"), keyFile: path("key"), trustedCaFile, clientCertAuth };
   return edge.listen([{ host: "127.0.0.1", port, isTls: true }], [], tls);
 };
 
