@@ -1,22 +1,46 @@
 // Moves the keys of a prefix from one etcd or core to another while clients write: node move-keys.mjs FROM TO PREFIX
-// FROM and TO are host:port, without TLS. Needs etcdctl 3.4 or later. docs/moving.md says what is kept and what not.
+// FROM and TO are host:port. With TLS the variables FROM_CACERT, FROM_CERT and FROM_KEY name files, and FROM_USER is
+// name:password where rights are on; TO_… are those of the other side. Needs etcdctl 3.4 or later. docs/moving.md
+// says what is kept and what not.
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import https from "node:https";
 import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-const env = { ...process.env, ETCDCTL_API: "3" };
-const [from, to, prefix] = process.argv.slice(2);
+const [fromPlace, toPlace, prefix] = process.argv.slice(2);
 if (!prefix) throw new Error("usage: node move-keys.mjs FROM TO PREFIX");
+const [from, to] = [sideOf("FROM", fromPlace), sideOf("TO", toPlace)];
 
-async function etcdctl(endpoint, ...words) {
-  const { stdout } = await run("etcdctl", ["--endpoints", endpoint, ...words], { env, maxBuffer: 2 ** 30 });
+/** One of the two, and how to speak to it; a password is in the environment, where no list of processes shows it. */
+function sideOf(name, place) {
+  const [cacert, cert, key, user] = ["CACERT", "CERT", "KEY", "USER"].map(
+    (part) => process.env[`${name}_${part}`],
+  );
+  const given = Object.entries({ cacert, cert, key, user }).filter(([, value]) => value);
+  const url = `${cacert ? "https" : "http"}://${place}`;
+  const own = Object.fromEntries(given.map(([part, value]) => [`ETCDCTL_${part.toUpperCase()}`, value]));
+  return {
+    place,
+    url,
+    files: { cacert, cert, key },
+    user,
+    env: { ...process.env, ETCDCTL_API: "3", ...own },
+  };
+}
+
+async function etcdctl({ url, env }, ...words) {
+  const all = ["--endpoints", url, "--dial-timeout=10s", "--command-timeout=60s", ...words];
+  const { stdout } = await run("etcdctl", all, { env, maxBuffer: 2 ** 30 });
   return stdout;
 }
 
-async function look(endpoint) {
-  const { header, kvs = [] } = JSON.parse(await etcdctl(endpoint, "get", prefix, "--prefix", "-w", "json"));
+async function look(side) {
+  const { header, kvs = [] } = JSON.parse(await etcdctl(side, "get", prefix, "--prefix", "-w", "json"));
   return { revision: Number(header.revision), keys: new Map(kvs.map((each) => [each.key, each])) };
 }
 
@@ -29,18 +53,57 @@ async function isSame() {
 
 async function untilSame(what) {
   for (let tries = 0; !(await isSame()); tries += 1) {
-    if (tries === 120) throw new Error(`${what}: ${from} and ${to} still differ after a minute`);
+    if (died) throw new Error("etcdctl make-mirror has ended");
+    if (tries === 120) throw new Error(`${what}: ${fromPlace} and ${toPlace} still differ after a minute`);
     await sleep(500);
   }
-  console.log(`${what}: ${from} and ${to} have the same below ${prefix}`);
+  console.log(`${what}: ${fromPlace} and ${toPlace} have the same below ${prefix}`);
 }
 
-if ((await look(to)).keys.size > 0) throw new Error(`${to} has keys below ${prefix} already`);
-const mirror = spawn("etcdctl", ["--endpoints", from, "make-mirror", "--prefix", prefix, to], {
-  env,
-  stdio: ["ignore", "ignore", "inherit"],
+/** The first is known by its certificate's name where rights are on: etcdctl 3.4 takes no user for a mirror's target. */
+function mirrorWords() {
+  const files = Object.entries(to.files).filter(([, file]) => file);
+  const tls = files.flatMap(([part, file]) => [`--dest-${part}`, file]);
+  if (tls.length > 0) tls.push("--dest-insecure-transport=false");
+  return ["--endpoints", from.url, "--dial-timeout=10s", "make-mirror", "--prefix", prefix, ...tls, to.url];
+}
+
+const agent = new (to.files.cacert ? https : http).Agent({
+  keepAlive: true,
+  ca: to.files.cacert && readFileSync(to.files.cacert),
 });
+
+/** What the JSON of the target's API answers. */
+async function ask(path, body, token) {
+  const headers = token === undefined ? {} : { authorization: token };
+  const asked = (to.files.cacert ? https : http).request(`${to.url}${path}`, {
+    method: "POST",
+    agent,
+    headers,
+  });
+  asked.end(JSON.stringify(body));
+  const [answer] = await once(asked, "response");
+  const text = (await answer.toArray()).join("");
+  if (answer.statusCode !== 200) throw new Error(`${toPlace} answers ${answer.statusCode}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** How to put a key there often: by JSON, but an etcd takes that from nobody whose certificate bears a name. */
+async function putter() {
+  const { user, files } = to;
+  const byName = { ...to, env: { ...to.env, ETCDCTL_USER: "" } };
+  if (files.cert) return { atOnce: 16, put: (key) => etcdctl(byName, "put", "--", key, "") };
+  const name = user?.split(":", 1)[0];
+  const login = user && { name, password: user.slice(name.length + 1) };
+  const token = login && (await ask("/v3/auth/authenticate", login)).token;
+  const coded = (key) => Buffer.from(key).toString("base64");
+  return { atOnce: 256, put: (key) => ask("/v3/kv/put", { key: coded(key) }, token) };
+}
+
 let died = false;
+if ((await look(to)).keys.size > 0) throw new Error(`${toPlace} has keys below ${prefix} already`);
+const { atOnce, put } = await putter();
+const mirror = spawn("etcdctl", mirrorWords(), { env: from.env, stdio: ["ignore", "ignore", "inherit"] });
 mirror.once("exit", () => (died = true));
 try {
   console.log("copying, and following what is written; stop the programs that write, then press Enter");
@@ -60,19 +123,14 @@ for (const { key } of leased) await etcdctl(to, "del", "--", Buffer.from(key, "b
 console.log(`${leased.length} keys that hang on leases were not moved: their programs make them anew`);
 
 // Whoever compares revisions, as fencing tokens are compared, must never be given smaller ones.
+let moved = `${prefix}moved`;
+while (source.keys.has(Buffer.from(moved).toString("base64"))) moved += "+";
 let { revision } = await look(to);
 while (revision <= source.revision) {
-  const puts = Array.from({ length: Math.min(256, source.revision - revision + 1) }, () =>
-    fetch(`http://${to}/v3/kv/put`, {
-      method: "POST",
-      body: JSON.stringify({ key: Buffer.from("moved").toString("base64") }),
-    }).then((answer) => {
-      if (!answer.ok) throw new Error(`${to} answers ${answer.status}`);
-      return answer.arrayBuffer();
-    }),
-  );
-  await Promise.all(puts);
+  const count = Math.min(atOnce, source.revision - revision + 1);
+  await Promise.all(Array.from({ length: count }, () => put(moved)));
   ({ revision } = await look(to));
 }
-await etcdctl(to, "del", "moved");
-console.log(`revisions go on: ${from} is at ${source.revision}, ${to} above it`);
+await etcdctl(to, "del", "--", moved);
+agent.destroy();
+console.log(`revisions go on: ${fromPlace} is at ${source.revision}, ${toPlace} above it`);
