@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { preface } from "../../http2/frames.js";
 import type { TlsFiles } from "../common/config.js";
 import { type Comers, Listener } from "../common/listener.js";
 import type { ListenUrl } from "../common/urls.js";
 import type { Connections } from "./connections.js";
+import { type Behind, hearFirstWords } from "./first-words.js";
 
 /** So long a connection may say nothing at all, stop in the middle of its first words, or be at its handshake. */
 const silenceMs = 10_000;
@@ -19,20 +19,11 @@ const probeMs = 2 * 60_000;
 const chosen = ({ protocols }: { protocols: readonly string[] }) =>
   ["http/1.1", "h2"].find((each) => protocols.includes(each));
 
-/** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
-const tellingBytes = 3;
-
 /** What takes connections that speak HTTP/1.1. */
 export interface Http1 {
   readonly take: (socket: Socket) => void;
   /** It is of no more use; connections are others' to end. */
   close(): void;
-}
-
-/** Who takes connections: they read them from their first byte on. */
-export interface Behind {
-  readonly http1: (socket: Socket) => void;
-  readonly http2: (socket: Socket) => void;
 }
 
 /**
@@ -81,31 +72,9 @@ export class Front {
       socket.on("error", () => undefined);
       if (protocol === "h2") this.#behind.http2(socket);
       else if (protocol === "http/1.1") this.#behind.http1(socket);
-      else this.#hearFirstWords(socket);
+      else hearFirstWords(socket, silenceMs, this.#behind);
     },
     // It has been closed.
     failed: () => undefined,
   };
-
-  /** HTTP/2 or HTTP/1.1. */
-  #hearFirstWords(socket: Socket): void {
-    const silence = setTimeout(() => socket.destroy(), silenceMs);
-    const over = () => clearTimeout(silence);
-    socket.once("close", over);
-    let heard: Buffer = Buffer.alloc(0);
-    const hear = (piece: Buffer) => {
-      heard = Buffer.concat([heard, piece]);
-      const begins = Math.min(heard.length, tellingBytes);
-      const isHttp2 = preface.every((byte, at) => at >= begins || heard[at] === byte);
-      if (isHttp2 && begins < tellingBytes) return;
-      socket.off("data", hear).off("close", over);
-      over();
-      socket.pause();
-      socket.unshift(heard);
-      if (isHttp2) this.#behind.http2(socket);
-      else this.#behind.http1(socket);
-      socket.resume();
-    };
-    socket.on("data", hear);
-  }
 }

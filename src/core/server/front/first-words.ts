@@ -1,0 +1,33 @@
+import type { Socket } from "node:net";
+import { preface } from "../../http2/frames.js";
+
+/** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
+const tellingBytes = 3;
+
+/** Who takes connections: they read them from their first byte on. */
+export interface Behind {
+  readonly http1: (socket: Socket) => void;
+  readonly http2: (socket: Socket) => void;
+}
+
+/** HTTP/2 or HTTP/1.1. Who says nothing for so long, or stops in the middle of that, is sent away. */
+export function hearFirstWords(socket: Socket, silenceMs: number, behind: Behind): void {
+  const silence = setTimeout(() => socket.destroy(), silenceMs);
+  const over = () => clearTimeout(silence);
+  socket.once("close", over);
+  let heard: Buffer = Buffer.alloc(0);
+  const hear = (piece: Buffer) => {
+    heard = Buffer.concat([heard, piece]);
+    const begins = Math.min(heard.length, tellingBytes);
+    const isHttp2 = preface.every((byte, at) => at >= begins || heard[at] === byte);
+    if (isHttp2 && begins < tellingBytes) return;
+    socket.off("data", hear).off("close", over);
+    over();
+    socket.pause();
+    socket.unshift(heard);
+    if (isHttp2) behind.http2(socket);
+    else behind.http1(socket);
+    socket.resume();
+  };
+  socket.on("data", hear);
+}
