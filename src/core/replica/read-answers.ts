@@ -184,10 +184,10 @@ function hasRole(auth: AuthState, check: RightsCheck | undefined, role: string):
 
 function secretOf(auth: AuthState, name: string) {
   if (!auth.isEnabled) throw new CoreError("authNotEnabled");
-  if (!auth.hasUser(name)) throw new CoreError("authFailed");
-  const { secret } = auth.user(name);
-  if (secret.length === 0) throw new CoreError("passwordNotUsed");
-  return { $typeName: "leasehold.UserSecret" as const, secret, revision: auth.revision };
+  const isKnown = auth.hasUser(name);
+  const secret = isKnown ? auth.user(name).secret : auth.secretAfter(name);
+  if (isKnown && secret.length === 0) throw new CoreError("passwordNotUsed");
+  return { $typeName: "leasehold.UserSecret" as const, secret, isKnown, revision: auth.revision };
 }
 
 const kinds = {

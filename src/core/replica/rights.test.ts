@@ -75,6 +75,15 @@ function authenticate(server: SimServer, user = "ann"): Credentials {
   return { kind: "token", token };
 }
 
+test("of a user who is not there another secret is told, so that to look at it takes as long", () => {
+  const asked = (name: string) => cluster.outcome(leader, { kind: "secret", request: { name } });
+  for (const name of ["nobody", "aaa", "zzz"]) {
+    expect(asked(name)).toMatchObject({ isKnown: false, secret });
+    expect(asked(name)).toEqual(asked(name));
+  }
+  expect(asked("ann")).toMatchObject({ isKnown: true, secret });
+});
+
 describe("what is asked without a user, with a wrong token, or with too few rights is refused", () => {
   const requests: [string, ClientRequest, string][] = [
     ["a read of a hidden key", range("b"), "permissionDenied"],

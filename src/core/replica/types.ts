@@ -115,7 +115,10 @@ export interface Permit {
 export interface UserSecret {
   readonly $typeName: "leasehold.UserSecret";
   header?: ResponseHeader;
+  /** Of the next user by name if there is no such user: to look at it takes as long as at the user's own. */
   readonly secret: Uint8Array;
+  /** There is such a user. */
+  readonly isKnown: boolean;
   /** Of users, roles and rights. */
   readonly revision: bigint;
 }

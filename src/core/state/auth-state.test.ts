@@ -2,7 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Permission, PermissionSchema, Permission_Type as Type } from "../gen/etcd/authpb_pb.js";
-import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { CommandSchema, UserAddSchema } from "../gen/leasehold/command_pb.js";
+import { AuthState } from "./auth-state.js";
 import { CoreError } from "./errors.js";
 import { bytesOf, type KeyRange, rangeOf } from "./keys.js";
 import { frozen, restoreState, snapshotPieces } from "./snapshot.js";
@@ -262,4 +263,21 @@ test("a permission covers what the ranges of a user cover together, key by key",
     }),
     { numRuns: 2_000 },
   );
+});
+
+test("after a name comes the secret of the next user who has a password, and after the last that of the first", () => {
+  const auth = new AuthState();
+  expect(auth.secretAfter("a")).toHaveLength(0);
+  const secretOf = (name: string) => Buffer.from(name === "c" ? "" : `of ${name}`);
+  for (const name of ["e", "b", "c", "d"])
+    auth.addUser(create(UserAddSchema, { name, secret: secretOf(name) }));
+  const after = (name: string) => Buffer.from(auth.secretAfter(name)).toString();
+  expect(["a", "b", "bb", "d", "e", "z"].map(after)).toEqual([
+    "of b",
+    "of d",
+    "of d",
+    "of e",
+    "of b",
+    "of b",
+  ]);
 });

@@ -107,6 +107,17 @@ export class AuthState {
     return this.#users.has(name);
   }
 
+  /** That of the user whose name is the next one, or else of the first; empty if nobody has a password. */
+  secretAfter(name: string): Uint8Array {
+    let [first, next]: [User | undefined, User | undefined] = [undefined, undefined];
+    for (const user of this.#users.values()) {
+      if (user.secret.length === 0) continue;
+      if (first === undefined || user.name < first.name) first = user;
+      if (user.name > name && (next === undefined || user.name < next.name)) next = user;
+    }
+    return (next ?? first)?.secret ?? new Uint8Array(0);
+  }
+
   role(name: string): Role {
     const role = this.#roles.get(name);
     if (role === undefined) throw new CoreError("roleNotFound");

@@ -89,4 +89,34 @@ export const atTheEdge = /** @type {const} */ ([
     ],
     caughtBy: { file: "src/core/server/common/revoked.test.ts" },
   },
+  {
+    name: "passwordsByPort",
+    why: "Who opens many connections has as many turns at passwords.",
+    edits: [{ file: "src/core/server/auth/passwords.ts", find: "hostOf(client)", replace: "client" }],
+    caughtBy: { file: "src/core/server/auth/passwords.test.ts" },
+  },
+  {
+    name: "unknownUsersAtOnce",
+    why: "For a user who is not there no password is looked at: the time tells who is.",
+    edits: [
+      {
+        file: "src/core/replica/read-answers.ts",
+        find: "auth.secretAfter(name)",
+        replace: "new Uint8Array(0)",
+      },
+    ],
+    caughtBy: { file: "src/core/replica/rights.test.ts", test: /of a user who is not there/ },
+  },
+  {
+    name: "threadEndsUnheard",
+    why: "A thread that ends without a word has looked at the password.",
+    edits: [
+      {
+        file: "src/core/server/auth/bcrypt.ts",
+        find: "reject(new Error(`the thread that looks at a password has ended with ${status}`));",
+        replace: "resolve(status === 0);",
+      },
+    ],
+    caughtBy: { file: "src/core/server/auth/passwords.test.ts", test: /a thread that ends/ },
+  },
 ]);

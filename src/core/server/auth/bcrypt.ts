@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { LeaseholdError } from "../../../lease/errors.js";
@@ -8,6 +7,9 @@ const form = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 
 /** Each one more takes twice as long. etcd takes 10 unless it is told otherwise; with this it is a second or two. */
 const costMax = 14;
+
+/** A thread that takes so long is ended, ms. */
+const threadMs = 30_000;
 
 /** For CommonJS, as code without a file is. */
 const compare = `
@@ -29,9 +31,20 @@ export function isBcrypt(secret: string): boolean {
 export async function isRightByBcrypt(password: string, secret: string): Promise<boolean> {
   if (Number(form.exec(secret)![1]) > costMax)
     throw new LeaseholdError("UNSUPPORTED", `a user's bcrypt secret has a cost beyond ${costMax}`);
-  const worker = new Worker(compare, { eval: true, workerData: { password, secret, module: place() } });
-  const [isRight] = (await once(worker, "message")) as [boolean];
-  return isRight;
+  return (await inThread(compare, { password, secret, module: place() })) as boolean;
+}
+
+/** What a thread says first. Each has one of its own: whatever ends it ends this wait, and nobody else's. */
+export function inThread(code: string, workerData: unknown, mostMs = threadMs): Promise<unknown> {
+  const worker = new Worker(code, { eval: true, workerData });
+  const late = setTimeout(() => void worker.terminate(), mostMs);
+  return new Promise((resolve, reject) => {
+    worker.once("message", resolve).once("error", reject);
+    worker.once("exit", (status) => {
+      clearTimeout(late);
+      reject(new Error(`the thread that looks at a password has ended with ${status}`));
+    });
+  });
 }
 
 function place(): string {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { CoreError } from "../../state/errors.js";
+import type { CoreError } from "../../state/errors.js";
+import { inThread } from "./bcrypt.js";
 import { Passwords } from "./passwords.js";
 
 test("a secret tells the right password from others, and neither contains it nor repeats itself", async () => {
@@ -28,17 +29,48 @@ test("a secret of an etcd tells the right password from others; one that would t
   await expect(isRight("open sesame", "open sesame")).rejects.toThrow("does not know");
 });
 
-test("one client that asks for more than its share is refused, and another one is served", async () => {
-  const passwords = new Passwords();
-  const guesses = Array.from({ length: 40 }, () =>
-    passwords.waste("guess", "guesser").then(
-      () => "done",
-      (error: unknown) => (error as CoreError).failure,
-    ),
+const settled = (asked: Promise<unknown>) =>
+  asked.then(
+    () => "done",
+    (error: unknown) => (error as CoreError).failure,
   );
-  const served = passwords.waste("mine", "other").then(() => "served");
-  // The last are refused before the first are done.
-  expect(await guesses.at(-1)).toBe("tooManyRequests");
-  void served;
-  void guesses;
+
+test("one host that asks for more than its share is refused, however many ports it has, and another one has its turn", async () => {
+  const passwords = new Passwords(12);
+  const order: string[] = [];
+  const ask = (who: string) =>
+    settled(passwords.isRight("guess", new Uint8Array(), who).then(() => order.push(who.slice(0, 8))));
+  const guesses = Array.from({ length: 10 }, (_, index) => ask(`10.0.0.1:${1_000 + index}`));
+  const mine = ask("10.0.0.2:7");
+  expect(await Promise.all([...guesses, mine])).toEqual([
+    ...Array<string>(6).fill("done"),
+    ...Array<string>(4).fill("tooManyRequests"),
+    "done",
+  ]);
+  // One was under way already, and one had its turn.
+  expect(order.indexOf("10.0.0.2")).toBeLessThanOrEqual(2);
+});
+
+test("a secret that would take too much work is refused at once, and harms nobody who waits", async () => {
+  const passwords = new Passwords();
+  const text = new TextDecoder().decode(await passwords.secretOf("open sesame", "c"));
+  const isRight = (secret: string) => passwords.isRight("open sesame", new TextEncoder().encode(secret), "c");
+  expect(await isRight(text)).toBe(true);
+  for (const secret of [
+    text.replace("p=1", "p=100000"),
+    text.replace("N=16384", "N=1048576"),
+    text.slice(0, -4),
+  ])
+    await expect(isRight(secret)).rejects.toMatchObject({ code: "UNSUPPORTED" });
+  await expect(isRight(text.replace("N=16384", "N=16385"))).rejects.toThrow(/./);
+  expect(await isRight(text)).toBe(true);
+});
+
+test("a thread that ends without a word, or never, ends one request, and the next one has another", async () => {
+  await expect(inThread("process.exit(3)", {})).rejects.toThrow("has ended with 3");
+  await expect(inThread("throw new Error('no')", {})).rejects.toThrow("no");
+  await expect(inThread("setInterval(() => 0, 1000)", {}, 50)).rejects.toThrow("has ended with");
+  const echo =
+    'const { parentPort, workerData } = require("node:worker_threads"); parentPort.postMessage(workerData);';
+  expect(await inThread(echo, 7)).toBe(7);
 });

@@ -1,6 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { FairShares } from "../../../common/fair-shares.js";
+import { LeaseholdError } from "../../../lease/errors.js";
 import { CoreError } from "../../state/errors.js";
+import { hostOf } from "../common/address-of.js";
 import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
 /**
@@ -10,14 +12,16 @@ import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 const costDefault = { N: 2 ** 14, r: 8, p: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
-/** What is written with a secret must not make a server use more than this. */
+/** What is written with a secret must not make a server use more than this, */
 const memoryMax = 256 * 1024 * 1024;
+/** or more work than for so many passwords. */
+const workMax = 8;
 
 /**
- * Passwords that wait for their turn: it takes some seconds to look at so many. Clients share the room, so
- * that one who guesses keeps nobody else out.
+ * Passwords that wait for their turn: it takes some seconds to look at so many. Hosts share the room, and have
+ * their turns one after the other, so that one who guesses keeps nobody else out or waiting.
  */
-const waitingMax = 64;
+const waitingMaxDefault = 128;
 
 type Cost = typeof costDefault;
 
@@ -27,8 +31,14 @@ type Cost = typeof costDefault;
  * for the disk.
  */
 export class Passwords {
-  readonly #shares = new FairShares<string>(waitingMax);
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #shares: FairShares<string>;
+  /** What each host waits for; whose turn it is comes first. */
+  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  #isBusy = false;
+
+  constructor(waitingMax = waitingMaxDefault) {
+    this.#shares = new FairShares(waitingMax);
+  }
 
   /** @throws CoreError `tooManyRequests` */
   async secretOf(password: string, client: string): Promise<Uint8Array> {
@@ -38,21 +48,20 @@ export class Passwords {
   }
 
   /**
-   * Also of users who came from an etcd, with the package bcryptjs.
+   * Never with an empty secret, of which that takes as long to tell. Also of users who came from an etcd, with the package bcryptjs.
    *
    * @throws CoreError `tooManyRequests`
-   * @throws LeaseholdError `UNSUPPORTED`
+   * @throws LeaseholdError `UNSUPPORTED` without that package, and for a secret that takes too much work
    */
   async isRight(password: string, secret: Uint8Array, client: string): Promise<boolean> {
+    if (secret.length === 0) {
+      await this.#hash(password, Buffer.alloc(saltBytes), costDefault, client);
+      return false;
+    }
     const text = new TextDecoder().decode(secret);
     if (isBcrypt(text)) return this.#inTurn(client, () => isRightByBcrypt(password, text));
     const { cost, hash, salt } = read(text);
     return timingSafeEqual(await this.#hash(password, salt, cost, client), hash);
-  }
-
-  /** Takes as long as to look at a password: how long an answer takes does not tell which users there are. */
-  async waste(password: string, client: string): Promise<void> {
-    await this.#hash(password, Buffer.alloc(saltBytes), costDefault, client);
   }
 
   #hash(password: string, salt: Buffer, cost: Cost, client: string): Promise<Buffer> {
@@ -60,14 +69,33 @@ export class Passwords {
   }
 
   async #inTurn<Result>(client: string, compute: () => Promise<Result>): Promise<Result> {
-    if (!this.#shares.take(client, 1)) throw new CoreError("tooManyRequests");
-    const result = this.#last.then(compute);
-    this.#last = result.catch(() => undefined);
+    const host = hostOf(client);
+    if (!this.#shares.take(host, 1)) throw new CoreError("tooManyRequests");
     try {
-      return await result;
+      return await new Promise<Result>((resolve, reject) => {
+        const work = () => compute().then(resolve, reject);
+        const before = this.#waiting.get(host);
+        if (before === undefined) this.#waiting.set(host, [work]);
+        else before.push(work);
+        this.#next();
+      });
     } finally {
-      this.#shares.giveBack(client, 1);
+      this.#shares.giveBack(host, 1);
     }
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (this.#isBusy || first === undefined) return;
+    const [host, works] = first;
+    const work = works.shift()!;
+    this.#waiting.delete(host);
+    if (works.length > 0) this.#waiting.set(host, works);
+    this.#isBusy = true;
+    void work().then(() => {
+      this.#isBusy = false;
+      this.#next();
+    });
   }
 }
 
@@ -86,9 +114,13 @@ function written({ N, p, r }: Cost, salt: Buffer, hash: Buffer): string {
 function read(text: string): { cost: Cost; salt: Buffer; hash: Buffer } {
   const [, N, r, p, salt, hash] = /^\$scrypt\$N=(\d+),r=(\d+),p=(\d+)\$([\w-]+)\$([\w-]+)$/.exec(text) ?? [];
   if (hash === undefined) throw new TypeError("a user's secret is of a kind that this version does not know");
-  return {
-    cost: { N: Number(N), r: Number(r), p: Number(p) },
-    salt: Buffer.from(salt!, "base64url"),
-    hash: Buffer.from(hash, "base64url"),
-  };
+  const cost = { N: Number(N), r: Number(r), p: Number(p) };
+  const bytes = Buffer.from(hash, "base64url");
+  if (bytes.length !== hashBytes || workOf(cost) > workMax * workOf(costDefault))
+    throw new LeaseholdError("UNSUPPORTED", "a user's secret takes more work than is done for one password");
+  return { cost, salt: Buffer.from(salt!, "base64url"), hash: bytes };
+}
+
+function workOf({ N, p, r }: Cost): number {
+  return N * r * p;
 }

@@ -11,3 +11,8 @@ export function addressOf(socket: Socket): string {
   if (found === undefined) local.set(socket, (found = `local:${(count += 1)}`));
   return found;
 }
+
+/** Without the port: who opens many connections is one client all the same. */
+export function hostOf(address: string): string {
+  return address.replace(/:\d+$/, "");
+}

@@ -144,9 +144,11 @@ export class AuthHandlers {
   /** The token comes into being only if the password that was right is still the user's (etcd does the same). */
   async #authenticate(call: UnaryCall, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
     for (let tries = 1; ; tries += 1) {
-      const { revision, secret } = await this.#secret(call, name, password);
-      if (!(await this.#passwords.isRight(password, secret, clientOf(call))))
-        throw new CoreError("authFailed");
+      const asked = { kind: "secret", request: { name } } as const;
+      const { isKnown, revision, secret } = (await this.#askFor(call, asked, undefined)) as UserSecret;
+      // How long an answer takes does not tell which users there are.
+      const isRight = await this.#passwords.isRight(password, secret, clientOf(call));
+      if (!isKnown || !isRight) throw new CoreError("authFailed");
       const token = this.#signed === undefined ? randomBytes(tokenBytes).toString("base64url") : "";
       const value = { user: name, token, revision };
       const request: ClientRequest = { kind: "auth", request: { case: "authenticate", value } };
@@ -158,16 +160,6 @@ export class AuthHandlers {
         const isOld = error instanceof CoreError && error.failure === "authRevisionOld";
         if (!isOld || tries === triesMax) throw error;
       }
-    }
-  }
-
-  async #secret(call: UnaryCall, name: string, password: string): Promise<UserSecret> {
-    try {
-      return (await this.#askFor(call, { kind: "secret", request: { name } }, undefined)) as UserSecret;
-    } catch (error) {
-      const isUnknown = error instanceof CoreError && error.failure === "authFailed";
-      if (isUnknown) await this.#passwords.waste(password, clientOf(call));
-      throw error;
     }
   }
 }
