@@ -23,6 +23,8 @@ export interface CorePlan {
   readonly duplicateRate: number;
   /** A write to disk, mean. */
   readonly writeMs: number;
+  /** The same when nothing goes wrong any more; no other one if it is not given. */
+  readonly calmWriteMs?: number | undefined;
   /** One of the disks is slower by this. */
   readonly slowDiskFactor: number;
   /** Steady clocks run faster or slower by up to this. */

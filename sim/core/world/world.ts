@@ -293,7 +293,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   writeMs(server: SimServer): number {
     const isSlow = this.servers.indexOf(server) === this.#slowDisk;
-    return this.random.exponential(this.plan.writeMs * (isSlow ? this.plan.slowDiskFactor : 1));
+    const { calmWriteMs, slowDiskFactor, stableFromMs, writeMs } = this.plan;
+    const meanMs = this.nowMs < stableFromMs ? writeMs : (calmWriteMs ?? writeMs);
+    return this.random.exponential(meanMs * (isSlow ? slowDiskFactor : 1));
   }
 
   savesSnapshot(): void {
