@@ -36,6 +36,7 @@ export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts"
 export const harderTests = [
   "src/core/journal/journal.test.ts",
   "src/core/raft/chaos.test.ts",
+  "src/core/replica/watch-hub.test.ts",
   "src/core/server/backup/damaged-file.test.ts",
   "src/core/server/disk/power-loss.test.ts",
   "src/core/server/front/first-words.test.ts",

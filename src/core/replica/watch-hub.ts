@@ -68,7 +68,7 @@ export class WatchHub {
 
   /** There are changes in history that have not been looked at, and clients that would take them. */
   get isReading(): boolean {
-    return this.#behind.size > 0;
+    return this.#behind.size > 0 || (this.#waiting.size > 0 && this.#gathering.size < gatheringMax);
   }
 
   // Requests
@@ -258,6 +258,7 @@ export class WatchHub {
 
   #readHistory(): void {
     const { limits, state } = this.#context;
+    this.#endWaiting();
     const { visits } = state.revisions;
     const end = visits.count + limits.unitsPerTurn;
     for (let looked = 0; visits.count + looked * unitsPerWatch < end; looked += 1) {
@@ -285,15 +286,21 @@ export class WatchHub {
   /** Others have their turn, also if it comes back to all of this. */
   #beginAgain(watcher: Watcher): void {
     watcher.beginAgain();
-    this.#gathered(watcher);
+    this.#gathering.delete(watcher);
   }
 
-  #gathered(watcher: Watcher): void {
-    if (!this.#gathering.delete(watcher)) return;
-    const [next] = this.#waiting;
-    if (next === undefined) return;
-    this.#waiting.delete(next);
-    this.#behind.add(next);
+  /**
+   * As many go on as there is room for. Nobody hands a place on: who gets one may be cancelled or closed, or find
+   * no room in its stream, and the place would be lost.
+   */
+  #endWaiting(): void {
+    let places = gatheringMax - this.#gathering.size;
+    for (const watcher of this.#waiting) {
+      if (places <= 0) return;
+      places -= 1;
+      this.#waiting.delete(watcher);
+      this.#behind.add(watcher);
+    }
   }
 
   #catchUp(watcher: Watcher): void {
@@ -316,7 +323,7 @@ export class WatchHub {
     watcher.next = Math.max(watcher.next, next.revision);
     watcher.nextSub = next.sub;
     if (next.sub > 0) this.#interrupted(watcher, next.revision === from.revision);
-    else this.#gathered(watcher);
+    else this.#gathering.delete(watcher);
     if (watcher.next > current) this.#sync(watcher);
   }
 
@@ -419,7 +426,7 @@ export class WatchHub {
     this.#unlist(watcher);
     this.#behind.delete(watcher);
     this.#waiting.delete(watcher);
-    this.#gathered(watcher);
+    this.#gathering.delete(watcher);
     if (watcher.stream.stalled.delete(watcher)) this.#stalled -= 1;
     this.#touched.delete(watcher);
     if (watcher.stream.watchers.delete(watcher.id)) this.#count -= 1;

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import { bytes, compact, put, remove, text, txn } from "../../../sim/core/world/requests.js";
+import type { CorePlan } from "../../../sim/core/world/plan.js";
 import type { SimServer } from "../../../sim/core/world/server.js";
 import {
   DeleteRangeRequestSchema,
@@ -14,8 +15,8 @@ import { withFaults } from "../../../test/planted/switches.js";
 const PUT = "etcdserverpb.PutResponse";
 const all = { key: bytes("\0"), rangeEnd: bytes("\0") };
 
-function begin(limits: Partial<ReplicaLimits> = {}) {
-  const cluster = new VirtualCluster({ servers: 1, limits });
+function begin(limits: Partial<ReplicaLimits> = {}, plan: Partial<CorePlan> = {}) {
+  const cluster = new VirtualCluster({ servers: 1, limits, ...plan });
   const server = cluster.leader();
   return { cluster, server };
 }
@@ -179,8 +180,8 @@ test("a follower that was replaced by a snapshot tells its watches what lies bet
 describe("a revision of more than can be told at once", () => {
   const many = Array.from({ length: 120 }, (_, index) => `k${String(index).padStart(3, "0")}`);
   const limits = { watchBatch: 10, revisionBytesMax: 5_000, fragmentBytesMax: 500 };
-  const deleted = (changed: Partial<ReplicaLimits> = {}) => {
-    const { cluster, server } = begin({ ...limits, ...changed });
+  const deleted = (changed: Partial<ReplicaLimits> = {}, plan: Partial<CorePlan> = {}) => {
+    const { cluster, server } = begin({ ...limits, ...changed }, plan);
     putTogether(cluster, server, many);
     const request = create(DeleteRangeRequestSchema, { key: bytes("k"), rangeEnd: bytes("l") });
     cluster.outcome(server, { kind: "deleteRange", request });
@@ -216,6 +217,21 @@ describe("a revision of more than can be told at once", () => {
     );
     expect(isLastOfRevision.map(({ fragment }) => fragment)).toEqual([false]);
     expect(responses.filter(({ fragment }) => fragment).length).toBeGreaterThan(10);
+  });
+
+  test("is heard by all, also if those for which it was gathered go", () => {
+    const changed = { revisionBytesMax: 1e6, unitsPerTurn: 64 };
+    const { cluster, server } = deleted(changed, { turnMs: 0.5, turnsAtOnce: 1 });
+    const past = { ...all, startRevision: 3n };
+    const gone = cluster.watch(server, past);
+    for (let count = 0; count < 7; count += 1) gone.send({ case: "createRequest", value: past });
+    const others = Array.from({ length: 10 }, () => cluster.watch(server, past));
+    cluster.run(2);
+    expect(server.replica!.status().watchesBehind).toBe(18);
+    gone.close();
+    cluster.run(5_000);
+    for (const { responses } of others) expect(eventsOf(responses)).toEqual(expected);
+    expect(server.replica!.status().watchesBehind).toBe(0);
   });
 
   test("is gathered for a few watches at a time, and all hear it once", () => {

@@ -466,6 +466,42 @@ export const inCore = /** @type {const} */ ([
     edits: [{ file: state, at: "isOneKey ? this.revisions", find: "isOneKey", replace: "true" }],
   },
   {
+    name: "endsReadOneByOne",
+    why: "Of leases that one command ends, each can be read, and is not told, before the next.",
+    edits: [
+      {
+        file: state,
+        at: "if (!apart) continue;\n      this.#keep(write);",
+        find: "this.#keep(write);",
+        replace: "this.#commit(write, undefined);",
+      },
+    ],
+  },
+  {
+    name: "unsyncedToBefore",
+    why: "A watch that goes back to history begins with what is there for others.",
+    edits: [
+      {
+        file: watchHub,
+        at: "watcher.next = Math.max(watcher.next, next);\n    watcher.nextSub = 0;",
+        find: "Math.max(watcher.next, next)",
+        replace: "next",
+      },
+    ],
+  },
+  {
+    name: "gatheringPlaceStays",
+    why: "A watch that ends while it gathers a revision keeps its place.",
+    edits: [
+      {
+        file: watchHub,
+        at: "this.#waiting.delete(watcher);\n    this.#gathering.delete(watcher);",
+        find: "this.#gathering.delete(watcher);",
+        replace: ";",
+      },
+    ],
+  },
+  {
     name: "slowWatcherSkips",
     why: "A slow watcher misses what is changed meanwhile.",
     edits: [
