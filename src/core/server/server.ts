@@ -180,7 +180,8 @@ class Server implements RunningCore {
     };
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
     const bounds = { connections, maxConcurrentStreams, requestBytesMax };
-    const beside = { counters: this.#counters, own, http, ...bounds };
+    const unusable = (text: string) => this.#trouble("files of TLS", text);
+    const beside = { counters: this.#counters, own, http, unusable, ...bounds };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }

@@ -71,8 +71,8 @@ export const atTheEdge = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/server/common/tls.ts",
-        find: "take(renewed, revokedNow(tls, shown.ca));",
-        replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca));",
+        find: "take(renewed, revokedNow(tls, shown.ca, tell));",
+        replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca, tell));",
       },
     ],
     caughtBy: { file: "src/core/server/common/listener.test.ts" },

@@ -64,6 +64,7 @@ test("a new list of what was taken back counts whatever the other files are like
   copyFileSync(own.cert, certFile);
   const files = { certFile, keyFile: own.key, trustedCaFile: own.ca, clientCertAuth: true, crlFile };
   let said = "";
+  const told: string[] = [];
   const listener = await Listener.open(
     { host: "127.0.0.1", port: 0, isTls: true },
     files,
@@ -75,6 +76,7 @@ test("a new list of what was taken back counts whatever the other files are like
         comers.accepted(socket, admitted);
       },
       failed: (error) => (said = error.message),
+      unusable: (text) => void told.push(text),
     },
   );
   const ask = async ({ cert, key }: typeof own) => {
@@ -101,6 +103,11 @@ test("a new list of what was taken back counts whatever the other files are like
     vi.advanceTimersByTime(renewMs);
     expect(await ask(two)).toMatch(/was taken back/);
     expect(await ask(own)).toBe("accepted");
+    const list = /list.pem is no list .*: the former list goes on counting$/;
+    const certificate = /own.pem and what belongs to it do not fit together/;
+    expect(told).toEqual(
+      [list, list, list, certificate].map((text) => expect.stringMatching(text) as string),
+    );
   } finally {
     vi.useRealTimers();
     listener.close();

@@ -20,6 +20,8 @@ export interface Comers {
   accepted(socket: Socket | TLSSocket, admitted: Socket): void;
   /** Its handshake has failed, or was not over in time. */
   failed(error: Error, socket: Socket): void;
+  /** For people, and perhaps every few seconds: a file of TLS cannot be used as it is now. */
+  unusable?(text: string): void;
 }
 
 /** How a listener speaks TLS. */
@@ -153,13 +155,17 @@ function overTls(
   };
   return {
     take,
-    renewing: whenRenewed(tls, (renewed, revokedSince) => {
-      if (renewed !== undefined) {
-        current = { ...current, ...renewed };
-        shared.setSecureContext({ ...renewed, ...sessions });
-      }
-      revoked = revokedSince;
-    }),
+    renewing: whenRenewed(
+      tls,
+      (renewed, revokedSince) => {
+        if (renewed !== undefined) {
+          current = { ...current, ...renewed };
+          shared.setSecureContext({ ...renewed, ...sessions });
+        }
+        revoked = revokedSince;
+      },
+      (text) => comers.unusable?.(text),
+    ),
   };
 }
 

@@ -66,6 +66,9 @@ function certificatesIn(pem: Buffer): X509Certificate[] {
   return blocks.map((each) => new X509Certificate(each));
 }
 
+/** Told for people: a file cannot be used as it is now, and what it was before goes on counting. */
+type Tell = (text: string) => void;
+
 /**
  * Which certificates were taken back, now. If the list cannot be read, for example because it is just being
  * written, the one that could be read last goes on counting.
@@ -73,7 +76,7 @@ function certificatesIn(pem: Buffer): X509Certificate[] {
  * @param ca that are trusted by now
  * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
  */
-export function revokedNow(tls: TlsFiles, ca: Buffer | undefined): RevokedNow | undefined {
+export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): RevokedNow | undefined {
   const { crlFile, trustedCaFile } = tls;
   if (crlFile === undefined) return undefined;
   const { authorities, revoked } = knownOf(tls);
@@ -83,6 +86,7 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined): RevokedNow | 
   } catch (error) {
     if (revoked.last === undefined) throw error;
     list = revoked.last;
+    tell?.(`${(error as Error).message}: the former list goes on counting`);
   }
   try {
     return { ...list, authorities: ca === undefined ? [] : authorities.of(ca) };
@@ -101,12 +105,13 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined): RevokedNow | 
 export function whenRenewed(
   tls: TlsFiles,
   take: (content: TlsContent | undefined, revoked: RevokedNow | undefined) => void,
+  tell?: Tell,
 ): () => void {
   let shown = readTls(tls);
   const looking = setInterval(() => {
-    const renewed = renewedSince(tls, shown);
+    const renewed = renewedSince(tls, shown, tell);
     shown = renewed ?? shown;
-    take(renewed, revokedNow(tls, shown.ca));
+    take(renewed, revokedNow(tls, shown.ca, tell));
   }, renewMs).unref();
   return () => clearInterval(looking);
 }
@@ -115,14 +120,15 @@ export function whenRenewed(
  * Undefined if nothing has changed, or they are just being written or do not fit each other yet: the next look
  * will tell, and until then the old ones are shown.
  */
-function renewedSince(tls: TlsFiles, shown: TlsContent): TlsContent | undefined {
+function renewedSince(tls: TlsFiles, shown: TlsContent, tell?: Tell): TlsContent | undefined {
   try {
     const content = readTls(tls);
     if (isSame(content, shown)) return undefined;
     createSecureContext(content);
     revokedNow(tls, content.ca);
     return content;
-  } catch {
+  } catch (error) {
+    tell?.(`${tls.certFile} and what belongs to it do not fit together: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -33,12 +33,15 @@ export interface Http1 {
 export class Front {
   readonly #behind: Behind;
   readonly #connections: Connections;
+  readonly #unusable: ((text: string) => void) | undefined;
   readonly #listeners: Listener[] = [];
   readonly #sockets = new Set<Socket>();
 
-  constructor(behind: Behind, connections: Connections) {
+  /** @param unusable told for people: see `Comers` */
+  constructor(behind: Behind, connections: Connections, unusable?: (text: string) => void) {
     this.#behind = behind;
     this.#connections = connections;
+    this.#unusable = unusable;
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
@@ -76,5 +79,6 @@ export class Front {
     },
     // It has been closed.
     failed: () => undefined,
+    unusable: (text) => this.#unusable?.(text),
   };
 }

@@ -38,6 +38,7 @@ beforeEach(async () => {
     { byCertificate: false },
     {
       counters: new Counters(),
+      unusable: () => undefined,
       own: () => [],
       http,
       connections: { clients: connections, metrics: connections },

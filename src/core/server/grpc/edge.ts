@@ -60,6 +60,8 @@ export interface Beside {
    * metrics are served alone.
    */
   http(local: LocalClient, held: FairShares<string>): Readonly<Record<"clients" | "metrics", Http1>>;
+  /** For people: a file of TLS cannot be used as it is now. */
+  readonly unusable: (text: string) => void;
   /** Of clients, and where metrics are served alone. */
   readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
 }
@@ -80,7 +82,7 @@ export class GrpcEdge {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
-    { connections, counters, http, maxConcurrentStreams, own, requestBytesMax }: Beside,
+    { connections, counters, http, maxConcurrentStreams, own, requestBytesMax, unusable }: Beside,
   ) {
     this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes);
     this.#streams = new Streams(host, electionMs);
@@ -88,7 +90,7 @@ export class GrpcEdge {
     const { clients, metrics } = http(this.#local, this.#server.held);
     this.#http = [clients, metrics];
     const behind = { http1: clients.take, http2: (socket: Socket) => this.#server.serve(socket) };
-    this.#front = new Front(behind, connections.clients);
+    this.#front = new Front(behind, connections.clients, unusable);
     const nobody = (socket: Socket) => void socket.destroy();
     this.#metricsFront = new Front({ http1: metrics.take, http2: nobody }, connections.metrics);
     const reader = new CredentialsReader(signed, byCertificate);

@@ -280,6 +280,7 @@ export class Peers {
     },
     failed: (error, socket) =>
       this.#options.handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
+    unusable: (text) => this.#options.handler.trouble("files of TLS", text),
   };
 
   #addStranger(socket: Socket): void {
