@@ -1,6 +1,8 @@
 /** As etcd takes no larger request: in base64 and with names about half as much again. */
 const bytesMax = 3 * 1024 * 1024;
 
+const heldBytesMin = 256;
+
 /** A text that is no JSON object, or too long a one. */
 export class NoJson extends Error {
   constructor(text: string) {
@@ -13,8 +15,8 @@ const [quote, backslash, open, close] = [...'"\\{}'].map((character) => characte
 
 /** JSON objects one after another, with or without space between them, in any pieces. */
 export class JsonValues {
-  /** Of the object that has not ended. Its pieces are put together once, however many they are. */
-  #held: Buffer[] = [];
+  /** Of the object that has not ended, in one place: small pieces cost no more than twice their bytes. */
+  #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #depth = 0;
   #isInString = false;
@@ -31,22 +33,39 @@ export class JsonValues {
     let from = 0;
     for (let at = 0; at < piece.length; at += 1) {
       if (!this.#endsWith(piece[at]!)) continue;
-      found.push(Buffer.concat([...this.#held, piece.subarray(from, at + 1)]).toString());
-      this.#held = [];
-      this.#bytes = 0;
+      found.push(this.#whole(piece.subarray(from, at + 1)));
       from = at + 1;
       if (found.length === most) return found;
     }
     if (this.#depth === 0) return found;
-    this.#held.push(Buffer.from(piece.subarray(from)));
-    this.#bytes += piece.length - from;
-    if (this.#bytes > bytesMax) throw new NoJson("etcdserver: request is too large");
+    if (this.#bytes + piece.length - from > bytesMax) throw new NoJson("etcdserver: request is too large");
+    this.#keep(piece.subarray(from));
     return found;
   }
 
-  /** Of the object that has not ended. */
+  #whole(last: Buffer): string {
+    if (this.#bytes === 0) return last.toString();
+    this.#keep(last);
+    const text = this.#held.toString("utf8", 0, this.#bytes);
+    this.#held = Buffer.alloc(0);
+    this.#bytes = 0;
+    return text;
+  }
+
+  #keep(piece: Buffer): void {
+    const bytes = this.#bytes + piece.length;
+    if (bytes > this.#held.length) {
+      const wider = Buffer.allocUnsafeSlow(Math.max(heldBytesMin, 2 * this.#bytes, bytes));
+      this.#held.copy(wider, 0, 0, this.#bytes);
+      this.#held = wider;
+    }
+    piece.copy(this.#held, this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  /** What is kept for the object that has not ended. */
   get heldBytes(): number {
-    return this.#bytes;
+    return this.#held.length;
   }
 
   /** No object is under way. */
