@@ -80,6 +80,18 @@ export const inCore = /** @type {const} */ ([
     caughtBy: peersTest,
   },
   {
+    name: "strangersOfOneHost",
+    why: "A host that comes often has connections of others given up before they have said who they are.",
+    edits: [
+      {
+        file: "src/core/server/peers/peers.ts",
+        find: "(other.length > one.length ? other : one)",
+        replace: "one",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
     name: "guestsForEver",
     why: "Who has called once, as a server of which the log does not know, is called back for ever.",
     edits: [
@@ -106,6 +118,17 @@ export const inCore = /** @type {const} */ ([
       { file: "src/core/replica/roll.ts", find: "counts.get(guest.host) === most", replace: "most > 0" },
     ],
     caughtBy: { file: "src/core/replica/roll.test.ts" },
+  },
+  {
+    name: "addressTwice",
+    why: "A server is added where another one is.",
+    edits: [
+      {
+        file: "src/core/replica/membership.ts",
+        find: "members.at(peerUrls) !== undefined",
+        replace: "members.all.length < 0",
+      },
+    ],
   },
   {
     name: "movesKeptForEver",

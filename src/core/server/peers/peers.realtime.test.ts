@@ -116,8 +116,8 @@ class Server {
   }
 }
 
-async function come(port: number, words?: Uint8Array): Promise<Socket> {
-  const socket = connect({ host: "127.0.0.1", port });
+async function come(port: number, words?: Uint8Array, from = "127.0.0.1"): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port, localAddress: from });
   sockets.push(socket);
   socket.on("error", () => undefined);
   await once(socket, "connect");
@@ -182,6 +182,26 @@ test("a hundred connections that say nothing keep no member out", async () => {
   await eventually("the oldest are given up", () => idle.filter(({ closed }) => closed).length >= 36);
   expect([a.messages.length, b.messages.length].every((count) => count > 0)).toBe(true);
 });
+
+test.runIf(process.platform === "linux")(
+  "a host that comes again and again keeps nobody of another host out, who needs longer to say who he is",
+  async () => {
+    const ports = await freePorts(2);
+    const a = new Server(0, ports, 11n);
+    a.disks.set(2n, 22n);
+    await a.open();
+    const member = await come(ports[0]!);
+    let isHeard = false;
+    member.on("data", () => (isHeard = true));
+    const crowd = await Promise.all(
+      Array.from({ length: 100 }, () => come(ports[0]!, undefined, "127.0.0.2")),
+    );
+    await eventually("some are given up", () => crowd.filter(({ closed }) => closed).length >= 36);
+    for (const part of frame([helloBytes(selfOf(1, 22n), 1n, false)])) member.write(part);
+    await eventually("it is answered, or closed", () => isHeard || member.closed);
+    expect(isHeard).toBe(true);
+  },
+);
 
 test("a member that comes again takes the place of its older connection", async () => {
   const ports = await freePorts(2);

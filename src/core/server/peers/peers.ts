@@ -15,8 +15,8 @@ import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 
 /**
- * Connections of which it is not known who is there. For one more the oldest is given up: nobody keeps others
- * out by waiting.
+ * Connections of which it is not known who is there. For one more the oldest of the host with most of them is
+ * given up: nobody keeps others out by waiting, or by coming often.
  */
 const strangersMax = 64;
 
@@ -74,7 +74,8 @@ export class Peers {
   readonly #options: PeersOptions;
   readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
   readonly #listeners: Listener[] = [];
-  readonly #strangers = new Set<Socket>();
+  /** And from where they come. */
+  readonly #strangers = new Map<Socket, string>();
   /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
   readonly #admitted = new Map<string, Socket>();
   readonly #closed = new AbortController();
@@ -169,7 +170,7 @@ export class Peers {
     clearInterval(this.#looking);
     for (const { link } of this.#links.values()) link.close();
     for (const listener of this.#listeners) listener.close();
-    for (const socket of [...this.#strangers, ...this.#admitted.values()]) socket.destroy();
+    for (const socket of [...this.#strangers.keys(), ...this.#admitted.values()]) socket.destroy();
   }
 
   #linkTo(peer: CoreMember): PeerLink {
@@ -284,12 +285,12 @@ export class Peers {
   };
 
   #addStranger(socket: Socket): void {
-    const [oldest] = this.#strangers;
-    if (oldest !== undefined && this.#strangers.size >= strangersMax) {
+    this.#strangers.set(socket, socket.remoteAddress ?? "");
+    if (this.#strangers.size > strangersMax) {
+      const oldest = oldestOfMost(this.#strangers);
       this.#strangers.delete(oldest);
       oldest.destroy();
     }
-    this.#strangers.add(socket);
     socket.once("close", () => this.#strangers.delete(socket));
   }
 
@@ -341,6 +342,18 @@ export class Peers {
     const call = { id: hello.from, peerUrls, host };
     if (this.#guests.meet(call, this.#roll, performance.now())) this.#updateLinks();
   }
+}
+
+/** The first one of those that the greatest number share. */
+function oldestOfMost(strangers: ReadonlyMap<Socket, string>): Socket {
+  const byHost = new Map<string, Socket[]>();
+  for (const [socket, host] of strangers) {
+    const others = byHost.get(host);
+    if (others === undefined) byHost.set(host, [socket]);
+    else others.push(socket);
+  }
+  const [first] = [...byHost.values()].reduce((one, other) => (other.length > one.length ? other : one));
+  return first!;
 }
 
 function placeOf(member: MemberId, isSnapshot: boolean): string {
