@@ -39,6 +39,7 @@ export const harderTests = [
   "src/core/replica/watch-hub.test.ts",
   "src/core/server/backup/damaged-file.test.ts",
   "src/core/server/disk/power-loss.test.ts",
+  "src/core/server/grpc/recipes.test.ts",
   "src/core/server/front/first-words.test.ts",
   "src/core/server/http/fuzz.test.ts",
   "src/core/server/http/json-message.test.ts",

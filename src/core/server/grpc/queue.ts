@@ -10,6 +10,7 @@ import {
   type RangeResponse,
   RequestOpSchema,
   type ResponseHeader,
+  type ResponseOp,
   type TxnResponse,
   Watch,
 } from "../../gen/etcd/rpc_pb.js";
@@ -35,6 +36,8 @@ export interface Place {
   readonly created: bigint;
   /** Another request with this lease had taken it before: its value then. */
   readonly before: Uint8Array | undefined;
+  /** Nobody stood before it when it was taken. */
+  readonly isFirst: boolean;
   readonly header: ResponseHeader;
 }
 
@@ -63,12 +66,13 @@ export class Queue {
     const key = Buffer.concat([this.#prefix, Buffer.from(lease.toString(16))]);
     const put: Operation = { request: { case: "requestPut", value: { key, value, lease } } };
     const get: Operation = { request: { case: "requestRange", value: { key } } };
-    const { header: told, responses } = await this.ifCreated(key, 0n, [put], [get]);
+    const first: Operation = { request: { case: "requestRange", value: this.#firstOnly } };
+    const { header: told, responses } = await this.ifCreated(key, 0n, [put, first], [get, first]);
     const header = told!;
-    const response = responses[0]?.response;
-    const found = response?.case === "responseRange" ? response.value.kvs[0] : undefined;
+    const found = firstOf(responses[0]);
     const created = found?.createRevision ?? header.revision;
-    return { key, lease, created, before: found?.value, header };
+    const isFirst = firstOf(responses[1])?.createRevision === created;
+    return { key, lease, created, before: found?.value, isFirst, header };
   }
 
   async lease(): Promise<bigint> {
@@ -81,7 +85,9 @@ export class Queue {
    *
    * @throws CallFailed with `lost` if the place is gone, as its lease has ended or somebody has deleted it
    */
-  async untilFirst({ key, created }: Place, lost: string, signal: AbortSignal): Promise<ResponseHeader> {
+  async untilFirst(place: Place, lost: string, signal: AbortSignal): Promise<ResponseHeader> {
+    const { created, isFirst, key } = place;
+    if (isFirst) return place.header;
     for (;;) {
       const before = await this.#lastBefore(created, signal);
       const [first] = before.kvs;
@@ -121,8 +127,12 @@ export class Queue {
 
   /** The first of the queue. */
   first(signal?: AbortSignal): Promise<RangeResponse> {
+    return this.#client.ask(KV.method.range, this.#firstOnly, this.#caller, signal);
+  }
+
+  get #firstOnly() {
     const order = { sortOrder: RangeRequest_SortOrder.ASCEND, sortTarget: RangeRequest_SortTarget.CREATE };
-    return this.#client.ask(KV.method.range, { ...this.#below, ...order, limit: 1n }, this.#caller, signal);
+    return { ...this.#below, ...order, limit: 1n };
   }
 
   /** Each change of the first of the queue, from the one that is there now on. */
@@ -148,7 +158,8 @@ export class Queue {
     signal: AbortSignal,
   ): Promise<{ header: ResponseHeader; kv: KeyValue } | undefined> {
     for await (const { header, kv } of this.#changes(range, revision, signal))
-      if (kv !== undefined) return { header, kv };
+      // One answer may tell of more than this put: what follows it is asked for from there on.
+      if (kv !== undefined) return { header: { ...header, revision: kv.modRevision }, kv };
     return undefined;
   }
 
@@ -174,28 +185,58 @@ export class Queue {
     success: readonly Operation[],
     failure: readonly Operation[] = [],
   ): Promise<TxnResponse> {
-    const compare = {
-      result: Compare_CompareResult.EQUAL,
-      target: Compare_CompareTarget.CREATE,
-      key,
-      targetUnion: { case: "createRevision", value: createRevision } as const,
-    };
-    const txn = { compare: [compare], success: [...success], failure: [...failure] };
+    const txn = conditional([createdAs("EQUAL", createRevision, { key })], success, failure);
     return this.#client.ask(KV.method.txn, txn, this.#caller);
   }
 
   removeCreated(key: Uint8Array, createRevision: bigint): Promise<TxnResponse> {
-    const removal: Operation = { request: { case: "requestDeleteRange", value: { key } } };
-    return this.ifCreated(key, createRevision, [removal]);
+    return this.ifCreated(key, createRevision, [removalOf(key)]);
   }
 
-  /** Whoever waits no more leaves; if that is not possible now, its lease's end does it. */
+  /**
+   * Whoever waits no more leaves; if that is not possible now, its lease's end does it. A place that is the
+   * first by now stays: another request with the same lease may have been told that it holds.
+   */
   async leave({ created, key }: Place): Promise<void> {
-    await this.removeCreated(key, created).catch(() => undefined);
+    const removal = conditional([createdAs("EQUAL", created, { key })], [removalOf(key)]);
+    const operation: Operation = { request: { case: "requestTxn", value: removal } };
+    const isFirst = createdAs("GREATER", created - 1n, this.#below);
+    const txn = conditional([isFirst], [], [operation]);
+    await this.#client.ask(KV.method.txn, txn, this.#caller).catch(() => undefined);
   }
 
   async remove(key: Uint8Array): Promise<ResponseHeader> {
     const { header } = await this.#client.ask(KV.method.deleteRange, { key }, this.#caller);
     return header!;
   }
+}
+
+function conditional(
+  compare: readonly ReturnType<typeof createdAs>[],
+  success: readonly Operation[],
+  failure: readonly Operation[] = [],
+) {
+  return { compare: [...compare], success: [...success], failure: [...failure] };
+}
+
+/** So of every key of the range. */
+function createdAs(
+  result: "EQUAL" | "GREATER",
+  createRevision: bigint,
+  range: { readonly key: Uint8Array; readonly rangeEnd?: Uint8Array },
+) {
+  return {
+    ...range,
+    result: Compare_CompareResult[result],
+    target: Compare_CompareTarget.CREATE,
+    targetUnion: { case: "createRevision", value: createRevision } as const,
+  };
+}
+
+function removalOf(key: Uint8Array): Operation {
+  return { request: { case: "requestDeleteRange", value: { key } } };
+}
+
+function firstOf(answer: ResponseOp | undefined): KeyValue | undefined {
+  return answer?.response.case === "responseRange" ? answer.response.value.kvs[0] : undefined;
 }
