@@ -405,7 +405,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.#watches.set(number, { server, heard, lost, lastMs: this.nowMs });
     let stream = 0;
     server.enter((host) => {
-      stream = host.openWatches((response) => this.watched(server, number, { stream, response }));
+      stream = host.openWatches(`${number}`, (response) =>
+        this.watched(server, number, { stream, response }),
+      );
     });
     return {
       send: (request) => server.enter((host) => host.watch(stream, request, credentials)),

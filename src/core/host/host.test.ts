@@ -139,7 +139,7 @@ describe("persist before send", () => {
       1,
       () => told.push(`answer, when ${stage.sent.length} were sent`),
     );
-    const stream = stage.host.openWatches(() => told.push(`event, when ${stage.sent.length} were sent`));
+    const stream = stage.host.openWatches("c", () => told.push(`event, when ${stage.sent.length} were sent`));
     const response = create(WatchResponseSchema, {});
     const result = create(RangeResponseSchema, {});
     stage.turn({

@@ -45,7 +45,7 @@ type Waiting = (readonly PeerMessage[])[];
 export class CoreHost {
   readonly #options: HostOptions;
   readonly #answers = new NumberMap<Settle>();
-  readonly #watches = new Map<number, Deliver>();
+  readonly #watches = new Map<number, { readonly client: string; readonly deliver: Deliver }>();
   readonly #endTicks: () => void;
   /** Of the last write that is not on disk yet. */
   #waiting: Waiting | undefined;
@@ -118,15 +118,16 @@ export class CoreHost {
     if (this.#answers.delete(id)) this.step({ kind: "cancel", id });
   }
 
-  /** Begins a stream of watches, and answers its number. */
-  openWatches(deliver: Deliver): number {
+  /** Begins a stream of watches, and answers its number. @param client whose it is */
+  openWatches(client: string, deliver: Deliver): number {
     const stream = ++this.#lastId;
-    this.#watches.set(stream, deliver);
+    this.#watches.set(stream, { client, deliver });
     return stream;
   }
 
   watch(stream: number, request: WatchRequest, credentials?: Credentials): void {
-    if (this.#watches.has(stream)) this.step({ kind: "watch", stream, request, credentials });
+    const client = this.#watches.get(stream)?.client;
+    if (client !== undefined) this.step({ kind: "watch", stream, client, request, credentials });
   }
 
   watchSent(stream: number, responses: number): void {
@@ -200,7 +201,7 @@ export class CoreHost {
     }
     this.#send(notices);
     for (const { stream, response } of watches) {
-      const deliver = this.#watches.get(stream);
+      const deliver = this.#watches.get(stream)?.deliver;
       if (deliver !== undefined) this.#hand(deliver, response);
     }
     if (snapshot !== undefined) this.#save(snapshot);

@@ -122,6 +122,8 @@ export interface ReplicaLimits {
    * as is free.
    */
   readonly watchBytesTotalMax: number;
+  /** What watches may take in memory, of all clients; each may have as much of it as is free. */
+  readonly watchesBytesMax: number;
   /** How long a token is good after it was used last, ms. */
   readonly tokenTtlMs: number;
   /** Tokens that are good; the one that has not been used for longest makes room for more. */
@@ -173,6 +175,8 @@ export const defaultLimits: ReplicaLimits = {
   revisionBytesMax: 32 * 1024 * 1024,
   // What the connections of a thousand clients take in a second or so.
   watchBytesTotalMax: 256 * 1024 * 1024,
+  // Some hundred thousand watches of a server, half of them of one connection.
+  watchesBytesMax: 128 * 1024 * 1024,
   // etcd's figure.
   tokenTtlMs: 300_000,
   // More than all servers together can look at passwords for in that time.

@@ -123,7 +123,7 @@ export class Replica implements ServerLogic {
         this.#snapshots.failed();
         return;
       case "watch":
-        this.#watches.request(input.stream, input.request, input.credentials);
+        this.#watches.request(input);
         return;
       case "watch-sent":
         this.#watches.sent(input.stream, input.responses);

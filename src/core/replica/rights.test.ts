@@ -379,7 +379,7 @@ describe("a watch", () => {
     const responses: WatchResponse[] = [];
     let stream = 0;
     leader.enter((host) => {
-      stream = host.openWatches((response) => void responses.push(response as WatchResponse));
+      stream = host.openWatches("c", (response) => void responses.push(response as WatchResponse));
       const request = create(WatchRequestSchema, { requestUnion: { case: "createRequest", value: mine } });
       host.watch(stream, request, ann);
     });

@@ -207,6 +207,8 @@ export type Input =
   | {
       readonly kind: "watch";
       readonly stream: number;
+      /** Whose it is: clients share the room that there is for watches, and for what they are told. */
+      readonly client: string;
       readonly request: WatchRequest;
       readonly credentials?: Credentials | undefined;
     }

@@ -1,11 +1,11 @@
-import type { WatchCreateRequest, WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
+import type { WatchCreateRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
 import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 import { FairShares } from "../../common/fair-shares.js";
 import type { Callers } from "./callers.js";
-import type { Credentials, WatchAnswer } from "./types.js";
+import type { Credentials, Input, WatchAnswer } from "./types.js";
 import { SharedEvent } from "./watch-events.js";
 import { Watcher, WatchStream } from "./watch-stream.js";
 
@@ -47,7 +47,9 @@ export class WatchHub {
   #count = 0;
   /** Of the watches that are behind: those whose clients take nothing. */
   #stalled = 0;
-  readonly #shares: FairShares<number>;
+  /** Of what is on its way to clients, and of what their watches take. */
+  readonly #shares: FairShares<string>;
+  readonly #room: FairShares<string>;
   /** In the middle of a revision that is more than a batch; and such that wait for others to be done. */
   readonly #gathering = new Set<Watcher>();
   readonly #waiting = new Set<Watcher>();
@@ -56,6 +58,7 @@ export class WatchHub {
     this.#context = context;
     this.#callers = callers;
     this.#shares = new FairShares(context.limits.watchBytesTotalMax);
+    this.#room = new FairShares(context.limits.watchesBytesMax);
   }
 
   get count(): number {
@@ -73,11 +76,12 @@ export class WatchHub {
 
   // Requests
 
-  request(streamNumber: number, { requestUnion: asked }: WatchRequest, credentials?: Credentials): void {
-    const stream = this.#streamOf(streamNumber);
+  request(input: Extract<Input, { kind: "watch" }>): void {
+    const { requestUnion: asked } = input.request;
+    const stream = this.#streamOf(input);
     this.#endOnError(stream, () => {
       if (this.#context.isLearner) throw new CoreError("notForLearner");
-      if (asked.case === "createRequest") this.#create(stream, asked.value, credentials);
+      if (asked.case === "createRequest") this.#create(stream, asked.value, input.credentials);
       else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
       else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
     });
@@ -117,12 +121,12 @@ export class WatchHub {
     this.#streams.delete(streamNumber);
   }
 
-  #streamOf(number: number): WatchStream {
-    const known = this.#streams.get(number);
+  #streamOf(named: { readonly stream: number; readonly client: string }): WatchStream {
+    const known = this.#streams.get(named.stream);
     if (known !== undefined) return known;
-    const emit = (response: WatchResponse) => this.#answers.push({ stream: number, response });
-    const stream = new WatchStream(number, this.#context, this.#shares, this.#event, emit);
-    this.#streams.set(number, stream);
+    const emit = (response: WatchResponse) => this.#answers.push({ stream: named.stream, response });
+    const stream = new WatchStream(named, this.#context, this.#shares, this.#event, emit);
+    this.#streams.set(named.stream, stream);
     return stream;
   }
 
@@ -153,6 +157,10 @@ export class WatchHub {
     const { current } = this.#context.state.revisions;
     const next = request.startRevision > 0n ? Number(request.startRevision) : current + 1;
     const watcher = new Watcher(stream, id, range, request, next);
+    if (!this.#room.take(stream.client, watcher.bytes)) {
+      refuse(new CoreError("tooManyRequests").message);
+      return;
+    }
     watcher.user = user;
     watcher.rights = this.#context.state.auth.rights;
     stream.watchers.set(id, watcher);
@@ -429,7 +437,9 @@ export class WatchHub {
     this.#gathering.delete(watcher);
     if (watcher.stream.stalled.delete(watcher)) this.#stalled -= 1;
     this.#touched.delete(watcher);
-    if (watcher.stream.watchers.delete(watcher.id)) this.#count -= 1;
+    if (!watcher.stream.watchers.delete(watcher.id)) return;
+    this.#count -= 1;
+    this.#room.giveBack(watcher.stream.client, watcher.bytes);
   }
 }
 

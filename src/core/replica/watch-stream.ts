@@ -27,26 +27,29 @@ const allWatches = -1n;
 /** The watches of one client's stream, and what is on its way to it. */
 export class WatchStream {
   readonly number: number;
+  /** Whose it is. */
+  readonly client: string;
   readonly context: Context;
   readonly watchers = new Map<bigint, Watcher>();
   /** Those of them that are behind, while the client takes nothing. */
   readonly stalled = new Set<Watcher>();
   /** Bytes of what has been handed out and not been sent yet, response by response. */
   readonly #unsent: number[] = [];
-  readonly #shares: FairShares<number>;
+  readonly #shares: FairShares<string>;
   readonly #shared: SharedEvent;
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  /** @param shares of what all streams have handed out @param shared what they say alike */
+  /** @param shares of what all clients' streams have handed out @param shared what they say alike */
   constructor(
-    number: number,
+    { stream, client }: { readonly stream: number; readonly client: string },
     context: Context,
-    shares: FairShares<number>,
+    shares: FairShares<string>,
     shared: SharedEvent,
     emit: (response: WatchResponse) => void,
   ) {
-    this.number = number;
+    this.number = stream;
+    this.client = client;
     this.#shares = shares;
     this.#shared = shared;
     this.context = context;
@@ -56,7 +59,7 @@ export class WatchStream {
   /** A slow client's watches wait in history, which is there anyway, instead of in a queue. */
   get hasRoom(): boolean {
     return (
-      this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.number)
+      this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.client)
     );
   }
 
@@ -65,7 +68,7 @@ export class WatchStream {
     let bytes = 0;
     if (responses === 1) bytes = this.#unsent.shift() ?? 0;
     else for (const each of this.#unsent.splice(0, responses)) bytes += each;
-    this.#shares.giveBack(this.number, bytes);
+    this.#shares.giveBack(this.client, bytes);
   }
 
   /** Nothing more leaves. */
@@ -88,7 +91,7 @@ export class WatchStream {
   #handOut(response: WatchResponse): void {
     const bytes = eventOverheadBytes + bytesOf(response.events);
     this.#unsent.push(bytes);
-    this.#shares.add(this.number, bytes);
+    this.#shares.add(this.client, bytes);
     this.#emit(response);
   }
 
@@ -164,6 +167,9 @@ export class WatchStream {
   }
 }
 
+/** What a watch takes in memory beside its keys, measured: itself, and its places in maps. */
+const watchOverheadBytes = 600;
+
 /** One watch of a client. */
 export class Watcher {
   readonly id: bigint;
@@ -207,6 +213,11 @@ export class Watcher {
     this.#prevKv = request.prevKv;
     this.next = next;
     this.lastSentMs = stream.context.nowMs;
+  }
+
+  /** What it takes in memory, about. */
+  get bytes(): number {
+    return watchOverheadBytes + this.range.from.length + (this.range.to?.length ?? 0);
   }
 
   /** @param shared for watches that do not want what was there before */

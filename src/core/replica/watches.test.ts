@@ -270,6 +270,39 @@ test("answers that clients do not take in have one bound together, and other cli
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
 });
 
+test("watches have one bound of bytes together, clients share it, and what ends makes room", () => {
+  const { cluster, server } = begin({ watchesBytesMax: 400_000 });
+  const long = (number: number) => ({ key: bytes(`${number}${"x".repeat(9_000)}`) });
+  const hungry = cluster.watch(server, all);
+  for (let number = 0; number < 50; number += 1) hungry.send({ case: "createRequest", value: long(number) });
+  cluster.run(50);
+  const refused = hungry.responses.filter(({ canceled }) => canceled);
+  // Half of it, as it is alone; a key is the end of its range, too.
+  const had = hungry.responses.length - refused.length;
+  expect(had).toBeGreaterThan(8);
+  expect(had).toBeLessThan(13);
+  for (const response of refused)
+    expect(response).toMatchObject({
+      watchId: -1n,
+      created: true,
+      cancelReason: "etcdserver: too many requests",
+    });
+  const other = cluster.watch(server, long(0));
+  cluster.run(50);
+  expect(other.responses).toMatchObject([{ created: true, canceled: false }]);
+  other.close();
+  hungry.send({ case: "cancelRequest", value: { watchId: 1n } });
+  hungry.send({ case: "createRequest", value: long(1) });
+  cluster.run(50);
+  expect(hungry.responses.at(-1)).toMatchObject({ created: true, canceled: false });
+  hungry.close();
+  const next = cluster.watch(server, all);
+  for (let number = 0; number < had - 3; number += 1)
+    next.send({ case: "createRequest", value: long(number) });
+  cluster.run(50);
+  expect(next.responses.filter(({ canceled }) => canceled)).toEqual([]);
+});
+
 test("one command that concerns many watches is told in turns, and each watch hears it once", () => {
   const cluster = new VirtualCluster({ servers: 1, turnMs: 0.5, turnsAtOnce: 1 });
   const server = cluster.leader();

@@ -20,7 +20,7 @@ test("a client that asks on and takes in nothing is not listened to until it doe
   const stream = carrier.stream(() => (answered += 1));
   let deliver: Deliver = (_response: WatchResponse | CoreError) => undefined;
   const host = {
-    openWatches: (to: Deliver) => {
+    openWatches: (_client: string, to: Deliver) => {
       deliver = to;
       return 1;
     },

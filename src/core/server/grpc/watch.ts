@@ -30,7 +30,7 @@ export function watchHandler(
     if (!streams.admit(stream)) return;
     const gate = new Gate(stream);
     let unsent = 0;
-    const number = host.openWatches((response) => {
+    const number = host.openWatches(clientOf(stream), (response) => {
       if (response instanceof CoreError) {
         fail(stream, response);
         return;
