@@ -12,7 +12,7 @@ export type ServiceName = keyof typeof services;
  * One request, as the JSON of its message, so that it can be printed and made smaller. Revisions count from where
  * the sequence began. `@name` stands for what each server has told by that name: an id, or who leads; `@largeN` for
  * a value of so many bytes. `Lease.runOut` is no request of etcd's: it grants a lease, hangs keys on it and waits
- * until it has run out.
+ * until it has run out. Nor is `Lock.giveUp`: who holds a lock asks for it again, and waits for no answer.
  */
 export interface Action {
   readonly service: ServiceName;

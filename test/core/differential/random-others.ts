@@ -103,6 +103,7 @@ export class RandomLocks extends Waiting {
     const of = (method: string, request: JsonObject): Action => ({ service: "Lock", method, request });
     return this.choices.weighted([
       [3, () => ({ ...of("Lock", { name: base64(name), lease }), waitsAs: `w${number}` })],
+      [1, () => of("giveUp", { name: base64(name), lease })],
       [2, () => of("Unlock", { key: base64(`${name}/${lease}`) })],
     ]);
   }

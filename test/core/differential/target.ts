@@ -30,6 +30,9 @@ const timeoutMs = 60_000;
 /** What a server has applied it has told its watches in that time. */
 const restMs = 5;
 
+/** In the midst of what the server does for it, once of several times. */
+const givenUpAfterMs = [1, 2, 3, 4];
+
 /** What runs out does so after two seconds, which is the least, and some. */
 const runOutMsMax = 10_000;
 const lookMs = 50;
@@ -184,6 +187,7 @@ export class Target {
       return user === undefined ? this.#watch(method, request) : this.#tryWatch(request, user);
     if (method === "runOut") return this.#runOut(request);
     if (method === "Observe") return this.#observe(request);
+    if (method === "giveUp") return this.#giveUp(request);
     if (waitsAs !== undefined) return this.#wait(action, waitsAs);
     const answer = await this.#ask(service, method, request, user);
     await this.#waiting.settle(this.patience);
@@ -200,6 +204,21 @@ export class Target {
     this.#waiting.add(waitsAs, request, answer, () => cancelled.abort());
     await this.#waiting.settle(this.patience);
     return this.#waiting.answerOf(waitsAs);
+  }
+
+  /** Who holds the lock asks for it again, and does not wait for the answer. */
+  async #giveUp(request: JsonObject): Promise<JsonValue> {
+    if (!(await this.#waiting.isFirst(request))) return "does not hold it";
+    for (const afterMs of givenUpAfterMs) {
+      const cancelled = new AbortController();
+      const answer = this.#ask("Lock", "Lock", request, undefined, cancelled.signal);
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
+      cancelled.abort();
+      await answer;
+      // What the server does for it yet is not to come after what follows.
+      await this.#rest();
+    }
+    return "has given up";
   }
 
   #observe(request: JsonObject): JsonValue {

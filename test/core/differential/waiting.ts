@@ -61,9 +61,21 @@ export class Waiting {
     }
   }
 
+  /** It stands before all others. */
+  async isFirst(request: JsonObject): Promise<boolean> {
+    const [first] = await this.#queueOf(queuePrefixOf(request));
+    return first === base64(queueKeyOf(request));
+  }
+
   async #isSettled(waiter: Waiter): Promise<boolean> {
     if (waiter.answer !== undefined || waiter.isOverdue) return true;
     const { key, prefix } = waiter;
+    const queue = await this.#queueOf(prefix);
+    waiter.isInQueue ||= queue.includes(key);
+    return waiter.isInQueue && queue.length > 0 && queue[0] !== key;
+  }
+
+  async #queueOf(prefix: string): Promise<JsonValue[]> {
     const found = await this.#range({
       key: base64(prefix),
       rangeEnd: base64(`${prefix.slice(0, -1)}0`),
@@ -71,9 +83,7 @@ export class Waiting {
       sortOrder: "ASCEND",
       keysOnly: true,
     });
-    const queue = ((found as { kvs?: JsonObject[] }).kvs ?? []).map((kv) => kv["key"]);
-    waiter.isInQueue ||= queue.includes(key);
-    return waiter.isInQueue && queue.length > 0 && queue[0] !== key;
+    return ((found as { kvs?: JsonObject[] }).kvs ?? []).map((kv) => kv["key"] ?? "");
   }
 
   answerOf(waiter: string): JsonValue {
