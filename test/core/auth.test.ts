@@ -6,7 +6,7 @@ import { Etcd3, Range } from "etcd3";
 import { afterEach, expect, test } from "vitest";
 import { open } from "../../src/index.js";
 import { eventually } from "../support/built.js";
-import { CoreCluster } from "./support/core-cluster.js";
+import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 
 /** Users of a core, with clients that are made for etcd and with our own. */
 let cluster: CoreCluster;
@@ -141,4 +141,72 @@ test("signed tokens are taken by every server, and another one is had when right
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+/** What a server answers by itself, asked by nobody in particular: all it says until it ends. */
+async function shownBy({ endpoint }: CoreProcess): Promise<string> {
+  const key = Buffer.from("a/1").toString("base64");
+  const asked: [string, object][] = [
+    ["kv/range", { key, serializable: true }],
+    ["maintenance/snapshot", {}],
+    ["maintenance/hash", {}],
+    ["watch", { create_request: { key, start_revision: 1 } }],
+  ];
+  const said = asked.map(async ([path, body]) => {
+    const signal = AbortSignal.timeout(15_000);
+    const response = await fetch(`http://${endpoint}/v3/${path}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      signal,
+    });
+    let text = "";
+    const decoder = new TextDecoder();
+    try {
+      for await (const bytes of response.body!) {
+        text += decoder.decode(bytes as Uint8Array, { stream: true });
+        // A watch that was refused leaves its stream open for others.
+        if (/"canceled":|"events":/.test(text)) break;
+      }
+    } catch {
+      text += " without an end";
+    }
+    return `${path}: ${text.slice(0, 300).trim()}`;
+  });
+  return (await Promise.all(said)).join("\n");
+}
+
+/** Until it listens. */
+async function listening({ endpoint }: CoreProcess): Promise<void> {
+  for (let tries = 0; tries < 3_000; tries += 1) {
+    if (await fetch(`http://${endpoint}/version`).then(Boolean, () => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`${endpoint} does not listen`);
+}
+
+test("a server that has just begun shows nothing by rights of the past, with a majority or without", async () => {
+  cluster = await CoreCluster.start(3);
+  const [first, ...others] = cluster.servers as [CoreProcess, ...CoreProcess[]];
+  for (const line of ["put a/1 hidden", "user add root:rootpw", "user grant-role root root", "auth enable"])
+    etcdctl(...line.split(" "));
+  await Promise.all(cluster.servers.map((server) => server.kill()));
+  first.start();
+  await listening(first);
+  const alone = await shownBy(first);
+  expect(alone.split("\n").map((line) => /no leader/.test(line) || line)).toEqual([true, true, true, true]);
+  expect(alone).not.toMatch(/kvs|events|blob|"hash"/);
+  for (const server of others) server.start();
+  await listening(others[0]!);
+  // Now they hear of a leader, and refuse.
+  const refused = /user name is empty|permission denied/;
+  const together = await shownBy(first);
+  expect(together.split("\n").map((line) => refused.test(line) || line)).toEqual([true, true, true, true]);
+  // What changes while one is away counts for it from its first answer on.
+  etcdctl("--user=root:rootpw", "auth", "disable");
+  await first.kill("SIGTERM");
+  etcdctl("auth", "enable");
+  first.start();
+  await listening(first);
+  const back = await shownBy(first);
+  expect(back.split("\n").map((line) => refused.test(line) || line)).toEqual([true, true, true, true]);
 });

@@ -38,6 +38,16 @@ const holding = (...forms: readonly CoreForm[]): Partial<CorePlan> => ({
   membershipEveryMs: undefined,
 });
 
+/** Rights change, and nobody else does anything. */
+const usersOnly: Partial<CorePlan> = {
+  rights: true,
+  registerClients: 0,
+  watchClients: 0,
+  leaseClients: 0,
+  bulkKeys: 0,
+  turnMs: 0,
+};
+
 export const cored: readonly Cored[] = [
   {
     name: "C: a write is answered when it is proposed",
@@ -222,6 +232,20 @@ export const cored: readonly Cored[] = [
     faults: { tokenOutlivesUser: true },
     breaks: "rights",
     seed: 7,
+  },
+  {
+    name: "C: a server that has just begun reads by rights of the past",
+    faults: { readsByRightsOfThePast: true },
+    breaks: "rights",
+    seed: 2,
+    plan: usersOnly,
+  },
+  {
+    name: "C: a server that has just begun tells watches by rights of the past",
+    faults: { watchesByRightsOfThePast: true },
+    breaks: "rights",
+    seed: 4,
+    plan: usersOnly,
   },
   {
     name: "C: a snapshot begins with a copy of the state",

@@ -163,6 +163,8 @@ export class CrashingDisk {
   /** What `node:fs/promises` has, as far as it is used. */
   readonly promises = {
     mkdir: (path: string) => this.#later(() => void this.#folder(path, true)),
+    /** There are no modes here, so nothing waits. */
+    chmod: async (path: string) => void (await Promise.resolve(this.#node(path))),
     readdir: (path: string) => this.#later(() => [...this.#folder(path).cached.keys()]),
     readFile: (path: string, encoding?: "utf8") =>
       this.#later(() => {

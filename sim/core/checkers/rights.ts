@@ -37,6 +37,12 @@ export class RightsJudge implements ReferenceObserver {
     this.#hasRole = ann?.roles.includes("some") === true;
   }
 
+  /** Of a server that began after it was certain that who asks has no right: it shows nothing by what it knew before. */
+  shown(isShown: boolean, what: string): void {
+    this.#world.counters.rightsAtStart += 1;
+    if (isShown) this.#report("rights", `${what} is shown by a server that began after its right had ended`);
+  }
+
   /** What became of a use that was asked after the change was answered, and answered before the next one. */
   used(outcome: Outcome, what: string, isAllowed: boolean): void {
     if (outcome === "lost") return;

@@ -1,9 +1,12 @@
+import { create } from "@bufbuild/protobuf";
 import { Permission_Type as Type } from "../../../src/core/gen/etcd/authpb_pb.js";
+import { WatchRequestSchema } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { AuthCommand, ClientRequest, Credentials } from "../../../src/core/replica/types.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import { SimRandom } from "../../kit/random.js";
 import type { RightsJudge } from "../checkers/rights.js";
-import { auth, bytes, put, range } from "../world/requests.js";
+import { auth, bytes, put, range, txn } from "../world/requests.js";
+import type { SimServer } from "../world/server.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 
 /** Where the seeds of what it chooses begin: other draws of a run stay as they are. */
@@ -13,8 +16,13 @@ const rightsStream = 2 ** 52;
 const quietMs = 20_000;
 
 const root: Credentials = { kind: "user", user: "root" };
+/** Who says no name has none. */
+const nobody: Credentials = { kind: "user", user: "" };
 const secret = bytes("secret");
 const keys = { key: bytes("r/"), rangeEnd: bytes("r0") };
+
+/** How often a server begins anew when a right has ended. */
+const restartChance = 0.3;
 
 /** So often a change is asked for until it is answered. */
 const pauseMs = 200;
@@ -32,6 +40,8 @@ export class RightsClient {
   #token: Credentials | undefined;
   /** What belongs to an earlier one is void: another core has taken over, and may know less. */
   #session = 0;
+  /** It is certain that the user has no right, and nobody has asked for one again. */
+  #isWithdrawn = false;
 
   constructor(world: CoreWorld, judge: RightsJudge) {
     this.#world = world;
@@ -62,6 +72,7 @@ export class RightsClient {
 
   /** The user comes to have the right, and uses it for a while. */
   #grant(): void {
+    this.#isWithdrawn = false;
     const commands: AuthCommand[] = [
       { case: "userAdd", value: { name: "ann", secret } },
       { case: "userGrantRole", value: { user: "ann", role: "some" } },
@@ -77,16 +88,67 @@ export class RightsClient {
     const command: AuthCommand = isDeleted
       ? { case: "userDelete", value: { name: "ann" } }
       : { case: "userRevokeRole", value: { name: "ann", role: "some" } };
-    this.#all([command], () =>
+    this.#all([command], () => {
+      this.#isWithdrawn = true;
+      this.#askAtStart(this.#user());
       this.#use(false, 2, () => {
         if (isDeleted) this.#oldToken();
         else this.#grant();
+      });
+    });
+  }
+
+  /**
+   * A server crashes and is there again at once: what it answers by itself, asked before and after it can have
+   * heard of a leader. It is certain by now that who asks has no right.
+   */
+  #askAtStart(who: Credentials): void {
+    const world = this.#world;
+    const server = this.#random.pick(world.servers);
+    const isWanted = this.#random.chance(restartChance) && world.nowMs < world.plan.stableFromMs;
+    if (!isWanted || !server.isUp || server.isPaused) return;
+    world.crash(server);
+    world.start(server);
+    const { life } = server;
+    const ask = () => {
+      if (server.life !== life || !server.isUp || !this.#isWithdrawn) return;
+      for (const credentials of [who, nobody]) this.#askByItself(server, credentials);
+    };
+    ask();
+    this.#later(ask);
+  }
+
+  #askByItself(server: SimServer, credentials: Credentials): void {
+    const { life } = server;
+    const session = this.#session;
+    const judge = (isShown: boolean, what: string) => {
+      if (session === this.#session && this.#isWithdrawn) this.#judge.shown(isShown, what);
+    };
+    const requests: ClientRequest[] = [
+      range("r/1", { serializable: true }),
+      txn({
+        success: [{ request: { case: "requestRange", value: { key: bytes("r/1"), serializable: true } } }],
       }),
+      { kind: "freeze", request: {} },
+    ];
+    for (const request of requests)
+      this.#world.call(server, request, (outcome) => judge(!isFailure(outcome), request.kind), credentials);
+    const watch = this.#world.watch(
+      server,
+      ({ events }) => judge(events.length > 0, "a watch"),
+      () => undefined,
+      credentials,
     );
+    const value = { ...keys, startRevision: BigInt(this.#world.reference.state.revisions.compacted + 1) };
+    watch?.send(create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } }));
+    this.#later(() => {
+      if (server.life === life) watch?.close();
+    });
   }
 
   /** A user of the same name does not inherit the token. */
   #oldToken(): void {
+    this.#isWithdrawn = false;
     const token = this.#token;
     const commands: AuthCommand[] = [
       { case: "userAdd", value: { name: "ann", secret } },

@@ -36,6 +36,8 @@ export const coreCounters = () => ({
   watchResumes: 0,
   /** Changes of users and rights that were asked for; what a user was given, and what it was refused. */
   rightsChanges: 0,
+  /** Asked right after a server had begun. */
+  rightsAtStart: 0,
   rightsUses: 0,
   rightsRefusals: 0,
   /** Ranges of many keys. */

@@ -32,8 +32,9 @@ export class LeaderTime {
     this.#ledTerm = 0;
   }
 
-  check({ id, replica }: SimServer): void {
-    if (!replica!.leadsByClock) return;
+  /** A turn that it ends after it stood still it began before: that is as if its answers were late on their way. */
+  check({ id, knowsTime, replica }: SimServer): void {
+    if (!knowsTime || !replica!.leadsByClock) return;
     this.#counters.ledByClock += 1;
     const { term } = replica!.status();
     if (term < this.#ledTerm)

@@ -93,6 +93,8 @@ export class SimServer {
   #host: CoreHost | undefined;
   /** How often it has begun: what belongs to an earlier life is void. */
   life = 0;
+  /** It has looked at a clock since it stood still. */
+  knowsTime = false;
   /** The process stands still: what comes waits. */
   isPaused = false;
   #arrivals: Arrival[] = [];
@@ -136,6 +138,7 @@ export class SimServer {
   /** @param isSuspended with its whole machine, and its steady clock */
   standStill(isSuspended: boolean): void {
     this.isPaused = true;
+    this.knowsTime = false;
     if (isSuspended) this.#suspendedAtMs = this.plan.clockMs();
   }
 
@@ -299,7 +302,10 @@ export class SimServer {
   /** The replica, and a count of what it looks at. */
   #watched(replica: Replica): ServerLogic {
     return {
-      step: (input, now) => replica.step(input, now),
+      step: (input, now) => {
+        this.knowsTime = true;
+        replica.step(input, now);
+      },
       take: () => {
         const { visits } = replica;
         const before = visits.count;

@@ -426,7 +426,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.at(watch.lastMs, () => {
       if (!this.#watches.has(number)) return;
       if (response instanceof CoreError) {
-        if (response.failure !== "notForLearner") throw response;
+        if (!["notForLearner", "noLeader"].includes(response.failure)) throw response;
         this.#watches.delete(number);
         watch.lost();
         return;

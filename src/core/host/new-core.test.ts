@@ -91,5 +91,7 @@ test("a server that has nothing yet gives no backup: an empty core would be made
     { kind: "request", id: 1, client: "c", request: { kind: "freeze", request: {} }, deadlineMs: 99 },
     { monotonicMs: 0, wallMs: 0 },
   );
-  expect(replica.take()?.answers).toMatchObject([{ id: 1, result: { failure: "notForLearner" } }]);
+  expect(replica.take()?.answers).toEqual([]);
+  replica.step({ kind: "tick" }, { monotonicMs: 100, wallMs: 100 });
+  expect(replica.take()?.answers).toMatchObject([{ id: 1, result: { failure: "noLeader" } }]);
 });

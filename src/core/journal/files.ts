@@ -1,5 +1,5 @@
-import { open } from "node:fs/promises";
-import { basename } from "node:path";
+import { chmod, mkdir, open, readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /** Makes new, renamed and removed names of a folder survive a loss of power. */
@@ -9,6 +9,36 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/** Passwords' hashes, tokens and keys are in them: nobody else on this machine reads them, whatever its umask. */
+export const ownFileMode = 0o600;
+const ownFolderMode = 0o700;
+
+/** Makes a folder of a server's own, or makes it and its files so if it is there. */
+export async function ownFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: ownFolderMode });
+  await setMode(path, ownFolderMode);
+  for (const name of await readdir(path)) await ownFile(join(path, name));
+}
+
+export const ownFile = (path: string): Promise<void> => setMode(path, ownFileMode);
+
+/** Another user's files, or those of a file system without modes, are as they are: who mounted it has decided. */
+const notOurs: ReadonlySet<string | undefined> = new Set([
+  "EPERM",
+  "EROFS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+]);
+
+async function setMode(path: string, mode: number): Promise<void> {
+  try {
+    await chmod(path, mode);
+  } catch (error) {
+    if (!notOurs.has((error as NodeJS.ErrnoException).code)) throw error;
   }
 }
 

@@ -1,8 +1,8 @@
-import { type FileHandle, mkdir, unlink } from "node:fs/promises";
+import { type FileHandle, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Entry, HardState } from "../raft/types.js";
-import { diskError, syncFolder } from "./files.js";
+import { diskError, ownFolder, syncFolder } from "./files.js";
 import { type FoundJournal, type JournalContent, type OldSegment, readJournal } from "./read-journal.js";
 import { type JournalRecord, type LogPosition, writeRecord } from "./records.js";
 import { layBatch } from "./batch.js";
@@ -112,7 +112,7 @@ export class Journal {
     options: JournalOptions = {},
   ): Promise<{ journal: Journal; content: JournalContent }> {
     try {
-      await mkdir(folder, { recursive: true });
+      await ownFolder(folder);
       const found = await readJournal(folder);
       const before = found.old.at(-1);
       if (found.bytes === 0 && before !== undefined) await syncSegment(folder, before.sequence);

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { batchAt, isTorn, usedBytes } from "./batch.js";
 import { checksumOf } from "./checksum.js";
-import { damaged, damagedAt, syncFolder } from "./files.js";
+import { damaged, damagedAt, ownFileMode, syncFolder } from "./files.js";
 import { readFormerSegment } from "./former-segment.js";
 import { type JournalRecord, recordsOf } from "./records.js";
 
@@ -37,7 +37,7 @@ export function segmentSequence(name: string): number | undefined {
  */
 export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
   const path = join(folder, segmentName(sequence));
-  const file = await open(path, durable | constants.O_CREAT | constants.O_TRUNC, 0o666);
+  const file = await open(path, durable | constants.O_CREAT | constants.O_TRUNC, ownFileMode);
   const header = Buffer.alloc(segmentHeaderBytes);
   header.write(magic, "latin1");
   header.writeUInt32LE(chain, 8);

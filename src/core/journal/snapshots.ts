@@ -1,10 +1,10 @@
 import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Membership, SnapshotMeta } from "../raft/types.js";
 import { checksumOf } from "./checksum.js";
-import { damaged, diskError, syncFolder } from "./files.js";
+import { damaged, diskError, ownFileMode, ownFolder, syncFolder } from "./files.js";
 
 /** The first bytes of a snapshot: what it is, and its format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
@@ -39,7 +39,7 @@ export class Snapshots {
   /** Makes the folder if it is missing, and removes what was never finished. */
   static async open(folder: string): Promise<Snapshots> {
     try {
-      await mkdir(folder, { recursive: true });
+      await ownFolder(folder);
       for (const name of await readdir(folder)) if (name.endsWith(unfinished)) await rm(join(folder, name));
     } catch (error) {
       throw diskError(`the snapshots in ${folder} cannot be opened`, error);
@@ -56,7 +56,7 @@ export class Snapshots {
   /** Begins a snapshot; it is there once `commit` has resolved. */
   async begin(meta: SnapshotMeta): Promise<SnapshotWriter> {
     const path = join(this.#folder, fileName(meta));
-    const file = await onDisk(open(`${path}${unfinished}`, "w"));
+    const file = await onDisk(open(`${path}${unfinished}`, "w", ownFileMode));
     const writer = new SnapshotWriter(file, path, this.#folder);
     await writer.write([Buffer.from(JSON.stringify(membershipToJson(meta.membership)))]);
     return writer;

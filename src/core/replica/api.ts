@@ -24,6 +24,8 @@ export interface ReplicaStatus extends Status {
   /** 0 until the cluster has begun. */
   readonly cluster: bigint;
   readonly revision: number;
+  /** Since this process began it has had everything that was committed when it asked a leader. */
+  readonly hasCaughtUp: boolean;
   readonly compacted: number;
   readonly keys: number;
   /** Carried out since this process began. */

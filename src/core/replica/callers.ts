@@ -29,6 +29,9 @@ const knownOnly: ReadonlySet<ClientRequest["kind"]> = new Set([
   "leaseTimeToLive",
 ] as const);
 
+/** Whoever asks is told, as rights stand at no time in the way: who looks for a majority needs it. */
+const toAnybody: ReadonlySet<ClientRequest["kind"]> = new Set(["memberList"] as const);
+
 /**
  * Who asks, and what may be asked. A command is looked at before it is proposed, and again where it is
  * applied: only there it is certain who may do what. So the look before may only let a command pass, or have
@@ -42,13 +45,24 @@ export class Callers {
    * They are no part of the state: a server that has begun anew knows none, and clients authenticate again.
    */
   readonly #tokens: Sessions;
-  /** What stood in the log when this server began: tokens in it may have ended long ago. */
-  readonly #recoveredIndex: number;
+  #hasCaughtUp = false;
 
   constructor(context: Context) {
     this.#context = context;
     this.#tokens = new Sessions(context.limits.tokenTtlMs, context.limits.tokensMax);
-    this.#recoveredIndex = context.raft.status().lastIndex;
+  }
+
+  /**
+   * Since this server began it has had everything that was committed when it asked a leader. Before that its
+   * state may be of any time in the past, in which everybody may have been allowed to do everything: nothing is
+   * shown by it. Afterwards it shows what it has, also without a majority.
+   */
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
+  caughtUp(): void {
+    this.#hasCaughtUp = true;
   }
 
   /**
@@ -82,6 +96,7 @@ export class Callers {
 
   /** Whether this may be read as things stand here; else it is looked at again, as with a command. */
   mayRead(asked: ClientRequest, credentials: Credentials | undefined): boolean {
+    if (!this.#hasCaughtUp && !toAnybody.has(asked.kind)) return false;
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
     try {
       this.checkRead(asked, credentials);
@@ -111,7 +126,11 @@ export class Callers {
     return check;
   }
 
-  /** Whose watch it is; undefined: nobody's, and everybody may watch. @throws CoreError */
+  /**
+   * Whose watch it is; undefined: nobody's, and everybody may watch. To be asked once this server has caught up.
+   *
+   * @throws CoreError
+   */
   checkWatch(range: KeyRange, credentials: Credentials | undefined): string | undefined {
     const { auth } = this.#context.state;
     const asker = this.#asker(credentials);
@@ -153,7 +172,8 @@ export class Callers {
       const token = `${random}.${index}`;
       // Other servers wait for no answer.
       if (answer !== undefined) Object.assign(answer, { token });
-      if (index > this.#recoveredIndex) this.#tokens.add(token, user, this.#context.nowMs);
+      // It may have been given, and have ended, while this server was away.
+      if (this.#hasCaughtUp) this.#tokens.add(token, user, this.#context.nowMs);
     } else if (body.case === "userDelete" || body.case === "userChangePassword")
       this.#tokens.end(body.value.name);
     else if (body.case === "authDisable") this.#tokens.endAll();

@@ -46,6 +46,11 @@ function isMembershipRequest(asked: ClientRequest): boolean {
   }
 }
 
+/** It is not held against rights where it is applied, and they may have changed since it was. */
+function lookAgain(pending: PendingRequest): void {
+  if (isMembershipRequest(pending.request)) pending.isUnclear = true;
+}
+
 /**
  * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never
  * earlier; reads and refreshes are answered after the leader has confirmed that it leads.
@@ -78,6 +83,8 @@ export class ClientRequests {
   readonly #reads = new ReadScheduler();
   /** There are some that can go to the leader now. */
   #hasCleared = false;
+  /** What this server asks for itself; `held`: until the next tick or leader. */
+  #own: "none" | "held" | "asked" = "none";
 
   constructor(context: Context, members: MembershipKeeping, callers: Callers) {
     this.#context = context;
@@ -89,8 +96,11 @@ export class ClientRequests {
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
   }
 
-  isOpen = (number: number): boolean =>
-    this.#asking.get(number)?.requests.some(({ isOpen }) => isOpen) ?? false;
+  isOpen = (number: number): boolean => {
+    const requests = this.#asking.get(number)?.requests;
+    // Nobody's: the question that this server asks for itself.
+    return requests !== undefined && (requests.length === 0 || requests.some(({ isOpen }) => isOpen));
+  };
 
   /** Only queues: `dispatch` proposes together what has come in a turn, so that it makes one write. */
   request(asked: Extract<Input, { kind: "request" }>): void {
@@ -150,7 +160,9 @@ export class ClientRequests {
 
   /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
   dispatch(): void {
-    if (!this.#context.knowsLeader || this.#waiting.size === 0) return;
+    if (!this.#context.knowsLeader) return;
+    this.#catchUp();
+    if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     this.#hasCleared = false;
@@ -166,6 +178,14 @@ export class ClientRequests {
     if (readers.length === 0) return;
     const deadlineMs = readers.reduce((latestMs, { dueMs }) => Math.max(latestMs, dueMs), 0);
     this.#ask("read", 0n, readers, deadlineMs);
+  }
+
+  /** Asks how far the log is, so that the first clients of this server need not wait for that. */
+  #catchUp(): void {
+    if (this.#callers.hasCaughtUp || this.#own !== "none") return;
+    const { electionMs, nowMs } = this.#context;
+    this.#own = "asked";
+    this.#ask("read", 0n, [], nowMs + electionMs);
   }
 
   #propose(pending: PendingRequest, command: Uint8Array): void {
@@ -233,9 +253,12 @@ export class ClientRequests {
     const asking = this.#asking.get(number);
     this.#proposed.delete(number);
     this.#asking.delete(number);
+    if (asking?.requests.length === 0) this.#own = "held";
     for (const pending of proposed === undefined ? (asking?.requests ?? []) : [proposed]) {
-      if (failure === "leaderChanged") this.#wait(pending, this.#held);
-      else this.#fail(pending, failure);
+      if (failure === "leaderChanged") {
+        lookAgain(pending);
+        this.#wait(pending, this.#held);
+      } else this.#fail(pending, failure);
     }
   }
 
@@ -269,6 +292,7 @@ export class ClientRequests {
     for (const [number, pending] of this.#proposed.entries()) {
       if (pending.term >= term) continue;
       this.#proposed.delete(number);
+      lookAgain(pending);
       this.#wait(pending, this.#waiting);
     }
   }
@@ -290,6 +314,7 @@ export class ClientRequests {
     this.#answered = answered.filter((each) => each.answer.index > appliedIndex);
     for (const each of answered) {
       if (each.answer.index > appliedIndex) continue;
+      this.#callers.caughtUp();
       for (const pending of each.requests) this.#begin(pending, each.answer);
     }
   }
@@ -314,8 +339,8 @@ export class ClientRequests {
 
   /** Another leader, or none: what was asked is asked again. */
   leadershipChanged(): void {
-    for (const { requests } of this.#asking.values())
-      for (const pending of requests) this.#wait(pending, this.#waiting);
+    for (const pending of this.#waiting.values()) lookAgain(pending);
+    for (const asking of this.#asking.values()) this.#askAgain(asking);
     this.#asking.clear();
     this.#retryHeld();
   }
@@ -323,10 +348,10 @@ export class ClientRequests {
   tick(): void {
     const { electionMs, nowMs } = this.#context;
     this.#retryHeld();
-    for (const [number, { requests, askedMs }] of this.#asking.entries()) {
-      if (askedMs + electionMs > nowMs) break;
+    for (const [number, asking] of this.#asking.entries()) {
+      if (asking.askedMs + electionMs > nowMs) break;
       this.#asking.delete(number);
-      for (const pending of requests) this.#wait(pending, this.#waiting);
+      this.#askAgain(asking);
     }
     for (let due = this.requests.popDue(nowMs); due !== undefined; due = this.requests.popDue(nowMs))
       this.#fail(due, this.#failureInTime(due));
@@ -338,7 +363,13 @@ export class ClientRequests {
     return this.#context.knowsLeader ? "leaderChanged" : "noLeader";
   }
 
+  #askAgain({ requests }: Asking): void {
+    if (requests.length === 0) this.#own = "none";
+    for (const pending of requests) this.#wait(pending, this.#waiting);
+  }
+
   #retryHeld(): void {
+    if (this.#own === "held") this.#own = "none";
     for (const pending of this.#held.values()) this.#waiting.set(pending.number, pending);
     this.#held.clear();
   }

@@ -45,8 +45,6 @@ export function* answerRead(
 ): Steps<ClientResponse> {
   if (asked.kind === "leaseTimeToLive")
     return yield* timeToLive(context, asked.request, answer?.ttlSeconds ?? -1, check);
-  // One that joins and has heard nothing yet: who took that for a backup would lose everything by it.
-  if (asked.kind === "freeze" && context.appliedIndex === 0) throw new CoreError("notForLearner");
   if (asked.kind === "freeze") while (context.state.isApplying) yield;
   const checked = check();
   if (asked.kind === "freeze") return freeze(context);

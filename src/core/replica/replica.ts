@@ -210,6 +210,7 @@ export class Replica implements ServerLogic {
       ...raft.status(),
       cluster: state.cluster === 0n ? 0n : cluster,
       revision: state.revisions.current,
+      hasCaughtUp: this.#callers.hasCaughtUp,
       compacted: state.revisions.compacted,
       keys: state.revisions.live,
       puts: state.revisions.puts,

@@ -133,6 +133,7 @@ export class WatchHub {
   #create(stream: WatchStream, request: WatchCreateRequest, credentials: Credentials | undefined): void {
     const refuse = (cancelReason: string) =>
       stream.emit({ watchId: noWatch, created: true, canceled: true, cancelReason });
+    if (!this.#callers.hasCaughtUp) throw new CoreError("noLeader");
     const range = watchedRange(request);
     let user: string | undefined;
     try {
@@ -396,8 +397,6 @@ export class WatchHub {
       }
     }
   }
-
-  // Synced or not
 
   #sync(watcher: Watcher): void {
     this.#behind.delete(watcher);

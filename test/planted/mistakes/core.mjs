@@ -759,6 +759,40 @@ export const inCore = /** @type {const} */ ([
     edits: [{ file: callers, find: "this.#tokens.end(body.value.name);", replace: ";" }],
   },
   {
+    name: "readsByRightsOfThePast",
+    why: "A server that has just begun reads for clients by the rights that its disk has.",
+    edits: [
+      {
+        file: callers,
+        find: "if (!this.#hasCaughtUp && !toAnybody.has(asked.kind)) return false;",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "watchesByRightsOfThePast",
+    why: "A server that has just begun tells watches what its disk has, by the rights that its disk has.",
+    edits: [
+      {
+        file: watchHub,
+        find: 'if (!this.#callers.hasCaughtUp) throw new CoreError("noLeader");',
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "tokensOfThePast",
+    why: "A server takes all tokens that it finds in the log, however long ago they were given.",
+    edits: [
+      {
+        file: callers,
+        at: "if (this.#hasCaughtUp) this.#tokens.add",
+        find: "this.#hasCaughtUp",
+        replace: "true",
+      },
+    ],
+  },
+  {
     name: "watchOutlivesRights",
     why: "A watch goes on when its user's rights are withdrawn.",
     edits: [{ file: replica, find: "this.#watches.rightsChanged();", replace: ";" }],

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,5 +31,39 @@ test("a directory that an earlier version wrote is read: its snapshot, and the j
   expect(recovered.entries.length).toBeGreaterThan(15);
   await journal.close();
   await lock.release();
+  await rm(folder, { recursive: true });
+});
+
+/** Of the directory's content, as `ls` shows it; without the lock, which tells nothing. */
+async function modes(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(folder, { recursive: true })).filter((name) => !name.startsWith("lock"));
+  const found = names.map(async (name): Promise<[string, string]> => {
+    const { mode } = await stat(join(folder, name));
+    return [name, (mode & 0o777).toString(8)];
+  });
+  return new Map((await Promise.all(found)).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+test("nobody else on the machine reads what is in it, also if others made it or an earlier version wrote it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lh-data-"));
+  await chmod(folder, 0o755);
+  const config = configOf({ dataDir: folder, name: "a" });
+  const open = async () => {
+    const { journal, lock } = await openDataDirectory(config);
+    const found = await modes(folder);
+    await journal.close();
+    await lock.release();
+    return found;
+  };
+  const first = await open();
+  expect([...first.keys()]).toEqual(
+    expect.arrayContaining(["member.json", "snapshots", "wal", "wal/000000000001.wal"]),
+  );
+  for (const [name, mode] of first) {
+    const isFolder = name === "wal" || name === "snapshots";
+    expect([name, mode]).toEqual([name, isFolder ? "700" : "600"]);
+    await chmod(join(folder, name), isFolder ? 0o755 : 0o644);
+  }
+  expect(await open()).toEqual(first);
   await rm(folder, { recursive: true });
 });

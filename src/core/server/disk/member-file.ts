@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { isRecord, recordOrEmpty } from "../../../common/json.js";
 import { LeaseholdError } from "../../../lease/errors.js";
 import { checksumOf } from "../../journal/checksum.js";
-import { diskError, syncFolder } from "../../journal/files.js";
+import { diskError, ownFile, ownFileMode, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
 import { type KnownMember, idText } from "../common/identity.js";
 
@@ -34,6 +34,7 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
   const path = join(folder, fileName);
   let content: unknown;
   try {
+    await ownFile(path);
     content = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
@@ -125,7 +126,7 @@ export async function writeMemberRecord(folder: string, record: MemberRecord): P
     tokens: [...record.tokens].map(([member, token]) => [idText(member), token]),
   };
   try {
-    const file = await open(`${path}.new`, "w");
+    const file = await open(`${path}.new`, "w", ownFileMode);
     try {
       const checked = { ...content, checksum: checksumOfRecord(content) };
       await file.writeFile(`${JSON.stringify(checked, undefined, 2)}\n`);

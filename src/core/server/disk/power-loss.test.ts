@@ -22,7 +22,7 @@ import { DiskIndex } from "./disk-index.js";
 const simulated = vi.hoisted(() => ({ disk: undefined as CrashingDisk | undefined }));
 vi.mock("node:fs/promises", async (original) => {
   const real = await original<Record<string, (path: string, ...rest: unknown[]) => unknown>>();
-  const names = ["mkdir", "readdir", "readFile", "open", "rename", "unlink", "rm"] as const;
+  const names = ["mkdir", "chmod", "readdir", "readFile", "open", "rename", "unlink", "rm"] as const;
   const replaced = names.map((name) => [
     name,
     (path: string, ...rest: unknown[]) => {

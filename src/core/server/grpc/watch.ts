@@ -77,7 +77,7 @@ export function watchHandler(
         },
       );
     const credentials = reader.of(stream);
-    if (credentials === undefined) begin();
+    if (credentials === undefined && host.status().hasCaughtUp) begin();
     else void heardOf(host, stream, electionMs, credentials).then(begin);
     stream.whenOver(over);
   };
@@ -92,15 +92,16 @@ function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credential
 
 /**
  * What rests on a server's own rights waits until it has heard of everything that was there when its client
- * came, or of as much as can be had: then each watch is judged for itself.
+ * came, or of as much as can be had: then each watch is judged for itself. One that has just begun and can
+ * hear of nothing has none.
  */
 async function heardOf(
   host: CoreHost,
   stream: ServerStream,
   electionMs: number,
-  read: Credentials | Promise<Credentials>,
+  read: Credentials | Promise<Credentials> | undefined,
 ): Promise<void> {
-  const credentials = await orUnknown(read);
+  const credentials = read && (await orUnknown(read));
   return new Promise((resolve) => {
     const deadlineMs = deadlineOf(stream, electionMs);
     const request = { kind: "user", request: {} } as const;
