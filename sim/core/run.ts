@@ -23,6 +23,7 @@ import { type CoreCounters, coreCounters } from "./world/counters.js";
 import { type CoreForm, type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
+import { leasePrefix, MassLeases } from "./programs/mass-leases.js";
 import { Operator } from "./programs/operator.js";
 import { Restorer } from "./programs/restorer.js";
 import { RegisterClient, registersIn } from "./programs/register-client.js";
@@ -57,7 +58,7 @@ const holdersMsMax = 100_000;
 const leftoversMs = 15_000;
 
 /** The last of them are of many keys, and little of all that happens is about them. */
-const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
+const watchedPrefixes = ["k", leasePrefix, bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
 export async function simulateCore({
@@ -89,6 +90,7 @@ export async function simulateCore({
     new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
+  if (plan.massLeases !== undefined) new MassLeases(world, plan.massLeases).begin();
   if (plan.membershipEveryMs !== undefined) new Operator(world).begin();
   if (plan.restores !== undefined) new Restorer(world).begin();
   if (plan.rights === true) {

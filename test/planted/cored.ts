@@ -1,5 +1,5 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { bulky, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
+import { bulky, ending, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 import { restoring } from "./restoring.js";
@@ -295,6 +295,13 @@ export const cored: readonly Cored[] = [
     breaks: "range",
     seed: 16,
     plan: bulky,
+  },
+  {
+    name: "C: of leases that one command ends each can be read before the next",
+    faults: { endsReadOneByOne: true },
+    breaks: "watch",
+    seed: 1,
+    plan: ending,
   },
   {
     name: "C: leases that have run out end in one revision",

@@ -24,6 +24,13 @@ export class Watches {
     return last + 1;
   }
 
+  /** Clients go on from there: nothing before it is left out. @returns from where it goes on */
+  toldOfProgress(prefix: string, next: number, revision: number): number {
+    const untold = this.#changes(prefix, next, revision);
+    if (untold.length > 0) this.#world.report("watch", `progress up to ${revision} without ${untold.join()}`);
+    return Math.max(next, revision + 1);
+  }
+
   /** Nothing is missing at the end. */
   upToDate(prefix: string, next: number): void {
     const missing = this.#changes(prefix, next, Infinity);

@@ -2,10 +2,16 @@ import { create } from "@bufbuild/protobuf";
 import { type WatchResponse, WatchRequestSchema } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { Watches } from "../checkers/watches.js";
 import type { CoreWorld, WatchConnection } from "../world/world.js";
+import { leasePrefix } from "./mass-leases.js";
 import { bytes } from "../world/requests.js";
 
+/** In a response about progress. */
+const allWatches = -1n;
 /** Before a client goes over to another server, with what it has. */
 const stayMeanMs = 8_000;
+
+/** Between two questions how far it is, mean. */
+const progressMeanMs = 25;
 
 /** Follows a prefix, through one server after another, and misses nothing. */
 export class WatchClient {
@@ -56,9 +62,25 @@ export class WatchClient {
     rangeEnd[rangeEnd.length - 1]! += 1;
     const value = { key, rangeEnd, startRevision: BigInt(this.#next) };
     this.#connection.send(create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } }));
+    if (this.#world.plan.massLeases !== undefined && this.prefix === leasePrefix) this.#askOn(session);
   }
 
-  #heard({ canceled, compactRevision, events }: WatchResponse): void {
+  #askOn(session: number): void {
+    this.#world.after(this.#world.random.exponential(progressMeanMs), () => {
+      if (session !== this.#session) return;
+      this.#connection!.send(
+        create(WatchRequestSchema, { requestUnion: { case: "progressRequest", value: {} } }),
+      );
+      this.#askOn(session);
+    });
+  }
+
+  #heard({ canceled, compactRevision, events, header, watchId }: WatchResponse): void {
+    if (watchId === allWatches) {
+      this.#world.counters.watchProgress += 1;
+      this.#next = this.#judge.toldOfProgress(this.prefix, this.#next, Number(header!.revision));
+      return;
+    }
     if (canceled) {
       this.#next = Math.max(this.#next, Number(compactRevision));
       this.begin();

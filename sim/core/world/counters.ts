@@ -34,6 +34,7 @@ export const coreCounters = () => ({
   leasesEnded: 0,
   watchEvents: 0,
   watchResumes: 0,
+  watchProgress: 0,
   /** Changes of users and rights that were asked for; what a user was given, and what it was refused. */
   rightsChanges: 0,
   /** Asked right after a server had begun. */

@@ -75,6 +75,8 @@ export interface CorePlan {
   readonly restores?: number | undefined;
   /** Backups are taken, mean. */
   readonly backupEveryMs?: number | undefined;
+  /** So many leases are taken at once and end together, and watches are asked how far they are. */
+  readonly massLeases?: number | undefined;
   /** Users and rights change all the while, and every client has a user. */
   readonly rights?: boolean | undefined;
   /** Processes come, with programs that take leases in these forms. */
@@ -134,6 +136,21 @@ const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn
 /** What such a run is like. */
 export const bulky = { watchClients: 4, bulkKeys: 1_500, turnMs: 0.5, turnsAtOnce: 1, limits: bulkyLimits };
 
+/** In one run of so many leases end together, by commands that take several turns. No draw, either. */
+const endingEvery = 24;
+
+/** What such a run is like. */
+export const ending = {
+  massLeases: 60,
+  watchClients: 2,
+  registerClients: 2,
+  leaseClients: 2,
+  bulkKeys: 0,
+  turnMs: 0.5,
+  turnsAtOnce: 1,
+  limits: { snapshotEntries: 60, keepEntries: 10, unitsPerTurn: 32, watchBatch: 64 },
+} satisfies Partial<CorePlan>;
+
 const smallRaftLimits: Partial<RaftLimits> = {
   committedEntriesMax: 3,
   appendBytesMax: 300,
@@ -188,5 +205,6 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
+    ...(seed % endingEvery === endingEvery - 3 ? ending : {}),
   };
 }
