@@ -83,9 +83,12 @@ describe("what a client is told", () => {
       const cluster = new VirtualCluster({ timeoutMs: 20_000, latencyMs: 20 });
       const leader = cluster.leader();
       const [follower] = cluster.followers();
+      const { lastIndex } = leader.replica!.status();
       const sent = cluster.send(follower!, put("a", "1"));
       // It is in all logs, and nobody has heard that it is committed.
-      cluster.run(50);
+      const isEverywhere = () =>
+        cluster.world.servers.every(({ replica }) => replica!.status().lastIndex > lastIndex);
+      while (!isEverywhere()) cluster.run(1);
       cluster.isolate(leader);
       cluster.run(3_000);
       expect(failureOf(sent.outcome)).toBe("none");
