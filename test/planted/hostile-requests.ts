@@ -12,6 +12,9 @@ import {
 } from "../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../sim/kit/random.js";
 
+/** Nearly as much as the connection takes of one request. */
+const longKey = `hostile/${"x".repeat(60_000)}`;
+
 /** A request as bytes, whether any client could have written it or not. */
 export interface HostileRequest {
   readonly method: "Range" | "Put" | "DeleteRange" | "Txn" | "Compact" | "LeaseGrant" | "Watch";
@@ -208,7 +211,7 @@ export class HostileRequests {
 
   #watch(): HostileRequest {
     const value: MessageInitShape<typeof WatchCreateRequestSchema> = {
-      key: text(this.#random.pick(["hostile/", "hostile/a", "", "b"])),
+      key: text(this.#random.pick(["hostile/", "hostile/a", "", "b", longKey])),
       rangeEnd: this.#random.pick([Uint8Array.of(0), text("hostile0"), new Uint8Array(0)]),
       startRevision: this.#random.pick([0n, 1n, 2n, -1n, 2n ** 62n]),
       prevKv: this.#random.chance(0.5),

@@ -270,6 +270,19 @@ test("answers that clients do not take in have one bound together, and other cli
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
 });
 
+test("watches of long keys are refused by their bytes, and not if nobody counts them", () => {
+  const refused = () => {
+    const { cluster, server } = begin({ watchesBytesMax: 100_000 });
+    const { responses, send } = cluster.watch(server, all);
+    const key = bytes("x".repeat(10_000));
+    for (let count = 0; count < 10; count += 1) send({ case: "createRequest", value: { key } });
+    cluster.run(50);
+    return responses.filter(({ canceled }) => canceled).length;
+  };
+  expect(refused()).toBe(8);
+  expect(withFaults({ watchesUnbounded: true }, refused)).toBe(0);
+});
+
 test("watches have one bound of bytes together, clients share it, and what ends makes room", () => {
   const { cluster, server } = begin({ watchesBytesMax: 400_000 });
   const long = (number: number) => ({ key: bytes(`${number}${"x".repeat(9_000)}`) });

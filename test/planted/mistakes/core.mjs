@@ -513,6 +513,11 @@ export const inCore = /** @type {const} */ ([
     ],
   },
   {
+    name: "watchesUnbounded",
+    why: "Watches take as much memory as a client likes.",
+    edits: [{ file: watchHub, find: "!this.#room.take(stream.client, watcher.bytes)", replace: "false" }],
+  },
+  {
     name: "gatheringPlaceStays",
     why: "A watch that ends while it gathers a revision keeps its place.",
     edits: [
