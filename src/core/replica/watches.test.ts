@@ -7,6 +7,7 @@ import type { SimServer } from "../../../sim/core/world/server.js";
 import {
   DeleteRangeRequestSchema,
   WatchCreateRequest_FilterType as Filter,
+  WatchRequestSchema,
   type WatchResponse,
 } from "../gen/etcd/rpc_pb.js";
 import type { ReplicaLimits } from "./options.js";
@@ -268,6 +269,28 @@ test("answers that clients do not take in have one bound together, and other cli
   for (const stream of slow.keys()) server.step({ kind: "watch-sent", stream, responses: 100 });
   cluster.run(5_000);
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
+});
+
+test("a client that takes nothing in has one share of what is on its way, however many streams it opens", () => {
+  const unsent = () => {
+    const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
+    for (let count = 0; count < 30; count += 1)
+      putTogether(cluster, server, [`k${count}`], "x".repeat(1_000));
+    let events = 0;
+    const value = { ...all, startRevision: 2n };
+    const request = create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } });
+    for (let count = 0; count < 10; count += 1)
+      server.enter((host) => {
+        const stream = host.openWatches("client", (response) => {
+          if (!(response instanceof Error)) events += response.events.length;
+        });
+        host.watch(stream, request);
+      });
+    cluster.run(1_000);
+    return events;
+  };
+  expect(unsent()).toBeLessThan(12);
+  expect(withFaults({ sharesOfStreams: true }, unsent)).toBeGreaterThan(12);
 });
 
 test("watches of long keys are refused by their bytes, and not if nobody counts them", () => {

@@ -513,6 +513,17 @@ export const inCore = /** @type {const} */ ([
     ],
   },
   {
+    name: "sharesOfStreams",
+    why: "Each stream has a share of the room for watches, and not each client.",
+    edits: [
+      {
+        file: "src/core/replica/watch-stream.ts",
+        find: "this.client = client;",
+        replace: "this.client = `${stream}`;",
+      },
+    ],
+  },
+  {
     name: "watchesUnbounded",
     why: "Watches take as much memory as a client likes.",
     edits: [{ file: watchHub, find: "!this.#room.take(stream.client, watcher.bytes)", replace: "false" }],
