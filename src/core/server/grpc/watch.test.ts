@@ -31,6 +31,7 @@ test("a client that asks on and takes in nothing is not listened to until it doe
     },
     watchSent: () => undefined,
     closeWatches: () => undefined,
+    status: () => ({ hasCaughtUp: true }),
   };
   watchHandler(host as unknown as CoreHost, { admit: () => true } as unknown as Streams, 1_000, {
     of: () => undefined,
