@@ -35,6 +35,7 @@ export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts"
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
   "src/core/journal/journal.test.ts",
+  "src/core/server/disk/member-file.test.ts",
   "src/core/raft/chaos.test.ts",
   "src/core/replica/watch-hub.test.ts",
   "src/core/server/backup/damaged-file.test.ts",
@@ -45,6 +46,8 @@ export const harderTests = [
   "src/core/server/http/json-message.test.ts",
   "src/delta/conditional/exclusion.property.test.ts",
   "src/delta/paper/conformance.test.ts",
+  "src/delta/provider/cancellation.test.ts",
+  "src/flease/overload.test.ts",
   "src/flease/tcp/wire/fuzz.test.ts",
   "src/stores/block/slots.property.test.ts",
   "test/tenure-data.property.test.ts",

@@ -3,6 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Lease } from "../lease/types.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
+import { effort } from "../../test/support/effort.js";
 import { type Faults, duringFaults } from "../../test/planted/switches.js";
 import { Message, Refusal, copyMessage } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
@@ -232,7 +233,8 @@ test("with more to do than members can, no held lease is lost, new work is refus
   expect(recovered).toBeGreaterThan(100);
 });
 
-test.each<[string, Partial<Faults>]>([
+// Each costs a second.
+test.skipIf(effort === 1).each<[string, Partial<Faults>]>([
   ["members let in whatever comes", { everythingIsAdmitted: true }],
   ["renewals wait no longer than a phase takes otherwise", { impatientRenewals: true }],
 ])("when %s, held leases are lost to new work", async (_mistake, planted) => {

@@ -9,7 +9,7 @@ import { type Faults, withFaults } from "../../../test/planted/switches.js";
  * step is held against is in `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run
  * src/core/raft/chaos.test.ts` for a long night.
  */
-const runs = 200 * effort;
+const runs = 100 * effort;
 
 function run(seed: number): number {
   const chaos = new Chaos(seed, { servers: seed % 2 === 0 ? 3 : 5, steps: 1_000, changes: seed % 3 === 0 });

@@ -8,7 +8,7 @@ import { RandomWatches } from "../../../test/core/random-watches.js";
  * now and from later on, revisions that are more than a batch, leases that end together.
  * `LEASEHOLD_EFFORT=500 npx vitest run src/core/replica/watch-hub.test.ts` for a long night.
  */
-const runs = 2 * effort;
+const runs = effort;
 
 function errorOf(seed: number): string | undefined {
   return new RandomWatches(seed).run();

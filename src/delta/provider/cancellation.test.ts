@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { effort } from "../../../test/support/effort.js";
 import { MemoryFarm } from "../../../test/support/memory-farm.js";
 import type { Cancellation } from "../../lease/provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
@@ -55,7 +56,7 @@ async function cancelledAfter(
 
 describe.each([
   ["atomic", 1, conditionalMs],
-  ["slotted", 37, paperMs],
+  ["slotted", effort > 1 ? 37 : 87, paperMs],
 ] as const)("a caller that gives up at any moment, on %s stores", (kind, stepMs, lastMs) => {
   test.each([
     ["a resource that is free", async () => undefined],
