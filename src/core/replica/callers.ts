@@ -46,6 +46,7 @@ export class Callers {
    */
   readonly #tokens: Sessions;
   #hasCaughtUp = false;
+  #newAfter = Infinity;
 
   constructor(context: Context) {
     this.#context = context;
@@ -63,6 +64,11 @@ export class Callers {
 
   caughtUp(): void {
     this.#hasCaughtUp = true;
+  }
+
+  /** A leader has answered since this server began: what comes after this entry is new. */
+  newAfter(index: number): void {
+    this.#newAfter = Math.min(this.#newAfter, index);
   }
 
   /**
@@ -96,7 +102,7 @@ export class Callers {
 
   /** Whether this may be read as things stand here; else it is looked at again, as with a command. */
   mayRead(asked: ClientRequest, credentials: Credentials | undefined): boolean {
-    if (!this.#hasCaughtUp && !toAnybody.has(asked.kind)) return false;
+    if (!this.#hasCaughtUp) return toAnybody.has(asked.kind);
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
     try {
       this.checkRead(asked, credentials);
@@ -115,6 +121,8 @@ export class Callers {
    */
   checkRead(asked: ClientRequest, credentials: Credentials | undefined): RightsCheck | undefined {
     const { auth } = this.#context.state;
+    // It knows no tokens yet.
+    if (!this.#hasCaughtUp && toAnybody.has(asked.kind)) return undefined;
     if (credentials === undefined && !auth.isEnabled) return undefined;
     const asker = this.#asker(credentials);
     if (!auth.isEnabled) return undefined;
@@ -173,7 +181,7 @@ export class Callers {
       // Other servers wait for no answer.
       if (answer !== undefined) Object.assign(answer, { token });
       // It may have been given, and have ended, while this server was away.
-      if (this.#hasCaughtUp) this.#tokens.add(token, user, this.#context.nowMs);
+      if (index > this.#newAfter) this.#tokens.add(token, user, this.#context.nowMs);
     } else if (body.case === "userDelete" || body.case === "userChangePassword")
       this.#tokens.end(body.value.name);
     else if (body.case === "authDisable") this.#tokens.endAll();

@@ -162,10 +162,10 @@ export class ClientRequests {
   dispatch(): void {
     if (!this.#context.knowsLeader) return;
     this.#catchUp();
+    this.#hasCleared = false;
     if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#hasCleared = false;
     const readers: PendingRequest[] = [];
     for (const pending of waiting) {
       const { kind, request } = pending.request;
@@ -239,6 +239,7 @@ export class ClientRequests {
     this.#asking.delete(answer.number);
     const { about, requests } = asking;
     if (about !== "refresh") {
+      this.#callers.newAfter(answer.index);
       this.#answered.push({ answer, requests });
       return;
     }

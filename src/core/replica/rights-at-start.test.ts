@@ -67,6 +67,14 @@ function asked(server: SimServer, who: Credentials | undefined, waitMs: number) 
   return { answers: sent.map(({ outcome }) => failureOf(outcome)), events };
 }
 
+/** A token of ann's. */
+function authenticated(): { token: string } {
+  const found = cluster.outcome(cluster.leader(), { kind: "secret", request: { name: "ann" } });
+  const { revision } = found as { revision: bigint };
+  const value = { user: "ann", token: "t", revision };
+  return cluster.outcome(cluster.leader(), auth({ case: "authenticate", value })) as { token: string };
+}
+
 const refused = (failure: string) => ({ answers: local.map(() => failure), events: [] });
 
 describe("a server that has begun anew", () => {
@@ -165,9 +173,13 @@ describe("a server that has begun anew", () => {
     const [one] = cluster.followers();
     for (const server of cluster.world.servers) cluster.world.crash(server);
     cluster.world.start(one!);
-    const sent = cluster.send(one!, members);
+    // Nor does it know any token yet.
+    const sent = [undefined, ann, { kind: "token", token: "t.9" } as const].map((who) =>
+      cluster.send(one!, members, who),
+    );
     cluster.run(100);
-    expect(sent.outcome).toMatchObject({ $typeName: "etcdserverpb.MemberListResponse" });
+    for (const { outcome } of sent)
+      expect(outcome).toMatchObject({ $typeName: "etcdserverpb.MemberListResponse" });
   });
 
   test("does not take tokens that were given, and have ended, while it was away", () => {
@@ -176,14 +188,8 @@ describe("a server that has begun anew", () => {
       change(enable);
       const [away] = cluster.followers();
       cluster.world.crash(away!);
+      const { token } = authenticated();
       const leader = cluster.leader();
-      const found = cluster.outcome(leader, { kind: "secret", request: { name: "ann" } });
-      const { revision } = found as { revision: bigint };
-      const given = cluster.outcome(
-        leader,
-        auth({ case: "authenticate", value: { user: "ann", token: "t", revision } }),
-      );
-      const { token } = given as { token: string };
       cluster.run(6_000);
       const who: Credentials = { kind: "token", token };
       expect(cluster.failure(leader, put("a/1", "x"), who)).toBe("invalidAuthToken");

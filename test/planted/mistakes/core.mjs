@@ -780,7 +780,7 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: callers,
-        find: "if (!this.#hasCaughtUp && !toAnybody.has(asked.kind)) return false;",
+        find: "if (!this.#hasCaughtUp) return toAnybody.has(asked.kind);",
         replace: ";",
       },
     ],
@@ -802,8 +802,8 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: callers,
-        at: "if (this.#hasCaughtUp) this.#tokens.add",
-        find: "this.#hasCaughtUp",
+        at: "if (index > this.#newAfter) this.#tokens.add",
+        find: "index > this.#newAfter",
         replace: "true",
       },
     ],

@@ -114,6 +114,9 @@ export class Peers {
 
   /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
   update(roll: Roll): void {
+    const before = new Set(this.#roll.members.map(({ id }) => id));
+    // A guest is let in by what it says of itself: as a member it has to show that it is the one.
+    for (const { id } of roll.members) if (!before.has(id)) this.#sendAway(id);
     this.#roll = roll;
     this.#guests.update(roll);
     this.#updateLinks();
@@ -130,10 +133,14 @@ export class Peers {
       this.#guestDisks.delete(id);
       if (member !== undefined) continue;
       this.#told.delete(id);
-      for (const isSnapshot of [true, false]) this.#admitted.get(placeOf(id, isSnapshot))?.destroy();
+      this.#sendAway(id);
       this.#unreachable.delete(id);
     }
     for (const peer of this.#others) if (!this.#links.has(peer.id)) this.#addLink(peer);
+  }
+
+  #sendAway(id: MemberId): void {
+    for (const isSnapshot of [true, false]) this.#admitted.get(placeOf(id, isSnapshot))?.destroy();
   }
 
   #addLink(peer: CoreMember): void {
