@@ -82,6 +82,8 @@ const calls: readonly Call[] = [
   { path: "/v3/kv/range", body: '{"key":', onlyStatus: ourWords },
   { path: "/v3/kv/range", body: '{"limit":"x"}', onlyStatus: ourWords },
   { path: "/v3/kv/range", body: `{"key":"${b64("a")}"} trailing` },
+  post("/v3/kv/txn", { compare: [{ key: b64("a"), result: "NOTEQUAL", target: "VERSION", version: "2" }] }),
+  post("/v3/kv/range", { key: b64("a"), sort_order: "DESC" }),
   post("/v3/kv/txn", {
     compare: [{ key: b64("a"), result: "EQUAL", target: "VERSION", version: "2" }],
     success: [{ request_range: { key: b64("a") } }, { request_put: { key: b64("t"), value: b64("x") } }],

@@ -1,13 +1,15 @@
 /**
  * What stands between the lines of a PEM file (RFC 7468), each kind by its label. What is between the blocks is
- * comment, and nothing follows the last of them: a file that is just being written may end anywhere.
+ * comment, and no line after the last of them begins as theirs do: a file that is just being written may end
+ * anywhere.
  *
  * @throws RangeError for a file that is not whole
  */
 export function pemBlocks(file: Buffer, label: string): Buffer[] {
   const text = file.toString("latin1");
   const blocks = [...text.matchAll(/-----BEGIN ([^-]+)-----([^-]*)-----END ([^-]+)-----/g)];
-  const isWhole = /-----END [^-]+-----\s*$/.test(text);
+  const after = text.slice(text.lastIndexOf("-----END")).replace(/^-----END [^-]+-----/, "");
+  const isWhole = !/^-/m.test(after);
   if (!isWhole || blocks.length !== text.split("-----BEGIN").length - 1)
     throw new RangeError("a block of it is not whole");
   return blocks

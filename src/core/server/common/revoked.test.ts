@@ -56,6 +56,9 @@ test("what is cut or changed is read as no list, or as one, and never as less th
   const other = "-----BEGIN CERTIFICATE-----\nAA==\n";
   expect(() => readRevoked(Buffer.from(`${other}-----END CERTIFICATE-----\n`), "x")).toThrow(/it has none/);
   expect(() => readRevoked(Buffer.from(other), "x")).toThrow(/is not whole/);
+  expect(() => readRevoked(Buffer.from(`${other}-----END CERTIFICATE-----\n# end\n`), "x")).toThrow(
+    /it has none/,
+  );
   expect(() => readRevoked(readFileSync(one.cert), "x")).toThrow(/is no list/);
   expect(whole).toBe(3);
 });

@@ -91,7 +91,6 @@ test.each([
       sortOrder: 2,
     },
   ],
-  [RangeRequestSchema, '{"sort_order":"SIDEWAYS","sort_target":3}', { sortTarget: 3 }],
   [
     PutRequestSchema,
     '{"key":"Y\\/8=","value":"YW\\nJj"}',
@@ -121,7 +120,15 @@ test.each([
   [LeaseGrantRequestSchema, '{"ID":1', "unexpected EOF"],
   [LeaseGrantRequestSchema, '{"a":[[1,2],[}]}', 'invalid character "}"'],
   [LeaseGrantRequestSchema, `{"a":${"[".repeat(1_000_000)}`, "exceeded max depth"],
+  [
+    RangeRequestSchema,
+    '{"sort_order":"DESC"}',
+    'unknown value "DESC" for enum etcdserverpb.RangeRequest_SortOrder',
+  ],
+  [TxnRequestSchema, '{"compare":[{"result":"NOTEQUAL"}]}', "etcdserverpb.Compare_CompareResult"],
   [PutRequestSchema, '{"key":"!!"}', "illegal base64"],
+  [PutRequestSchema, '{"key":"YQ==Y"}', "illegal base64"],
+  [PutRequestSchema, '{"key":"YQ==="}', "illegal base64"],
   [PutRequestSchema, '{"key":"YWJjZ"}', "illegal base64"],
   [PutRequestSchema, '{"key":"a\nb"}', "control character"],
   [PutRequestSchema, '{"key":1}', "invalid character"],
@@ -152,6 +159,8 @@ test("the time that a text takes grows with its length only, and it is read in s
   expect(() => read(PutRequestSchema, `{"x":${long}.5}`)).toThrow("a number of 3000002 characters");
   expect(() => read(LeaseGrantRequestSchema, `{"ID":"${long}"}`)).toThrow("no whole number");
   expect(() => read(PutRequestSchema, `{"key":"${"\\".repeat(1_500_000)}`)).toThrow("unexpected EOF");
+  for (const part of ["A ", "AAAA\\n", "\\n"])
+    expect(() => read(PutRequestSchema, `{"key":"${part.repeat(1_000_000)}=!"}`)).toThrow("illegal base64");
   const value = Buffer.alloc(2_000_000, 7);
   const { value: found } = read(PutRequestSchema, `{"value":"${value.toString("base64")}"}`);
   expect(value.equals(found)).toBe(true);

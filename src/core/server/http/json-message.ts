@@ -85,21 +85,20 @@ class MessageReader {
     const place = oneof?.localName ?? localName;
     if (Object.hasOwn(values, place)) throw new NoJson(`${oneof?.name ?? field.name} is set twice`);
     const value = yield* this.#value(field);
-    if (value !== undefined) values[place] = oneof === undefined ? value : { case: localName, value };
+    values[place] = oneof === undefined ? value : { case: localName, value };
   }
 
   *#value(field: DescField): Steps<unknown> {
     if (field.fieldKind !== "list") return yield* this.#one(field);
     const list: unknown[] = [];
     const read = function* (this: MessageReader): Steps<void> {
-      const value = yield* this.#one(field);
-      if (value !== undefined) list.push(value);
+      list.push(yield* this.#one(field));
     };
     yield* this.#reader.items(() => read.call(this));
     return list;
   }
 
-  /** One value: that of a field, or of its list. Nothing: the name of none that its enumeration has. */
+  /** One value: that of a field, or of its list. */
   *#one(field: DescField): Steps<unknown> {
     if (field.message !== undefined) return yield* this.message(field.message);
     if (field.enum !== undefined) return this.#enumeration(field.enum);
@@ -115,10 +114,14 @@ class MessageReader {
     return value;
   }
 
-  #enumeration({ values }: DescEnum): number | undefined {
+  /** What is misspelt is no default: a comparison would be another one. */
+  #enumeration({ file, typeName, values }: DescEnum): number {
     if (this.#reader.next !== '"') return Number(this.#whole(32, true));
     const name = this.#reader.string();
-    return values.find((value) => value.name === name)?.number;
+    const found = values.find((value) => value.name === name);
+    if (found !== undefined) return found.number;
+    const inPackage = typeName.slice(file.proto.package.length + 1).replaceAll(".", "_");
+    throw new NoJson(`unknown value ${JSON.stringify(name)} for enum ${file.proto.package}.${inPackage}`);
   }
 
   #number({ name, scalar }: DescField): bigint | number {
@@ -154,10 +157,20 @@ function wholeOf(text: string, isText: boolean): bigint | undefined {
   return Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
-/** Of the usual alphabet or that for URLs, with or without padding; Node takes anything else, too. */
+/** Of the usual alphabet or that for URLs, with or without padding, in lines or not; Node takes anything else, too. */
 function bytesOf(text: string): Uint8Array {
-  const plain = text.replaceAll(/[\r\n\t ]+/g, "");
-  const digits = /^([\w+/-]*)={0,2}$/.exec(plain)?.[1]?.length;
-  if (digits === undefined || digits % 4 === 1) throw new NoJson("illegal base64 data");
-  return Buffer.from(plain, "base64");
+  // No expression here looks twice at what it has passed: the text may have millions of characters.
+  const padding = text.indexOf("=");
+  const digits = padding < 0 ? text : text.slice(0, padding);
+  const isPadded = padding < 0 || /^={1,2}[\r\n\t ]*$/.test(text.slice(padding));
+  if (!isPadded || /[^\w+/\r\n\t -]/.test(digits) || lengthOf(digits) % 4 === 1)
+    throw new NoJson("illegal base64 data");
+  return Buffer.from(text, "base64");
+}
+
+/** Without the space in it. */
+function lengthOf(digits: string): number {
+  let length = 0;
+  for (let at = 0; at < digits.length; at += 1) if (digits.charCodeAt(at) > 0x20) length += 1;
+  return length;
 }
