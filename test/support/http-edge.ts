@@ -3,15 +3,18 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { FairShares } from "../../src/common/fair-shares.js";
 import { Counters } from "../../src/core/server/common/counters.js";
+import type { Http1 } from "../../src/core/server/front/front.js";
 import { LocalClient } from "../../src/core/server/grpc/local.js";
 import { methodsOf } from "../../src/core/server/grpc/services.js";
 import { routes } from "../../src/core/server/http/routes.js";
-import { clientHttp } from "../../src/core/server/http/server.js";
+import { clientHttp, metricsHttp } from "../../src/core/server/http/server.js";
 import { type HttpTimes, httpTimes } from "../../src/core/server/http/times.js";
 import type { Method, ServerStream, UnaryCall, UnaryHandler } from "../../src/core/server/rpc/call.js";
 
 export interface HttpEdge {
   readonly port: number;
+  /** The port of metrics and health alone. */
+  readonly metricsPort: number;
   readonly held: FairShares<string>;
   /** Calls that have reached a handler and are not over. */
   readonly open: Set<ServerStream | UnaryCall>;
@@ -65,12 +68,20 @@ export async function openHttpEdge(
   }
   const held = new FairShares<string>(max);
   const local = new LocalClient((path) => methods.get(path));
-  const http = clientHttp(
-    { host: { status: () => ({ leader: 1n }) } as never, local, held, metrics },
-    100,
-    { hosts: undefined, origins: undefined },
-    { ...httpTimes, ...times },
+  const host = { status: () => ({ leader: 1n, corruptAlarms: [], spaceAlarms: [] }) } as never;
+  const parts = { host, local, held, metrics };
+  const clients = await listening(
+    clientHttp(parts, 100, { hosts: undefined, origins: undefined }, { ...httpTimes, ...times }),
   );
+  const looking = await listening(metricsHttp(parts));
+  const close = () => {
+    clients.close();
+    looking.close();
+  };
+  return { port: clients.port, metricsPort: looking.port, held, open, close };
+}
+
+async function listening(http: Http1): Promise<{ readonly port: number; close(): void }> {
   const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
     sockets.add(socket.on("error", () => undefined));
@@ -83,7 +94,7 @@ export async function openHttpEdge(
     http.close();
     for (const socket of sockets) socket.destroy();
   };
-  return { port, held, open, close };
+  return { port, close };
 }
 
 /** So much is free of what is kept of requests: all of it, if nothing else is said. */

@@ -12,6 +12,7 @@ import { jsonText, messageText } from "./json-text.js";
 import { JsonValues, NoJson } from "./json-values.js";
 import type { HttpCall } from "./one-by-one.js";
 import { answerWhole, end, say } from "./patience.js";
+import { piecesOf } from "./pieces.js";
 import type { HttpTimes } from "./times.js";
 
 const statusUnknown = 2;
@@ -87,7 +88,7 @@ async function askedOnce(
   let asked: string | undefined;
   const late = endWhenLate(request, requestMs);
   try {
-    for await (const piece of request as AsyncIterable<Buffer>) {
+    for await (const piece of piecesOf(request)) {
       asked ??= values.take(piece, 1)[0];
       count(asked?.length ?? values.heldBytes);
     }
@@ -114,7 +115,7 @@ async function askedFirst(
 ): Promise<void> {
   const values = new JsonValues();
   const count = kept.part();
-  const pieces = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const pieces = piecesOf(request);
   const turns = new Turns();
   /** How many requests have ended with the next piece; nothing at the end. */
   const next = async (): Promise<number | undefined> => {
@@ -137,6 +138,9 @@ async function askedFirst(
   let came: number | undefined = 0;
   try {
     while (came === 0) came = await next();
+  } catch (error) {
+    await pieces.return();
+    throw error;
   } finally {
     clearTimeout(late);
   }
@@ -144,7 +148,10 @@ async function askedFirst(
   const follow = async () => {
     while ((await next()) !== undefined);
   };
-  follow().catch((error: unknown) => asking.cancel(failureOf(error, method)));
+  follow().catch((error: unknown) => {
+    asking.cancel(failureOf(error, method));
+    void pieces.return();
+  });
 }
 
 async function answerOne(

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { FairShares } from "../../../common/fair-shares.js";
 import { addressOf } from "../common/address-of.js";
 import { KeptBytes } from "./kept-bytes.js";
@@ -38,19 +39,33 @@ export interface Answering {
 export class OneByOne {
   readonly #shares: FairShares<string>;
   readonly #answering: Answering;
-  readonly #lines = new WeakMap<Socket, Line>();
+  readonly #requestMs: number;
+  readonly #lines = new WeakMap<Duplex, Line>();
 
-  /** @param shares of what is kept of requests */
-  constructor(shares: FairShares<string>, answering: Answering) {
+  /**
+   * @param shares of what is kept of requests
+   * @param requestMs a request that waits is there as a whole in this time after its head. Node reads no
+   * further than its content, which is not read before its turn, and so does not see that its client is gone
+   */
+  constructor(shares: FairShares<string>, answering: Answering, requestMs: number) {
     this.#shares = shares;
     this.#answering = answering;
+    this.#requestMs = requestMs;
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     let line = this.#lines.get(socket);
-    if (line === undefined) this.#lines.set(socket, (line = new Line(socket, this.#shares, this.#answering)));
+    if (line === undefined) {
+      line = new Line(socket, this.#shares, this.#answering, this.#requestMs);
+      this.#lines.set(socket, line);
+    }
     line.take(request, response);
+  }
+
+  /** It can be said that its last bytes are wrong: not within, or in place of, the answer to what was before. */
+  canTell(socket: Duplex): boolean {
+    return this.#lines.get(socket)?.canTell !== false;
   }
 }
 
@@ -62,14 +77,20 @@ class Line {
   readonly #answering: Answering;
   readonly #waiting: (() => Promise<void>)[] = [];
   readonly #open = new Set<{ readonly gone: AbortController; readonly kept: KeptBytes }>();
+  readonly #requestMs: number;
+  #answered: HttpCall | undefined;
+  /** Of the last request that waits: those before it are there as a whole. */
+  #late: NodeJS.Timeout | undefined;
   #isBusy = false;
 
-  constructor(socket: Socket, shares: FairShares<string>, answering: Answering) {
+  constructor(socket: Socket, shares: FairShares<string>, answering: Answering, requestMs: number) {
     this.#socket = socket;
     this.#client = addressOf(socket);
     this.#shares = shares;
     this.#answering = answering;
+    this.#requestMs = requestMs;
     socket.once("close", () => {
+      clearTimeout(this.#late);
       this.#waiting.length = 0;
       for (const { gone, kept } of this.#open) {
         gone.abort(new Error("the client is gone"));
@@ -94,11 +115,26 @@ class Line {
     const [client, socket] = [this.#client, this.#socket];
     const call: HttpCall = { request, response, socket, client, gone: gone.signal, kept };
     this.#waiting.push(async () => {
+      this.#answered = call;
       await (hasRoom ? this.#answering.answer(call) : this.#answering.refuse(call));
       kept.end();
       this.#open.delete(open);
     });
-    if (!this.#isBusy) void this.#answerAll();
+    if (this.#isBusy) this.#endWhenLate(request);
+    else void this.#answerAll();
+  }
+
+  get canTell(): boolean {
+    if (this.#answered === undefined) return true;
+    const { request, response } = this.#answered;
+    return !request.complete && !response.headersSent;
+  }
+
+  #endWhenLate(request: IncomingMessage): void {
+    clearTimeout(this.#late);
+    this.#late = setTimeout(() => {
+      if (!request.complete) this.#socket.destroy();
+    }, this.#requestMs);
   }
 
   async #answerAll(): Promise<void> {
@@ -107,12 +143,14 @@ class Line {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         // Answers may be long in coming, and each of what a client does has a time of its own.
         this.#socket.setTimeout(0);
+        if (this.#waiting.length === 0) clearTimeout(this.#late);
         await next();
       }
     } catch {
       // A mistake of ours ends this connection, and nothing else.
       this.#socket.destroy();
     }
+    this.#answered = undefined;
     this.#isBusy = false;
   }
 }

@@ -1,4 +1,4 @@
-import { Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
 import { type HttpEdge, hasFree, openHttpEdge, post, saying } from "../../../../test/support/http-edge.js";
@@ -154,4 +154,107 @@ test("a mistake in a page ends its connection, and nothing else", async () => {
   await expect.poll(heard).toContain("200 OK");
   expect(hasFree(edge)).toBe(true);
   socket.destroy();
+});
+
+const long = Buffer.alloc(12_000_000, "A").toString();
+
+/** A client that reads nothing before it has said all, as many do. */
+async function saidBeforeHeard(port: number, words: string, thenMs = 0): Promise<string> {
+  const socket = connect(port, "127.0.0.1").pause();
+  socket.on("error", () => undefined);
+  await new Promise<void>((resolve) => {
+    socket.once("close", resolve);
+    socket.write(words, () => resolve());
+  });
+  let heard = "";
+  socket.on("data", (piece) => (heard += String(piece))).resume();
+  await expect.poll(() => socket.destroyed || answersIn(heard).length === 1).toBe(true);
+  await new Promise((resolve) => setTimeout(resolve, thenMs));
+  socket.write(get("/version"));
+  await expect.poll(() => socket.destroyed || answersIn(heard).length === 2).toBe(true);
+  socket.destroy();
+  return heard;
+}
+
+test.each([
+  ["too large", post("/v3/kv/put", `{"value":"${long}"}`)],
+  ["no JSON", post("/v3/kv/put", `x${long}`)],
+  ["a stream of no JSON", post("/v3/lease/keepalive", `x${long}`)],
+  ["a watch that is too large", post("/v3/watch", `{"create_request":{"key":"${long}"}}`)],
+  ["a watch that asks on with no JSON", post("/v3/watch", `{"create_request":{}}x${long}`)],
+])("who says all before it reads, reads why it was refused, and may ask on: %s", async (_what, words) => {
+  edge = await openHttpEdge();
+  const [first, second] = answersIn(await saidBeforeHeard(edge.port, words));
+  expect(first).toMatch(/request is too large|invalid character/);
+  expect(second).toContain("etcdserver");
+  expect(hasFree(edge)).toBe(true);
+});
+
+test("a connection stays on which the rest of a refused request has come in time", async () => {
+  edge = await openHttpEdge({}, { restMs: 1_000 });
+  const refused = post("/v3/kv/put", "x".repeat(200_000));
+  expect(answersIn(await saidBeforeHeard(edge.port, refused, 1_500)).length).toBe(2);
+});
+
+test("what comes of a refused request without end is not read for long", async () => {
+  edge = await openHttpEdge({}, { restMs: 300 });
+  const { closed, socket } = saying(edge.port, post("/v3/kv/put", "x", 99_000_000));
+  const dripping = setInterval(() => socket.write("A".repeat(1_000)), 20);
+  expect(answersIn(await closed)).toEqual([expect.stringContaining("400 Bad Request")]);
+  clearInterval(dripping);
+  await expect.poll(() => hasFree(edge)).toBe(true);
+});
+
+test.each(["end", "destroy"] as const)(
+  "a client that goes (%s) is noticed also when its watch is followed by more than is read",
+  async (go) => {
+    edge = await openHttpEdge({ Watch: () => undefined as never }, { requestMs: 500 });
+    const large = post("/v3/kv/put", `{"value":"${"A".repeat(1_000_000)}"}`);
+    const { socket } = saying(edge.port, watch, large);
+    await expect.poll(() => edge.open.size).toBe(1);
+    socket[go]();
+    await expect.poll(() => edge.open.size, { timeout: 5_000 }).toBe(0);
+    expect(hasFree(edge)).toBe(true);
+  },
+);
+
+test("a request that has come whole waits for as long as what is before it takes", async () => {
+  const { answers, handler } = held();
+  edge = await openHttpEdge({ Put: handler }, { requestMs: 300 });
+  const { heard, socket } = saying(edge.port, put + put);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  answers[0]!();
+  await expect.poll(() => answers.length).toBe(2);
+  answers[1]!();
+  await expect.poll(() => answersIn(heard()).length).toBe(2);
+  socket.destroy();
+});
+
+test.each([
+  ["an answer that has begun", watch, 1],
+  ["one that is not answered yet", put, 0],
+])("bytes that are no HTTP say nothing into %s", async (_what, words, answers) => {
+  const handlers = answers === 1 ? {} : { Put: held().handler };
+  edge = await openHttpEdge(handlers);
+  const { heard, closed, socket } = saying(edge.port, words);
+  await expect.poll(() => edge.open.size).toBe(1);
+  await expect.poll(() => answersIn(heard()).length).toBe(answers);
+  socket.write("HELLO\r\n\r\n");
+  expect(answersIn(await closed).length).toBe(answers);
+  expect(hasFree(edge)).toBe(true);
+});
+
+test("who sends no HTTP as content is told so", async () => {
+  edge = await openHttpEdge();
+  const head = "POST /v3/kv/put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  expect(await saying(edge.port, `${head}HELLO\r\n`).closed).toContain("400 Bad Request");
+});
+
+test("health and metrics are told on their own port also when clients have used up their room", async () => {
+  edge = await openHttpEdge({}, { heldBytesMax: 100_000 });
+  expect(edge.held.take("greedy", 95_000)).toBe(true);
+  const asked = [edge.port, edge.metricsPort].map((port) => saying(port, get("/health")));
+  await expect.poll(asked[0]!.heard).toContain("429 Too Many Requests");
+  await expect.poll(asked[1]!.heard).toContain("200 OK");
+  for (const { socket } of asked) socket.destroy();
 });

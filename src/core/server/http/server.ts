@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { FairShares } from "../../../common/fair-shares.js";
+import { FairShares } from "../../../common/fair-shares.js";
 import type { Http1 } from "../front/front.js";
 import type { CoreHost } from "../../host/host.js";
 import { allAlarms } from "../../state/alarms.js";
@@ -30,13 +30,16 @@ const crossOrigin = {
   "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE",
 };
 
-export interface HttpParts {
+export interface PageParts {
   readonly host: Pick<CoreHost, "status">;
   readonly local: LocalClient;
-  /** Of what is kept of requests: connections share it, those of gRPC, too. */
-  readonly held: FairShares<string>;
   /** As text for Prometheus. */
   readonly metrics: () => string;
+}
+
+export interface HttpParts extends PageParts {
+  /** Of what is kept of requests: connections share it, those of gRPC, too. */
+  readonly held: FairShares<string>;
 }
 
 /**
@@ -78,9 +81,12 @@ export function clientHttp(
   });
 }
 
-/** Metrics and health alone, for a port of their own. */
-export function metricsHttp(parts: HttpParts): Http1 {
-  return portFor(parts.held, httpTimes, async (call) => {
+/** Of requests for metrics: each of a hundred connections has room for one with the longest head. */
+const metricsHeldBytesMax = 4 * 1024 * 1024;
+
+/** Metrics and health alone, on a port with a room of its own: what clients use up is not missing here. */
+export function metricsHttp(parts: PageParts): Http1 {
+  return portFor(new FairShares(metricsHeldBytesMax), httpTimes, async (call) => {
     const path = pathOf(call.request);
     if (path === "/version") await notFound(call, path);
     else await answerPage(parts, call, path);
@@ -92,8 +98,9 @@ function portFor(
   times: HttpTimes,
   answer: (call: HttpCall) => Promise<void>,
 ): Http1 {
-  const { headLookMs, headMs, idleMs, restMs } = times;
-  const requests = new OneByOne(held, { answer, refuse: (call) => answerFull(call, times) });
+  const { headLookMs, headMs, idleMs, requestMs, restMs } = times;
+  const answering = { answer, refuse: (call: HttpCall) => answerFull(call, times) };
+  const requests = new OneByOne(held, answering, requestMs);
   const server = createServer({ connectionsCheckingInterval: headLookMs }, (request, response) => {
     const { socket } = request;
     response.once("finish", () => endWithin(request, socket, restMs));
@@ -106,7 +113,7 @@ function portFor(
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
     // Whoever goes on saying something is not heard to its end.
-    if (socket.writable)
+    if (socket.writable && requests.canTell(socket))
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
     else socket.destroy();
   });
@@ -138,7 +145,7 @@ function unknownHost(host: string): string {
   return `the host ${JSON.stringify(host)} is not among --host-whitelist, and this is no TLS\n`;
 }
 
-async function answerPage(parts: HttpParts, call: HttpCall, path: string): Promise<void> {
+async function answerPage(parts: PageParts, call: HttpCall, path: string): Promise<void> {
   const version = { etcdserver: apiVersion, etcdcluster: clusterVersion };
   const pages: Readonly<Record<string, () => Promise<void>>> = {
     "/health": () => answerHealth(parts, call),
@@ -156,7 +163,7 @@ async function answerPage(parts: HttpParts, call: HttpCall, path: string): Promi
 }
 
 /** There is a leader, room, and an answer in time. */
-async function answerHealth({ host, local }: HttpParts, call: HttpCall): Promise<void> {
+async function answerHealth({ host, local }: PageParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
   const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
   await plain(call, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
