@@ -63,7 +63,7 @@ export class OneByOne {
     line.take(request, response);
   }
 
-  /** It can be said that its last bytes are wrong: not within, or in place of, the answer to what was before. */
+  /** It can be said that its last bytes are wrong: not within or instead of the answer to what was before. */
   canTell(socket: Duplex): boolean {
     return this.#lines.get(socket)?.canTell !== false;
   }
