@@ -11,7 +11,7 @@ import { entryPoints, manifest, reachableFrom, sourceOf } from "../support/reach
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const modules = join(root, "node_modules");
 /** A package of documentation and compiled code that is larger has something in it that does not belong there. */
-const packedBytesMax = 1_200_000;
+const packedBytesMax = 1_300_000;
 /** What an own project has in `node_modules` after it has installed Leasehold, in bytes of content. */
 const installedBytesMax = 5_200_000;
 
