@@ -14,6 +14,8 @@ export default defineConfig({
     include: realTimeTests,
     setupFiles: ["test/support/bounded-properties.ts"],
     testTimeout: 60_000,
+    // Of a busy machine; what hangs is found, too.
+    expect: { poll: { timeout: 20_000 } },
     // They spend their time asleep, and at the same disk.
     maxConcurrency: 8,
     fileParallelism: false,
