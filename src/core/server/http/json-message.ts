@@ -73,7 +73,8 @@ class MessageReader {
 
   *#member(field: DescField | undefined, values: Record<string, unknown>): Steps<void> {
     if (field === undefined) {
-      yield* this.#reader.skip();
+      // Of a later version: as with gRPC, a request may have fields that this one does not know.
+      yield* this.#reader.passOver();
       return;
     }
     // That it is not there.

@@ -104,11 +104,11 @@ export class JsonReader {
     this.#depth -= 1;
   }
 
-  /** A value that nobody asks for. @throws NoJson */
-  *skip(): Steps<void> {
+  /** Goes past a value that nobody asks for; what is no JSON in it is refused all the same. @throws NoJson */
+  *passOver(): Steps<void> {
     const { next } = this;
-    if (next === "{") yield* this.members(() => this.skip());
-    else if (next === "[") yield* this.items(() => this.skip());
+    if (next === "{") yield* this.members(() => this.passOver());
+    else if (next === "[") yield* this.items(() => this.passOver());
     else if (next === '"') this.string();
     else if (/[-\d]/.test(next)) this.number();
     else this.literal();

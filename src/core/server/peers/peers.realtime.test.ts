@@ -339,8 +339,10 @@ async function visitorsOf(port: number): Promise<{ count: number }> {
 
 const url = (port: number) => `http://127.0.0.1:${port}`;
 
-test("a member that has moved is believed by the one that had called it where it was", async () => {
-  const { a, b, ports } = await moved();
+/** The same, when they have met where the second one was: it has the token by which it is known again. */
+async function movedAfterTheyMet() {
+  const servers = await moved();
+  const { a, b, ports } = servers;
   const before = new Server(1, [ports.own, ports.former], 22n);
   await before.open();
   await a.open();
@@ -348,6 +350,11 @@ test("a member that has moved is believed by the one that had called it where it
   await before.reaches(a, 2n, 1n);
   before.peers.close();
   for (const [member, token] of before.tokens) b.tokens.set(member, token);
+  return servers;
+}
+
+test("a member that has moved is believed by the one that had called it where it was", async () => {
+  const { a, b } = await movedAfterTheyMet();
   await b.open();
   await b.reaches(a, 2n, 1n);
   await a.reaches(b, 1n, 2n);
@@ -355,14 +362,7 @@ test("a member that has moved is believed by the one that had called it where it
 });
 
 test("a member that hears only later where it is itself tells that those who know it, at once", async () => {
-  const { a, b, ports } = await moved();
-  const before = new Server(1, [ports.own, ports.former], 22n);
-  await before.open();
-  await a.open();
-  await a.reaches(before, 1n, 2n);
-  await before.reaches(a, 2n, 1n);
-  before.peers.close();
-  for (const [member, token] of before.tokens) b.tokens.set(member, token);
+  const { a, b, ports } = await movedAfterTheyMet();
   const [first, second] = membersAt([ports.own, ports.now]) as [CoreMember, CoreMember];
   b.peers.update({ members: [first, { ...second, peerUrls: [url(ports.former)] }], removed: new Set() });
   await b.open();
