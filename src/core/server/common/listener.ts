@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from "node:tls";
 import { isCertificateWanted, type TlsFiles } from "./config.js";
 import { invalid } from "./invalid.js";
-import { objectionTo } from "./shown.js";
+import { objectionTo, readChainsOf } from "./shown.js";
 import { readTls, revokedNow, whenRenewed } from "./tls.js";
 import { type ListenUrl, placeOf } from "./urls.js";
 
@@ -117,6 +117,7 @@ function overTls(
   let current: TlsOptions = { ...options, ...(choose !== undefined && { ALPNCallback: choose }) };
   const serverFor = (belowOf: (socket: TLSSocket) => Socket) => {
     const server = createTlsServer(current);
+    if (isAsked && revoked !== undefined) readChainsOf(server);
     server.on("secureConnection", (socket) => {
       const below = belowOf(socket);
       const objection = isAsked ? objectionTo(socket, tls.allowed, revoked) : "";

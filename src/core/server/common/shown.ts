@@ -1,12 +1,33 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
+import type { DetailedPeerCertificate, Server, TLSSocket } from "node:tls";
 import type { AllowedNames } from "./config.js";
 import { serialText } from "./revoked.js";
 import type { RevokedNow } from "./tls.js";
 
 /** Of certificates that the other side has shown, with those that TLS has found above them. */
 const chainMax = 10;
+
+/** Chains that clients have shown, as they were when a handshake ended. */
+const chainsRead = new WeakMap<TLSSocket, readonly X509Certificate[] | undefined>();
+
+/**
+ * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so before they
+ * emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event that has the socket.
+ */
+export function readChainsOf(server: Server): void {
+  server.on("keylog", (_line, socket) => {
+    if (chainsRead.has(socket)) return;
+    chainsRead.set(socket, undefined);
+    socket.prependOnceListener("secure", () => {
+      try {
+        chainsRead.set(socket, chainOf(socket));
+      } catch {
+        // Nobody vouches for what was shown, so far: if somebody does, `objectionTo` reads it.
+      }
+    });
+  });
+}
 
 /**
  * Why a certificate that the other side has shown is not enough, though an authority vouches for it; empty if
@@ -17,7 +38,8 @@ export function objectionTo(
   allowed: AllowedNames | undefined,
   revoked: RevokedNow | undefined,
 ): string {
-  const objection = revoked === undefined ? "" : objectionToChain(chainOf(socket), revoked);
+  const objection =
+    revoked === undefined ? "" : objectionToChain(chainsRead.get(socket) ?? chainOf(socket), revoked);
   if (objection !== "" || allowed === undefined) return objection;
   const [certificate] = chainOf(socket, 1);
   return certificate !== undefined && fits(certificate, allowed)

@@ -1,4 +1,4 @@
-import { type Socket, connect as connectTcp } from "node:net";
+import { type Socket, connect as connectTcp, isIP } from "node:net";
 import { type TLSSocket, connect as connectTls } from "node:tls";
 import type { TlsFiles } from "../common/config.js";
 import { objectionTo } from "../common/shown.js";
@@ -15,7 +15,9 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   // where we have none: the other side says what it wants.
   const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
   const revoked = tls && revokedNow(tls, files?.ca);
-  const socket: TLSSocket = connectTls({ ...place, servername: host, ...trust }, () => {
+  // RFC 6066 has no addresses in it, and Node refuses them; the certificate is checked against the host all the same.
+  const servername = isIP(host) === 0 ? host : undefined;
+  const socket: TLSSocket = connectTls({ ...place, servername, ...trust }, () => {
     // The other side is held to the same as it holds us to, as at etcd.
     const objection = tls === undefined ? "" : objectionTo(socket, tls.allowed, revoked);
     if (objection === "") ready();
