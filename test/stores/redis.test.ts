@@ -107,6 +107,15 @@ describe("what can be forgotten", () => {
     expect(await read(store, "r")).toEqual(before);
   });
 
+  test("a server that suspends its syncs while it rewrites its file is not durable", async () => {
+    const server = await start({ durable: true, settings: [["no-appendfsync-on-rewrite", "yes"]] });
+    const store = await open(server.url());
+    expect(store.traits.durable).toBe(false);
+    expect(store.findings.map(({ seen }) => seen).join("; ")).toMatch(
+      /no-appendfsync-on-rewrite yes.*a restart counts as forgetting/,
+    );
+  });
+
   test("a server that is durable no longer is another one", async () => {
     const server = await start({ durable: true });
     const { id } = await read(await open(server.url()), "r");

@@ -18,25 +18,33 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "";
   const settings = await askPersistence(command);
   const replicas = Number(field("connected_slaves"));
+  // While the server rewrites its file or saves a snapshot, the third setting suspends the syncs of the second.
+  const syncsAlways = settings?.appendfsync === "always" && settings["no-appendfsync-on-rewrite"] === "no";
   return {
     version: field("redis_version"),
     runId: field("run_id"),
     role: field("role"),
-    durable: settings?.appendonly === "yes" && settings.appendfsync === "always" && replicas === 0,
+    durable: settings?.appendonly === "yes" && syncsAlways && replicas === 0,
     persistence:
       settings === undefined
         ? "it does not say how it persists"
-        : `appendonly ${settings.appendonly}, appendfsync ${settings.appendfsync}, ${replicas} replicas`,
+        : [...asked.map((name) => `${name} ${settings[name]}`), `${replicas} replicas`].join(", "),
   };
 }
+
+const asked = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"] as const;
 
 /** `undefined` where CONFIG is not allowed: such a server may forget, for all that is known. */
 async function askPersistence(
   command: Command,
-): Promise<{ appendonly: string; appendfsync: string } | undefined> {
+): Promise<Readonly<Record<(typeof asked)[number], string>> | undefined> {
   try {
     const get = async (name: string) => String(((await command(["CONFIG", "GET", name])) as unknown[])[1]);
-    return { appendonly: await get("appendonly"), appendfsync: await get("appendfsync") };
+    return {
+      appendonly: await get("appendonly"),
+      appendfsync: await get("appendfsync"),
+      "no-appendfsync-on-rewrite": await get("no-appendfsync-on-rewrite"),
+    };
   } catch {
     return undefined;
   }
