@@ -78,12 +78,15 @@ export class DirectoryMedium implements AtomicMedium {
         seen = { id, register: this.#register(id, name), cell: known };
       for (let races = 0; races < racesMax; races += 1) {
         seen ??= await this.#look(name);
-        if (isContent(seen.cell, next) && seen.id === id) return { kind: "written", id };
-        if (seen.id !== id || !isContent(seen.cell, expected)) {
-          return { kind: "conflict", id: seen.id, cells: contents(seen.cell) };
-        }
         const { cell, register } = seen;
-        const written = cell === undefined ? await register.create(next) : await register.replace(cell, next);
+        const isThere = cell !== undefined && isContent(cell, next);
+        if (seen.id !== id || !(isThere || isContent(cell, expected)))
+          return { kind: "conflict", id: seen.id, cells: contents(cell) };
+        const written = await (isThere
+          ? register.rewrite(cell)
+          : cell === undefined
+            ? register.create(next)
+            : register.replace(cell, next));
         if (written !== undefined) {
           if (this.#id === id) this.#remember(name, written);
           return { kind: "written", id };

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Store } from "../../delta/store.js";
 import { runStoreConformance } from "../conformance.js";
 import { directoryOfRegister, makeNamedVersion, parseVersion, registerOfDirectory } from "./names.js";
-import { openDirectoryStore } from "./open.js";
+import { keepingOf, openDirectoryStore } from "./open.js";
 import { mustFail } from "./probe.js";
 import { ungated } from "./files.js";
 import { clean, RegisterDirectory } from "./register-directory.js";
@@ -175,6 +175,14 @@ test("a directory in memory is not durable, and one on a disk is", async () => {
   } finally {
     await rm(path, { recursive: true });
   }
+});
+
+test("the report names what an NFS server may forget, and no client can see", () => {
+  expect([keepingOf(0x6969), keepingOf(0xef53), keepingOf(0x0102_1994)]).toEqual([
+    expect.stringMatching(/^NFS: .* sync.* async it may forget/),
+    "one that keeps what it has",
+    "tmpfs: it is empty after a restart",
+  ]);
 });
 
 test("the report tells what the probe tried", async () => {

@@ -10,6 +10,9 @@ import { Files } from "./files.js";
 /** What was done to the file system, in the order of its ends: `sync <name>`, `rename <name> <name>`. */
 const done = vi.hoisted(() => [] as string[]);
 
+/** The next sync of a directory with this name fails, as on a disk with a bad sector; the one after it does not. */
+const failing = vi.hoisted(() => ({ name: undefined as string | undefined }));
+
 vi.mock("node:fs", async (original) => {
   const real = await original<{ default: typeof fs }>();
   const names = new Map<number, string>();
@@ -23,8 +26,11 @@ vi.mock("node:fs", async (original) => {
       }),
     fsync: (file: number, ended: (error: Error | null) => void) =>
       fsync(file, (error) => {
-        done.push(`sync ${names.get(file)!}`);
-        ended(error);
+        const name = names.get(file)!;
+        const isFailing = failing.name !== undefined && failing.name === name;
+        if (isFailing) failing.name = undefined;
+        done.push(`${isFailing ? "failed" : "sync"} ${name}`);
+        ended(isFailing ? Object.assign(new Error("EIO: i/o error, fsync"), { code: "EIO" }) : error);
       }),
     rename: (from: string, to: string, ended: (error: Error | null) => void) =>
       rename(from, to, (error) => {
@@ -83,17 +89,63 @@ test("a register with a content in a file appears when that is on the disk, too"
 
 test("a content in a name is replaced by one rename, which is on the disk when that is answered", async () => {
   await written(undefined, "v1");
-  const { what } = await written("v1", "a/b 100%");
-  expect(what).toEqual(["rename 1=v1 2=a%2fb 100%25", "sync r-r"]);
+  await written("v1", "v2");
+  const { what } = await written("v2", "a/b 100%");
+  expect(what).toEqual(["rename 2=v2 3=a%2fb 100%25", "sync r-r"]);
+});
+
+test("the first replacement sees the register's own name to the disk too: its maker may have stopped before", async () => {
+  await written(undefined, "v1");
+  const { what, id } = await written("v1", "v2");
+  expect(what[0]).toBe("rename 1=v1 2=v2");
+  expect(what.slice(1).toSorted()).toEqual(["sync r-r", `sync ${id}`]);
 });
 
 test("a content in a file replaces another when it and its name are on the disk, and so is the replacement when that is answered", async () => {
   await written(undefined, "v1");
-  const { what, token } = await written("v1", long);
+  await written("v1", "v2");
+  const { what, token } = await written("v2", long);
   const at = what.findIndex((each) => each.startsWith("rename"));
   const [, , version] = what[at]!.split(" ");
   expect(what.slice(0, at).toSorted()).toEqual([`sync ${token}`, `sync ${version}`].toSorted());
   expect(what.slice(at)).toEqual([`rename ${token} ${version}`, "sync r-r"]);
+});
+
+/** A write whose last sync fails, and the same write again: their answers, and what was done for the second. */
+async function writtenAgain(expected: string | undefined, next: string, failingSync: (id: string) => string) {
+  const store = await openDirectoryStore(pathToFileURL(root), { writer: "w" });
+  const { id } = (await store.perform({ op: "read", register: "r" })) as { id: string };
+  const cell = expected === undefined ? undefined : bytes(expected);
+  const request = { op: "replace", register: "r", id, expected: cell, next: bytes(next) } as const;
+  failing.name = failingSync(id);
+  const first = await store.perform(request);
+  done.length = 0;
+  const second = await store.perform(request);
+  const read = await store.perform({ op: "read", register: "r" });
+  await store.close();
+  return { first, second, what: done.slice(), id, read };
+}
+
+test.each([
+  ["in a name", "v2"],
+  ["in a file", long],
+])("a content %s whose sync has failed is written anew before it counts as written", async (_, next) => {
+  await written(undefined, "v1");
+  const { first, second, what, read } = await writtenAgain("v1", next, () => "r-r");
+  expect(first).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
+  expect(second).toMatchObject({ kind: "written" });
+  const at = what.findIndex((each) => each.startsWith("rename"));
+  expect(at).toBeGreaterThanOrEqual(0);
+  expect(what.slice(at + 1)).toContain("sync r-r");
+  expect(read).toMatchObject({ kind: "cells", cells: [bytes(next)] });
+});
+
+test("a register whose own name could not be synced is synced with it before it counts as written", async () => {
+  const { first, second, what, id } = await writtenAgain(undefined, "v1", (marker) => marker);
+  expect(first).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
+  expect(second).toMatchObject({ kind: "written" });
+  expect(what).toContain(`sync ${id}`);
+  expect(what).toContain("sync r-r");
 });
 
 test("one sync of a directory serves all who asked before it began, and nobody who asked after", async () => {

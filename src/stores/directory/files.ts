@@ -226,7 +226,7 @@ export class Files {
 }
 
 /** Resolves when all have; rejects when all have ended and one was rejected. */
-async function allEnded(calls: readonly Promise<void>[]): Promise<void> {
+export async function allEnded(calls: readonly Promise<void>[]): Promise<void> {
   for (const ended of await Promise.allSettled(calls)) if (ended.status === "rejected") throw ended.reason;
 }
 

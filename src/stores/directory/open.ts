@@ -15,6 +15,17 @@ import { probeDirectory } from "./probe.js";
 /** File systems that are gone after a restart, by the numbers that Linux gives them. */
 const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
 
+const nfsType = 0x6969;
+
+/** What the number of a file system says of what is in it after a loss of power, for people. */
+export function keepingOf(type: number): string {
+  const volatileType = volatileTypes[type];
+  if (volatileType !== undefined) return `${volatileType}: it is empty after a restart`;
+  return type === nfsType
+    ? "NFS: it keeps what it has if its server exports it with sync, which no client can see; with async it may forget"
+    : "one that keeps what it has";
+}
+
 /**
  * Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it.
  * With `?mounted` only where something is mounted: the empty directory below would look like a store that was
@@ -28,8 +39,8 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     const { dev } = await stat(root);
     if (url.searchParams.has("mounted") && (await stat(dirname(root))).dev === dev)
       throw new LeaseholdError("STORE_UNAVAILABLE", "nothing is mounted there");
-    const volatileType = volatileTypes[(await statfs(root)).type];
-    const traits = { name, durable: volatileType === undefined, ...usualTraits.directory };
+    const { type } = await statfs(root);
+    const traits = { name, durable: volatileTypes[type] === undefined, ...usualTraits.directory };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(ungated, root);
     const { findings, namesSayContent } = await probeDirectory(root, marker);
@@ -37,14 +48,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     medium = new DirectoryMedium(root, dev, namesSayContent, traits);
     const store = new AtomicStore(medium);
     store.findings = assertFit(name, [
-      {
-        tried: "asked what file system it is on",
-        seen:
-          volatileType === undefined
-            ? "one that keeps what it has"
-            : `${volatileType}: it is empty after a restart`,
-        ok: true,
-      },
+      { tried: "asked what file system it is on", seen: keepingOf(type), ok: true },
       ...findings,
       ...(await probeAtomic(store, signal)),
     ]);

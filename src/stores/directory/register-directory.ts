@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Files, ignoringFailure, isMissing } from "./files.js";
+import { allEnded, type Files, ignoringFailure, isMissing } from "./files.js";
 import {
   directoryOfRegister,
   makeNamedVersion,
@@ -116,12 +116,30 @@ export class RegisterDirectory {
       if (isMissing(error)) return undefined;
       throw error;
     }
-    await this.#files.syncDirectory(this.#path);
+    // The maker of the first version may have stopped before the register's own name was on the disk.
+    const isFirst = cell.version.number === 1;
+    await this.#sync(isFirst);
     // Not before the new name is on the disk: after a loss of power the old one may stand there again.
     if (cell.version.content === undefined) await this.#files.remove(join(nextToken, cell.version.name));
     if (version.number % writesPerCleaning === 0)
       await ignoringFailure(() => clean(this.#files, nextToken, version));
     return { version, content };
+  }
+
+  /**
+   * Writes anew what stands there, where it is not known to last: the sync of an earlier call may have failed, and
+   * the system reports such a failure once. `undefined` if another content stands there by now.
+   */
+  async rewrite(cell: Cell): Promise<Cell | undefined> {
+    const written = await this.replace(cell, cell.content);
+    if (written !== undefined) await this.#sync(true);
+    return written;
+  }
+
+  /** Sees to the disk which version the register has, and the register's own name if it has to. */
+  async #sync(withName: boolean): Promise<void> {
+    const version = this.#files.syncDirectory(this.#path);
+    await allEnded(withName ? [version, this.#files.syncDirectoryTogether(this.#place)] : [version]);
   }
 
   /** The content of the next version, in a file in the token, with its name. */
