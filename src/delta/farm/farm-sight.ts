@@ -51,8 +51,23 @@ export function isMereWait(sight: Sight, request: StoreRequest | undefined): boo
   return sameCell({ ...cell, waitedMs: next.waitedMs }, next);
 }
 
-/** `last`: what was wrong with the store before. */
-export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits, last: LeaseholdError): Sight {
+/** A sight, and the mark with which the store can be asked whether anything was announced since. */
+export interface Seen {
+  readonly mark: string;
+  readonly sight: Sight & { readonly kind: "answered" };
+}
+
+/**
+ * @param last what was wrong with the store before
+ * @param seen what stands there if the store answers `quiet`
+ */
+export function sightOf(
+  answer: StoreAnswer | undefined,
+  traits: StoreTraits,
+  last: LeaseholdError,
+  seen: Seen["sight"] | undefined,
+): Sight {
+  if (answer?.kind === "quiet" && answer.id === seen?.id) return seen;
   if (answer?.kind === "failed") return { kind: "silent", error: answer.error };
   if (answer?.kind !== "cells") {
     const silence = `${traits.name}: it did not answer within ${formatDuration(traits.delayMs)}`;

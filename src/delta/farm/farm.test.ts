@@ -144,8 +144,8 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
 
 test.each([
   [{ delayMs: 0 }, /δ must be more than 0/],
-  [{ leaseMsMax: 100 }, /at least three times δ/],
-  [{ leaseMsMax: Infinity }, /at least three times δ/],
+  [{ leaseMsMax: 100 }, /at least 3 times δ/],
+  [{ leaseMsMax: Infinity }, /at least 3 times δ/],
   [{ clockRateError: 0.5 }, /clockRateError/],
 ])("settings that make no sense are refused: %o", async (options, why) => {
   expect(await refused(new Stage().open("alice", options))).toMatch(why);
@@ -177,6 +177,46 @@ describe("a farm of stores that can only write", () => {
     const bob = await stage.wait(openFarm(stores, stage.world, { holder: "bob.1", leaseMsMax, ...wish }));
     expect((await untilTaken(stage, bob, 1_000)).remainingMs()).toBeGreaterThan(0);
     await bob.close();
+  });
+
+  test("is not opened with a longest lease that would be over before its first renewal", async () => {
+    const stage = new Stage(3, { kind: "slotted" });
+    const tooShort = stage.open("alice", { leaseMsMax: 11 * delayMs - 1 });
+    expect(await refused(tooShort)).toMatch(
+      /^INVALID_CONFIG: .* at least 11 times δ \(50 ms\), so 550 ms, and is 549 ms/,
+    );
+    // Nothing was founded: others may use the stores with settings that fit.
+    expect(stage.cells()).toEqual([undefined, undefined, undefined]);
+    const bob = await stage.open("bob", { leaseMsMax: 11 * delayMs });
+    expect(bob.guarantees).toMatchObject({ ttlMinMs: 11 * delayMs, ttlMaxMs: 11 * delayMs });
+    const grant = await untilTaken(stage, bob, 11 * delayMs);
+    for (let renewals = 0; renewals < 10; renewals += 1) {
+      await stage.world.advance(Math.max(0, grant.remainingMs() - (2 * 11 * delayMs) / 3));
+      expect(await stage.wait(bob.renew(grant, 11 * delayMs))).toBe(true);
+    }
+  });
+
+  test("is looked at without reading its cells while nothing is announced, and sees at once what is", async () => {
+    const stage = new Stage(3, { kind: "slotted" });
+    const alice = await stage.open("alice");
+    const grant = await untilTaken(stage, alice, 1_000);
+    // The looks after what it announced itself read the cells once more.
+    for (let renewals = 0; renewals < 3; renewals += 1) {
+      await stage.world.advance(300);
+      expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
+    }
+    const before = stage.media.map(({ performed, quiet }) => performed.read - quiet);
+    for (let renewals = 0; renewals < 30; renewals += 1) {
+      await stage.world.advance(300);
+      expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
+    }
+    // Every look and renewal read; none of them had to read cells.
+    expect(stage.media.map(({ performed, quiet }) => performed.read - quiet)).toEqual(before);
+    stage.media[2]!.forget();
+    await stage.world.advance(300);
+    expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
+    const { members } = await stage.wait(alice.inspection.explain("r", 100));
+    expect(members.map(({ state }) => state)).toEqual(["ready", "ready", "recovering"]);
   });
 
   test("keeps the shortest lease that it advertises, from the first renewal on", async () => {

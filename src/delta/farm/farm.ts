@@ -5,7 +5,7 @@ import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
 import { encodeFarmCell, type FarmCell, type FarmTerms, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
-import { agreedEpochMax, isMereWait, knows, ownCell, type Sight, sightOf } from "./farm-sight.js";
+import { agreedEpochMax, isMereWait, knows, ownCell, type Seen, type Sight, sightOf } from "./farm-sight.js";
 import { recovering, replaced, unconfirmed, untold, waits } from "./farm-reasons.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
@@ -48,6 +48,8 @@ interface Member {
   waitMs: number;
   /** Why it is unknown or recovering, or why its word does not count once the last look is too old. */
   error: LeaseholdError;
+  /** What was read of a store that can say that nothing was announced since: an idle look costs it one sector. */
+  seen?: Seen | undefined;
 }
 
 /**
@@ -300,12 +302,19 @@ export class Farm implements FarmView, Gate {
   *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: BothClocks }> {
     const { answers, now } = yield {
       kind: "ask",
-      requests: this.#members.map(() => ({ op: "read", register: farmRegister })),
+      requests: this.#members.map((member): StoreRequest => {
+        const quietSince = member.seen?.mark;
+        return { op: "read", register: farmRegister, ...(quietSince !== undefined && { quietSince }) };
+      }),
       timeoutMs: this.#settings.delayMs,
       enough: () => false,
     };
     const sights = this.#members.map((member, store): Sight => {
-      const sight = sightOf(answers[store], member.traits, member.error);
+      const answer = answers[store];
+      const sight = sightOf(answer, member.traits, member.error, member.seen?.sight);
+      // An answer without a mark ends the time in which another can say that nothing was announced since.
+      if (answer?.kind === "cells" && sight.kind === "answered")
+        member.seen = answer.mark === undefined ? undefined : { mark: answer.mark, sight };
       if (sight.kind === "silent") {
         // One that counts goes on doing so: silence is no reason to distrust what it will say.
         if (member.state !== "ready") member.state = "unknown";
