@@ -54,6 +54,9 @@ interface Reach {
   readonly step: Resumption;
 }
 
+/** The shortest lease, in δ: time for a renewal that takes its whole δ, and for another when that one fails. */
+export const conditionalLeaseDelaysMin = 3;
+
 /**
  * The Δ-lease where every store can compare and set. It needs no bound on how long an operation takes: a lease has been
  * taken when a majority of cells was replaced, each exactly as it had been observed, and a held cell is replaced only when its
@@ -64,8 +67,7 @@ interface Reach {
 export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly promise: LeaseProtocol["promise"];
   readonly takeoverMsMax: number;
-  /** Time for a renewal that takes its whole δ, and for another when that one fails. */
-  readonly leaseDelaysMin = 3;
+  readonly leaseDelaysMin = conditionalLeaseDelaysMin;
   readonly observations: Observations;
   readonly #environment: ProtocolEnvironment;
   /** By resource: what this process believes each cell to be since it released it. */

@@ -32,6 +32,14 @@ const claimOperations = 5;
 /** Operations, besides two pauses, from the write of one renewal to the end of the next: a look for questions is between them. */
 const operationsApart = 6;
 
+/**
+ * The shortest lease, in δ. What holds has begun with a write, and is known after a pause of 2δ and a read; then comes
+ * a look for questions, and the next renewal reads, writes, pauses as long, and reads again.
+ */
+export function paperLeaseDelaysMin(clockRateError: number): number {
+  return Math.ceil(operationsApart + 2 * stretched(2, clockRateError));
+}
+
 /** A tenure won by contending. */
 export class PaperTenure extends Tenure {
   readonly site: Site;
@@ -63,10 +71,6 @@ interface Watch {
 export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly promise: LeaseProtocol["promise"];
   readonly takeoverMsMax: number;
-  /**
-   * What holds has begun with a write, and is known after a pause of 2δ and a read; then comes a look for questions, and the next renewal
-   * reads, writes, pauses as long, and reads again.
-   */
   readonly leaseDelaysMin: number;
   readonly #environment: ProtocolEnvironment;
   readonly #observations: Observations;
@@ -78,7 +82,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const { leaseMsMax, delayMs, pollMs, clockRateError } = environment.settings;
     this.#environment = environment;
     this.#observations = new Observations(clockRateError);
-    this.leaseDelaysMin = Math.ceil(operationsApart + 2 * stretched(2, clockRateError));
+    this.leaseDelaysMin = paperLeaseDelaysMin(clockRateError);
     this.takeoverMsMax =
       stretched(leaseMsMax + 6 * delayMs, clockRateError) + pollMs + claimOperations * delayMs;
     this.promise = paperPromise(environment);

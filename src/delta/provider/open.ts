@@ -1,19 +1,22 @@
 import { clockRateErrorDefault, whyNoClockRateError } from "../../common/clock-rates.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
-import { ConditionalLease } from "../conditional/conditional-lease.js";
+import { ConditionalLease, conditionalLeaseDelaysMin } from "../conditional/conditional-lease.js";
 import { Driver } from "../driver.js";
 import { Farm } from "../farm/farm.js";
 import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "../lease-protocol.js";
-import { PaperLease } from "../paper/paper-lease.js";
+import { PaperLease, paperLeaseDelaysMin } from "../paper/paper-lease.js";
 import { FarmParts } from "../paper/parts.js";
 import { DeltaProvider } from "./provider.js";
 import type { Store } from "../store.js";
 import { greatest, least } from "../../common/lists.js";
 
-/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times, and above the shortest lease of slotted stores. */
+/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times. */
 const delaysPerLease = 12;
 const leaseMsDefault = 15_000;
+
+/** The shortest Δ of programs that use the paper's parts, in δ: they time their own renewals. */
+const partsDelaysMin = 3;
 
 /** A store that has just been busy answers the next time. */
 const looksMax = 3;
@@ -23,7 +26,10 @@ export interface DeltaOptions {
   readonly holder: string;
   /** How the holder is called, for people. */
   readonly label?: string | undefined;
-  /** The longest lease (Δ), ms. Default: 15 s, or twelve times δ if that is more. */
+  /**
+   * The longest lease (Δ), ms: at least three times δ where every store compares and sets, else eleven times (for the
+   * usual ρ). Default: 15 s, or twelve times δ if that is more.
+   */
   readonly leaseMsMax?: number | undefined;
   /** δ, ms. Default: the greatest that a store proposes. */
   readonly delayMs?: number | undefined;
@@ -42,7 +48,10 @@ export function openFarm(
   world: World,
   options: DeltaOptions,
 ): Promise<DeltaProvider> {
-  return found(stores, world, options, (driver, farm, environment) => {
+  const leaseDelaysMin = isAtomic(stores)
+    ? conditionalLeaseDelaysMin
+    : paperLeaseDelaysMin(options.clockRateError ?? clockRateErrorDefault);
+  return found(stores, world, { ...options, leaseDelaysMin }, (driver, farm, environment) => {
     const { settings, writer: holder, label } = environment;
     const protocol = protocolFor(stores, environment);
     const bytesMax = least(stores.map(({ traits }) => traits.bytesMax));
@@ -53,15 +62,20 @@ export function openFarm(
 
 /** The same for programs that want the paper's parts, and not leases. */
 export function openParts(stores: readonly Store[], world: World, options: DeltaOptions): Promise<FarmParts> {
-  return found(stores, world, options, (driver, farm, environment) => {
+  return found(stores, world, { ...options, leaseDelaysMin: partsDelaysMin }, (driver, farm, environment) => {
     return new FarmParts(driver, farm, environment);
   });
+}
+
+interface FoundOptions extends DeltaOptions {
+  /** The least that the longest lease may be, in δ: a shorter one would be over before it could be renewed. */
+  readonly leaseDelaysMin: number;
 }
 
 async function found<Result>(
   stores: readonly Store[],
   world: World,
-  options: DeltaOptions,
+  options: FoundOptions,
   make: (driver: Driver, farm: Farm, environment: ProtocolEnvironment) => Result,
 ): Promise<Result> {
   const driver = new Driver(stores, world);
@@ -83,23 +97,29 @@ async function found<Result>(
 
 /** Where every store can compare and set, nothing has to rest on δ. */
 function protocolFor(stores: readonly Store[], environment: ProtocolEnvironment): LeaseProtocol {
-  const isAtomic = stores.every(({ traits }) => traits.kind === "atomic");
-  return isAtomic ? new ConditionalLease(environment) : new PaperLease(environment);
+  return isAtomic(stores) ? new ConditionalLease(environment) : new PaperLease(environment);
 }
 
-function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSettings {
+function isAtomic(stores: readonly Store[]): boolean {
+  return stores.every(({ traits }) => traits.kind === "atomic");
+}
+
+function settingsOf(stores: readonly Store[], options: FoundOptions): DeltaSettings {
   const require = (holds: boolean, rule: string) => {
     if (!holds) throw new LeaseholdError("INVALID_CONFIG", rule);
   };
   require(stores.length > 0, "a farm has at least one store");
   const traits = stores.map((store) => store.traits);
+  const { leaseDelaysMin } = options;
   const delayMs = options.delayMs ?? greatest(traits.map((each) => each.delayMs));
-  const leaseMsMax = options.leaseMsMax ?? Math.max(leaseMsDefault, delaysPerLease * delayMs);
+  const leaseMsMax =
+    options.leaseMsMax ?? Math.max(leaseMsDefault, Math.max(delaysPerLease, leaseDelaysMin) * delayMs);
   const clockRateError = options.clockRateError ?? clockRateErrorDefault;
   require(delayMs > 0, `δ must be more than 0 ms, and is ${delayMs}`);
-  require(leaseMsMax >= 3 * delayMs &&
+  const leastMs = leaseDelaysMin * delayMs;
+  require(leaseMsMax >= leastMs &&
     leaseMsMax <
-      Infinity, `the longest lease must be at least three times δ (${delayMs} ms), and is ${leaseMsMax} ms`);
+      Infinity, `the longest lease must be at least ${leaseDelaysMin} times δ (${delayMs} ms), so ${leastMs} ms, and is ${leaseMsMax} ms`);
   const wrong = whyNoClockRateError(clockRateError);
   require(wrong === undefined, wrong ?? "");
   return { leaseMsMax, delayMs, clockRateError, pollMs: greatest(traits.map((each) => each.pollMs)) };

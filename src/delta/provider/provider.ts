@@ -109,7 +109,7 @@ export class DeltaProvider implements Provider {
       token,
       progress,
       assumptions,
-      ttlMinMs: Math.min(settings.leaseMsMax, protocol.leaseDelaysMin * settings.delayMs),
+      ttlMinMs: protocol.leaseDelaysMin * settings.delayMs,
       ttlMaxMs: settings.leaseMsMax,
       // No algorithm compares one participant's clock with another's.
       maxClockSkewMs: 0,

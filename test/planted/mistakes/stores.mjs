@@ -156,8 +156,68 @@ export const inStores = /** @type {const} */ ([
   {
     name: "replacementUnsynced",
     why: "A directory answers that it has written before that is on the disk.",
-    edits: [{ file: registerDirectory, find: "await this.#files.syncDirectory(this.#path);", replace: ";" }],
+    edits: [
+      {
+        file: registerDirectory,
+        find: "await this.#sync(isFirst);",
+        replace: ";",
+      },
+    ],
     caughtBy: durabilityTest,
+  },
+  {
+    name: "firstNameUnsynced",
+    why: "A register's first content is replaced before the register's own name is on the disk.",
+    edits: [
+      {
+        file: registerDirectory,
+        find: "cell.version.number === 1",
+        replace: "false",
+      },
+    ],
+    caughtBy: durabilityTest,
+  },
+  {
+    name: "failedSyncCounts",
+    why: "What stands there counts as written, though its sync has failed.",
+    edits: [
+      {
+        file: "src/stores/directory/directory-medium.ts",
+        find: "register.rewrite(cell)",
+        replace: "Promise.resolve(cell)",
+      },
+    ],
+    caughtBy: durabilityTest,
+  },
+  {
+    name: "rewritesSuspendSyncs",
+    why: "A Redis counts as durable that does not synchronise while it rewrites its file.",
+    edits: [
+      {
+        file: "src/stores/redis/server-facts.ts",
+        find: 'settings?.appendfsync === "always" && settings["no-appendfsync-on-rewrite"] === "no"',
+        replace: 'settings?.appendfsync === "always"',
+      },
+    ],
+    caughtBy: { file: "src/stores/redis/server-facts.test.ts" },
+  },
+  {
+    name: "leaseShorterThanRenewal",
+    why: "Settings are accepted in which each lease is over before its first renewal.",
+    edits: [
+      {
+        file: "src/delta/provider/open.ts",
+        find: "{ ...options, leaseDelaysMin }",
+        replace: "{ ...options, leaseDelaysMin: 3 }",
+      },
+    ],
+    caughtBy: { file: "src/delta/farm/farm.test.ts" },
+  },
+  {
+    name: "looksReadAllCells",
+    why: "A look at the farm reads all cells, though nothing was announced since the last one.",
+    edits: [{ file: "src/delta/farm/farm.ts", find: "member.seen?.mark", replace: "undefined" }],
+    caughtBy: { file: "src/delta/farm/farm.test.ts" },
   },
   {
     name: "syncBeganBefore",
