@@ -376,10 +376,6 @@ describe("the folders", () => {
 });
 
 describe("the files", () => {
-  test("have at most 450 lines", () => {
-    expect(production.filter((file) => file.lines.length > 450).map((file) => file.path)).toEqual([]);
-  });
-
   test("have comments of at most 110 columns", () => {
     const mended = files.filter((file) => !isIn(wideComments)(file));
     expect(mended.flatMap((file) => findLines(file, isWideComment))).toEqual([]);
