@@ -10,7 +10,7 @@ import { Files } from "./files.js";
 /** What was done to the file system, in the order of its ends: `sync <name>`, `rename <name> <name>`. */
 const done = vi.hoisted(() => [] as string[]);
 
-/** The next sync of a directory with this name fails, as on a disk with a bad sector; the one after it does not. */
+/** The next sync of a directory with this name fails, and the one after it does not. */
 const failing = vi.hoisted(() => ({ name: undefined as string | undefined }));
 
 vi.mock("node:fs", async (original) => {
@@ -111,7 +111,7 @@ test("a content in a file replaces another when it and its name are on the disk,
   expect(what.slice(at)).toEqual([`rename ${token} ${version}`, "sync r-r"]);
 });
 
-/** A write whose last sync fails, and the same write again: their answers, and what was done for the second. */
+/** A write whose last sync fails, and the same write again. */
 async function writtenAgain(expected: string | undefined, next: string, failingSync: (id: string) => string) {
   const store = await openDirectoryStore(pathToFileURL(root), { writer: "w" });
   const { id } = (await store.perform({ op: "read", register: "r" })) as { id: string };

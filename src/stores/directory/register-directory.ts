@@ -127,8 +127,8 @@ export class RegisterDirectory {
   }
 
   /**
-   * Writes anew what stands there, where it is not known to last: the sync of an earlier call may have failed, and
-   * the system reports such a failure once. `undefined` if another content stands there by now.
+   * Writes anew what stands there, where it is not known to last: the sync of an earlier call may have
+   * failed, and the system reports such a failure once. `undefined` if another content stands there by now.
    */
   async rewrite(cell: Cell): Promise<Cell | undefined> {
     const written = await this.replace(cell, cell.content);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { askRedisFacts } from "./server-facts.js";
 
-/** A server with these settings, which synchronises each write before it answers unless they say otherwise. */
+/** A server that synchronises each write before it answers, but for what is changed. */
 function serverWith(changed: Readonly<Record<string, string>>, replicas = 0) {
   const settings: Readonly<Record<string, string>> = {
     appendonly: "yes",

@@ -18,7 +18,7 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "";
   const settings = await askPersistence(command);
   const replicas = Number(field("connected_slaves"));
-  // While the server rewrites its file or saves a snapshot, the third setting suspends the syncs of the second.
+  // The third setting suspends the syncs of the second while the server rewrites its file or saves.
   const syncsAlways = settings?.appendfsync === "always" && settings["no-appendfsync-on-rewrite"] === "no";
   return {
     version: field("redis_version"),
