@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { emptyReading } from "../../protocol/clock.js";
 import type { FleaseProvider } from "../../provider.js";
 import { ProgramClock, SharedThreads, SharedValidity } from "../../threads.js";
+import { LeaseholdError } from "../../../lease/errors.js";
 import { LeaseManager } from "../../../lease/manager/lease-manager.js";
 import type { Grant, Provider } from "../../../lease/provider.js";
 import { VirtualWorld } from "../../../testing/virtual-world.js";
@@ -78,7 +79,7 @@ function serve(world: VirtualWorld) {
     watcher = remainingMs;
     return { id: granted.grant, validity, remainingMs };
   };
-  return { server, threads, seen, taken, grantOf, ground };
+  return { server, threads, seen, taken, grantOf, ground, posted };
 }
 
 test("maxHold has one end: a program that hears late of its grant is not told of more than until the release", async () => {
@@ -138,4 +139,19 @@ test("a renewal that waits for its turn does not keep a release waiting", async 
   server.receive({ type: "release", call: 2, grant: grantOf().id, early: false });
   await world.advance(0);
   expect(seen.releasedAtMs).toBe(ttlMs / 2);
+});
+
+test("the thread passes on when a refused attempt is worth another try", async () => {
+  const world = new VirtualWorld();
+  const { taken, ground, posted } = serve(world);
+  ground.attempt = async () => ({
+    kind: "failed",
+    error: new LeaseholdError("OVERLOADED"),
+    retryInMs: 1_000,
+  });
+  taken(Infinity);
+  await world.advance(0);
+  expect(posted).toMatchObject([
+    { type: "answer", value: { kind: "failed", error: { code: "OVERLOADED" }, retryInMs: 1_000 } },
+  ]);
 });

@@ -198,7 +198,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#attempts.set(call, cancellation);
     const outcome = await this.#options.flease.attempt(request, cancellation);
     this.#attempts.delete(call);
-    if (outcome.kind === "failed") return { kind: "failed", error: plainError(outcome.error) };
+    if (outcome.kind === "failed") return { ...outcome, error: plainError(outcome.error) };
     if (outcome.kind === "held") return outcome;
     const { grant } = outcome;
     const served = new ServedLease(this.#nextGrant++);

@@ -75,7 +75,7 @@ export type AttemptAnswer =
       readonly clock: ClockStart;
     }
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
-  | { readonly kind: "failed"; readonly error: PlainError };
+  | { readonly kind: "failed"; readonly error: PlainError; readonly retryInMs?: number };
 
 export interface ListAnswer {
   readonly hints: ResourceHint[];

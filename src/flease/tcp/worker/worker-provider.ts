@@ -146,7 +146,7 @@ export class WorkerProvider implements Provider {
     try {
       const answer = await answered;
       if (answer.kind === "held") return answer;
-      if (answer.kind === "failed") return { kind: "failed", error: leaseholdError(answer.error) };
+      if (answer.kind === "failed") return { ...answer, error: leaseholdError(answer.error) };
       const grant = new WorkerGrant(request.resource, answer, this.#clockOf(answer.clock));
       this.#grants.set(grant.id, grant);
       return { kind: "granted", grant };
