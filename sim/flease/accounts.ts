@@ -19,7 +19,7 @@ export class Accounts implements Observer {
   crashing(node: NodeView): void {
     const owner = this.#owners.get(node);
     if (owner === undefined) return;
-    for (const other of this.#owners.keys()) quotasOf(other)?.gone(owner);
+    for (const other of this.#owners.keys()) quotasOf(other)?.gone(owner, node.name);
     this.#owners.delete(node);
   }
 

@@ -70,7 +70,7 @@ test("a hundred accounts that have little get what each may have for certain whe
 test("what is given back can be had again, an incarnation is not a new name, and nobody is remembered without need", () => {
   const quotas = quotasOf(["a.1", "x"]);
   const [first] = takeTurns(quotas, ["a.1"]);
-  quotas.gone("a.1");
+  quotas.gone("a.1", "x");
   quotas.introduce("a.2", "x");
   expect(quotas.payerOf("a.2").used).toBe(first);
   expect(quotas.allows(quotas.payerOf("a.2"), 1)).toBe(false);
@@ -81,6 +81,27 @@ test("what is given back can be had again, an incarnation is not a new name, and
   quotas.everybodyGone();
   quotas.introduce("a.2", "x");
   expect(quotas.payerOf("a.2")).not.toBe(payer);
+});
+
+test("a key that is a client and an observer stays with its account when either of them leaves", () => {
+  const quotas = quotasOf(["a.1", "x"], ["a.1", "x"]);
+  const payer = quotas.payerOf("a.1");
+  quotas.charge(payer, 3);
+  quotas.gone("a.1", "x");
+  expect(quotas.payerOf("a.1")).toBe(payer);
+  quotas.gone("a.1", "x");
+  expect(quotas.payerOf("a.1").account).not.toBe(payer.account);
+});
+
+test("of a key that comes from two addresses the account pays that is left", () => {
+  const quotas = quotasOf(["a.1", "x"], ["a.1", "y"]);
+  expect(quotas.payerOf("a.1").account.key).toBe("x");
+  quotas.gone("a.1", "z");
+  quotas.gone("a.1", "x");
+  expect(quotas.payerOf("a.1").account.key).toBe("y");
+  quotas.introduce("a.1", "x");
+  quotas.everybodyGone();
+  expect(quotas.payerOf("a.1").account.key).toBe("");
 });
 
 test.each([

@@ -80,8 +80,11 @@ export class Quotas {
   readonly #accountLeast: number;
   readonly #nameLeast: number;
   readonly #accounts = new Map<string, Account>();
-  /** Those who are connected, by the owner of their requests. */
-  readonly #byOwner = new Map<string, Payer>();
+  /**
+   * Those who are connected, by the owner of their requests. One key may have several connections (a client,
+   * an observer), also from several addresses: the first of those that are left pays.
+   */
+  readonly #byOwner = new Map<string, Payer[]>();
   /** By their numbers; 0 is nobody's. */
   readonly #payers: (Payer | undefined)[] = [undefined];
   readonly #freeNumbers: number[] = [];
@@ -100,30 +103,32 @@ export class Quotas {
     return this.#used;
   }
 
-  /** From now on the requests of this owner are paid for by this account. */
+  /** A connection of this owner, whose requests this account pays for. */
   introduce(owner: string, account: string): void {
-    this.gone(owner);
     const payer = this.#payer(account, nodeIdOf(owner));
     payer.links += 1;
-    this.#byOwner.set(owner, payer);
+    getOrInsert(this.#byOwner, owner, () => []).push(payer);
   }
 
-  /** The owner is not connected any more. What it has is kept, and charged to it, until it goes. */
-  gone(owner: string): void {
-    const payer = this.#byOwner.get(owner);
-    if (payer === undefined) return;
-    this.#byOwner.delete(owner);
-    payer.links -= 1;
-    this.#prune(payer);
+  /** That connection is over. What its owner has is kept, and charged to it, until it goes. */
+  gone(owner: string, account: string): void {
+    const payers = this.#byOwner.get(owner) ?? [];
+    const at = payers.findIndex((payer) => payer.account.key === account);
+    if (at === -1) return;
+    const [payer] = payers.splice(at, 1);
+    if (payers.length === 0) this.#byOwner.delete(owner);
+    payer!.links -= 1;
+    this.#prune(payer!);
   }
 
   /** Nobody is connected any more. */
   everybodyGone(): void {
-    for (const owner of this.#byOwner.keys()) this.gone(owner);
+    for (const [owner, payers] of this.#byOwner)
+      for (const { account } of [...payers]) this.gone(owner, account.key);
   }
 
   payerOf(owner: string): Payer {
-    return this.#byOwner.get(owner) ?? this.#payer(unknownAccount, nodeIdOf(owner));
+    return this.#byOwner.get(owner)?.[0] ?? this.#payer(unknownAccount, nodeIdOf(owner));
   }
 
   /** Who is charged for what is kept; `undefined`: nobody. */

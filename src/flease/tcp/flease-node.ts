@@ -273,7 +273,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
     this.#adminRpc.disconnected(link);
-    this.peer.acceptor?.quotas?.gone(link.owner);
+    this.peer.acceptor?.quotas?.gone(link.owner, link.account);
     if (this.#unplaced.delete(link.handle)) this.peer.forget(link.handle);
     this.membership.disconnected(link);
     if (this.#members[link.handle] !== link) return;
