@@ -60,9 +60,14 @@ export class Admission {
     else this.#share = Math.min(1, this.#share * risesBy);
   }
 
-  /** Whether a READ or ACQ of somebody who does not hold the resource is let in. */
+  /** Everything is let in. */
+  get isOpen(): boolean {
+    return this.#share === 1;
+  }
+
+  /** Whether a request that begins something new at this acceptor is let in (`Acceptor.continues`). */
   admits(from: number, request: Message): boolean {
-    if (this.#share === 1) return true;
+    if (this.isOpen) return true;
     if (this.#isLight(from)) return true;
     if (this.#admitted < admittedAlways || classOf(request.number) < this.#share * CLASSES) {
       this.#admitted += 1;

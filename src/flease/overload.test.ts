@@ -5,7 +5,7 @@ import type { Lease } from "../lease/types.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { effort } from "../../test/support/effort.js";
 import { type Faults, duringFaults } from "../../test/planted/switches.js";
-import { Message, Refusal, copyMessage } from "./protocol/message.js";
+import { Kind, Message, Refusal, copyMessage } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
 import { FleaseProvider } from "./provider.js";
 import type { FleaseDriver } from "./provider.js";
@@ -127,12 +127,24 @@ class SlowMember extends Node {
   }
 }
 
+/** What a dishonest client makes of what it asks for, so that members take it for what they always do. */
+const lies = {
+  "is honest": (message: Message): Message => message,
+  "claims to renew what it does not hold": (message: Message): Message =>
+    message.kind === Kind.read || message.kind === Kind.acquire ? { ...message, renewing: true } : message,
+  "writes without having read": (message: Message): Message =>
+    message.kind === Kind.acquire ? { ...message, kind: Kind.write, token: message.number } : message,
+};
+type Lie = keyof typeof lies;
+
 class Client extends Node implements FleaseDriver {
   readonly runner: FleaseRunner;
   readonly leases: LeaseManager;
+  readonly #lie: Lie;
 
-  constructor(world: VirtualWorld, nodes: Node[], name: string) {
+  constructor(world: VirtualWorld, nodes: Node[], name: string, lie: Lie = "is honest") {
     super(world, nodes);
+    this.#lie = lie;
     this.runner = new FleaseRunner({
       settings,
       acceptor: false,
@@ -147,6 +159,10 @@ class Client extends Node implements FleaseDriver {
       maintained: () => {},
     });
     this.leases = new LeaseManager(new FleaseProvider(this), world);
+  }
+
+  override post(to: number, message: Message): void {
+    super.post(to, lies[this.#lie](message));
   }
 
   arrive({ from, message }: Letter): void {
@@ -184,12 +200,12 @@ const LOOPS = 600;
  * One client holds, another acquires and releases as fast as it can; then members become so slow that they
  * cannot bear it.
  */
-async function overload(seconds = overloadSeconds) {
+async function overload(seconds = overloadSeconds, lie: Lie = "is honest") {
   const world = new VirtualWorld();
   const nodes: Node[] = [];
   const members = settings.members.map((name) => new SlowMember(world, nodes, name));
   for (const member of members) member.begin();
-  const [holder, looper] = [new Client(world, nodes, "holder"), new Client(world, nodes, "looper")];
+  const [holder, looper] = [new Client(world, nodes, "holder"), new Client(world, nodes, "looper", lie)];
   await world.advance(settings.waitWallMs + 1_000);
   const held: Lease[] = [];
   const holding = Array.from({ length: HELD }, async (_, each) => {
@@ -234,9 +250,25 @@ test("with more to do than members can, no held lease is lost, new work is refus
 });
 
 // Each costs a second.
-test.skipIf(effort === 1).each<[string, Partial<Faults>]>([
-  ["members let in whatever comes", { everythingIsAdmitted: true }],
-  ["renewals wait no longer than a phase takes otherwise", { impatientRenewals: true }],
-])("when %s, held leases are lost to new work", async (_mistake, planted) => {
-  expect((await duringFaults(planted, () => overload(4))).lost).toBeGreaterThan(HELD / 2);
+test.each<Lie>(["claims to renew what it does not hold", "writes without having read"])(
+  "no held lease is lost to a client that %s",
+  async (lie) => {
+    const { lost, leastMs, codes } = await overload(4, lie);
+    expect(lost).toBe(0);
+    expect(leastMs).toBeGreaterThan(settings.ttlMaxMs / 4);
+    expect(codes).toContain("OVERLOADED");
+  },
+);
+
+test.skipIf(effort === 1).each<[string, Partial<Faults>, Lie]>([
+  ["members let in whatever comes", { everythingIsAdmitted: true }, "is honest"],
+  ["renewals wait no longer than a phase takes otherwise", { impatientRenewals: true }, "is honest"],
+  [
+    "members believe what claims to renew",
+    { renewingIsBelieved: true },
+    "claims to renew what it does not hold",
+  ],
+  ["members let in every WRITE", { writesAreAdmitted: true }, "writes without having read"],
+])("when %s, held leases are lost to new work", async (_mistake, planted, lie) => {
+  expect((await duringFaults(planted, () => overload(4, lie))).lost).toBeGreaterThan(HELD / 4);
 });

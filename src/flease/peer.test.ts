@@ -32,26 +32,102 @@ function member() {
     peer.receive(from, request, peer.read(time.mono, time.wall), reply);
     return reply;
   };
-  return { ask, told };
+  return { ask, told, peer };
 }
 
-test("a holder that renews at an acceptor it missed does not stand back for those who wait", () => {
-  const { ask, told } = member();
-  const until = at(5_500).wall;
-  const first = ask(1, "p.1", 5_000, { kind: Kind.acquire, until, duration: 500 });
+const lease = { until: at(5_500).wall, duration: 500 };
+
+/** A waiter, peer 2, has just been told of the release of `r` by its holder, peer 1. */
+function withToldWaiter() {
+  const bench = member();
+  const first = bench.ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
   expect(first.kind).toBe(Kind.ack);
+  const waits = bench.ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true });
+  expect(waits).toMatchObject({ refusal: Refusal.held });
+  bench.ask(1, "p.1", 5_002, { kind: Kind.release, number: first.number, sequence: 1 });
+  expect(bench.told).toEqual([2]);
+  return { ...bench, first };
+}
+
+test.each<[string, number, string, Partial<Message>]>([
+  ["a READ", 3, "s.1", { kind: Kind.read }],
+  ["a READ that claims to renew", 3, "s.1", { kind: Kind.read, renewing: true }],
+  ["a WRITE without a READ", 3, "s.1", { kind: Kind.write, ...lease }],
+  ["a READ of the last holder that claims to renew", 1, "p.1", { kind: Kind.read, renewing: true }],
+  [
+    "a WRITE in the ballot that was released",
+    1,
+    "p.1",
+    { kind: Kind.write, number: numberAt(at(5_000).wall), sequence: 2, ...lease },
+  ],
+])("%s does not overtake a waiter that was told", (_what, from, owner, fields) => {
+  const { ask } = withToldWaiter();
+  expect(ask(from, owner, 5_003, fields)).toMatchObject({ kind: Kind.nack, refusal: Refusal.held });
+  expect(ask(2, "q.1", 5_004, { kind: Kind.acquire, ...lease })).toMatchObject({ kind: Kind.ack });
+});
+
+test("a ballot that was promised before the waiter was told goes on", () => {
+  const { ask, told } = member();
+  const first = ask(1, "p.1", 5_000, { kind: Kind.acquire, until: at(5_100).wall, duration: 100 });
   expect(ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true })).toMatchObject({ refusal: Refusal.held });
-  ask(1, "p.1", 5_002, { kind: Kind.release, number: first.number, sequence: 1 });
+  const promised = ask(3, "s.1", 5_150, { kind: Kind.read });
+  expect(promised.kind).toBe(Kind.promise);
+  // The holder's release comes late.
+  ask(1, "p.1", 5_151, { kind: Kind.release, number: first.number, sequence: 1 });
   expect(told).toEqual([2]);
-  // The waiter that was told has its time: others that want to begin stand back. One that holds and renews
-  // does not.
-  expect(ask(3, "s.1", 5_003, { kind: Kind.read })).toMatchObject({ kind: Kind.nack, refusal: Refusal.held });
-  expect(ask(3, "s.1", 5_003, { kind: Kind.read, renewing: true })).toMatchObject({ kind: Kind.promise });
+  const write = { kind: Kind.write, number: promised.number, ...lease };
+  expect(ask(3, "s.1", 5_152, write)).toMatchObject({ kind: Kind.ack });
+});
+
+/** A member that lets in as little as it ever does. */
+function overloaded() {
+  const bench = member();
+  const look = () => {
+    for (let looks = 0; looks < 20; looks += 1) bench.peer.admission.look(Infinity);
+  };
+  return { ...bench, look };
+}
+
+test.each<[string, Partial<Message>]>([
+  ["READs that claim to renew", { kind: Kind.read, renewing: true }],
+  ["WRITEs without a READ", { kind: Kind.write, ...lease }],
+])("under full load no more %s are let in than honest requests", (_what, fields) => {
+  const admitted = (kind: Partial<Message>) => {
+    const { ask, look } = overloaded();
+    look();
+    let count = 0;
+    for (let each = 0; each < 2_000; each += 1) {
+      const number = numberAt(at(5_000).wall) + each;
+      const reply = ask(1, "p.1", 5_000, { ...kind, number, resource: `r${each}` });
+      if (reply.refusal !== Refusal.busy) count += 1;
+    }
+    return count;
+  };
+  const honest = admitted({ kind: Kind.read });
+  expect(honest).toBeLessThan(30);
+  expect(admitted(fields)).toBe(honest);
+});
+
+test("under full load a holder renews in one phase and in two, and a promised ballot is written", () => {
+  const { ask, look } = overloaded();
+  const held = Array.from({ length: 500 }, (_, each) => `r${each}`);
+  for (const resource of held) ask(1, "p.1", 5_000, { kind: Kind.acquire, resource, ...lease });
+  const promised = ask(1, "p.1", 5_000, { kind: Kind.read, resource: "promised" });
+  look();
+  for (const resource of held) {
+    const number = numberAt(at(5_000).wall);
+    const write = { kind: Kind.write, number, sequence: 1, resource, ...lease };
+    expect(ask(1, "p.1", 5_010, write)).toMatchObject({ kind: Kind.ack });
+    expect(ask(1, "p.1", 5_011, { kind: Kind.read, resource })).toMatchObject({ kind: Kind.promise });
+    const again = { ...write, number: numberAt(at(5_011).wall), sequence: 0 };
+    expect(ask(1, "p.1", 5_012, again)).toMatchObject({ kind: Kind.ack });
+  }
+  const write = { kind: Kind.write, number: promised.number, resource: "promised", ...lease };
+  expect(ask(1, "p.1", 5_013, write)).toMatchObject({ kind: Kind.ack });
 });
 
 test("one that withdraws and waits on has nobody told, and is told first of the holder's release", () => {
   const { ask, told } = member();
-  const lease = { until: at(5_500).wall, duration: 500 };
   const holder = ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
   for (const [peer, owner] of [
     [2, "q.1"],

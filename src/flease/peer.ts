@@ -193,11 +193,17 @@ export class FleasePeer {
   }
 
   #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
-    const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
-    if (begins && !this.admission.admits(from, request))
-      return acceptor.refuse(request, Refusal.busy, now, reply);
-    if (begins && this.waiters.standsBack(request.resource, from, now.mono))
-      return acceptor.refuse(request, Refusal.held, now, reply); // For the sake of one who waits.
+    const { kind, resource } = request;
+    if (kind === Kind.read || kind === Kind.write || kind === Kind.acquire) {
+      const isLate = !this.admission.isOpen;
+      const standsBack = this.waiters.standsBack(resource, from, now.mono);
+      // By what is kept here, and by nothing that the request says of itself: everybody would say it.
+      if ((isLate || standsBack) && !acceptor.continues(request, now)) {
+        if (isLate && !this.admission.admits(from, request))
+          return acceptor.refuse(request, Refusal.busy, now, reply);
+        if (standsBack) return acceptor.refuse(request, Refusal.held, now, reply);
+      }
+    }
     return acceptor.receive(request, now, reply);
   }
 

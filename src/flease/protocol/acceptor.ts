@@ -163,6 +163,20 @@ export class Acceptor {
     return true;
   }
 
+  /**
+   * Whether a request goes on with what this acceptor knows of: it comes from the holder of a lease that runs
+   * here, or it is the WRITE for which its ballot was promised here. All else begins something, also a WRITE
+   * whose promises are those of others, or whose ballot has been released.
+   */
+  continues(request: Message, now: Reading): boolean {
+    const entry = this.#find(request.resource);
+    if (entry === undefined) return false;
+    const { owner, number } = request;
+    if (entry.leaseOwner === owner && !this.isOver(entry, now)) return true;
+    const isPromised = entry.promisedNumber === number && entry.promisedOwner === owner;
+    return request.kind === Kind.write && isPromised && entry.leaseNumber !== number;
+  }
+
   /** Refuses what it might grant, before it looks at anything: safe at any time. */
   refuse(
     request: Message,

@@ -80,8 +80,8 @@ export class Message {
    */
   waiting = false;
   /**
-   * read, write: the sender holds the lease and renews it. Its link sends that before the rest. Of a READ the
-   * acceptor is told, too, and lets it in before those who are new or wait; in a WRITE it does not travel.
+   * read, write: this participant holds the lease and renews it, so its link sends that before the rest. It
+   * does not travel: an acceptor goes by what it keeps itself.
    */
   renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */

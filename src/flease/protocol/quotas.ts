@@ -124,7 +124,7 @@ export class Quotas {
   /** Nobody is connected any more. */
   everybodyGone(): void {
     for (const [owner, payers] of this.#byOwner)
-      for (const { account } of [...payers]) this.gone(owner, account.key);
+      while (payers.length > 0) this.gone(owner, payers[0]!.account.key);
   }
 
   payerOf(owner: string): Payer {

@@ -614,11 +614,39 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: admission,
-        at: "if (this.#share === 1) return true;",
+        at: "return this.#share === 1;",
         find: "this.#share === 1",
         replace: "true",
       },
     ],
+  },
+  {
+    name: "renewingIsBelieved",
+    why: "An acceptor lets in what claims to renew, whether or not its sender holds anything there.",
+    edits: [
+      {
+        file: peer,
+        find: "!acceptor.continues(request, now)",
+        replace: "!(request.renewing || acceptor.continues(request, now))",
+      },
+    ],
+  },
+  {
+    name: "writesAreAdmitted",
+    why: "An acceptor lets in every WRITE, as if its ballot had been promised there.",
+    edits: [
+      {
+        file: peer,
+        find: "kind === Kind.read || kind === Kind.write || kind === Kind.acquire",
+        replace: "kind === Kind.read || kind === Kind.acquire",
+      },
+    ],
+  },
+  {
+    name: "releasedBallotGoesOn",
+    why: "The last holder writes in the ballot that it has released, before a waiter that was told.",
+    edits: [{ file: acceptor, find: "isPromised && entry.leaseNumber !== number", replace: "isPromised" }],
+    caughtBy: { file: "src/flease/peer.test.ts" },
   },
   {
     name: "lightAreTurnedAway",

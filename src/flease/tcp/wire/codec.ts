@@ -87,7 +87,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
-  if (tellsIntent(kind)) to.u8(intentOf(message));
+  if (tellsIntent(kind)) to.u8(message.waiting ? Intent.waits : Intent.once);
   if (kind === Kind.write || kind === Kind.acquire) {
     to.f64(message.until);
     to.f64(message.duration);
@@ -137,9 +137,9 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.number = from.whole();
   into.sequence = from.u32();
   const intent = tellsIntent(into.kind) ? from.u8() : 0;
-  if (intent > Intent.renews) throw new FrameError("code", `an intent ${intent}`);
+  if (intent > Intent.renewed) throw new FrameError("code", `an intent ${intent}`);
   into.waiting = intent === Intent.waits;
-  into.renewing = intent === Intent.renews;
+  into.renewing = false;
   const leased = kind === Kind.write || kind === Kind.acquire;
   into.until = leased ? from.time() : 0;
   into.duration = leased ? from.time() : 0;
@@ -177,15 +177,10 @@ function tellsLease(kind: Kind): boolean {
 }
 
 /**
- * What the sender of a request will do: give up when it is refused, wait for a release, or renew what it
- * holds.
+ * What the sender of a request does when it is refused: it gives up, or waits for a release. Earlier versions
+ * had a third for renewals, which counts as the first.
  */
-const Intent = { once: 0, waits: 1, renews: 2 } as const;
-
-function intentOf(message: Message): number {
-  if (message.renewing) return Intent.renews;
-  return message.waiting ? Intent.waits : Intent.once;
-}
+const Intent = { once: 0, waits: 1, renewed: 2 } as const;
 
 /** The token of an acquisition is its ballot number and does not travel twice. */
 function tokenOf(from: ByteReader, message: Message): number {
