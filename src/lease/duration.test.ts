@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatDuration, parseDuration } from "./duration.js";
+import { durationMsMax, formatDuration, parseDuration } from "./duration.js";
 
 describe("parseDuration", () => {
   test.each([
@@ -42,6 +42,19 @@ describe("parseDuration", () => {
         message: expect.stringContaining(`ttl: ${JSON.stringify(input)}`),
       }),
     );
+  });
+
+  test("the longest duration passes, and none that is longer, as a number or as text", () => {
+    expect(parseDuration(durationMsMax)).toBe(durationMsMax);
+    expect(parseDuration(`${durationMsMax}ms`)).toBe(durationMsMax);
+    for (const tooLong of [durationMsMax + 1, Number.MAX_VALUE, "9007199254740992ms", `${"9".repeat(20)}s`]) {
+      expect(() => parseDuration(tooLong, "wait", { infinity: true })).toThrow(
+        expect.objectContaining({
+          code: "INVALID_DURATION",
+          message: expect.stringMatching(/longest is \d+ms/),
+        }),
+      );
+    }
   });
 
   test.each([Number.NaN, -1, -Infinity, Infinity])("refuses the number %d", (input) => {

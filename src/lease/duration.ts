@@ -10,6 +10,11 @@ const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 /** The text that was read last: most programs write the same one in each call. */
 let last: { readonly text: string; readonly ms: number } = { text: "0ms", ms: 0 };
 
+/** Some 285,000 years: sums of longer ones would not be exact, and a text that is longer is a slip. */
+export const durationMsMax = Number.MAX_SAFE_INTEGER;
+
+const tooLong = `the longest is ${durationMsMax}ms`;
+
 /** The longest part of a refused input that a message repeats. */
 const quotedCharactersMax = 60;
 
@@ -19,7 +24,7 @@ const quotedCharactersMax = 60;
  * @param what names the setting in the error message.
  * @param bounds `infinity: true` lets the number `Infinity` through; nothing else does.
  * @throws LeaseholdError `INVALID_DURATION` for anything else: NaN, negative numbers, unknown units, no unit
- * in text.
+ * in text, and more than {@link durationMsMax}.
  * @example parseDuration("1.5s") // 1500
  */
 export function parseDuration(
@@ -28,8 +33,9 @@ export function parseDuration(
   bounds: { readonly infinity?: boolean } = {},
 ): number {
   if (typeof input === "number") {
-    if (input >= 0 && (input < Infinity || bounds.infinity === true)) return input;
-    throw invalid(String(input), what);
+    if (input >= 0 && (input <= durationMsMax || (input === Infinity && bounds.infinity === true)))
+      return input;
+    throw invalid(String(input), what, input < Infinity && input > 0 ? tooLong : undefined);
   }
   if (input === last.text) return last.ms;
   const match = typeof input === "string" ? pattern.exec(input) : null;
@@ -44,9 +50,19 @@ export function parseDuration(
   }
   // Rounded to a nanosecond: 1.001 * 1000 is 1000.9999999999999.
   const ms = Math.round(Number(match[1]) * unitMs[match[2] as Unit] * 1e6) / 1e6;
-  if (ms === Infinity) throw invalid(quote(input), what);
+  if (ms > durationMsMax) throw invalid(quote(input), what, tooLong);
   last = { text: input, ms };
   return ms;
+}
+
+/**
+ * Checks how many milliseconds a lease has to have left. For every look at a lease, so it makes nothing.
+ *
+ * @throws LeaseholdError `INVALID_DURATION` for what is no number, for NaN and for negative numbers
+ */
+export function checkLeastMs(atLeastMs: number): void {
+  if (typeof atLeastMs === "number" && atLeastMs >= 0) return;
+  throw invalid(quote(atLeastMs), "assertHeld", "give a number of milliseconds, 0 or more");
 }
 
 /**

@@ -4,7 +4,7 @@ import type { JsonValue } from "./json-value.js";
 
 /**
  * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`,
- * `"1m"`, `"2h"`. Anything else is refused with `INVALID_DURATION`.
+ * `"1m"`, `"2h"`. Anything else, and more than 2^53 - 1 ms, is refused with `INVALID_DURATION`.
  */
 export type Duration = number | string;
 

@@ -80,6 +80,7 @@ export interface Lease extends AsyncDisposable {
    *
    * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remain the lease itself goes
    * on.
+   * @throws LeaseholdError `INVALID_DURATION` when `atLeastMs` is no number of 0 or more, held or not.
    * @example
    * ```ts
    * lease.assertHeld(500); // enough for the write that follows
@@ -169,6 +170,7 @@ export interface LeaseSet extends AsyncDisposable {
    * Returns only if all are held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
    *
    * @throws LeaseLostError (`LEASE_LOST`) otherwise, for the first that is not.
+   * @throws LeaseholdError `INVALID_DURATION` as {@link Lease.assertHeld} does.
    */
   assertHeld(atLeastMs?: number): void;
   /** Gives all back, as {@link Lease.release} does. */

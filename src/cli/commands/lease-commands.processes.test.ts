@@ -270,6 +270,7 @@ test.each([
     ["run", "x", "--ttl", "5000", "--", "true"],
     '--ttl: "5000" is not a duration; it has no unit; write "5000ms"',
   ],
+  [["run", "x", "--wait", "99999999999999999999s", "--", "true"], "the longest is 9007199254740991ms"],
   [["peer", "--role", "observer"], "--role has no meaning for peer"],
   [["core", "--role", "observer"], "--role has no meaning for core"],
   [["status", "--endpoints", "memory:x"], "memory: is in one process alone"],

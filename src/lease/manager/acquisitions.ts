@@ -195,7 +195,9 @@ export class Acquisitions implements Contest {
     contender.queue!.occupy(contender, lease);
     const { acquired } = this.#ports.events;
     if (acquired.isHeard) acquired.tell({ lease });
-    this.#serve(contender, lease);
+    // A listener may have aborted the call.
+    if (contender.hasGivenUp) void lease.release().then(() => this.#goOn(contender));
+    else this.#serve(contender, lease);
   }
 
   /**

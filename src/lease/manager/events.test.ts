@@ -180,6 +180,22 @@ describe("listeners", () => {
     expect(heard).toEqual(["both", "once", "both"]);
   });
 
+  test.each([["waits"], ["tries"]])("may abort the call that %s: it has no lease then", async (how) => {
+    const stop = new AbortController();
+    const reason = new Error("not wanted any more");
+    alice.on("acquired", () => stop.abort(reason));
+    const { signal } = stop;
+    const call = how === "waits" ? alice.acquire("a", { signal }) : alice.tryAcquire("a", { signal });
+    await expect(call).rejects.toBe(reason);
+    expect(told).toEqual(["acquired a", "released a"]);
+    expect(await cluster.open("bob").tryAcquire("a")).toBeDefined();
+  });
+
+  test("may close the participant: the call has no lease then", async () => {
+    alice.on("acquired", () => void alice.close());
+    await expect(alice.acquire("a")).rejects.toThrow(expect.objectContaining({ code: "CLOSED" }));
+  });
+
   test("that a listener adds hear from the next event on, and those that one takes away hear no more", async () => {
     const heard: string[] = [];
     const stop = alice.on("acquired", () => {

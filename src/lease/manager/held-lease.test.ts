@@ -38,9 +38,20 @@ describe("what a lease says of itself", () => {
     expect(() => lease.assertHeld()).not.toThrow();
     expect(() => lease.assertHeld(500)).not.toThrow();
     expect(() => lease.assertHeld(501)).toThrow(/500ms remain, 501ms were asked for/);
-    expect(() => lease.assertHeld(Number.NaN)).toThrow(lostBy("expired"));
+    expect(() => lease.assertHeld(Infinity)).toThrow(lostBy("expired"));
     expect(lease.signal.aborted).toBe(false);
   });
+
+  test.each(["5", "5s", "", null, -1, -Infinity, Number.NaN, 5n, {}, true])(
+    "assertHeld(%s) is a wrong argument, whether the lease is held or lost",
+    async (wrong) => {
+      const lease = await take();
+      const wrongArgument = expect.objectContaining({ code: "INVALID_DURATION" });
+      expect(() => lease.assertHeld(wrong as number)).toThrow(wrongArgument);
+      await lease.release();
+      expect(() => lease.assertHeld(wrong as number)).toThrow(wrongArgument);
+    },
+  );
 
   test("the lease is plain data in JSON, with its token as text", async () => {
     const lease = await take({ ttl: "5s" });

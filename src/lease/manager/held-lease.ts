@@ -1,5 +1,5 @@
 import { ContextSignal } from "./context-signal.js";
-import { formatDuration } from "../duration.js";
+import { checkLeastMs, formatDuration } from "../duration.js";
 import { foundLost, LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
 import { slotNumber } from "../slots.js";
 import { inspected } from "../plain-data.js";
@@ -200,9 +200,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   assertHeld(atLeastMs = 0): void {
+    checkLeastMs(atLeastMs);
     const leftMs = this.remaining();
     if (this.#ended !== undefined) throw this.#lossError(this.#ended);
-    // Written so that NaN fails.
     if (leftMs >= atLeastMs) return;
     const detail = `${formatDuration(leftMs)} remain, ${formatDuration(atLeastMs)} were asked for`;
     throw new LeaseLostError(this.resource, "expired", detail);

@@ -142,6 +142,18 @@ class Run {
   unsettled = 0;
   served = 0;
   ending = false;
+  /** Calls that a listener has aborted when it heard of their lease. */
+  readonly abortedByListener = new Set<AbortSignal>();
+
+  constructor() {
+    this.leases.on("acquired", ({ lease }) => {
+      const { waiting } = this.models.get(lease.resource)!;
+      const [mind] = this.minds;
+      if (this.minds.size > 1 || mind === undefined || waiting.size !== 1 || lease.token % 3n > 0n) return;
+      for (const { signal } of waiting) if (signal === mind.signal) this.abortedByListener.add(signal);
+      mind.abort(new Surrender());
+    });
+  }
 
   take({ kind, resource, pick }: Step): void {
     const { provider } = this;
@@ -228,6 +240,7 @@ class Run {
     waiting.add(call);
     try {
       const lease = await this.leases.acquire(resource, { signal, wait: waitMs, autoRenew: pick % 2 === 0 });
+      if (this.abortedByListener.has(signal)) this.wrong.push("a call that a listener aborted has a lease");
       const before = [...waiting].slice(0, [...waiting].indexOf(call));
       if (before.some((other) => this.stillWants(other)))
         this.wrong.push(`a caller is served before another that came first for ${resource}`);
@@ -399,5 +412,11 @@ test("a caller that begins anew when all is being closed is found by random scri
     playMany(40 * RUNS, undefined, seed),
   );
   const what = expect.stringContaining("although all is being closed");
+  expect(found.errorInstance).toMatchObject({ actual: expect.arrayContaining([what]) });
+});
+
+test("a call that has a lease although a listener aborted it is found by random scripts", async () => {
+  const found = await duringFaults({ listenerCannotAbort: true }, () => playMany(40 * RUNS, undefined, seed));
+  const what = "a call that a listener aborted has a lease";
   expect(found.errorInstance).toMatchObject({ actual: expect.arrayContaining([what]) });
 });

@@ -1,5 +1,5 @@
 import type { AcquireOptions, Guarantees } from "../../lease/types.js";
-import { check, type Stage } from "./stage.js";
+import { check, codeOf, describe, type Stage, thrown } from "./stage.js";
 
 const badNames = ["", "line\nbreak", "nul\u0000", "x".repeat(513), "ß".repeat(257), "half \ud83d a pair"];
 
@@ -11,7 +11,11 @@ const badDurations: AcquireOptions[] = [
   { wait: -1 },
   { wait: "1 minute" },
   { maxHold: "1d" },
+  { wait: `${"9".repeat(20)}s` },
 ];
+
+/** Of programs without types. */
+const badMilliseconds: unknown[] = ["5", "5s", null, -1, Number.NaN, 5n];
 
 export const argumentCases = {
   "bad names are refused (INVALID_NAME)": async (stage: Stage) => {
@@ -45,6 +49,15 @@ export const argumentCases = {
       const call = alice.acquire(stage.name("durations"), options);
       await stage.rejectsWith(call, "INVALID_DURATION", `acquire with ${setting} ${String(value)}`);
     }
+  },
+
+  "assertHeld takes a number of milliseconds, 0 or more (INVALID_DURATION)": async (stage: Stage) => {
+    const lease = await stage.take(await stage.open("alice"), "looks");
+    for (const bad of badMilliseconds) {
+      const error = thrown(() => lease.assertHeld(bad as number));
+      check(codeOf(error) === "INVALID_DURATION", `assertHeld(${String(bad)}) ended with ${describe(error)}`);
+    }
+    lease.assertHeld(0);
   },
 
   "an option that does not exist is refused (INVALID_CONFIG)": async (stage: Stage) => {

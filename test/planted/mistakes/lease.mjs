@@ -47,6 +47,18 @@ export const inWaist = /** @type {const} */ ([
     ],
   },
   {
+    name: "listenerCannotAbort",
+    why: "A call that a listener of `acquired` aborts is answered with the lease.",
+    edits: [
+      {
+        file: "src/lease/manager/acquisitions.ts",
+        at: "if (contender.hasGivenUp) void lease",
+        find: "contender.hasGivenUp",
+        replace: "false",
+      },
+    ],
+  },
+  {
     name: "setIsTakenAsGiven",
     why: "Several at once are acquired in the order in which they were named: two calls wait for each other.",
     edits: [{ file: leaseSet, find: "distinct.toSorted(byBytes)", replace: "distinct" }],
