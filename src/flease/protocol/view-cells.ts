@@ -33,5 +33,6 @@ export function cellsOf({ members, cellSize, before }: View, ids: readonly strin
 }
 
 function indicesIn(ids: readonly string[], members: readonly string[]): number[] {
-  return members.map((id) => ids.indexOf(id));
+  const index = new Map(ids.map((id, at) => [id, at]));
+  return members.map((id) => index.get(id)!);
 }

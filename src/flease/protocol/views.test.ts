@@ -13,7 +13,8 @@ import {
 import { cellsOf } from "./view-cells.js";
 import { Kind } from "./message.js";
 import { excludesQuorum, isQuorum } from "./quorum.js";
-import { Views, firstView, jointView, viewAfter, votersOf } from "./views.js";
+import { membersMax } from "./settings.js";
+import { Views, firstView, jointView, stampMax, viewAfter, viewNumberMax, votersOf } from "./views.js";
 import type { KeptView, Membership } from "./views.js";
 
 /** Changing the members (section 3.14). ε = 10 ms, the longest lease is 1000 ms, so a full wait is 1030. */
@@ -98,6 +99,18 @@ describe("a change of the members", () => {
       a.views.look(at(waitMs));
       expect([index, a.number]).toEqual([index, index === 2 ? 3 : 2]);
     }
+  });
+
+  test("has a stamp of its own by each member that may begin it, which fits into 32 bits with the last number", () => {
+    const members = Array.from({ length: membersMax }, (_, index) => `m${index}`).sort();
+    const last = { ...first, members, number: viewNumberMax - 2, stamp: viewNumberMax - 2 };
+    const stamps = members.map((by) => viewAfter(jointView(last, last, by)).stamp);
+    expect(new Set(stamps).size).toBe(membersMax);
+    expect(stamps.filter((stamp) => stamp > stampMax || stamp >>> 0 !== stamp)).toEqual([]);
+    const a = new Party("a", { view: { ...first, number: viewNumberMax - 2 }, barrier: 0 });
+    expect(a.views.whyNoChange(all)).toBeUndefined();
+    const b = new Party("a", { view: { ...first, number: viewNumberMax - 1 }, barrier: 0 });
+    expect(b.views.whyNoChange(all)).toContain("is the last that there can be");
   });
 
   test("is refused while another is under way, for more than one member, and where nothing changes", () => {

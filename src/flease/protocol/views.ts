@@ -39,8 +39,16 @@ export interface ViewNote extends KeptView {
   readonly settled: ReadonlyMap<string, number>;
 }
 
-/** A stamp has the number of the view, and above it the place of the member that began the change. */
-const numbersOfViews = 2 ** 27;
+/**
+ * A stamp is a u32: the number of the view, and above it the place of the member that began the change, which
+ * has 9 bits, as there are more than 256 members at most.
+ */
+const numbersOfViews = 2 ** 23;
+
+/** The greatest number that a view may have: 4 million changes. */
+export const viewNumberMax = numbersOfViews - 1;
+
+export const stampMax = 2 ** 32 - 1;
 
 /** The view that a cluster begins with. */
 export function firstView({ view, members, cellSize }: FleaseSettings): View {
@@ -128,6 +136,8 @@ export class Views {
   whyNoChange({ members, cellSize }: Membership): string | undefined {
     const { before, members: present } = this.#view;
     if (before !== undefined) return "another change is under way";
+    if (this.#view.number + 2 > viewNumberMax)
+      return `view ${this.#view.number} is the last that there can be`;
     if (!present.includes(this.#self)) return `${this.#self} is no member of the present view`;
     const added = members.filter((id) => !present.includes(id));
     const removed = present.filter((id) => !members.includes(id));

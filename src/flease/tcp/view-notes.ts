@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { KeptView, Membership, View, ViewNote } from "../protocol/views.js";
-import { votersOf } from "../protocol/views.js";
+import { stampMax, viewNumberMax, votersOf } from "../protocol/views.js";
 import { cellSizeMax, membersMax } from "../protocol/settings.js";
 
 /** A view as members tell it each other, clients and their files: with where the members are. */
@@ -25,10 +25,10 @@ export function readToldView(told: unknown): ToldView {
   if (!isRecord(told)) return misfit();
   const { barrier, settled, addresses } = told;
   const view = readView(told["view"]);
-  if (typeof barrier !== "number" || !Array.isArray(settled) || !isRecord(addresses)) return misfit();
+  if (!isNumber(barrier) || !Array.isArray(settled) || !isRecord(addresses)) return misfit();
   const tops = settled.map((pair: unknown): [string, number] => {
     const [id, top] = Array.isArray(pair) ? (pair as unknown[]) : [];
-    return typeof id === "string" && typeof top === "number" ? [id, top] : misfit();
+    return typeof id === "string" && isNumber(top) ? [id, top] : misfit();
   });
   const known = Object.fromEntries(
     votersOf(view).map((id) => {
@@ -42,7 +42,13 @@ export function readToldView(told: unknown): ToldView {
 function readView(value: unknown): View {
   if (!isRecord(value)) return misfit();
   const { number, stamp, before } = value;
-  if (!isNumber(number) || !isNumber(stamp) || stamp > 0xffff_ffff) return misfit();
+  if (!isNumber(number) || number > viewNumberMax || !isNumber(stamp)) return misfit();
+  // No other member can be in such a view, so this one is lost in it.
+  if (stamp > stampMax)
+    throw new LeaseholdError(
+      "CONFIG_MISMATCH",
+      `an early build wrote view ${number} with the stamp ${stamp}, which no message can carry, when this member began a change: put a member with another id in its place (leasehold member replace)`,
+    );
   const former = before === undefined ? undefined : readMembership(before);
   return { number, stamp, ...readMembership(value), before: former };
 }
@@ -59,7 +65,7 @@ function readMembership(value: unknown): Membership {
   return { members: [...new Set(ids)].sort(), cellSize };
 }
 
-const isNumber = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
+const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function misfit(): never {
   throw new LeaseholdError("CONFIG_MISMATCH", "what was told of a view of the cluster is no view");

@@ -941,6 +941,12 @@ export const inFlease = /** @type {const} */ ([
     ],
   },
   {
+    name: "stampsOverflow",
+    why: "Stamps have room for 32 members that begin a change.",
+    edits: [{ file: views, find: "2 ** 23", replace: "2 ** 27" }],
+    caughtBy: { file: "src/flease/many-members.test.ts", test: /of 34 members with cells of 5/ },
+  },
+  {
     name: "noBarrier",
     why: "Ballots of views that are over count in the next ones.",
     edits: [{ file: acceptor, find: "request.number <= this.#barrier", replace: "false" }],
