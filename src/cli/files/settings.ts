@@ -1,9 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type PeerCertificate, checkServerIdentity } from "node:tls";
+import type { PeerCertificate } from "node:tls";
 import { parseDuration } from "../../lease/duration.js";
 import { proofOfCertificate } from "../../runtime/security/certificate.js";
 import { unprovenClaim } from "../../runtime/security/proof.js";
+import { identityProblem } from "../../runtime/security/server-identity.js";
 import { usageError } from "../common/failure.js";
 import { type OutputFormat, type SharedOptions } from "../common/settings.js";
 import { Nodes, type Trust, localNodes } from "./nodes.js";
@@ -34,7 +35,8 @@ export function filesSettingsOf(options: FilesOptions): FilesSettings {
 
 /** With an authority of one's own, what has a member's certificate is a node, whatever it is called. */
 function trustOf(urls: readonly string[], { tlsCa, cluster = "leasehold" }: FilesOptions): Trust {
-  if (tlsCa === undefined || !urls.some((url) => /^https:/i.test(url))) return {};
+  if (!urls.some((url) => /^https:/i.test(url))) return {};
+  if (tlsCa === undefined) return { checkServerIdentity: identityProblem };
   return { ca: readAuthority(tlsCa), checkServerIdentity: memberOrHost(cluster) };
 }
 
@@ -50,7 +52,7 @@ function memberOrHost(cluster: string) {
   return (host: string, shown: PeerCertificate): Error | undefined => {
     const proof = proofOfCertificate(new X509Certificate(shown.raw));
     const isMember = !("cause" in proof) && unprovenClaim(proof, { role: "member", cluster }) === undefined;
-    return isMember ? undefined : checkServerIdentity(host, shown);
+    return isMember ? undefined : identityProblem(host, shown);
   };
 }
 

@@ -1,6 +1,16 @@
+import { isIP } from "node:net";
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { type ChannelCredentials, Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
+import {
+  type ChannelCredentials,
+  Client,
+  connectivityState,
+  credentials,
+  Metadata,
+  type VerifyOptions,
+} from "@grpc/grpc-js";
 import { LeaseholdError } from "../../lease/errors.js";
+import { readAddress } from "../../runtime/address.js";
+import { identityProblem } from "../../runtime/security/server-identity.js";
 import type { Connect, Connection, Duplex, Method } from "./connection.js";
 
 /**
@@ -16,6 +26,13 @@ const channelOptions = {
   "grpc.max_reconnect_backoff_ms": 2_000,
 };
 
+/**
+ * Sent as the server name where a server is reached by its address. TLS has no addresses there (RFC 6066): the
+ * package would send one, which Node refuses since 26. Nobody has this name (RFC 6761), so any server shows its
+ * usual certificate.
+ */
+const serverNameOfNobody = "address.invalid";
+
 export interface TlsTexts {
   readonly ca: string;
   readonly cert: string;
@@ -28,7 +45,13 @@ export interface TlsTexts {
  */
 export function grpcConnections(tls: TlsTexts | undefined, { wantsLeader = true } = {}): Connect {
   const proof = credentialsOf(tls);
-  return (endpoint) => new GrpcConnection(new Client(endpoint, proof, channelOptions), wantsLeader);
+  const clientOf = (endpoint: string): Client => {
+    const host = tls && readAddress(endpoint)?.host;
+    if (host === undefined || isIP(host) === 0) return new Client(endpoint, proof, channelOptions);
+    const options = { ...channelOptions, "grpc.ssl_target_name_override": serverNameOfNobody };
+    return new Client(endpoint, credentialsOf(tls, host), options);
+  };
+  return (endpoint) => new GrpcConnection(clientOf(endpoint), wantsLeader);
 }
 
 class GrpcConnection implements Connection {
@@ -88,10 +111,14 @@ class GrpcConnection implements Connection {
   }
 }
 
-function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
+/** @param host the server's certificate is to be for it; else for the name by which the server is reached */
+function credentialsOf(tls: TlsTexts | undefined, host?: string): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
+  const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((text) => Buffer.from(text));
+  const check: VerifyOptions =
+    host === undefined ? {} : { checkServerIdentity: (_name, shown) => identityProblem(host, shown) };
   try {
-    return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+    return credentials.createSsl(ca, key, cert, check);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);

@@ -12,8 +12,9 @@ const chainMax = 10;
 const chainsRead = new WeakMap<TLSSocket, readonly X509Certificate[] | undefined>();
 
 /**
- * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so before they
- * emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event that has the socket.
+ * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so before
+ * they emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event that has the
+ * socket.
  */
 export function readChainsOf(server: Server): void {
   server.on("keylog", (_line, socket) => {

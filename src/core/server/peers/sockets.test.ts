@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import { loopbacks } from "../../../../test/support/loopbacks.js";
 import { Authority } from "../../../../test/support/pki.js";
 import type { AllowedNames, TlsFiles } from "../common/config.js";
 import { Listener } from "../common/listener.js";
@@ -21,8 +22,8 @@ const files = (own: typeof both, allowed?: AllowedNames, crlFile?: string): TlsF
 });
 
 /** How a connection goes on: what either side says against it. */
-async function meet(listening: TlsFiles, dialling: TlsFiles): Promise<string> {
-  const url = { host: "127.0.0.1", port: 0, isTls: true };
+async function meet(listening: TlsFiles, dialling: TlsFiles, host = "127.0.0.1"): Promise<string> {
+  const url = { host, port: 0, isTls: true };
   let refused = "";
   const listener = await Listener.open(
     url,
@@ -94,4 +95,11 @@ test("a certificate that was taken back is refused on either side, whenever its 
   expect(await meet(files(both, undefined, crl), files(other, undefined, crl))).toBe("");
   expect(await meet(files(both, undefined, crl), files(gone))).toMatch(/^listener: .* was taken back$/);
   expect(await meet(files(gone), files(both, undefined, crl))).toMatch(/^the certificate .* was taken back$/);
+});
+
+test.each(loopbacks())("at the address %s a server is known by its certificate's list", async (host) => {
+  const own = issue(`IP:${host}`);
+  expect(await meet(files(own), files(own), host)).toBe("");
+  const others = issue("IP:192.0.2.1, DNS:localhost");
+  expect(await meet(files(others), files(own), host)).toMatch(/does not match certificate's altnames/);
 });
