@@ -150,6 +150,16 @@ describe("RFC 9113", () => {
     expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88", "88", "88", "88"]);
   });
 
+  test("a client that makes its table smaller twice before an answer is told all the same", () => {
+    const talk = begun();
+    talk.say(settings([1, 64]), settings([1, 4_096]), settings([1, 0]), headers(1, end), headers(3, end));
+    const block = headerBlock([[":status", "200"]]);
+    for (const stream of talk.streams) talk.connection.send.end(stream, block);
+    talk.drain();
+    const blocks = talk.sent.filter(({ type }) => type === frameType.headers);
+    expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88"]);
+  });
+
   test("the same bytes mean something else when the table has changed between", () => {
     const talk = begun();
     const pseudo = Buffer.from("838604022f61", "hex");

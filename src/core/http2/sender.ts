@@ -209,7 +209,8 @@ export class Sender {
    * section 4.2). None is used here, and who has said that has nothing more to say.
    */
   useNoTable(): void {
-    this.#isTableToName = !this.#isTableNamed;
+    // It may become smaller several times before a block leaves.
+    if (!this.#isTableNamed) this.#isTableToName = true;
     this.#isTableNamed = true;
   }
 
