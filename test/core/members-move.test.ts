@@ -22,7 +22,6 @@ interface Place {
 
 class Movable implements AsyncDisposable {
   readonly #folder: string;
-  readonly #initial: string;
   readonly #places: readonly Place[];
   readonly #spare: string[];
   readonly servers: CoreProcess[];
@@ -32,7 +31,6 @@ class Movable implements AsyncDisposable {
     this.#folder = folder;
     this.#places = places;
     this.#spare = spare;
-    this.#initial = places.map(({ name, peer }) => `${name}=${peer}`).join(",");
     this.servers = places.map((place) => this.#processAt(place));
   }
 
@@ -52,10 +50,11 @@ class Movable implements AsyncDisposable {
 
   #processAt({ name, client, peer }: Place): CoreProcess {
     const dataDir = join(this.#folder, name);
-    const words = ["--name", name, "--data-dir", dataDir, "--initial-cluster", this.#initial];
-    const advertised = this.#initial.split(",").find((each) => each.startsWith(`${name}=`))!;
+    // Where the servers are by now: the flags of one that was away say where it finds the others.
+    const initial = this.#places.map((place) => `${place.name}=${place.peer}`).join(",");
+    const words = ["--name", name, "--data-dir", dataDir, "--initial-cluster", initial];
     words.push("--listen-client-urls", client, "--listen-peer-urls", peer);
-    words.push("--initial-advertise-peer-urls", advertised.slice(name.length + 1));
+    words.push("--initial-advertise-peer-urls", peer);
     const command = [process.execPath, mainPath, "core", ...words];
     const server = new CoreProcess(name, new URL(client).host, dataDir, command);
     this.#all.push(server);
@@ -134,7 +133,7 @@ test(
 );
 
 test(
-  "a server that has moved is killed, and begins after the one that missed it: it says where it is by now",
+  "a server that has moved is killed, and begins after the one that missed it",
   async () => {
     await using cluster = await movedWithoutTheThird();
     await Promise.all([cluster.kill(0), cluster.kill(1)]);

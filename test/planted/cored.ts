@@ -335,7 +335,7 @@ export const cored: readonly Cored[] = [
   },
   {
     name: "C: a server hears those only whom its log knows",
-    faults: { guestsUnheard: true },
+    faults: { listsUnheard: true },
     breaks: "progress",
     seed: 34,
     plan: { ...changing, introduced: true },

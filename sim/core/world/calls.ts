@@ -1,6 +1,8 @@
 import type { MemberId } from "../../../src/core/raft/types.js";
 import { unwelcome } from "../../../src/core/replica/roll.js";
 import { isMember } from "../../../src/core/raft/membership.js";
+import type { CoreMember } from "../../../src/core/state/members.js";
+import type { SimRandom } from "../../kit/random.js";
 import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
 
@@ -10,6 +12,10 @@ interface Servers {
   readonly former: readonly SimServer[];
   readonly counters: { strangersRefused: number };
   readonly report: CoreReport;
+  readonly random: SimRandom;
+  readonly plan: { readonly lossRate: number };
+  /** On which side of a split network each server is. */
+  readonly side: ReadonlyMap<MemberId, number>;
 }
 
 /**
@@ -26,6 +32,19 @@ export function called({ former, servers }: Servers, sender: SimServer, to: Memb
   return servers.find(({ plan }) => plan.address === meant.plan.address) ?? meant;
 }
 
+/** Who the members are, by those that a server asks and that answer. */
+function answers({ plan, random, servers, side }: Servers, asker: SimServer): (readonly CoreMember[])[] {
+  const answering = servers.filter(
+    (other) =>
+      other.isUp &&
+      !other.isPaused &&
+      other.plan.cluster === asker.plan.cluster &&
+      asker.asks(other.id) &&
+      (side.get(other.id) ?? 0) === (side.get(asker.id) ?? 0),
+  );
+  return answering.filter(() => !random.chance(plan.lossRate)).map(({ members }) => members);
+}
+
 /**
  * Whether the receiver takes what the sender says. Among servers of one core all is taken in most runs, also of
  * those that were removed: their network is worse than the real one.
@@ -33,7 +52,12 @@ export function called({ former, servers }: Servers, sender: SimServer, to: Memb
 export function listens(world: Servers, receiver: SimServer, sender: SimServer, to: MemberId): boolean {
   const isStranger = world.former.includes(sender) && !world.former.includes(receiver);
   const call = { cluster: sender.plan.cluster, from: sender.id, to };
-  if (!isStranger && sender.plan.cluster === receiver.plan.cluster) return receiver.hears(sender);
+  if (!isStranger && sender.plan.cluster === receiver.plan.cluster) {
+    if (receiver.reaches(sender.id)) return true;
+    // As `core/server/peers`: it asks those that it knows, and hears the next message.
+    receiver.take(answers(world, receiver));
+    return false;
+  }
   const { membership } = receiver.replica!.status();
   const self = { cluster: receiver.plan.cluster, id: receiver.id };
   const reason = unwelcome(call, self, (id) => isMember(membership, id));

@@ -6,7 +6,7 @@ import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js"
 import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
 import { Replica } from "../../../src/core/replica/replica.js";
-import { Guests, type Roll, type SelfDescription } from "../../../src/core/replica/roll.js";
+import { ListedMembers, type Roll, type SelfDescription } from "../../../src/core/replica/roll.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
 import type { CoreMember } from "../../../src/core/state/members.js";
 import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
@@ -105,7 +105,7 @@ export class SimServer {
   #turn: (() => void) | undefined;
   #isInTurn = false;
   #roll: Roll = { members: [], removed: new Set() };
-  #guests = new Guests();
+  #listed = new ListedMembers();
 
   constructor(plan: ServerPlan, world: ServerWorld) {
     this.plan = plan;
@@ -154,7 +154,7 @@ export class SimServer {
     this.life += 1;
     const { disk: _disk, founding, introduced: _introduced, self, ...plan } = this.plan;
     this.#roll = { members: founding ?? [], removed: new Set() };
-    this.#guests = new Guests();
+    this.#listed = new ListedMembers();
     const described = self === undefined ? {} : { founding: founding ?? [], self };
     const { random } = this.#world;
     const timeouts = this.#timeouts();
@@ -169,7 +169,6 @@ export class SimServer {
       },
       roll: (roll) => {
         this.#roll = roll;
-        this.#guests.update(roll);
         if (roll.removed.has(this.id)) this.#world.removed(this);
       },
       compared: (comparison) => this.#world.compared(this, comparison),
@@ -192,15 +191,23 @@ export class SimServer {
     return this.plan.introduced !== true || this.#knows(id);
   }
 
-  /** Whether it takes what that server says. One of which it has not heard is called back, and heard then. */
-  hears({ id, plan: { address } }: SimServer): boolean {
-    if (this.reaches(id)) return true;
-    this.#guests.meet({ id, peerUrls: [`http://${address}:1`], host: address }, this.#roll, this.clockMs());
-    return false;
+  /** As it answers others that ask. */
+  get members(): readonly CoreMember[] {
+    return this.#roll.members;
+  }
+
+  /** Where it asks who the members are: by its log, and by its flags. */
+  asks(id: MemberId): boolean {
+    return [...this.#roll.members, ...(this.plan.founding ?? [])].some((member) => member.id === id);
+  }
+
+  /** What the others have answered. */
+  take(lists: readonly (readonly CoreMember[])[]): void {
+    this.#listed.take(lists);
   }
 
   #knows(id: MemberId): boolean {
-    return [...this.#roll.members, ...this.#guests.all].some((member) => member.id === id);
+    return [...this.#roll.members, ...this.#listed.unknownTo(this.#roll)].some((member) => member.id === id);
   }
 
   /** The process ends, and the power fails. */

@@ -185,7 +185,7 @@ export class MembershipKeeping {
   #objectionToUpdate({ member, peerUrls }: MemberUpdate): LeaderRefusal["failure"] | undefined {
     const { members } = this.#context.state;
     if (members.get(member) === undefined) return "memberNotFound";
-    // One that misses the new address hears it from that member itself (`server/peers`).
+    // A server that misses the new address asks the other members (`server/peers`).
     return members.at(peerUrls, member) === undefined ? undefined : "peerUrlExists";
   }
 

@@ -1,74 +1,54 @@
 import { expect, test } from "vitest";
 import { newMember } from "../state/members.js";
-import { Guests } from "./roll.js";
+import { ListedMembers } from "./roll.js";
 
-const roll = { members: [newMember(1n, ["http://a:1"], false)], removed: new Set<bigint>() };
-const callOf = (id: bigint, host: string, port = 1) => ({ id, peerUrls: [`http://${host}:${port}`], host });
-const ids = (guests: Guests) => guests.all.map(({ id }) => id).sort((one, other) => Number(one - other));
-const nobody = () => false;
+const memberAt = (id: bigint, ...hosts: string[]) =>
+  newMember(
+    id,
+    hosts.map((host) => `http://${host}:1`),
+    false,
+  );
+const roll = { members: [memberAt(1n, "a"), memberAt(2n, "b")], removed: new Set<bigint>() };
+const idsOf = (listed: ListedMembers, { members, removed } = roll) =>
+  listed.unknownTo({ members, removed }).map(({ id }) => id);
 
-/** Nine of one place have come: as many as are kept. */
-function crowded(): Guests {
-  const guests = new Guests();
-  for (let id = 11n; id < 20n; id += 1n) guests.meet(callOf(id, "crowd"), roll, 0);
-  return guests;
-}
-
-test("a guest goes when it has said nothing for ten seconds, unless there is a connection", () => {
-  const guests = new Guests();
-  for (const id of [2n, 3n, 4n]) guests.meet(callOf(id, `h${id}`), roll, 0);
-  guests.meet(callOf(3n, "h3"), roll, 8_000);
-  expect(guests.expire(10_000, nobody)).toBe(false);
-  expect(guests.expire(12_000, (id) => id === 4n)).toBe(true);
-  expect(ids(guests)).toEqual([3n, 4n]);
-  // Its connection has ended: from then on it counts.
-  expect(guests.expire(22_000, nobody)).toBe(true);
-  expect(ids(guests)).toEqual([4n]);
-  expect(guests.expire(22_001, nobody)).toBe(true);
-  expect(ids(guests)).toEqual([]);
+test("a member is listed that the log does not know, and none that it knows or has removed", () => {
+  const listed = new ListedMembers();
+  listed.take([[memberAt(2n, "b"), memberAt(3n, "c"), memberAt(4n, "d")]]);
+  expect(idsOf(listed)).toEqual([3n, 4n]);
+  expect(idsOf(listed, { ...roll, removed: new Set([4n]) })).toEqual([3n]);
+  expect(idsOf(listed, { ...roll, members: [...roll.members, memberAt(3n, "c")] })).toEqual([4n]);
 });
 
-test("who claims to be many takes the places of its own, and not those of others", () => {
-  const guests = crowded();
-  expect(guests.meet(callOf(2n, "h2"), roll, 1)).toBe(true);
-  for (let id = 20n; id < 50n; id += 1n) guests.meet(callOf(id, "crowd"), roll, 2);
-  expect(guests.meet(callOf(3n, "h3"), roll, 3)).toBe(true);
-  for (let id = 50n; id < 99n; id += 1n) guests.meet(callOf(id, "crowd"), roll, 2);
-  expect(ids(guests).filter((id) => id < 10n)).toEqual([2n, 3n]);
-  expect(guests.all).toHaveLength(9);
+test("the lists of one round replace those before, unless nobody has answered", () => {
+  const listed = new ListedMembers();
+  listed.take([[memberAt(3n, "c")], [memberAt(4n, "d")]]);
+  listed.take([]);
+  expect(idsOf(listed)).toEqual([3n, 4n]);
+  listed.take([[memberAt(4n, "d")]]);
+  expect(idsOf(listed)).toEqual([4n]);
 });
 
-test("who was reached stays before those who were not, and gives way to one from elsewhere", () => {
-  const guests = crowded();
-  guests.reached(11n);
-  for (let id = 20n; id < 50n; id += 1n) guests.meet(callOf(id, "crowd"), roll, 1);
-  expect(guests.has(11n)).toBe(true);
-  for (const { id } of guests.all) guests.reached(id);
-  expect(guests.meet(callOf(50n, "crowd"), roll, 2)).toBe(false);
-  expect(guests.meet(callOf(2n, "h2"), roll, 2)).toBe(true);
-  expect(guests.all).toHaveLength(9);
+test("addresses of the log come first, then those of all lists", () => {
+  const listed = new ListedMembers();
+  const b = roll.members[1]!;
+  listed.take([[memberAt(2n, "b2", "b")], [memberAt(2n, "b3")]]);
+  expect(listed.addressesOf(b)).toEqual(["http://b:1", "http://b2:1", "http://b3:1"]);
+  expect(listed.addressesOf(roll.members[0]!)).toEqual(["http://a:1"]);
 });
 
-test("where a guest is that was reached, nobody else says; of another the newest word counts", () => {
-  const guests = new Guests();
-  guests.meet(callOf(2n, "h2"), roll, 0);
-  guests.meet(callOf(2n, "h2", 2), roll, 1);
-  expect(guests.all[0]!.peerUrls).toEqual(["http://h2:2"]);
-  guests.reached(2n);
-  guests.meet(callOf(2n, "thief"), roll, 9_000);
-  expect(guests.all[0]!.peerUrls).toEqual(["http://h2:2"]);
-  // Words of others do not keep it there.
-  expect(guests.expire(10_002, nobody)).toBe(true);
-  guests.meet(callOf(2n, "h2", 3), roll, 10_003);
-  expect(guests.all[0]!.peerUrls).toEqual(["http://h2:3"]);
+test("a disk that one of the lists names counts", () => {
+  const listed = new ListedMembers();
+  listed.take([[memberAt(3n, "c")], [{ ...memberAt(3n, "c"), disk: 7n }], [memberAt(3n, "c")]]);
+  expect(listed.unknownTo(roll)[0]!.disk).toBe(7n);
 });
 
-test("no member is a guest, and nobody who was removed", () => {
-  const guests = new Guests();
-  const removed = new Set([2n]);
-  expect(guests.meet(callOf(1n, "a"), roll, 0)).toBe(false);
-  expect(guests.meet(callOf(2n, "h2"), { ...roll, removed }, 0)).toBe(false);
-  expect(guests.meet(callOf(2n, "h2"), roll, 0)).toBe(true);
-  guests.update({ ...roll, removed });
-  expect(guests.all).toEqual([]);
+test("nine members and sixteen addresses of each are listed, and no more", () => {
+  const listed = new ListedMembers();
+  const hosts = Array.from({ length: 17 }, (_, number) => `h${number}`);
+  const ids = Array.from({ length: 10 }, (_, number) => BigInt(10 + number));
+  listed.take([ids.slice(0, 9).map((id) => memberAt(id, ...hosts.slice(0, 16)))]);
+  expect(listed.unknownTo(roll).map(({ peerUrls }) => peerUrls.length)).toEqual(Array(9).fill(16));
+  listed.take([ids.map((id) => memberAt(id, ...hosts))]);
+  expect(listed.unknownTo(roll).map(({ peerUrls }) => peerUrls.length)).toEqual(Array(9).fill(16));
 });

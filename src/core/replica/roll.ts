@@ -1,5 +1,5 @@
 import type { MemberId } from "../raft/types.js";
-import { type CoreMember, newMember } from "../state/members.js";
+import type { CoreMember } from "../state/members.js";
 
 /** What a server says of itself; it is written into the log when that is not there yet. */
 export interface SelfDescription {
@@ -38,92 +38,41 @@ export function unwelcome(
 }
 
 /** As many as a core has members. */
-const guestsMax = 9;
+const listedMax = 9;
 
-/** Who wants to be heard tries again several times a second: one that is silent for so long is gone, ms. */
-const guestMs = 10_000;
-
-/** A server that says hello, and where it is. */
-export interface GuestCall {
-  readonly id: MemberId;
-  readonly peerUrls: readonly string[];
-  /** From where it calls: who claims to be many takes the places of its own. */
-  readonly host: string;
-}
-
-interface Guest extends GuestCall {
-  readonly member: CoreMember;
-  heardMs: number;
-  /** It has answered where it said that it is. */
-  isReached: boolean;
-}
+/** Of one member: as many as the log takes. */
+const addressesMax = 16;
 
 /**
- * Servers that have called, with the id of this core, and that this server's log does not know. It may lack
- * the very entry that added the one which now leads, and which only that one could send (etcd 3699). They are
- * called back at the address that they gave, as members are. Anybody may be one: their number is bounded, those
- * that were reached stay, and who is silent goes.
+ * Members that other members list, and that this server's log does not know or knows elsewhere. The log may lack
+ * the very entry that added the member which leads now, and which only that one could send (etcd 3699). A server
+ * that is not listed is a stranger, whatever it says of itself.
  */
-export class Guests {
-  readonly #guests = new Map<MemberId, Guest>();
+export class ListedMembers {
+  #listed: ReadonlyMap<MemberId, CoreMember> = new Map();
 
-  get all(): readonly CoreMember[] {
-    return Array.from(this.#guests.values(), ({ member }) => member);
+  /** Members that the log does not know. */
+  unknownTo({ members, removed }: Roll): readonly CoreMember[] {
+    const known = new Set(members.map(({ id }) => id));
+    return [...this.#listed.values()]
+      .filter(({ id }) => !known.has(id) && !removed.has(id))
+      .slice(0, listedMax);
   }
 
-  has(id: MemberId): boolean {
-    return this.#guests.has(id);
+  /** The addresses that the log has, then those that others have. */
+  addressesOf({ id, peerUrls }: CoreMember): readonly string[] {
+    return [...new Set([...peerUrls, ...(this.#listed.get(id)?.peerUrls ?? [])])];
   }
 
-  /** Whether it is one from now on, or has been. Who was removed is none: it has to hear of that. */
-  meet(call: GuestCall, { members, removed }: Roll, nowMs: number): boolean {
-    const { id, peerUrls } = call;
-    if (peerUrls.length === 0 || removed.has(id) || members.some((member) => member.id === id)) return false;
-    const known = this.#guests.get(id);
-    if (known?.peerUrls.join() === peerUrls.join()) {
-      known.heardMs = nowMs;
-      return true;
+  /** Takes the lists of the members that answered, in place of those before. */
+  take(lists: readonly (readonly CoreMember[])[]): void {
+    if (lists.length === 0) return;
+    const listed = new Map<MemberId, CoreMember>();
+    for (const member of lists.flat()) {
+      const { disk, peerUrls } = listed.get(member.id) ?? { disk: 0n, peerUrls: [] };
+      const urls = [...new Set([...peerUrls, ...member.peerUrls])].slice(0, addressesMax);
+      listed.set(member.id, { ...member, peerUrls: urls, disk: disk === 0n ? member.disk : disk });
     }
-    // Whoever claims to be it elsewhere waits until it is gone.
-    if (known?.isReached === true) return true;
-    this.#guests.delete(id);
-    if (this.#guests.size >= guestsMax && !this.#makeRoom(call.host)) return false;
-    const member = newMember(id, peerUrls, true);
-    this.#guests.set(id, { ...call, member, heardMs: nowMs, isReached: false });
-    return true;
-  }
-
-  reached(id: MemberId): void {
-    const guest = this.#guests.get(id);
-    if (guest !== undefined) guest.isReached = true;
-  }
-
-  /** Whether any has gone that said nothing lately; those with whom there is a connection stay. */
-  expire(nowMs: number, isConnected: (id: MemberId) => boolean): boolean {
-    const before = this.#guests.size;
-    for (const [id, guest] of this.#guests)
-      if (isConnected(id)) guest.heardMs = nowMs;
-      else if (nowMs - guest.heardMs > guestMs) this.#guests.delete(id);
-    return this.#guests.size < before;
-  }
-
-  /** The log knows more by now. */
-  update({ members, removed }: Roll): void {
-    for (const id of this.#guests.keys())
-      if (removed.has(id) || members.some((member) => member.id === id)) this.#guests.delete(id);
-  }
-
-  /**
-   * Whether one has given its place to one more from there: of those from where most have come, one that was not
-   * reached; another only to one that comes from where fewer do.
-   */
-  #makeRoom(host: string): boolean {
-    const counts = new Map<string, number>([[host, 1]]);
-    for (const guest of this.#guests.values()) counts.set(guest.host, (counts.get(guest.host) ?? 0) + 1);
-    const most = [...counts.values()].reduce((one, other) => Math.max(one, other), 0);
-    const crowd = [...this.#guests.values()].filter((guest) => counts.get(guest.host) === most);
-    const isFromFewer = counts.get(host)! < most;
-    const one = crowd.find(({ isReached }) => !isReached) ?? (isFromFewer ? crowd[0] : undefined);
-    return one !== undefined && this.#guests.delete(one.id);
+    this.#listed = listed;
   }
 }

@@ -1,7 +1,9 @@
 import { mkdtemp, open, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Client, bytes } from "../../../test/core/support/client.js";
 import { freePorts } from "../../../test/free-ports.js";
@@ -14,16 +16,23 @@ import {
   WatchRequestSchema,
   type WatchResponse,
 } from "../gen/etcd/rpc_pb.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { type RunningCore, configOf, startCore } from "./index.js";
+import { encodeMessage } from "./peers/codec.js";
+import { Frames, frame } from "./peers/frames.js";
+import { helloBytes, readWelcome } from "./peers/hello.js";
+import type { PeerMessage } from "../replica/types.js";
 
 /** One server in this process, and a client of its gRPC services. */
 let folder: string;
 let server: RunningCore;
 let client: Client;
 let start: () => Promise<void>;
+let peerPort: number;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "lh-server-"));
-  const [clientPort, peerPort] = await freePorts(2);
+  const [clientPort, ownPeerPort] = (await freePorts(2)) as [number, number];
+  peerPort = ownPeerPort;
   const peer = `http://127.0.0.1:${peerPort}`;
   const config = configOf({
     dataDir: folder,
@@ -119,4 +128,47 @@ describe("a server of the core", () => {
     await server.close();
     expect(await ended).toMatchObject({ code: 14, details: "etcdserver: server stopped" });
   });
+});
+
+/** Says to the server what another one would; `refusal` is empty if it was let in, and has sent the messages. */
+async function callAs(from: bigint, messages: readonly PeerMessage[]): Promise<string> {
+  const socket = connect(peerPort, "127.0.0.1").on("error", () => undefined);
+  try {
+    const refusals: string[] = [];
+    const frames = new Frames((body) => void refusals.push(readWelcome(body).refusal));
+    socket.on("data", (chunk) => frames.push(chunk));
+    const self = { cluster: server.cluster, id: from, name: "x", disk: 1n };
+    socket.write(Buffer.concat(frame([helloBytes(self, server.id, false)])));
+    while (refusals.length === 0) await once(socket, "data");
+    if (refusals[0] === "")
+      socket.write(Buffer.concat(messages.flatMap((each) => frame(encodeMessage(each)))));
+    return refusals[0]!;
+  } finally {
+    socket.end();
+  }
+}
+
+test("a stranger at the peer port proposes nothing, and ends nothing", async () => {
+  let isEnded = false;
+  server.failed.catch(() => (isEnded = true));
+  const put = create(CommandSchema, {
+    proposer: 99n,
+    body: { case: "put", value: { key: bytes("stolen") } },
+  });
+  const { header } = await client.range("stolen");
+  const term = Number(header!.raftTerm);
+  const head = { from: 99n, to: server.id, term };
+  const messages: PeerMessage[] = [
+    { kind: "propose", ...head, number: 1, command: toBinary(CommandSchema, put) },
+    { kind: "heartbeat", ...head, term: term + 1, commit: 1_000_000, round: 1, transfersOver: 0 },
+  ];
+  const refusals = new Set<string>();
+  for (let tries = 0; tries < 20; tries += 1) {
+    refusals.add(await callAs(99n, messages));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect([...refusals]).toEqual(["the server 63 is no member of this cluster"]);
+  await client.put("after", "1");
+  expect(await client.get("stolen")).toBeUndefined();
+  expect(isEnded).toBe(false);
 });

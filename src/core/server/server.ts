@@ -133,9 +133,7 @@ class Server implements RunningCore {
     const founding = members.map(foundingMember);
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
-      ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), (tookMs) =>
-        this.#counters.synced(tookMs),
-      ),
+      ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), this.#synced),
       logic: new Replica({
         id,
         cluster,
@@ -161,14 +159,15 @@ class Server implements RunningCore {
       compared: (comparison) => this.#copies.take(comparison),
     });
     this.#copies = this.#copiesWithin(electionMs);
-    const peersOptions = {
+    this.#peers = new Peers({
       self: { cluster, id, name, disk },
       roll: rollOf(state, founding),
+      initialUrls: otherUrlsOf(config),
       tls: config.peerTls,
       silenceMs: electionMs,
       snapshots,
-    };
-    this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
+      handler: this.#peersHandler(),
+    });
     const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
     const connections = this.#connections();
@@ -185,6 +184,8 @@ class Server implements RunningCore {
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
+
+  readonly #synced = (tookMs: number) => this.#counters.synced(tookMs);
 
   #copiesWithin(electionMs: number): Copies {
     return new Copies({
@@ -251,15 +252,6 @@ class Server implements RunningCore {
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
       isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
       learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
-      tokenOf: (member) => disks.tokenOf(member),
-      tokenFor: (member) => disks.tokenFor(member),
-      isTokenOf: (member, shown) => disks.isTokenOf(member, shown),
-      keepToken: (member, token) => {
-        const members = this.#peers.members.map(({ id }) => id);
-        disks.keepToken(member, token, members).catch((error: unknown) => {
-          this.#trouble("token", `what a server gave was not kept: ${(error as Error).message}`);
-        });
-      },
       removed: () => this.#leave(),
       trouble: (cause, text) => this.#trouble(cause, text),
     };
@@ -272,7 +264,7 @@ class Server implements RunningCore {
 
   /** What the log says of a member's disk counts more than what this server has seen by itself. */
   #agreedDisk(member: bigint, disk: bigint): boolean | undefined {
-    const agreed = this.#peers.members.find(({ id }) => id === member)?.disk ?? 0n;
+    const agreed = this.#peers.known.find(({ id }) => id === member)?.disk ?? 0n;
     return agreed === 0n ? undefined : agreed === disk;
   }
 
@@ -297,7 +289,7 @@ class Server implements RunningCore {
   }
 
   #nameOf(member: bigint): string {
-    const known = this.#peers.members.find(({ id }) => id === member)?.name ?? "";
+    const known = this.#peers.known.find(({ id }) => id === member)?.name ?? "";
     return known === "" ? idText(member) : known;
   }
 
@@ -311,6 +303,10 @@ class Server implements RunningCore {
 /** Until the log says more: who moved before the last snapshot is not looked for where it began. */
 function rollOf({ members: { all, removed } }: CoreState, founding: readonly CoreMember[]): Roll {
   return { members: all.length > 0 ? all : founding, removed: new Set(removed) };
+}
+
+function otherUrlsOf({ initialCluster, name }: CoreConfig): string[] {
+  return initialCluster.filter((member) => member.name !== name).flatMap(({ peerUrls }) => peerUrls);
 }
 
 function limitsOf({ operationsMax, requestBytesMax, snapshotEntries, tokens }: CoreConfig) {

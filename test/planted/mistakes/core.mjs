@@ -22,61 +22,55 @@ const copies = "src/core/copies/copies.ts";
 const corruptionCheck = "src/core/copies/corruption-check.ts";
 const pendingRequests = "src/core/replica/pending-requests.ts";
 
+const peers = "src/core/server/peers/peers.ts";
 const peersTest = { file: "src/core/server/peers/peers.realtime.test.ts" };
 
 export const inCore = /** @type {const} */ ([
   {
-    name: "toldByAnybody",
-    why: "A server looks for a member where anybody says that it is who claims to be that member.",
+    name: "strangersHeard",
+    why: "Whoever knows the core's id, and where it is called, is let in at the port between servers.",
+    edits: [
+      { file: peers, find: "refusalOf(hello, self, isMember)", replace: "refusalOf(hello, self, true)" },
+    ],
+    caughtBy: { file: "src/core/server/server.realtime.test.ts" },
+  },
+  {
+    name: "listsOfOtherCores",
+    why: "A server of another core, at a member's address, says who the members are.",
     edits: [
       {
-        file: "src/core/server/peers/peers.ts",
-        find: "handler.isTokenOf(from, token)",
-        replace: "token.length >= 0",
+        file: peers,
+        at: "(cluster === self.cluster ?",
+        find: "cluster === self.cluster",
+        replace: "cluster > 0n",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "listedRemoves",
+    why: "A server that the log does not know ends another one by its word.",
+    edits: [
+      {
+        file: peers,
+        find: "this.#roll.members.some(({ id }) => id === peer.id)",
+        replace: "peer.id > 0n",
       },
     ],
     caughtBy: peersTest,
   },
   {
     name: "movesUnheard",
-    why: "A server that was away does not hear of a member's new address from that member.",
+    why: "A server that was away does not look for a member where others list it.",
     edits: [
-      {
-        file: "src/core/server/peers/peers.ts",
-        find: "this.#links.get(from)?.link.alsoAt(news);",
-        replace: ";",
-      },
+      { file: "src/core/replica/roll.ts", find: "this.#listed.get(id)?.peerUrls ?? []", replace: "[]" },
     ],
     caughtBy: peersTest,
   },
   {
-    name: "ownMoveUntold",
-    why: "A server that learns that it is elsewhere does not say so to those that it has called already.",
-    edits: [{ file: "src/core/server/peers/peers.ts", find: "this.#self.peerUrls!.join()", replace: '""' }],
-    caughtBy: peersTest,
-  },
-  {
-    name: "tokensOfAnybody",
-    why: "Who only claims to be a member replaces what that member has given.",
-    edits: [
-      {
-        file: "src/core/server/peers/peers.ts",
-        find: "(isShown || handler.tokenOf(from).length === 0)",
-        replace: "(isShown || !isShown)",
-      },
-    ],
-    caughtBy: peersTest,
-  },
-  {
-    name: "toldForgotten",
-    why: "Who only claims to be a member has it forgotten where that member has said that it is.",
-    edits: [
-      {
-        file: "src/core/server/peers/peers.ts",
-        find: "!isShown",
-        replace: "(!isShown && news.length > 0)",
-      },
-    ],
+    name: "flagsUnasked",
+    why: "A server does not ask who the members are where its flags say that there is one.",
+    edits: [{ file: peers, at: ".concat(initialUrls)", find: "initialUrls", replace: "[]" }],
     caughtBy: peersTest,
   },
   {
@@ -84,40 +78,12 @@ export const inCore = /** @type {const} */ ([
     why: "A host that comes often has connections of others given up before they have said who they are.",
     edits: [
       {
-        file: "src/core/server/peers/peers.ts",
+        file: peers,
         find: "(other.length > one.length ? other : one)",
         replace: "one",
       },
     ],
     caughtBy: peersTest,
-  },
-  {
-    name: "guestsForEver",
-    why: "Who has called once, as a server of which the log does not know, is called back for ever.",
-    edits: [
-      { file: "src/core/replica/roll.ts", find: "nowMs - guest.heardMs > guestMs", replace: "nowMs < 0" },
-    ],
-    caughtBy: { file: "src/core/replica/roll.test.ts" },
-  },
-  {
-    name: "guestsReachedOrNot",
-    why: "A guest that was reached gives its place to anybody who calls.",
-    edits: [
-      {
-        file: "src/core/replica/roll.ts",
-        find: "crowd.find(({ isReached }) => !isReached)",
-        replace: "crowd.find(({ isReached }) => !isReached || isReached)",
-      },
-    ],
-    caughtBy: { file: "src/core/replica/roll.test.ts" },
-  },
-  {
-    name: "guestsOfOneHost",
-    why: "Who claims to be many servers takes the places of others.",
-    edits: [
-      { file: "src/core/replica/roll.ts", find: "counts.get(guest.host) === most", replace: "most > 0" },
-    ],
-    caughtBy: { file: "src/core/replica/roll.test.ts" },
   },
   {
     name: "addressTwice",
@@ -141,18 +107,6 @@ export const inCore = /** @type {const} */ ([
       },
     ],
     caughtBy: { file: "src/core/replica/membership.test.ts" },
-  },
-  {
-    name: "anyDiskWhereTold",
-    why: "Whoever is where a member is said to be is taken for that member, whatever its disk.",
-    edits: [
-      {
-        file: "src/core/server/peers/peers.ts",
-        find: "handler.isKnownDisk(peer.id, disk) === true",
-        replace: "disk !== 0n",
-      },
-    ],
-    caughtBy: peersTest,
   },
   {
     name: "uncommittedMovesForgotten",

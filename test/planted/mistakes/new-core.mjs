@@ -92,9 +92,9 @@ export const inNewCores = /** @type {const} */ ([
     ],
   },
   {
-    name: "guestsUnheard",
+    name: "listsUnheard",
     why: "etcd 3699: a server that has not heard of a new member refuses it, also when that one leads.",
-    edits: [{ file: "src/core/replica/roll.ts", find: "peerUrls.length === 0", replace: "true" }],
+    edits: [{ file: "src/core/replica/roll.ts", find: "lists.length === 0", replace: "lists.length >= 0" }],
   },
   {
     name: "otherCoresHeard",

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiwgEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgIEhEKCXBlZXJfdXJscxgKIAMoCRINCgV0b2tlbhgLIAEoDBINCgVnaXZlbhgMIAEoDEoECAcQCCKOAQoLUGVlcldlbGNvbWUSDwoHdmVyc2lvbhgCIAEoDRIPCgdyZWZ1c2FsGAEgASgJEgwKBGRpc2sYAyABKAQSDwoHcmVtb3ZlZBgEIAEoCBIPCgdjbHVzdGVyGAUgASgEEi0KB21lbWJlcnMYBiADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmRiBnByb3RvMw", [file_leasehold_member]);
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiowEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgISgQIBxAISgQIChALSgQICxAMSgQIDBANIo4BCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBBIPCgdyZW1vdmVkGAQgASgIEg8KB2NsdXN0ZXIYBSABKAQSLQoHbWVtYmVycxgGIAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZGIGcHJvdG8z", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -64,27 +64,6 @@ export type PeerHello = Message<"leasehold.core.PeerHello"> & {
    * @generated from field: bool asks_members = 9;
    */
   asksMembers: boolean;
-
-  /**
-   * Where the sender is found, as its log says. One that was away may not know it.
-   *
-   * @generated from field: repeated string peer_urls = 10;
-   */
-  peerUrls: string[];
-
-  /**
-   * What the receiver once gave the sender, where that was then. Empty: nothing that the sender knows of.
-   *
-   * @generated from field: bytes token = 11;
-   */
-  token: Uint8Array;
-
-  /**
-   * To be shown to the sender later, as `token`, by the one that is called.
-   *
-   * @generated from field: bytes given = 12;
-   */
-  given: Uint8Array;
 };
 
 /**

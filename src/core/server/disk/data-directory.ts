@@ -70,7 +70,7 @@ export async function openContent(
   await syncNames(path);
   const found = await readMemberRecord(path);
   if (found === undefined) await refuseLeftovers(path);
-  const record = found?.begun ? await withSecret(path, found) : await begin(path, config, findIdentity);
+  const record = found?.begun ? found : await begin(path, config, findIdentity);
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
   const { journal, content } = await Journal.open(join(path, journalFolder), options);
   try {
@@ -120,8 +120,7 @@ export async function beginDirectory(
 ): Promise<MemberRecord> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const disk = randomBytes(8).readBigUInt64BE();
-  const known = { disks: new Map(), tokens: new Map() };
-  const record: MemberRecord = { ...identity, disk, begun: false, ...known, secret: newSecret() };
+  const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map() };
   await writeMemberRecord(path, record);
   await rm(join(path, journalFolder), { recursive: true, force: true });
   await rm(join(path, snapshotFolder), { recursive: true, force: true });
@@ -133,20 +132,6 @@ export async function beginDirectory(
   const begun = { ...record, begun: true };
   await writeMemberRecord(path, begun);
   return begun;
-}
-
-const secretBytes = 32;
-
-function newSecret(): string {
-  return randomBytes(secretBytes).toString("hex");
-}
-
-/** The directory is of a version that gave out no tokens. */
-async function withSecret(path: string, record: MemberRecord): Promise<MemberRecord> {
-  if (record.secret !== "") return record;
-  const complete = { ...record, secret: newSecret() };
-  await writeMemberRecord(path, complete);
-  return complete;
 }
 
 /** Nobody else could vote here, or is known by any entry. */

@@ -16,51 +16,22 @@ const record = {
   begun: true,
   members: [],
   disks: new Map<bigint, bigint>(),
-  secret: "00".repeat(32),
-  tokens: new Map<bigint, string>(),
 };
-const token = (byte: number) => Uint8Array.from({ length: 16 }, () => byte);
-const members = [1n, 2n, 3n];
 
 async function reopened(): Promise<DiskIndex> {
   return new DiskIndex(folder, (await readMemberRecord(folder))!);
 }
 
-test("tokens and disks that come at once are all kept, and are there after a start", async () => {
+test("disks that are learnt at once are all kept, and are there after a start; the first one counts", async () => {
   await writeMemberRecord(folder, record);
   const index = await reopened();
-  await Promise.all([
-    index.keepToken(2n, token(2), members),
-    index.learn(2n, 22n),
-    index.keepToken(3n, token(9), members),
-    index.keepToken(3n, token(3), members),
-    index.learn(3n, 33n),
-  ]);
+  const learnt = await Promise.all([index.learn(2n, 22n), index.learn(3n, 33n), index.learn(2n, 99n)]);
+  expect(learnt).toEqual([true, true, false]);
   const again = await reopened();
-  expect([...again.tokenOf(2n)]).toEqual([...token(2)]);
-  expect([...again.tokenOf(3n)]).toEqual([...token(3)]);
-  expect([again.isKnown(2n, 22n), again.isKnown(3n, 33n)]).toEqual([true, true]);
-});
-
-test("what is no token, and who is no member, is not kept", async () => {
-  await writeMemberRecord(folder, record);
-  const index = await reopened();
-  await index.keepToken(2n, new Uint8Array(15), members);
-  await index.keepToken(4n, token(4), members);
-  expect([index.tokenOf(2n).length, index.tokenOf(4n).length]).toEqual([0, 0]);
-  await index.keepToken(2n, token(2), members);
-  await index.keepToken(3n, token(3), [1n, 3n]);
-  expect([index.tokenOf(2n).length, index.tokenOf(3n).length]).toEqual([0, 16]);
-});
-
-test("a token is of one member of one server, and the same after a start", async () => {
-  await writeMemberRecord(folder, record);
-  const index = await reopened();
-  const other = new DiskIndex(folder, { ...record, secret: "01".repeat(32) });
-  const shown = index.tokenFor(2n);
-  expect((await reopened()).isTokenOf(2n, shown)).toBe(true);
-  expect(index.isTokenOf(3n, shown)).toBe(false);
-  expect(other.isTokenOf(2n, shown)).toBe(false);
-  for (const wrong of [new Uint8Array(), shown.subarray(1), token(0)])
-    expect(index.isTokenOf(2n, wrong)).toBe(false);
+  expect([again.isKnown(2n, 22n), again.isKnown(2n, 99n), again.isKnown(3n, 33n)]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  expect(again.isKnown(4n, 44n)).toBeUndefined();
 });

@@ -38,7 +38,7 @@ export async function forceNewCluster(path: string, opened: OpenedContent): Prom
   const { hardState, snapshot: meta } = recovered;
   const own = state.members.get(record.id)!;
   const members = [{ id: own.id, name: own.name, peerUrls: own.peerUrls }];
-  const changed = { ...record, cluster, members, disks: new Map(), tokens: new Map() };
+  const changed = { ...record, cluster, members, disks: new Map() };
   await snapshots.save(meta, batchesInTurns(snapshotPieces(state)));
   await writeMemberRecord(path, changed);
   await journal.append({ installed: meta, hardState });

@@ -23,10 +23,6 @@ export interface MemberRecord {
   readonly members: readonly KnownMember[];
   /** The disks of the others, since they were first heard of. */
   readonly disks: ReadonlyMap<MemberId, bigint>;
-  /** By which this server makes the tokens that it gives to others; empty in a file of before there were any. */
-  readonly secret: string;
-  /** Tokens that others have given to this server. */
-  readonly tokens: ReadonlyMap<MemberId, string>;
 }
 
 /** Undefined if there is none. */
@@ -73,11 +69,6 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
     if (typeof value !== "string") throw damaged(`${where} should be text`);
     return value;
   };
-  const hexAt = (value: unknown, where: string): string => {
-    if (typeof value !== "string" || !/^(?:[0-9a-f]{2}){0,32}$/.test(value))
-      throw damaged(`${where} should be hexadecimal digits`);
-    return value;
-  };
   if (!isRecord(content)) throw damaged("it should be one JSON object");
   if (content["format"] !== format && content["format"] !== formerFormat)
     throw damaged(`format should be ${format}`);
@@ -93,22 +84,18 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
       peerUrls: urls.map((url, place) => textAt(url, `${at}.peerUrls[${place}]`)),
     };
   });
-  const pairsAt = <Value>(name: string, take: (value: unknown, where: string) => Value) =>
-    listAt(content[name], name).map((value, index): [MemberId, Value] => {
-      const [member, other, ...rest] = listAt(value, `${name}[${index}]`);
-      if (rest.length > 0) throw damaged(`${name}[${index}] should be a pair`);
-      return [idAt(member, `${name}[${index}][0]`), take(other, `${name}[${index}][1]`)];
-    });
+  const disks = listAt(content["disks"], "disks").map((value, index): [MemberId, bigint] => {
+    const [member, disk, ...rest] = listAt(value, `disks[${index}]`);
+    if (rest.length > 0) throw damaged(`disks[${index}] should be a pair`);
+    return [idAt(member, `disks[${index}][0]`), idAt(disk, `disks[${index}][1]`)];
+  });
   return {
     id: idAt(content["id"], "id"),
     cluster: idAt(content["cluster"], "cluster"),
     disk: idAt(content["disk"], "disk"),
     begun,
     members,
-    disks: new Map(pairsAt("disks", idAt)),
-    // Earlier versions had neither.
-    secret: hexAt(content["secret"] ?? "", "secret"),
-    tokens: new Map(content["tokens"] === undefined ? [] : pairsAt("tokens", hexAt)),
+    disks: new Map(disks),
   };
 }
 
@@ -123,7 +110,6 @@ export async function writeMemberRecord(folder: string, record: MemberRecord): P
     disk: idText(record.disk),
     members: record.members.map((member) => ({ ...member, id: idText(member.id) })),
     disks: [...record.disks].map((pair) => pair.map(idText)),
-    tokens: [...record.tokens].map(([member, token]) => [idText(member), token]),
   };
   try {
     const file = await open(`${path}.new`, "w", ownFileMode);

@@ -19,21 +19,10 @@ export interface Self {
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
-  /** Where it is called, for those who have not heard of it. */
-  readonly peerUrls?: readonly string[];
 }
 
-/** By which a server that has moved is known again. */
-export interface Tokens {
-  /** What the one that is called once gave the one that calls; empty if nothing. */
-  readonly token: Uint8Array;
-  /** To be shown by the one that is called, when it calls. */
-  readonly given: Uint8Array;
-}
-
-export function helloBytes(self: Self, to: MemberId, snapshot: boolean, tokens?: Tokens): Uint8Array {
-  const { cluster, id, name, disk, peerUrls = [] } = self;
-  const hello = { version, cluster, from: id, to, snapshot, name, disk, peerUrls: [...peerUrls], ...tokens };
+export function helloBytes({ cluster, id, name, disk }: Self, to: MemberId, snapshot: boolean): Uint8Array {
+  const hello = { version, cluster, from: id, to, snapshot, name, disk };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
 }
 

@@ -1,18 +1,13 @@
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreConfig } from "../common/config.js";
 import { type Identity, idText } from "../common/identity.js";
 import { invalid } from "../common/invalid.js";
-import { parseUrl } from "../common/urls.js";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { PeerWelcome } from "../../gen/leasehold/peer_pb.js";
-import { Frames, frame } from "./frames.js";
-import { questionBytes, readWelcome } from "./hello.js";
-import { dial } from "./sockets.js";
+import { askMembers } from "./ask-members.js";
 
 /** A server that was just told to add us may not have it yet, and one may be down. */
 const tryMs = 15_000;
-const askMs = 2_000;
 const pauseMs = 300;
 
 /**
@@ -39,7 +34,9 @@ export async function join(config: CoreConfig): Promise<Identity> {
 async function tryAll(urls: readonly string[], config: CoreConfig): Promise<Identity | LeaseholdError> {
   let problem: LeaseholdError | undefined;
   for (const url of urls) {
-    const answer = await ask(url, config).catch((error: unknown) => error as Error);
+    const answer = await askMembers(url, config.name, config.peerTls).catch(
+      (error: unknown) => error as Error,
+    );
     const found =
       answer instanceof Error
         ? new LeaseholdError("UNREACHABLE", `no server of the core at ${url}: ${answer.message}`)
@@ -48,29 +45,6 @@ async function tryAll(urls: readonly string[], config: CoreConfig): Promise<Iden
     problem = found;
   }
   return problem!;
-}
-
-async function ask(url: string, { name, peerTls }: CoreConfig): Promise<PeerWelcome> {
-  const socket = dial(parseUrl("--initial-cluster", url), peerTls, () => {
-    for (const part of frame([questionBytes(name)])) socket.write(part);
-  });
-  const answers: PeerWelcome[] = [];
-  const frames = new Frames((body) => void answers.push(readWelcome(body)));
-  const signal = AbortSignal.timeout(askMs);
-  try {
-    while (answers.length === 0) {
-      const [chunk] = (await Promise.race([
-        once(socket, "data", { signal }),
-        once(socket, "close", { signal }).then(() => Promise.reject(new Error("it has hung up"))),
-      ])) as [Buffer];
-      frames.push(chunk);
-    }
-  } finally {
-    socket.destroy();
-  }
-  const [answer] = answers as [PeerWelcome];
-  if (answer.refusal !== "") throw new Error(answer.refusal);
-  return answer;
 }
 
 function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identity | LeaseholdError {

@@ -19,8 +19,7 @@ const redialMs = 200;
 
 export interface LinkOptions {
   readonly peer: KnownMember;
-  /** @param isTold of a place that only the peer has told */
-  readonly hello: (isTold: boolean) => Uint8Array;
+  readonly hello: Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
    * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
@@ -35,7 +34,7 @@ export interface LinkOptions {
   /** It says that this server is no member any more. */
   readonly removed: () => void;
   /** Why we do not talk to a server with this disk; empty if we do. */
-  readonly judge: (disk: bigint, isTold: boolean) => Promise<string>;
+  readonly judge: (disk: bigint) => Promise<string>;
 }
 
 /** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
@@ -49,7 +48,6 @@ export class PeerLink {
   #attempts = -1;
   #heardMs = 0;
   #redial: NodeJS.Timeout | undefined;
-  #told: readonly string[] = [];
   #url = "";
 
   constructor(options: LinkOptions) {
@@ -61,15 +59,6 @@ export class PeerLink {
   /** Where it was called last. */
   get url(): string {
     return this.#url;
-  }
-
-  /** The peer has told that it is here, too: it is looked for there next, unless it is found already. */
-  alsoAt(urls: readonly string[]): void {
-    if (urls.join() === this.#told.join()) return;
-    this.#told = urls;
-    if (this.#isWelcome || urls.length === 0) return;
-    this.#attempts = this.#options.peer.peerUrls.length - 1;
-    this.#socket?.destroy();
   }
 
   get isConnected(): boolean {
@@ -113,16 +102,13 @@ export class PeerLink {
   #connect(): void {
     const { hello, peer, tls } = this.#options;
     this.#attempts += 1;
-    // What the peer has told comes last.
-    const urls = [...peer.peerUrls, ...this.#told];
-    const url = urls[this.#attempts % urls.length]!;
-    const isTold = !peer.peerUrls.includes(url);
+    const url = peer.peerUrls[this.#attempts % peer.peerUrls.length]!;
     this.#url = url;
     let problem = "the connection was closed";
     let socket: Socket;
     try {
       socket = dial(parseUrl("the peer's address", url), tls, () => {
-        for (const part of frame([hello(isTold)])) socket.write(part);
+        for (const part of frame([hello])) socket.write(part);
       });
     } catch (error) {
       // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.
@@ -136,11 +122,11 @@ export class PeerLink {
       const { disk, refusal, removed } = readWelcome(body);
       // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
-      this.#options.judge(disk, isTold).then(
+      this.#options.judge(disk).then(
         (own) => {
           if (own !== "") problem = own;
-          // Not from somebody else, nor from one of which only its own word says where it is.
-          else if (removed && !isTold) this.#options.removed();
+          // Not from somebody else.
+          else if (removed) this.#options.removed();
           if (own !== "" || refusal !== "") socket.destroy();
           else if (this.#socket === socket && !socket.destroyed) this.#welcome();
         },

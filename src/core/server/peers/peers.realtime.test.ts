@@ -1,7 +1,5 @@
 import { once } from "node:events";
 import { type Server as TcpServer, type Socket, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import type { Snapshots } from "../../journal/snapshots.js";
@@ -17,7 +15,7 @@ import { PeerLink } from "./link.js";
 import { Peers } from "./peers.js";
 
 /** Servers of one core that only talk to each other, and others who come to their ports. */
-const names = ["a", "b"];
+const names = ["a", "b", "c"];
 let running: Peers[] = [];
 let sockets: Socket[] = [];
 let servers: TcpServer[] = [];
@@ -50,10 +48,10 @@ const emptySnapshot = {
   read: () => Promise.resolve({ meta, batches: [[...snapshotPieces(new CoreState())]] }),
 };
 
+const url = (port: number) => `http://127.0.0.1:${port}`;
+
 const membersAt = (ports: readonly number[]) =>
-  names.map((name, at) =>
-    foundingMember({ id: BigInt(at + 1), name, peerUrls: [`http://127.0.0.1:${ports[at]}`] }),
-  );
+  ports.map((port, at) => foundingMember({ id: BigInt(at + 1), name: names[at]!, peerUrls: [url(port)] }));
 
 class Server {
   readonly messages: PeerMessage[] = [];
@@ -67,15 +65,22 @@ class Server {
   readonly peers: Peers;
   readonly #port: number;
 
-  /** Tokens of the others, by their ids. */
-  readonly tokens = new Map<bigint, Uint8Array>();
-
-  constructor(index: number, ports: readonly number[], disk: bigint, cluster?: bigint, known = names) {
+  /** @param more which members its log knows, and its flags */
+  constructor(
+    index: number,
+    ports: readonly number[],
+    disk: bigint,
+    {
+      cluster,
+      initialUrls = [],
+      known = names,
+    }: { cluster?: bigint; initialUrls?: string[]; known?: string[] } = {},
+  ) {
     this.#port = ports[index]!;
-    const tokenFor = (member: bigint) => Uint8Array.of(index + 1, Number(member));
     this.peers = new Peers({
       self: selfOf(index, disk, cluster),
       roll: { members: membersAt(ports).filter(({ name }) => known.includes(name)), removed: new Set() },
+      initialUrls,
       tls: undefined,
       silenceMs: 1_000,
       snapshots: emptySnapshot as unknown as Snapshots,
@@ -92,10 +97,6 @@ class Server {
           if (!this.disks.has(member)) this.disks.set(member, learnt);
           return this.disks.get(member) === learnt;
         },
-        tokenFor,
-        isTokenOf: (member, shown) => Buffer.compare(tokenFor(member), shown) === 0,
-        tokenOf: (member) => this.tokens.get(member) ?? new Uint8Array(),
-        keepToken: (member, token) => void this.tokens.set(member, token),
         trouble: (_cause, text) => void this.troubles.push(text),
       },
     });
@@ -147,7 +148,7 @@ test("a stranger that is first to claim a member's name is not taken for that me
 test("a server of another core at a member's address is not taken for that member", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
-  const other = new Server(1, ports, 99n, 8n);
+  const other = new Server(1, ports, 99n, { cluster: 8n });
   await other.open();
   await a.open();
   await eventually("it was met", () => a.troubles.join().includes("its cluster id is"));
@@ -216,20 +217,52 @@ test("a member that comes again takes the place of its older connection", async 
   expect(second.closed).toBe(false);
 });
 
-test("a server that has not heard of a member calls it back, and both are heard; who was removed is not", async () => {
-  const ports = await freePorts(2);
-  const a = new Server(0, ports, 11n, undefined, ["a"]);
-  await a.open();
+/** The third one was added while the first one was away: its log does not know it. */
+async function addedMeanwhile() {
+  const ports = await freePorts(3);
+  const a = new Server(0, ports, 11n, { known: ["a", "b"] });
   const b = new Server(1, ports, 22n);
+  const c = new Server(2, ports, 33n);
+  return { a, b, c, ports };
+}
+
+test("a member that the log does not know is heard once a member lists it, and not if it was removed", async () => {
+  const { a, b, c, ports } = await addedMeanwhile();
+  await a.open();
+  await c.open();
+  await eventually("it is refused", () => c.troubles.join().includes("the server 3 is no member"));
   await b.open();
-  await b.reaches(a, 2n, 1n);
-  await a.reaches(b, 1n, 2n);
+  await c.reaches(a, 3n, 1n);
+  await a.reaches(c, 1n, 3n);
+  expect(a.disks.get(3n)).toBe(33n);
+  a.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set([3n]) });
+  const before = c.troubles.length;
+  await eventually("it is refused", () =>
+    c.troubles.slice(before).join().includes("the server 3 is no member of this cluster"),
+  );
+});
+
+test("a member of another core lists nobody", async () => {
+  const { a, c, ports } = await addedMeanwhile();
+  const other = new Server(1, ports, 22n, { cluster: 8n });
+  await other.open();
+  await c.open();
+  await a.open();
+  const told = () => c.troubles.filter((text) => text.includes("the server 3 is no member")).length;
+  await eventually("it is refused again and again", () => told() > 8);
   expect(a.disks.size).toBe(0);
-  const forged = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, false));
-  await once(forged.resume(), "close");
-  expect(a.troubles.join()).toContain("has come back without its data directory");
-  a.peers.update({ members: membersAt(ports).slice(0, 1), removed: new Set([2n]) });
-  await eventually("it is refused", () => b.troubles.join().includes("is no member of this cluster"));
+});
+
+test("where the flags say that a server is, it lists itself", async () => {
+  const ports = await freePorts(3);
+  const initialUrls = [url(ports[2]!)];
+  const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls });
+  const c = new Server(2, ports, 33n);
+  await a.open();
+  await c.open();
+  await c.reaches(a, 3n, 1n);
+  await a.reaches(c, 1n, 3n);
+  expect(a.disks.get(3n)).toBe(33n);
 });
 
 /** Tells all that come to a port that they are no members any more. */
@@ -249,46 +282,30 @@ async function removerAt(port: number, self: Self): Promise<{ told: number }> {
   return remover;
 }
 
-test("one that nobody knows, or that answers in a member's place, removes nobody; a member does", async () => {
-  const [own, other, third] = (await freePorts(3)) as [number, number, number];
-  const a = new Server(0, [own, other], 11n);
+test("one that only others list, or that answers in a member's place, removes nobody; a member does", async () => {
+  const ports = (await freePorts(3)) as [number, number, number];
+  const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls: [url(ports[2])] });
   a.disks.set(2n, 22n);
   await a.open();
-  const imposter = await removerAt(other, selfOf(1, 99n));
-  const stranger = { ...selfOf(1, 99n), id: 5n, name: "c", peerUrls: [`http://127.0.0.1:${third}`] };
-  const guest = await removerAt(third, stranger);
-  await come(own, helloBytes(stranger, 1n, false));
-  await eventually("both have told", () => imposter.told > 2 && guest.told > 2);
+  const imposter = await removerAt(ports[1], selfOf(1, 99n));
+  const c = new Server(2, ports, 33n);
+  await c.open();
+  await c.reaches(a, 3n, 1n);
+  c.peers.close();
+  const listed = await removerAt(ports[2], selfOf(2, 33n));
+  await eventually("both have told", () => imposter.told > 2 && listed.told > 2);
   expect(a.removals).toBe(0);
   servers.shift()!.close();
   for (const socket of sockets) socket.destroy();
-  await removerAt(other, selfOf(1, 22n));
+  await removerAt(ports[1], selfOf(1, 22n));
   await eventually("the member has told", () => a.removals > 0);
-});
-
-test("who may be anybody has this server call no socket of its machine", async () => {
-  const [own, other] = (await freePorts(2)) as [number, number];
-  const a = new Server(0, [own, other], 11n);
-  await a.open();
-  const path = join(tmpdir(), `lh-guest-${process.pid}`);
-  let calls = 0;
-  const server = createServer((socket) => {
-    calls += 1;
-    socket.destroy();
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(path, resolve));
-  const stranger = { ...selfOf(1, 99n), id: 5n, name: "c", peerUrls: [`unix://${path}`] };
-  await once(await come(own, helloBytes(stranger, 1n, false)), "data");
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  expect(calls).toBe(0);
 });
 
 test("files of certificates that cannot be read end nothing: it is tried again", async () => {
   const troubles: string[] = [];
   const link = new PeerLink({
     peer: foundingMember({ id: 2n, name: "b", peerUrls: ["https://127.0.0.1:1"] }),
-    hello: () => new Uint8Array(),
+    hello: new Uint8Array(),
     tls: { certFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem", clientCertAuth: false } as TlsFiles,
     silenceMs: 1_000,
     unreachable: () => undefined,
@@ -317,129 +334,28 @@ test("a snapshot goes where its receiver was reached, if one of its addresses is
   expect(a.troubles.join()).not.toContain("a snapshot did not reach");
 });
 
-/** Where a looks for b, where b is now, and a place of somebody else. */
-async function moved() {
-  const [own, former, now, other] = await freePorts(4);
-  const a = new Server(0, [own!, former!], 11n);
-  const b = new Server(1, [own!, now!], 22n);
-  return { a, b, ports: { own: own!, former: former!, now: now!, other: other! } };
-}
-
-/** What comes to a place, and nobody answers. */
-async function visitorsOf(port: number): Promise<{ count: number }> {
-  const visitors = { count: 0 };
-  const server = createServer((socket) => {
-    visitors.count += 1;
-    socket.destroy();
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  return visitors;
-}
-
-const url = (port: number) => `http://127.0.0.1:${port}`;
-
-/** The same, when they have met where the second one was: it has the token by which it is known again. */
-async function movedAfterTheyMet() {
-  const servers = await moved();
-  const { a, b, ports } = servers;
-  const before = new Server(1, [ports.own, ports.former], 22n);
-  await before.open();
-  await a.open();
-  await a.reaches(before, 1n, 2n);
-  await before.reaches(a, 2n, 1n);
-  before.peers.close();
-  for (const [member, token] of before.tokens) b.tokens.set(member, token);
-  return servers;
-}
-
-test("a member that has moved is believed by the one that had called it where it was", async () => {
-  const { a, b } = await movedAfterTheyMet();
-  await b.open();
-  await b.reaches(a, 2n, 1n);
-  await a.reaches(b, 1n, 2n);
-  expect(b.messages.length).toBeGreaterThan(0);
-});
-
-test("a member that hears only later where it is itself tells that those who know it, at once", async () => {
-  const { a, b, ports } = await movedAfterTheyMet();
-  const [first, second] = membersAt([ports.own, ports.now]) as [CoreMember, CoreMember];
-  b.peers.update({ members: [first, { ...second, peerUrls: [url(ports.former)] }], removed: new Set() });
-  await b.open();
-  await b.reaches(a, 2n, 1n);
-  b.peers.update({ members: [first, second], removed: new Set() });
-  await a.reaches(b, 1n, 2n);
-  expect(a.troubles.join()).not.toContain("does not show");
-});
-
-test("one that has moved, and cannot show that it is who was there, is not looked for elsewhere", async () => {
-  const { a, b, ports } = await moved();
+test("a member that has moved is found where another member lists it", async () => {
+  const [former, ...ports] = (await freePorts(4)) as [number, number, number, number];
+  const [own, , third] = ports;
+  const a = new Server(0, [own, former, third], 11n);
+  const b = new Server(1, ports, 22n);
   a.disks.set(2n, 22n);
-  const visitors = await visitorsOf(ports.former);
   await a.open();
   await b.open();
   await b.reaches(a, 2n, 1n);
-  await eventually("it was said", () => a.troubles.join().includes("does not show that it is who was at"));
-  const before = visitors.count;
-  await eventually("a looks for it where it was", () => visitors.count > before + 3);
   expect(b.messages).toEqual([]);
+  const c = new Server(2, ports, 33n);
+  await c.open();
+  await a.reaches(b, 1n, 2n);
 });
 
-test("who claims to be a member, with its disk, leads nobody to another place", async () => {
-  const { a, ports } = await moved();
+test("a member that has moved is found where the flags say that it is", async () => {
+  const [former, own, now] = (await freePorts(3)) as [number, number, number];
+  const a = new Server(0, [own, former], 11n, { initialUrls: [url(now)] });
+  const b = new Server(1, [own, now], 22n);
   a.disks.set(2n, 22n);
-  const lured = await visitorsOf(ports.other);
-  const visitors = await visitorsOf(ports.former);
-  await a.open();
-  const claims = [new Uint8Array(), Uint8Array.of(1, 1), Uint8Array.of(2, 1), new Uint8Array(10_000)];
-  for (const token of claims) {
-    const claimed = { ...selfOf(1, 22n), peerUrls: [url(ports.other)] };
-    const thief = await come(ports.own, helloBytes(claimed, 1n, false, { token, given: new Uint8Array() }));
-    await once(thief, "data");
-  }
-  const before = visitors.count;
-  await eventually("a looks for it where it was", () => visitors.count > before + 5);
-  expect(lured.count).toBe(0);
-});
-
-test("who claims to be a member takes from nobody what that member has given, and where it said it is", async () => {
-  const { a, b, ports } = await moved();
-  a.disks.set(2n, 22n);
-  b.disks.set(1n, 11n);
-  a.tokens.set(2n, Uint8Array.of(2, 1));
-  b.tokens.set(1n, Uint8Array.of(1, 2));
   await a.open();
   await b.open();
   await a.reaches(b, 1n, 2n);
-  const given = Uint8Array.of(9, 9);
-  for (const token of [new Uint8Array(), Uint8Array.of(1, 1)]) {
-    const claimed = { ...selfOf(1, 22n), peerUrls: [url(ports.former)] };
-    await once(await come(ports.own, helloBytes(claimed, 1n, false, { token, given })), "data");
-  }
-  expect([...a.tokens.get(2n)!]).toEqual([2, 1]);
-  b.peers.close();
-  const again = new Server(1, [ports.former, ports.now], 22n);
-  again.disks.set(1n, 11n);
-  await again.open();
-  // Only a calls: where the other one once said that it is.
-  await a.reaches(again, 1n, 2n);
-  const token = Uint8Array.of(1, 2);
-  await once(await come(ports.own, helloBytes(selfOf(1, 22n), 1n, false, { token, given })), "data");
-  expect([...a.tokens.get(2n)!]).toEqual([9, 9]);
-});
-
-test("at the place that a member has told another disk is not taken for it, and is not learnt", async () => {
-  const { a, ports } = await moved();
-  a.disks.set(2n, 22n);
-  const other = new Server(1, [ports.own, ports.other], 99n);
-  other.disks.set(1n, 11n);
-  await other.open();
-  await a.open();
-  const told = { ...selfOf(1, 22n), peerUrls: [url(ports.other), "nonsense"] };
-  const tokens = { token: Uint8Array.of(1, 2), given: new Uint8Array() };
-  await once(await come(ports.own, helloBytes(told, 1n, false, tokens)), "data");
-  await eventually("it was met", () => a.troubles.join().includes("somebody else is there"));
-  a.peers.send({ kind: "leader-answer", from: 1n, to: 2n, number: 1, index: 1, revision: 1, ttlSeconds: 1 });
-  expect(other.messages).toEqual([]);
-  expect(a.disks.get(2n)).toBe(22n);
+  expect(a.messages).toEqual([]);
 });
