@@ -7,7 +7,7 @@ export class Accounts implements Observer {
   readonly #owners = new Map<NodeView, string>();
 
   started(node: NodeView): void {
-    for (const [other, owner] of this.#owners) quotasOf(node)?.introduce(owner, other.name);
+    for (const [other, owner] of this.#owners) node.peer?.introduce(owner, other.name);
     this.#join(node);
   }
 
@@ -19,16 +19,12 @@ export class Accounts implements Observer {
   crashing(node: NodeView): void {
     const owner = this.#owners.get(node);
     if (owner === undefined) return;
-    for (const other of this.#owners.keys()) quotasOf(other)?.gone(owner, node.name);
+    for (const other of this.#owners.keys()) other.peer?.gone(owner, node.name);
     this.#owners.delete(node);
   }
 
   #join(node: NodeView): void {
     this.#owners.set(node, node.owner);
-    for (const other of this.#owners.keys()) quotasOf(other)?.introduce(node.owner, node.name);
+    for (const other of this.#owners.keys()) other.peer?.introduce(node.owner, node.name);
   }
-}
-
-function quotasOf(node: NodeView) {
-  return node.peer?.acceptor?.quotas;
 }

@@ -146,3 +146,29 @@ test("one that withdraws and waits on has nobody told, and is told first of the 
   ask(4, "u.1", 5_300, { kind: Kind.release, number: numberAt(at(5_003).wall), sequence: 1 });
   expect(told).toEqual([2, 2]);
 });
+
+test("five connections that invent names take no place of a sixth", () => {
+  const { ask, peer } = member();
+  for (const name of ["a", "b", "c", "d", "e"]) peer.introduce(`${name}.9`, "address 10.0.0.1");
+  peer.introduce("z.9", "address 10.0.0.2");
+  ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
+  let invented = 0;
+  for (const [from, name] of ["a", "b", "c", "d", "e"].entries()) {
+    const owner = `${name}.9`;
+    for (let each = 0; each < 25_000; each += 1)
+      ask(10 + from, owner, 5_001, { kind: Kind.release, waiting: true, resource: `i${(invented += 1)}` });
+    // What it has written it may wait for, at its own expense.
+    ask(10 + from, owner, 5_002, { kind: Kind.acquire, resource: `own ${name}`, ...lease });
+    const { number } = ask(10 + from, owner, 5_002, { kind: Kind.read, resource: `own ${name}` });
+    ask(10 + from, owner, 5_003, {
+      kind: Kind.release,
+      waiting: true,
+      number,
+      sequence: 1,
+      resource: `own ${name}`,
+    });
+  }
+  expect(peer.waiters.size).toBeLessThanOrEqual(5);
+  const late = ask(20, "z.9", 5_004, { kind: Kind.read, waiting: true });
+  expect([late.refusal, late.ahead]).toEqual([Refusal.held, 0]);
+});

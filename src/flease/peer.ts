@@ -241,6 +241,24 @@ export class FleasePeer {
     this.skew.majority = majorityOf(votersOf(view).length);
   }
 
+  /** A connection of this owner: what is kept for its requests is charged to this account. */
+  introduce(owner: string, account: string): void {
+    this.acceptor?.quotas?.introduce(owner, account);
+    this.waiters.quotas.introduce(owner, account);
+  }
+
+  /** That connection is over. */
+  gone(owner: string, account: string): void {
+    this.acceptor?.quotas?.gone(owner, account);
+    this.waiters.quotas.gone(owner, account);
+  }
+
+  /** All connections are over. */
+  everybodyGone(): void {
+    this.acceptor?.quotas?.everybodyGone();
+    this.waiters.clear();
+  }
+
   /** The peer is not connected any more. */
   forget(peer: number): void {
     this.waiters.forget(peer);
@@ -252,13 +270,15 @@ export class FleasePeer {
     const { resource } = request;
     if (reply?.kind === Kind.nack) {
       const waits = request.waiting && reply.refusal === Refusal.held;
-      reply.ahead = waits ? this.waiters.add(resource, from) : 0;
+      reply.ahead = waits ? this.waiters.add(resource, from, request.owner) : 0;
     } else if (reply?.kind === Kind.ack) {
       this.waiters.taken(resource, from);
     } else if (request.kind === Kind.release && request.waiting) {
       // Most likely another has it, of whom this acceptor alone does not know. Each whom it told would try in
-      // vain, withdraw and have the next one told, for as long as that lease runs.
-      this.waiters.lost(resource, from, now.mono + this.settings.ttlMaxMs);
+      // vain, withdraw and have the next one told, for as long as that lease runs. A withdrawal of what was
+      // never written here says nothing of the resource, which may be an invented one.
+      if (this.acceptor?.wrote(request) === true)
+        this.waiters.lost(resource, from, request.owner, now.mono + this.settings.ttlMaxMs);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
       if (request.kind === Kind.pass) this.waiters.remove(resource, from);
       else this.waiters.released(resource);

@@ -177,6 +177,12 @@ export class Acceptor {
     return request.kind === Kind.write && isPromised && entry.leaseNumber !== number;
   }
 
+  /** Whether the last write that was accepted here is of the request's ballot. */
+  wrote({ resource, owner, number }: Message): boolean {
+    const entry = this.#find(resource);
+    return entry !== undefined && entry.leaseOwner === owner && entry.leaseNumber === number;
+  }
+
   /** Refuses what it might grant, before it looks at anything: safe at any time. */
   refuse(
     request: Message,

@@ -1,5 +1,6 @@
 import { getOrInsert } from "../../common/maps.js";
 import { notListed } from "./message.js";
+import { type Payer, Quotas, weightOf } from "./quotas.js";
 
 /**
  * Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease
@@ -7,14 +8,19 @@ import { notListed } from "./message.js";
  */
 const waitersPerResourceMax = 10_000;
 
-/** Waiters that an acceptor remembers in all: some ten megabytes. */
-const waitersMax = 100_000;
+/**
+ * Waiters that an acceptor remembers in all, some forty megabytes: a place is what a waiter for a resource
+ * with a short name takes, and longer names take several.
+ */
+const placesMax = 100_000;
 
-/** Of them, those of one peer, which would otherwise leave no room for others. */
-const waitersPerPeerMax = 20_000;
+const encoder = new TextEncoder();
 
 /** Those who wait for one resource, in the order in which they came. */
 class WaitingList {
+  readonly resource: string;
+  /** Places that each of them takes. */
+  readonly places: number;
   /** Peer to ticket; tickets rise. */
   readonly tickets = new Map<number, number>();
   #nextTicket = 0;
@@ -26,6 +32,11 @@ class WaitingList {
   taker: number | undefined;
   /** Other acceptors gave the resource to somebody: nobody is told of it until then, or its release. */
   elsewhereUntilMono = -Infinity;
+
+  constructor(resource: string) {
+    this.resource = resource;
+    this.places = weightOf(encoder.encode(resource).length);
+  }
 
   get first(): number | undefined {
     return this.favoured ?? this.tickets.keys().next().value;
@@ -44,6 +55,12 @@ class WaitingList {
   }
 }
 
+/** What one peer waits for, and whose places that takes. */
+interface Waiting {
+  readonly payer: Payer;
+  readonly lists: Set<WaitingList>;
+}
+
 /**
  * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets
  * it, or a hint that gets lost, costs a waiter time and nobody safety.
@@ -55,12 +72,15 @@ class WaitingList {
 export class Waiters {
   readonly #patienceMs: number;
   readonly #lists = new Map<string, WaitingList>();
-  readonly #resourcesOf = new Map<number, Set<string>>();
+  readonly #byPeer = new Map<number, Waiting>();
+  /** Who may have how many of the places: names cost nothing to invent, so accounts share them. */
+  readonly quotas: Quotas;
   #total = 0;
   #sweep: Iterator<[string, WaitingList]> | undefined;
 
-  constructor(patienceMs: number) {
+  constructor(patienceMs: number, places = placesMax) {
     this.#patienceMs = patienceMs;
+    this.quotas = new Quotas(places);
   }
 
   get size(): number {
@@ -71,16 +91,21 @@ export class Waiters {
     return this.#lists.get(resource)?.tickets.size ?? 0;
   }
 
-  /** Puts a peer on the list, if it is not on it. Returns how many are before it, or `notListed`. */
-  add(resource: string, peer: number): number {
-    let list = this.#lists.get(resource);
-    if (list?.tickets.has(peer) === true) return list.aheadOf(peer);
-    if (this.#total >= waitersMax || (list?.tickets.size ?? 0) >= waitersPerResourceMax) return notListed;
-    if ((this.#resourcesOf.get(peer)?.size ?? 0) >= waitersPerPeerMax) return notListed;
-    list ??= getOrInsert(this.#lists, resource, () => new WaitingList());
+  /**
+   * Puts a peer on the list, if it is not on it, at the expense of its owner's account. Returns how many are
+   * before it, or `notListed`.
+   */
+  add(resource: string, peer: number, owner: string): number {
+    const list = this.#lists.get(resource) ?? new WaitingList(resource);
+    if (list.tickets.has(peer)) return list.aheadOf(peer);
+    if (list.tickets.size >= waitersPerResourceMax) return notListed;
+    const payer = this.#byPeer.get(peer)?.payer ?? this.quotas.payerOf(owner);
+    if (!this.quotas.allows(payer, list.places)) return notListed;
+    this.quotas.charge(payer, list.places);
+    getOrInsert(this.#byPeer, peer, () => ({ payer, lists: new Set() })).lists.add(list);
+    this.#lists.set(resource, list);
     list.add(peer);
     this.#total += 1;
-    getOrInsert(this.#resourcesOf, peer, () => new Set()).add(resource);
     return list.aheadOf(peer);
   }
 
@@ -91,7 +116,7 @@ export class Waiters {
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
     if (list === undefined || this.#isPatient(list, mono) || mono < list.elsewhereUntilMono) return undefined;
-    if (list.toldMono !== -Infinity) this.#drop(resource, list, list.first!); // It had its time.
+    if (list.toldMono !== -Infinity) this.#drop(list, list.first!); // It had its time.
     list.toldMono = mono;
     return list.first;
   }
@@ -101,7 +126,7 @@ export class Waiters {
     const list = this.#lists.get(resource);
     if (list?.tickets.has(peer) !== true) return;
     if (list.first === peer) list.toldMono = -Infinity;
-    this.#drop(resource, list, peer);
+    this.#drop(list, peer);
   }
 
   /** The peer has got the resource: a waiter that was told of it and came too late will be told again. */
@@ -118,8 +143,8 @@ export class Waiters {
    * The peer got the resource here and not at a majority, and waits on: where it was, if it was on the list.
    * Nobody is told of the resource before it is released, or before `untilMono`.
    */
-  lost(resource: string, peer: number, untilMono: number): void {
-    this.add(resource, peer);
+  lost(resource: string, peer: number, owner: string, untilMono: number): void {
+    this.add(resource, peer, owner);
     const list = this.#lists.get(resource);
     if (list === undefined) return;
     if (list.taker === peer && list.tickets.has(peer)) list.favoured ??= peer;
@@ -148,7 +173,13 @@ export class Waiters {
 
   /** The peer's connection is gone. */
   forget(peer: number): void {
-    for (const resource of this.#resourcesOf.get(peer) ?? []) this.remove(resource, peer);
+    for (const { resource } of this.#byPeer.get(peer)?.lists ?? []) this.remove(resource, peer);
+  }
+
+  /** Nobody is connected any more. */
+  clear(): void {
+    for (const peer of this.#byPeer.keys()) this.forget(peer);
+    this.quotas.everybodyGone();
   }
 
   /** Whether a peer has to leave the resource to one who has just been told. */
@@ -175,13 +206,14 @@ export class Waiters {
     return mono < list.toldMono + this.#patienceMs;
   }
 
-  #drop(resource: string, list: WaitingList, peer: number): void {
+  #drop(list: WaitingList, peer: number): void {
     list.tickets.delete(peer);
     if (list.favoured === peer) list.favoured = undefined;
     this.#total -= 1;
-    if (list.tickets.size === 0) this.#lists.delete(resource);
-    const resources = this.#resourcesOf.get(peer);
-    resources?.delete(resource);
-    if (resources?.size === 0) this.#resourcesOf.delete(peer);
+    if (list.tickets.size === 0) this.#lists.delete(list.resource);
+    const { payer, lists } = this.#byPeer.get(peer)!;
+    this.quotas.charge(payer, -list.places);
+    lists.delete(list);
+    if (lists.size === 0) this.#byPeer.delete(peer);
   }
 }

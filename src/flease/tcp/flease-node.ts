@@ -241,7 +241,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   // What the transport tells and asks: `TransportHandler` says when
 
   connected(link: Link): void {
-    this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
+    this.peer.introduce(link.owner, link.account);
     const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
     // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
     if (link.role === "member" && this.role === "member") this.membership.connected(link);
@@ -273,7 +273,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
     this.#adminRpc.disconnected(link);
-    this.peer.acceptor?.quotas?.gone(link.owner, link.account);
+    this.peer.gone(link.owner, link.account);
     if (this.#unplaced.delete(link.handle)) this.peer.forget(link.handle);
     this.membership.disconnected(link);
     if (this.#members[link.handle] !== link) return;
@@ -394,7 +394,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     before.loopback?.close("clock fault");
     this.#members.length = 0;
     this.#unplaced.clear();
-    this.peer.acceptor?.quotas?.everybodyGone();
+    this.peer.everybodyGone();
     this.#distrusted.clear();
     this.membership.restarted();
     this.#adminRpc.close();
@@ -431,7 +431,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (loopback === undefined) return;
     const index = this.cluster.settings.members.indexOf(this.nodeId);
     loopback.handle = index;
-    this.peer.acceptor?.quotas?.introduce(loopback.owner, loopback.account);
+    this.peer.introduce(loopback.owner, loopback.account);
     this.#members[index] = loopback;
     this.#adminRpc.labels.set(loopback, this.#options.label);
   }

@@ -26,6 +26,7 @@ const watchFeed = "src/flease/admin/watch-feed.ts";
 const quotas = "src/flease/protocol/quotas.ts";
 const runner = "src/flease/runner.ts";
 const peer = "src/flease/peer.ts";
+const waiters = "src/flease/protocol/waiters.ts";
 const discovery = "src/flease/tcp/discovery.ts";
 const refusals = "src/flease/tcp/refusals.ts";
 
@@ -689,6 +690,36 @@ export const inFlease = /** @type {const} */ ([
     name: "lateRenewalIsNoNews",
     why: "A lease that was over when somebody met it, and is renewed all the same, is no change.",
     edits: [{ file: watchFeed, find: "isSame && now.mono < followed!.endMs", replace: "isSame" }],
+  },
+  {
+    name: "waitersAreNobodys",
+    why: "Waiters are charged to nobody, so that one account takes the places of all.",
+    edits: [{ file: waiters, find: "this.quotas.charge(payer, list.places);", replace: "" }],
+    caughtBy: { file: "src/flease/protocol/waiters.property.test.ts" },
+  },
+  {
+    name: "longNamesAreFree",
+    why: "A waiter takes one place, however long the name of its resource is.",
+    edits: [{ file: waiters, find: "weightOf(encoder.encode(resource).length)", replace: "1" }],
+    caughtBy: { file: "src/flease/protocol/waiters.test.ts" },
+  },
+  {
+    name: "placesAreKept",
+    why: "A waiter that is not on a list any more keeps its places.",
+    edits: [{ file: waiters, find: "this.quotas.charge(payer, -list.places);", replace: "" }],
+    caughtBy: { file: "src/flease/protocol/waiters.property.test.ts" },
+  },
+  {
+    name: "anyWithdrawalIsListed",
+    why: "A withdrawal of what was never written puts its sender on a list, under any name.",
+    edits: [
+      {
+        file: peer,
+        find: "this.acceptor?.wrote(request) === true",
+        replace: "true",
+      },
+    ],
+    caughtBy: { file: "src/flease/peer.test.ts" },
   },
   {
     name: "noQuotas",
