@@ -4,8 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/packaged/*.test.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 300_000,
+    testTimeout: 400_000,
+    hookTimeout: 400_000,
     maxConcurrency: 2,
     fileParallelism: false,
   },

@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const project = fileURLToPath(new URL("project", import.meta.url));
 
 /** What a command wrote on standard output. Rejects with all that it wrote if it fails. */
 export async function run(
@@ -43,8 +42,14 @@ export async function pack(): Promise<{ folder: string; tarball: string }> {
 /** A project in a new folder below, with these packages besides those of its `package.json`. */
 export async function install(folder: string, name: string, packages: readonly string[]): Promise<string> {
   const at = join(folder, name);
-  cpSync(project, at, { recursive: true });
-  const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"];
-  await run(at, "npm", ["install", ...quiet, ...packages]);
+  cpSync(fileURLToPath(new URL(name, import.meta.url)), at, { recursive: true });
+  await add(at, packages);
   return at;
+}
+
+/** Installs packages in a project. A registry that fails once is asked again. */
+export async function add(at: string, packages: readonly string[]): Promise<void> {
+  const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"];
+  const words = ["install", ...quiet, ...packages];
+  await run(at, "npm", words).catch(() => run(at, "npm", words));
 }
