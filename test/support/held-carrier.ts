@@ -1,20 +1,20 @@
-import type { Carrier, Status } from "../../src/core/server/rpc/call.js";
+import type { Carrier, Encoded, Status } from "../../src/core/server/rpc/call.js";
 import { Metadata, ServerStream } from "../../src/core/server/rpc/call.js";
 
 /** Carries a call nowhere: what it was given is seen here, and is taken when a test says so. */
 export class HeldCarrier implements Carrier {
-  readonly messages: Uint8Array[] = [];
+  readonly messages: Encoded[] = [];
   readonly ends: (Status | undefined)[] = [];
   /** The client takes nothing. */
   isStuck = false;
   readonly #stuck: (() => void)[] = [];
 
-  answer(message: Uint8Array): void {
+  answer(message: Encoded): void {
     this.messages.push(message);
     this.end(undefined);
   }
 
-  message(message: Uint8Array, taken: () => void): void {
+  message(message: Encoded, taken: () => void): void {
     this.messages.push(message);
     if (this.isStuck) this.#stuck.push(taken);
     else taken();
@@ -22,6 +22,10 @@ export class HeldCarrier implements Carrier {
 
   end(status: Status | undefined): void {
     this.ends.push(status);
+  }
+
+  cut(status: Status): void {
+    this.end(status);
   }
 
   consumed(): void {

@@ -277,6 +277,65 @@ describe("flow control", () => {
     );
   });
 
+  /** Pieces of so many bytes; which of them have been made is seen. */
+  function pieces(count: number, bytes: number, length = count * bytes) {
+    const made: number[] = [];
+    const each = function* () {
+      for (let piece = 0; piece < count; piece += 1) {
+        made.push(piece);
+        yield new Uint8Array(bytes).fill(piece);
+        yield new Uint8Array();
+      }
+    };
+    return { made, message: { length, pieces: each } };
+  }
+
+  test("a long message is made as the windows of its client open, a piece at a time, beside others", () => {
+    const talk = begun();
+    talk.say(settings([4, 10_000]), windowUpdate(0, 1_000_000), headers(1, end), headers(3, end));
+    const [slow, fast] = [pieces(100, 1_000), pieces(100, 1_000)];
+    for (const [index, { message }] of [slow, fast].entries())
+      talk.connection.send.answer(talk.streams[index]!, head, message, tail);
+    talk.drain();
+    expect([slow.made.length, fast.made.length]).toEqual([10, 10]);
+    talk.say(windowUpdate(3, 200_000));
+    talk.drain();
+    expect([slow.made.length, fast.made.length]).toEqual([10, 100]);
+    expect(talk.contents.get(3)!.over).toBe(true);
+    const bytes = Buffer.concat(
+      talk.sent.filter(({ stream, type }) => stream === 3 && type === 0).map(({ payload }) => payload),
+    );
+    expect(bytes.readUInt32BE(1)).toBe(100_000);
+    expect(bytes.subarray(5).every((byte, at) => byte === Math.floor(at / 1_000))).toBe(true);
+    // The other one is reset in its middle: nothing more of it is made.
+    talk.say(reset(1), windowUpdate(1, 200_000));
+    talk.drain();
+    expect([slow.made.length, talk.connection.streams]).toEqual([10, 0]);
+  });
+
+  test.each([
+    ["ends before its length", pieces(3, 1_000, 3_001).message],
+    ["goes on after its length", pieces(3, 1_000, 2_999).message],
+    [
+      "cannot be made to its end",
+      {
+        length: 10,
+        *pieces() {
+          yield new Uint8Array(5);
+          throw new Error("no more");
+        },
+      },
+    ],
+  ])("a long message that %s resets its stream, and others go on", (_, message) => {
+    const talk = begun();
+    talk.say(headers(1, end), headers(3, end));
+    talk.connection.send.answer(talk.streams[0]!, head, message, tail);
+    talk.connection.send.answer(talk.streams[1]!, head, new Uint8Array(3), tail);
+    talk.drain();
+    expect(talk.resets(1)).toEqual([errorCode.internal]);
+    expect([talk.contents.get(1)!.over, talk.contents.get(3)!.over]).toEqual([false, true]);
+  });
+
   test("what the socket does not take stays at its streams, and goes on where it was", () => {
     const talk = begun();
     talk.say(settings([4, 2 ** 31 - 1]), windowUpdate(0, 2 ** 30), headers(1, end));

@@ -1,7 +1,7 @@
 import { NumberMap } from "../../common/number-map.js";
 import { BlockReader, type Read } from "./block-reader.js";
 import { Budget } from "./budget.js";
-import { type Frame, FrameReader } from "./frame-reader.js";
+import { contentOf, type Frame, FrameReader, lengthOf } from "./frame-reader.js";
 import {
   errorCode,
   type ErrorCode,
@@ -93,6 +93,7 @@ export class Connection {
       allocate: (length) => ports.allocate(length),
       made: () => ports.made(),
       ended: (stream) => this.#ended(stream),
+      broken: (stream) => this.cut(stream, errorCode.internal),
     });
     this.send.frame(
       settingsFrame([
@@ -155,6 +156,13 @@ export class Connection {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream, false);
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
+  }
+
+  /** What is under way of it is not sent to its end. */
+  cut(stream: Stream, code: ErrorCode): void {
+    if (stream.isOver) return;
+    this.send.reset(stream.id, code);
+    this.#forget(stream, false);
   }
 
   /** So much of a stream's content has been used: as much more may come. */
@@ -425,24 +433,7 @@ export class Connection {
   }
 }
 
-function lengthOf({ end, start }: Frame): number {
-  return end - start;
-}
-
 /** With all of its bits. */
 function numberOf(bytes: Uint8Array, at: number): number {
   return numberAt(bytes, at) + (bytes[at]! >= 0x80 ? 2 ** 31 : 0);
-}
-
-/** Without padding and priority; nothing if there is more of them than the frame has room for. */
-function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
-  let from = start;
-  let padding = 0;
-  if ((flags & flag.padded) !== 0) {
-    if (from === end) return undefined;
-    padding = bytes[from]!;
-    from += 1;
-  }
-  if (type === frameType.headers && (flags & flag.priority) !== 0) from += 5;
-  return from + padding > end ? undefined : bytes.subarray(from, end - padding);
 }

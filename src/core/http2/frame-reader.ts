@@ -1,4 +1,4 @@
-import { headBytes, numberAt, payloadBytesMax, preface } from "./frames.js";
+import { flag, frameType, headBytes, numberAt, payloadBytesMax, preface } from "./frames.js";
 
 export interface Frame {
   readonly type: number;
@@ -67,4 +67,21 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   bytes.set(one);
   bytes.set(other, one.length);
   return bytes;
+}
+
+export function lengthOf({ end, start }: Frame): number {
+  return end - start;
+}
+
+/** Without padding and priority; nothing if there is more of them than the frame has room for. */
+export function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
+  let from = start;
+  let padding = 0;
+  if ((flags & flag.padded) !== 0) {
+    if (from === end) return undefined;
+    padding = bytes[from]!;
+    from += 1;
+  }
+  if (type === frameType.headers && (flags & flag.priority) !== 0) from += 5;
+  return from + padding > end ? undefined : bytes.subarray(from, end - padding);
 }

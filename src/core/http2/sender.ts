@@ -11,7 +11,7 @@ import {
   putHead,
   windowMax,
 } from "./frames.js";
-import type { Stream } from "./stream.js";
+import type { LongMessage, Stream, Waiting } from "./stream.js";
 
 /** What a message of gRPC begins with: whether it is compressed, and its length. */
 export const prefixBytes = 5;
@@ -35,6 +35,8 @@ export interface SenderPorts {
   made(): void;
   /** All of a stream has been sent. */
   ended(stream: Stream): void;
+  /** What it has to send could not be made: it cannot go on. */
+  broken(stream: Stream): void;
 }
 
 /** Makes the frames that leave, as windows and the socket have room; what has none waits at its stream. */
@@ -106,10 +108,11 @@ export class Sender {
   }
 
   /** One whole answer. */
-  answer(stream: Stream, head: Uint8Array, message: Uint8Array, trailers: Uint8Array): void {
+  answer(stream: Stream, head: Uint8Array, message: Uint8Array | LongMessage, trailers: Uint8Array): void {
     const length = prefixBytes + message.length;
     const hasRoom = length <= payloadBytesMax && length <= stream.sendWindow && length <= this.#window;
-    if (!hasRoom || this.#isFull || stream.hasSentHead || this.#isTableToName) {
+    const isAtOnce = hasRoom && !this.#isFull && !stream.hasSentHead && !this.#isTableToName;
+    if (!isAtOnce || !(message instanceof Uint8Array)) {
       this.message(stream, head, message, undefined);
       this.end(stream, trailers);
       return;
@@ -132,25 +135,32 @@ export class Sender {
   }
 
   /** One message of a stream; `head` is sent before the first one. */
-  message(stream: Stream, head: Uint8Array, message: Uint8Array, taken: (() => void) | undefined): void {
+  message(
+    stream: Stream,
+    head: Uint8Array,
+    message: Uint8Array | LongMessage,
+    taken: (() => void) | undefined,
+  ): void {
     if (stream.isOver || stream.trailers !== undefined) return;
     this.head(stream, head);
-    if (this.#sendAtOnce(stream, message)) {
+    if (message instanceof Uint8Array && this.#sendAtOnce(stream, message)) {
       this.#tell(taken);
       return;
     }
-    if (message.length <= copiedBytesMax) {
-      const bytes = this.#ports.allocate(prefixBytes + message.length);
-      putPrefix(bytes, 0, message.length);
-      bytes.set(message, prefixBytes);
-      stream.waiting.push({ bytes, at: 0, taken });
-    } else {
-      const prefix = this.#ports.allocate(prefixBytes);
-      putPrefix(prefix, 0, message.length);
-      stream.waiting.push({ bytes: prefix, at: 0, taken: undefined }, { bytes: message, at: 0, taken });
-    }
+    stream.waiting.push(this.#waiting(message, taken));
     this.#ready.set(stream.id, stream);
     this.pump();
+  }
+
+  /** With its prefix. */
+  #waiting(message: Uint8Array | LongMessage, taken: (() => void) | undefined): Waiting {
+    const isWhole = message instanceof Uint8Array;
+    const isCopied = isWhole && message.length <= copiedBytesMax;
+    const bytes = this.#ports.allocate(prefixBytes + (isCopied ? message.length : 0));
+    putPrefix(bytes, 0, message.length);
+    if (isCopied) bytes.set(message, prefixBytes);
+    const rest = isCopied ? [] : isWhole ? [message] : message.pieces();
+    return { bytes, at: 0, left: prefixBytes + message.length, more: rest[Symbol.iterator](), taken };
   }
 
   /** What it leads to is sent in its turn: else it could go on without end. */
@@ -279,12 +289,17 @@ export class Sender {
       this.#blocked.set(stream.id, stream);
       return;
     }
+    if (!hasBytes(next)) {
+      this.#ports.broken(stream);
+      return;
+    }
     const room = Math.min(payloadBytesMax, stream.sendWindow, this.#window);
     const length = Math.min(next.bytes.length - next.at, room);
     this.#spend(stream, length);
     this.#data(stream, next.bytes.subarray(next.at, next.at + length));
     next.at += length;
-    const isDone = next.at === next.bytes.length;
+    next.left -= length;
+    const isDone = next.left === 0;
     if (isDone) stream.waiting.shift();
     if (stream.waiting.length > 0 || stream.trailers !== undefined) this.#ready.set(stream.id, stream);
     if (isDone) next.taken?.();
@@ -315,6 +330,21 @@ export class Sender {
     bytes.set(block, headBytes + first.length);
     this.frame(bytes);
   }
+}
+
+/** Makes its next piece if the one before has been sent; false if there is none, or more than was announced. */
+function hasBytes(waiting: Waiting): boolean {
+  try {
+    while (waiting.left > 0 && waiting.at === waiting.bytes.length) {
+      const next = waiting.more.next();
+      if (next.done === true) return false;
+      waiting.bytes = next.value;
+      waiting.at = 0;
+    }
+  } catch {
+    return false;
+  }
+  return waiting.bytes.length - waiting.at <= waiting.left;
 }
 
 function putPrefix(bytes: Uint8Array, at: number, length: number): void {

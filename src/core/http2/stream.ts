@@ -1,9 +1,20 @@
 import { initialWindow } from "./frames.js";
 
+/** A message whose bytes are made when there is room to send them: what waits of it is one piece. */
+export interface LongMessage {
+  /** Of all pieces together. */
+  readonly length: number;
+  /** To be gone through once; to make one is a bounded amount of work. */
+  pieces(): Iterable<Uint8Array>;
+}
+
 /** What waits to be sent; `taken` is called when the last byte of it has been handed to the connection. */
 export interface Waiting {
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   at: number;
+  /** Of `bytes` and of what follows them. */
+  left: number;
+  readonly more: Iterator<Uint8Array>;
   readonly taken: (() => void) | undefined;
 }
 

@@ -319,6 +319,7 @@ export class Replica implements ServerLogic {
     const before = revisions.current;
     this.#applier.replaced();
     this.#context.state = offered;
+    revisions.abandon();
     this.#context.appliedIndex = index;
     this.#context.raft.applied(index);
     this.#clients.skipped();

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Event, Event_EventType as EventType, EventSchema, KeyValueSchema } from "../gen/etcd/kv_pb.js";
 import { type WatchResponse, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
 import { bytesOf as bytesOfKey } from "../state/keys.js";
-import { toKeyValue } from "../state/range.js";
+import { toKeyValue } from "../state/key-value.js";
 import { isDeletion, type Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 

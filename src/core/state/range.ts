@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type KeyValue, KeyValueSchema } from "../gen/etcd/kv_pb.js";
+import type { KeyValue } from "../gen/etcd/kv_pb.js";
 import {
   type RangeRequest,
   RangeRequest_SortOrder as Order,
@@ -7,12 +7,14 @@ import {
   type RangeResponse,
   RangeResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
-import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
-import { type KeysView, type Version, keyValueFields } from "./revisions.js";
+import { keyValueLength, toKeyValue } from "./key-value.js";
+import { type AnswerRoom, FoundVersions, isShort, ListedVersions, LongRange } from "./long-range.js";
+import type { KeysView, Version } from "./revisions.js";
 import { sortByLongComparison, sortInSteps, type Steps, unitsPerStep } from "./steps.js";
-import { bytesOfValue, nothing, type Value } from "./values.js";
+import { bytesOfValue, type Value } from "./values.js";
+import { fieldLength } from "./wire-writer.js";
 
 /**
  * Carries out a range request, without a header.
@@ -27,33 +29,106 @@ export function* readRange(
 ): Steps<RangeResponse> {
   const revision = readRevision(view, request, current);
   if (room.isExceeded) return create(RangeResponseSchema);
-  let found: Version[] = [];
-  const { min, max } = boundsOf(request);
-  const limit = Number(request.limit);
-  // Without filter and order only what is sent has to be kept.
-  const keepMax = limit > 0 && !isSorted(request) ? limit : Infinity;
-  let [count, looked] = [0, 0];
+  const looking = new Looking(view, request, revision, room);
+  let looked = 0;
   for (const version of versionsOf(view, request, revision)) {
     looked += 1;
     if (looked % unitsPerStep === 0) yield;
-    if (version === undefined) continue;
-    count += 1;
-    const isWanted =
-      !request.countOnly &&
-      version.modified >= min.modified &&
-      version.modified <= max.modified &&
-      version.created >= min.created &&
-      version.created <= max.created;
-    if (isWanted && found.length <= keepMax) found.push(version);
+    looking.look(version);
+    if (room.isExceeded) return create(RangeResponseSchema);
   }
-  if (isSorted(request)) found = yield* sort(found, request);
-  const more = limit > 0 && found.length > limit;
-  if (more) found.length = limit;
-  return create(RangeResponseSchema, {
-    kvs: yield* keyValues(found, room, request.keysOnly),
-    more,
-    count: BigInt(count),
-  });
+  return yield* looking.answer();
+}
+
+/** What a range request has found so far. */
+class Looking {
+  readonly #view: KeysView;
+  readonly #request: RangeRequest;
+  readonly #revision: number;
+  readonly #room: AnswerRoom;
+  readonly #isWanted: (version: Version) => boolean;
+  readonly #isSorted: boolean;
+  /** Infinite without a limit. */
+  readonly #limit: number;
+  #count = 0;
+  #wanted = 0;
+  readonly #found: Version[] = [];
+  /** What comes after the first of `#found`, which stay a few. */
+  #rest: FoundVersions | undefined;
+  /** As they are kept, about, and encoded. */
+  #bytes = 0;
+  #encodedBytes = 0;
+
+  constructor(view: KeysView, request: RangeRequest, revision: number, room: AnswerRoom) {
+    this.#view = view;
+    this.#request = request;
+    this.#revision = revision;
+    this.#room = room;
+    this.#isWanted = filterOf(request);
+    this.#isSorted = isSorted(request);
+    this.#limit = request.limit > 0n ? Number(request.limit) : Infinity;
+  }
+
+  look(version: Version | undefined): void {
+    if (version !== undefined) this.#count += 1;
+    if (version === undefined || this.#request.countOnly || !this.#isWanted(version)) {
+      this.#rest?.pass();
+      return;
+    }
+    this.#wanted += 1;
+    if (this.#isSorted) this.#found.push(version);
+    else if (this.#wanted <= this.#limit) this.#take(version);
+  }
+
+  #take(version: Version): void {
+    if (!this.#room.take(version)) return;
+    this.#measure(version);
+    const isKept = !this.#view.isFixed || isShort(this.#found.length + 1, this.#bytes);
+    if (this.#rest === undefined && isKept) {
+      this.#found.push(version);
+      return;
+    }
+    this.#rest ??= new FoundVersions(this.#view, this.#revision, this.#isWanted, this.#found);
+    this.#rest.add(version);
+  }
+
+  #measure(version: Version): void {
+    const { keysOnly } = this.#request;
+    this.#bytes += version.key.length + (keysOnly ? 0 : version.value.length);
+    this.#encodedBytes += fieldLength(keyValueLength(version, keysOnly));
+  }
+
+  *answer(): Steps<RangeResponse> {
+    const { keysOnly } = this.#request;
+    const found = this.#isSorted ? yield* this.#inOrder() : this.#found;
+    const fields = { more: this.#wanted > this.#limit, count: BigInt(this.#count) };
+    if (this.#rest === undefined && isShort(found.length, this.#bytes)) {
+      const kvs = found.map((version) => toKeyValue(version, keysOnly));
+      return create(RangeResponseSchema, { ...fields, kvs });
+    }
+    const all = this.#rest ?? new ListedVersions(found);
+    return new LongRange(fields, all, this.#encodedBytes, keysOnly, this.#view.removedBytes);
+  }
+
+  *#inOrder(): Steps<Version[]> {
+    const found = yield* sort(this.#found, this.#request);
+    if (found.length > this.#limit) found.length = this.#limit;
+    for (let index = 0; index < found.length && this.#room.take(found[index]!); index += 1) {
+      this.#measure(found[index]!);
+      if (index % unitsPerStep === 0) yield;
+    }
+    return found;
+  }
+}
+
+/** Zero is no bound. */
+function filterOf(request: RangeRequest): (version: Version) => boolean {
+  const { maxCreateRevision, maxModRevision, minCreateRevision, minModRevision } = request;
+  const most = (bound: bigint) => (bound === 0n ? Infinity : Number(bound));
+  const [minModified, maxModified] = [Number(minModRevision), most(maxModRevision)];
+  const [minCreated, maxCreated] = [Number(minCreateRevision), most(maxCreateRevision)];
+  return ({ created, modified }) =>
+    modified >= minModified && modified <= maxModified && created >= minCreated && created <= maxCreated;
 }
 
 /** As clients see them, as far as there is room. */
@@ -79,10 +154,6 @@ export function readRevision(view: KeysView, { revision }: RangeRequest, current
   return Number(revision);
 }
 
-export function toKeyValue(version: Version, keysOnly = false): KeyValue {
-  return create(KeyValueSchema, keyValueFields(keysOnly ? { ...version, value: nothing } : version));
-}
-
 function* versionsOf(
   view: KeysView,
   request: RangeRequest,
@@ -90,20 +161,6 @@ function* versionsOf(
 ): Generator<Version | undefined> {
   if (request.rangeEnd.length > 0) yield* view.range(rangeOf(request.key, request.rangeEnd), revision);
   else yield view.getAt(keyOf(request.key), revision);
-}
-
-interface Bounds {
-  readonly modified: number;
-  readonly created: number;
-}
-
-/** Zero is no bound. */
-function boundsOf(request: RangeRequest): { min: Bounds; max: Bounds } {
-  const atMost = (bound: bigint) => (bound === 0n ? Infinity : Number(bound));
-  return {
-    min: { modified: Number(request.minModRevision), created: Number(request.minCreateRevision) },
-    max: { modified: atMost(request.maxModRevision), created: atMost(request.maxCreateRevision) },
-  };
 }
 
 /** Keys come in ascending order anyway. */

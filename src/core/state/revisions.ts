@@ -1,7 +1,7 @@
 import sortedBtree from "sorted-btree";
-import { bytesOf, contains, type Key, type KeyRange, singleKey } from "./keys.js";
+import { contains, type Key, type KeyRange, singleKey } from "./keys.js";
 import { sortInSteps, type Steps, unitsPerStep, Visits } from "./steps.js";
-import { bytesOfValue, nothing, type Value } from "./values.js";
+import { nothing, type Value } from "./values.js";
 
 /** One state of one key. */
 export interface Version {
@@ -52,13 +52,21 @@ export class KeysView {
    */
   compacted: number;
   readonly visits: Visits;
+  /** Bytes of versions that left the state, ever: who keeps one of an earlier time may be the only one. */
+  readonly removedBytes: () => number;
   protected readonly keys: Keys;
 
-  constructor(keys: Keys, current: number, compacted: number, visits: Visits) {
+  constructor(keys: Keys, current: number, compacted: number, visits: Visits, removedBytes: () => number) {
     this.keys = keys;
     this.current = current;
     this.compacted = compacted;
     this.visits = visits;
+    this.removedBytes = removedBytes;
+  }
+
+  /** It does not change: what was found in it is found again. */
+  get isFixed(): boolean {
+    return true;
   }
 
   /** What the key is now, if it is. */
@@ -131,8 +139,20 @@ export class Revisions extends KeysView {
   /** By what is not committed yet. */
   #liveChange = 0;
 
+  #removedBytes = 0;
+
   constructor() {
-    super(new sortedBtree.default<Key, History>(undefined, byKey), 1, -1, new Visits());
+    const removedBytes = () => this.#removedBytes;
+    super(new sortedBtree.default<Key, History>(undefined, byKey), 1, -1, new Visits(), removedBytes);
+  }
+
+  override get isFixed(): boolean {
+    return false;
+  }
+
+  /** Another state takes the place of this one: who still reads here keeps it. */
+  abandon(): void {
+    this.#removedBytes += this.bytes;
   }
 
   /** How many keys there are now. */
@@ -142,7 +162,7 @@ export class Revisions extends KeysView {
 
   /** All as it is now, while this goes on. The two share what neither changes: this costs next to nothing. */
   view(): KeysView {
-    return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits);
+    return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits, this.removedBytes);
   }
 
   /** What the key is now, what is not committed yet included. */
@@ -348,9 +368,14 @@ export class Revisions extends KeysView {
     if (found === undefined) return;
     const history = listOf(found);
     const first = firstNeeded(history, this.compacted);
-    for (let index = 0; index < first; index += 1) this.bytes -= sizeOf(history[index]!);
+    for (let index = 0; index < first; index += 1) this.#remove(history[index]!);
     if (first === history.length) this.keys.delete(key);
     else if (first > 0) this.keys.set(key, historyOf(history.slice(first)));
+  }
+
+  #remove(version: Version): void {
+    this.bytes -= sizeOf(version);
+    this.#removedBytes += sizeOf(version);
   }
 }
 
@@ -421,23 +446,4 @@ function lastUpTo(history: History, revision: number): Version | undefined {
 
 function versionUpTo(versions: readonly Version[], revision: number): Version | undefined {
   return versions[firstFrom(versions, revision + 1) - 1];
-}
-
-/** As clients see it. */
-export function keyValueFields(version: Version): {
-  key: Uint8Array;
-  value: Uint8Array;
-  createRevision: bigint;
-  modRevision: bigint;
-  version: bigint;
-  lease: bigint;
-} {
-  return {
-    key: bytesOf(version.key),
-    value: bytesOfValue(version.value),
-    createRevision: BigInt(version.created),
-    modRevision: BigInt(version.modified),
-    version: BigInt(version.version),
-    lease: version.lease,
-  };
 }

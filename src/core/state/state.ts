@@ -34,7 +34,7 @@ import {
 } from "../gen/leasehold/command_pb.js";
 import { append } from "../../common/lists.js";
 import { alarmResponse, changeAlarm, corrupt, noSpace, refusalByAlarm } from "./alarms.js";
-import { AnswerRoom } from "./answer-room.js";
+import { AnswerRoom } from "./long-range.js";
 import { applyAuth, type AuthAnswer } from "./apply-auth.js";
 import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";

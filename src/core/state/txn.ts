@@ -17,10 +17,11 @@ import {
   type TxnResponse,
   TxnResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
-import type { AnswerRoom } from "./answer-room.js";
+import type { AnswerRoom } from "./long-range.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
-import { compareValues, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
+import { toKeyValue } from "./key-value.js";
+import { compareValues, keyValues, readRange, readRevision } from "./range.js";
 import type { KeysView, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import { keep } from "./values.js";

@@ -1,7 +1,7 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import type { Value } from "./values.js";
 
-/** What is written lies in arrays of so many bytes, beginning with a small one. */
+/** What is written lies in arrays of so many bytes, beginning with a small one if nothing else is known. */
 const slabBytesFirst = 4 * 1024;
 const slabBytesMax = 256 * 1024;
 
@@ -25,13 +25,18 @@ export function fieldLength(length: number): number {
 }
 
 /**
- * Writes messages of protobuf, for snapshots alone: each into a part of a large array, instead of an array for
- * each of its parts.
+ * Writes messages of protobuf, of snapshots and of long answers: each into a part of a large array, instead of
+ * an array for each of its parts.
  */
 export class WireWriter {
-  #slab = new Uint8Array(slabBytesFirst);
+  #slab: Uint8Array;
   #start = 0;
   #at = 0;
+
+  /** @param bytes that will be written, as far as is known */
+  constructor(bytes = slabBytesFirst) {
+    this.#slab = new Uint8Array(bytes);
+  }
 
   /** @param length that the message will have */
   begin(length: number): void {

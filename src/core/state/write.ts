@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "./answer-room.js";
+import type { AnswerRoom } from "./long-range.js";
 import type { Key, KeyRange } from "./keys.js";
 import type { Leases } from "./leases.js";
 import type { KeysView, Revisions, Version } from "./revisions.js";

@@ -617,7 +617,7 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: revisions,
-        find: "for (let index = 0; index < first; index += 1) this.bytes -= sizeOf(history[index]!);",
+        find: "this.bytes -= sizeOf(version);",
         replace: ";",
       },
     ],

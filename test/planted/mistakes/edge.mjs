@@ -4,7 +4,40 @@ const shown = "src/core/server/common/shown.ts";
 const shownTest = { file: "src/core/server/common/shown.test.ts" };
 const socketsTest = { file: "src/core/server/peers/sockets.test.ts" };
 
+const longAnswersTest = { file: "src/core/server/grpc/answers.test.ts" };
+
 export const atTheEdge = /** @type {const} */ ([
+  {
+    name: "retainedForEver",
+    why: "A long answer keeps what the state has lost, however much that is by now.",
+    edits: [
+      {
+        file: "src/core/state/revisions.ts",
+        find: "this.#removedBytes += sizeOf(version);",
+        replace: ";",
+      },
+    ],
+    caughtBy: longAnswersTest,
+  },
+  {
+    name: "stateAbandonedForFree",
+    why: "A long answer keeps a whole state after a snapshot has taken its place.",
+    edits: [{ file: "src/core/state/revisions.ts", find: "this.#removedBytes += this.bytes;", replace: ";" }],
+    caughtBy: longAnswersTest,
+  },
+  {
+    name: "piecesWithoutEnd",
+    why: "One piece of a long answer goes through all keys that were deleted.",
+    edits: [
+      {
+        file: "src/core/state/long-range.ts",
+        at: "if (last < 0 || this.#visits[last]! >= pieceVisits ||",
+        find: "this.#visits[last]! >= pieceVisits",
+        replace: "false",
+      },
+    ],
+    caughtBy: { file: "src/core/state/long-range.test.ts" },
+  },
   {
     name: "connectionsUnbounded",
     why: "However many connections are open, one more is taken.",

@@ -1,8 +1,18 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test, vi } from "vitest";
-import { DeleteRangeResponseSchema, PutResponseSchema, RangeResponseSchema } from "../../gen/etcd/rpc_pb.js";
+import { afterEach, expect, test, vi } from "vitest";
+import {
+  DeleteRangeResponseSchema,
+  PutResponseSchema,
+  RangeRequestSchema,
+  RangeResponseSchema,
+  ResponseOpSchema,
+  TxnResponseSchema,
+} from "../../gen/etcd/rpc_pb.js";
+import { CommandSchema } from "../../gen/leasehold/command_pb.js";
+import { finish } from "../../state/steps.js";
 import { Answers } from "./answers.js";
-import { Encoded } from "./encode.js";
+import { CoreState } from "../../state/state.js";
+import { LongAnswer } from "./encode.js";
 
 /** For a busy machine. */
 const patience = { timeout: 60_000 };
@@ -11,9 +21,20 @@ const kvs = Array.from({ length: 100 }, () => ({ key: new Uint8Array(10), value:
 const long = () => create(RangeResponseSchema, { kvs });
 
 /** Calls of clients that take in an answer when they are told to. */
+const largestBytes = 1_100_000;
+const open: Answers[] = [];
+afterEach(() => {
+  for (const answers of open.splice(0)) answers.close();
+  vi.useRealTimers();
+});
+
 class Stage {
-  readonly answers = new Answers(1_100_000);
+  readonly answers = new Answers(largestBytes);
   readonly told: (string | number)[] = [];
+
+  constructor() {
+    open.push(this.answers);
+  }
 
   /** @returns the client takes it in */
   ask(client: string, answer: Parameters<Answers["send"]>[1]): () => void {
@@ -21,9 +42,13 @@ class Stage {
     const call = {
       peer: { address: client, commonName: "" },
       whenOver: (listener: () => void) => (over = listener),
+      cut: ({ details }: { details: string }) => {
+        this.told.push(`cut: ${details}`);
+        over();
+      },
     };
     this.answers.send(call, answer, (error, value) => {
-      const text = value instanceof Encoded ? value.bytes.length : "answered";
+      const text = value instanceof LongAnswer ? value.length : "answered";
       this.told.push(error === null ? text : String((error as { details: string }).details));
     });
     return () => over();
@@ -58,4 +83,76 @@ test("a client that takes in nothing is asked for no more, also when its answers
   calls[0]!();
   calls[1]!();
   expect(stage.answers.hasRoomFor("slow")).toBe(true);
+});
+
+const value = new Uint8Array(100_000);
+
+class Store {
+  readonly #state = new CoreState();
+
+  put(key: string, content = value): void {
+    const body = { case: "put", value: { key: Buffer.from(key), value: content } } as const;
+    this.#state.apply(create(CommandSchema, { body }), 1);
+  }
+
+  /** What was there before the last change is there no more. */
+  forgetPast(): void {
+    const { revisions } = this.#state;
+    revisions.compact(revisions.current);
+    finish(revisions.sweep());
+  }
+
+  /** A snapshot takes its place. */
+  abandon(): void {
+    this.#state.revisions.abandon();
+  }
+
+  read() {
+    const all = create(RangeRequestSchema, { key: Buffer.from("a"), rangeEnd: Buffer.from("z") });
+    return finish(this.#state.read(all));
+  }
+}
+
+function filled(): Store {
+  const store = new Store();
+  for (let number = 0; number < 10; number += 1) store.put(`k${number}`);
+  return store;
+}
+
+test("clients that read nothing of a megabyte that is in memory anyway are no reason to refuse others", async () => {
+  const [stage, store] = [new Stage(), filled()];
+  for (let number = 0; number < 15; number += 1) stage.ask(`client ${number}`, store.read());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(15), patience);
+  expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+});
+
+test("a long answer ends in its middle when it alone keeps more than the largest one has, and not before", async () => {
+  vi.useFakeTimers();
+  const [stage, store] = [new Stage(), filled()];
+  const txn = { case: "responseRange", value: store.read() } as const;
+  stage.ask("range", store.read());
+  stage.ask(
+    "transaction",
+    create(TxnResponseSchema, { responses: [create(ResponseOpSchema, { response: txn })] }),
+  );
+  await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
+  // Each takes 200 bytes beside its key of two: up to the bound.
+  const most = Math.floor(largestBytes / 100_202);
+  for (let number = 0; number < most; number += 1) store.put(`k${number}`);
+  store.forgetPast();
+  stage.ask("later", store.read());
+  vi.advanceTimersByTime(1_000);
+  await vi.waitFor(() => expect(stage.told).toHaveLength(3), patience);
+  store.put("k0");
+  store.forgetPast();
+  vi.advanceTimersByTime(1_000);
+  const refusal = "cut: etcdserver: too many requests";
+  expect(stage.told.slice(3)).toEqual([refusal, refusal]);
+  // Those that began later keep less; and all that there was, when a snapshot takes its place.
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told).toHaveLength(5);
+  store.put("more");
+  store.abandon();
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told.slice(5)).toEqual([refusal]);
 });

@@ -69,6 +69,7 @@ export interface Beside {
 /** The services of etcd's API that the core has, over gRPC. */
 export class GrpcEdge {
   readonly #server: GrpcServer;
+  readonly #answers: Answers;
   readonly #streams: Streams;
   readonly #front: Front;
   readonly #metricsFront: Front;
@@ -94,7 +95,8 @@ export class GrpcEdge {
     const nobody = (socket: Socket) => void socket.destroy();
     this.#metricsFront = new Front({ http1: metrics.take, http2: nobody }, connections.metrics);
     const reader = new CredentialsReader(signed, byCertificate);
-    const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs, reader);
+    this.#answers = new Answers(answerBytesMax);
+    const asked = unaryHandlers(host, this.#answers, electionMs, reader);
     const auth = new AuthHandlers(host, reader, signed, electionMs);
     const frozen = new Frozen(electionMs, reader);
     const maintenance = new MaintenanceHandlers(host, facts, electionMs, frozen);
@@ -132,6 +134,7 @@ export class GrpcEdge {
     for (const front of [this.#front, this.#metricsFront]) front.stop();
     await this.#server.leave(closeMs);
     this.#local.close();
+    this.#answers.close();
     for (const front of [this.#front, this.#metricsFront]) front.close();
     for (const http of this.#http) http.close();
   }

@@ -6,20 +6,36 @@ import {
   DeleteRangeResponseSchema,
   LeaseLeasesResponseSchema,
   LeaseTimeToLiveResponseSchema,
+  RangeRequestSchema,
   RangeResponseSchema,
   type ResponseOp,
   ResponseOpSchema,
+  TxnRequestSchema,
+  type TxnResponse,
   TxnResponseSchema,
   WatchResponseSchema,
 } from "../../gen/etcd/rpc_pb.js";
+import { CommandSchema } from "../../gen/leasehold/command_pb.js";
 import type { ClientResponse } from "../../replica/types.js";
+import { LongRange } from "../../state/long-range.js";
+import { CoreState } from "../../state/state.js";
 import { finish } from "../../state/steps.js";
-import { encode, isLarge, watchEncoder } from "./encode.js";
+import { encode, isLarge, type LongAnswer, watchEncoder } from "./encode.js";
 
 const bytes = (length: number) => new Uint8Array(length).fill(7);
 const header = { clusterId: 1n, memberId: 2n, revision: 3n, raftTerm: 4n };
 const kvs = (count: number, size: number) =>
   Array.from({ length: count }, (_, at) => ({ key: bytes(3), value: bytes(size), modRevision: BigInt(at) }));
+
+/** All that is sent, which is as long as was announced. */
+function bytesOf(answer: LongAnswer): Buffer {
+  const whole = Buffer.concat([...answer.pieces()]);
+  expect(whole.length).toBe(answer.length);
+  return whole;
+}
+
+const putOf = (key: string, size: number) =>
+  create(CommandSchema, { body: { case: "put", value: { key: Buffer.from(key), value: bytes(size) } } });
 
 const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
 
@@ -54,7 +70,7 @@ test("an answer that is encoded in steps means what it means encoded at once", (
         ],
       ] as const;
       for (const [schema, answer] of answers) {
-        const read = fromBinary(schema, finish(encode(answer as ClientResponse)).bytes);
+        const read = fromBinary(schema, bytesOf(finish(encode(answer as ClientResponse))));
         expect(isSame(toBinary(schema, read as never), toBinary(schema, answer as never))).toBe(true);
       }
     }),
@@ -85,11 +101,35 @@ test("a transaction with transactions in it means the same, encoded in steps or 
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 4 }), (responses) => {
       const answer = create(TxnResponseSchema, { header, succeeded: true, responses });
-      const read = fromBinary(TxnResponseSchema, finish(encode(answer)).bytes);
+      const read = fromBinary(TxnResponseSchema, bytesOf(finish(encode(answer))));
       expect(isSame(toBinary(TxnResponseSchema, read), toBinary(TxnResponseSchema, answer))).toBe(true);
     }),
     { numRuns: 100 },
   );
+});
+
+test("a long range means the same, alone and twice in a transaction, read or beside a write", () => {
+  const state = new CoreState();
+  for (let number = 0; number < 300; number += 1) state.apply(putOf(`k${number}`, number * 40), 1);
+  const range = { key: Buffer.from("k"), rangeEnd: Buffer.from("l") };
+  const operation = { request: { case: "requestRange", value: range } } as const;
+  const answer = finish(state.read(create(RangeRequestSchema, range)));
+  expect(answer).toBeInstanceOf(LongRange);
+  const read = fromBinary(RangeResponseSchema, bytesOf(finish(encode(answer))));
+  expect(isSame(toBinary(RangeResponseSchema, read), toBinary(RangeResponseSchema, answer))).toBe(true);
+  const put = {
+    request: { case: "requestPut", value: { key: Buffer.from("k7"), value: bytes(9) } },
+  } as const;
+  const txns = [
+    [operation, operation],
+    [operation, put, operation],
+  ].map((success) => create(TxnRequestSchema, { success }));
+  const written = state.apply(create(CommandSchema, { body: { case: "txn", value: txns[1]! } }), 1).answer;
+  for (const each of [finish(state.readTxn(txns[0]!)), written as TxnResponse]) {
+    expect(isLarge(each)).toBe(true);
+    const decoded = fromBinary(TxnResponseSchema, bytesOf(finish(encode(each))));
+    expect(isSame(toBinary(TxnResponseSchema, decoded), toBinary(TxnResponseSchema, each))).toBe(true);
+  }
 });
 
 test("an answer is large if it has many items or many bytes", () => {

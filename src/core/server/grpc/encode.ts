@@ -11,19 +11,41 @@ import {
   type WatchResponse,
   WatchResponseSchema,
 } from "../../gen/etcd/rpc_pb.js";
+import type { LongMessage } from "../../http2/stream.js";
 import type { ClientResponse } from "../../replica/types.js";
+import { encodedKeyValues } from "../../state/key-value.js";
+import { LongRange } from "../../state/long-range.js";
 import type { Steps } from "../../state/steps.js";
 
-/** An answer that is bytes already. */
-export class Encoded {
-  readonly bytes: Buffer;
+/** Bytes, or what makes them piece by piece when they are sent. */
+type Part = Uint8Array | LaterPart;
 
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
+interface LaterPart {
+  readonly length: number;
+  pieces(): Iterable<Uint8Array>;
+}
+
+/** An answer that is encoded while it is sent, as its client takes it. */
+export class LongAnswer implements LongMessage {
+  readonly answer: AnyAnswer;
+  readonly length: number;
+  readonly #parts: readonly Part[];
+
+  constructor(answer: AnyAnswer, parts: readonly Part[]) {
+    this.answer = answer;
+    this.length = lengthOf(parts);
+    this.#parts = parts;
+  }
+
+  *pieces(): Generator<Uint8Array> {
+    for (const part of this.#parts) {
+      if (part instanceof Uint8Array) yield part;
+      else yield* part.pieces();
+    }
   }
 }
 
-/** What is encoded, and copied, in one step. */
+/** What is encoded in one step. */
 const stepItems = 64;
 const stepBytes = 64 * 1024;
 
@@ -67,6 +89,7 @@ type Item = KeyValue | Uint8Array | Event | { readonly ID: bigint };
 export function isLarge(answer: AnyAnswer): boolean {
   // The most frequent ones first: a watch hears of one change nearly always.
   if (answer.$typeName === "etcdserverpb.WatchResponse") return isLong(answer.events);
+  if (answer instanceof LongRange) return true;
   if (answer.$typeName === "etcdserverpb.TxnResponse")
     return answer.responses.length > 0 && answer.responses.some((operation) => isLargeOperation(operation));
   return isListing(answer) && isLong(itemsOf(answer));
@@ -81,10 +104,23 @@ function isLong(items: readonly Item[]): boolean {
 
 /** What it takes in memory beside, and for each thing in it; about. */
 const overheadBytes = 1_024;
+/** Of a long one, with the piece that is being sent: measured, and rounded up. */
+const longOverheadBytes = 64 * 1024;
 const itemOverheadBytes = 64;
+
+/** Bytes of versions that only this answer may keep by now, of those that the state had when it was made. */
+export function retainedBytes(answer: ClientResponse): number {
+  if (answer instanceof LongRange) return answer.retainedBytes;
+  if (answer.$typeName !== "etcdserverpb.TxnResponse") return 0;
+  let most = 0;
+  for (const { response } of answer.responses)
+    if (response.value !== undefined) most = Math.max(most, retainedBytes(response.value));
+  return most;
+}
 
 /** What it takes in memory until its client has taken it, about. */
 export function bytesOfAnswer(answer: ClientResponse): number {
+  if (answer instanceof LongRange) return longOverheadBytes + answer.heldBytes;
   if (answer.$typeName === "etcdserverpb.TxnResponse") return overheadBytes + bytesOfTxn(answer);
   return overheadBytes + (isListing(answer) ? bytesOfItems(itemsOf(answer)) : 0);
 }
@@ -103,44 +139,52 @@ function bytesOfTxn({ responses }: TxnResponse): number {
 }
 
 /**
- * The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand
- * in several parts.
+ * How long the encoded answer is, and what it is made of. It means the same as encoded at once: in an encoded
+ * message, what a list has may stand in several parts.
  */
-export function* encode(answer: AnyAnswer): Steps<Encoded> {
-  const parts = yield* partsOf(answer);
-  const whole = Buffer.allocUnsafe(lengthOf(parts));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-    yield;
-  }
-  return new Encoded(whole);
+export function* encode(answer: AnyAnswer): Steps<LongAnswer> {
+  return new LongAnswer(answer, yield* partsOf(answer));
 }
 
-function* partsOf(answer: AnyAnswer): Steps<Uint8Array[]> {
+function* partsOf(answer: AnyAnswer): Steps<Part[]> {
+  if (answer instanceof LongRange) return partsOfRange(answer);
   if (answer.$typeName === "etcdserverpb.TxnResponse") return yield* partsOfTxn(answer);
   if (isListing(answer)) return yield* partsOfList(answer);
   throw new TypeError(`${answer.$typeName} has no list`);
 }
 
-function* partsOfList(answer: Listing): Steps<Uint8Array[]> {
+function partsOfRange(answer: LongRange): Part[] {
+  const { count, encodedBytes: length, header, keysOnly, more } = answer;
+  const head = create(RangeResponseSchema, { more, count, ...(header && { header }) });
+  const field = RangeResponseSchema.field.kvs.number;
+  const pieces = function* () {
+    for (const versions of answer.pieces()) yield* encodedKeyValues(field, versions, keysOnly);
+  };
+  return [toBinary(RangeResponseSchema, head), { length, pieces }];
+}
+
+/** It is encoded twice, once to measure it: a copy of all of it may wait for long. */
+function* partsOfList(answer: Listing): Steps<Part[]> {
   const [schema, name] = lists[answer.$typeName] as readonly [DescMessage, string];
   const bytesOf = (fields: object) =>
     toBinary(schema, Object.assign(create(schema), fields) as MessageShape<DescMessage>);
-  const parts = [bytesOf({ ...answer, [name]: [] })];
+  const parts: Part[] = [bytesOf({ ...answer, [name]: [] })];
+  const later = (items: readonly Item[]): Part => ({
+    length: bytesOf({ [name]: items }).length,
+    pieces: () => [bytesOf({ [name]: items })],
+  });
   let some: Item[] = [];
   let bytes = 0;
   for (const item of itemsOf(answer)) {
     some.push(item);
     bytes += sizeOf(item);
     if (some.length < stepItems && bytes < stepBytes) continue;
-    parts.push(bytesOf({ [name]: some }));
+    parts.push(later(some));
     some = [];
     bytes = 0;
     yield;
   }
-  parts.push(bytesOf({ [name]: some }));
+  parts.push(later(some));
   return parts;
 }
 
@@ -149,9 +193,9 @@ const responsesField = 3;
 const operationFields = { responseRange: 1, responseDeleteRange: 3, responseTxn: 4 } as const;
 const lengthDelimited = 2;
 
-function* partsOfTxn(answer: TxnResponse): Steps<Uint8Array[]> {
+function* partsOfTxn(answer: TxnResponse): Steps<Part[]> {
   const head = Object.assign(create(TxnResponseSchema), answer, { responses: [] });
-  const parts: Uint8Array[] = [toBinary(TxnResponseSchema, head)];
+  const parts: Part[] = [toBinary(TxnResponseSchema, head)];
   for (const operation of answer.responses) {
     if (!isLargeOperation(operation)) {
       parts.push(toBinary(TxnResponseSchema, create(TxnResponseSchema, { responses: [operation] })));
@@ -169,7 +213,7 @@ function isLargeOperation({ response }: ResponseOp): boolean {
   return response.value !== undefined && response.case !== "responsePut" && isLarge(response.value);
 }
 
-function inside(field: number, parts: readonly Uint8Array[]): Uint8Array[] {
+function inside(field: number, parts: readonly Part[]): Part[] {
   return [Uint8Array.from([field * 8 + lengthDelimited, ...varint(lengthOf(parts))]), ...parts];
 }
 
@@ -179,7 +223,7 @@ function* varint(value: number): Generator<number> {
   yield rest;
 }
 
-function lengthOf(parts: readonly Uint8Array[]): number {
+function lengthOf(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => sum + part.length, 0);
 }
 

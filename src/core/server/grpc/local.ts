@@ -6,10 +6,11 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { type Carrier, Metadata, type Method, type Status, statusCode } from "../rpc/call.js";
+import { type Carrier, type Encoded, Metadata, type Method, type Status, statusCode } from "../rpc/call.js";
 import { Exchange } from "../rpc/exchange.js";
 import { type Messages, prefixBytes } from "../rpc/message-reader.js";
 import type { Caller } from "./calls.js";
+import { LongAnswer } from "./encode.js";
 
 const statusUnavailable = 14;
 
@@ -74,6 +75,7 @@ export class LocalClient {
   /**
    * @param untaken told each time how many bytes there are of requests that the handler has not taken; what it
    * throws, `send` throws
+   * @param cut called if an answer that has arrived must not be kept any longer
    * @throws CallFailed
    */
   open<Called extends DescMethod>(
@@ -81,6 +83,7 @@ export class LocalClient {
     caller: Caller,
     signal?: AbortSignal,
     untaken: (bytes: number) => void = () => undefined,
+    cut: () => void = () => undefined,
   ): LocalCall<Called> {
     if (this.#isClosed) throw stopped();
     const method = this.#methodAt(`/${called.parent.typeName}/${called.name}`);
@@ -88,10 +91,14 @@ export class LocalClient {
     const { client: address, metadata, user: commonName = "" } = caller;
     const fields = new Map(Object.entries(metadata).map(([name, value]) => [name, [value]]));
     const left = () => carrier.cancel(new CallFailed(statusCode.cancelled, "the client is gone"));
-    const carrier = new LocalCarrier(() => {
-      this.#open.delete(carrier);
-      signal?.removeEventListener("abort", left);
-    }, untaken);
+    const carrier = new LocalCarrier(
+      () => {
+        this.#open.delete(carrier);
+        signal?.removeEventListener("abort", left);
+      },
+      untaken,
+      cut,
+    );
     this.#open.add(carrier);
     const peer = { address, commonName };
     const base = { metadata: new Metadata(fields), peer, deadlineMs: Number.POSITIVE_INFINITY, carrier };
@@ -118,7 +125,7 @@ function stopped(): CallFailed {
 }
 
 interface Arrived {
-  readonly message: Uint8Array;
+  readonly message: Encoded;
   readonly taken: () => void;
 }
 
@@ -126,6 +133,7 @@ interface Arrived {
 class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
   readonly #untaken: (bytes: number) => void;
+  readonly #wasCut: () => void;
   /** From `#next` on. To take each from the front of an array takes long when there are many. */
   #asked: Uint8Array[] = [];
   #next = 0;
@@ -136,9 +144,10 @@ class LocalCarrier implements Carrier, Messages {
   #end: { readonly failure: CallFailed | undefined } | undefined;
   #wake: () => void = () => undefined;
 
-  constructor(gone: () => void, untaken: (bytes: number) => void) {
+  constructor(gone: () => void, untaken: (bytes: number) => void, cut: () => void) {
     this.#gone = gone;
     this.#untaken = untaken;
+    this.#wasCut = cut;
   }
 
   /** It is not over: something may still be said, or taken. */
@@ -151,12 +160,12 @@ class LocalCarrier implements Carrier, Messages {
     if (this.#end !== undefined) this.#over(true);
   }
 
-  answer(message: Uint8Array): void {
+  answer(message: Encoded): void {
     this.message(message, () => undefined);
     this.end(undefined);
   }
 
-  message(message: Uint8Array, taken: () => void): void {
+  message(message: Encoded, taken: () => void): void {
     if (this.#end !== undefined) return;
     this.#arrived.push({ message, taken });
     this.#wake();
@@ -193,6 +202,11 @@ class LocalCarrier implements Carrier, Messages {
     return request;
   }
 
+  cut({ code, details }: Status): void {
+    this.cancel(new CallFailed(code, details));
+    this.#wasCut();
+  }
+
   consumed(): void {
     // What has not been taken is counted where it is kept.
   }
@@ -215,7 +229,7 @@ class LocalCarrier implements Carrier, Messages {
   }
 
   /** The next message, until `took`. Nothing: it has ended well. @throws CallFailed */
-  async arrived(): Promise<Uint8Array | undefined> {
+  async arrived(): Promise<Encoded | undefined> {
     while (this.#arrived.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => (this.#wake = resolve));
     const first = this.#arrived[0];
@@ -231,6 +245,15 @@ class LocalCarrier implements Carrier, Messages {
   }
 }
 
+/** A long answer is taken as it is, and not encoded. */
+function decoded<Schema extends DescMethod["output"]>(
+  schema: Schema,
+  message: Encoded,
+): MessageShape<Schema> {
+  if (message instanceof LongAnswer) return message.answer as unknown as MessageShape<Schema>;
+  return fromBinary(schema, message as Uint8Array);
+}
+
 async function* answersOf<Schema extends DescMethod["output"]>(
   carrier: LocalCarrier,
   schema: Schema,
@@ -240,7 +263,7 @@ async function* answersOf<Schema extends DescMethod["output"]>(
     for (;;) {
       const message = await carrier.arrived();
       if (message === undefined) return;
-      yield fromBinary(schema, message);
+      yield decoded(schema, message);
       carrier.took();
     }
   } finally {

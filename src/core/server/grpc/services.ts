@@ -17,7 +17,7 @@ import { CoreError } from "../../state/errors.js";
 import type { Counters } from "../common/counters.js";
 import type { Handlers, Method } from "../rpc/call.js";
 import { counted } from "./counted.js";
-import { Encoded, watchEncoder } from "./encode.js";
+import { LongAnswer, watchEncoder } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
 /** The methods of a service of a .proto file, as far as there are handlers: the others are not implemented. */
@@ -63,10 +63,10 @@ export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
   return fromBinary(schema, bytes, { readUnknownFields: false });
 }
 
-function encoder<Schema extends DescMessage>(schema: Schema): (message: unknown) => Uint8Array {
+function encoder<Schema extends DescMessage>(schema: Schema): Method["encode"] {
   const plain =
     schema.typeName === WatchResponseSchema.typeName
       ? (watchEncoder() as (message: unknown) => Uint8Array)
       : (message: unknown) => toBinary(schema, message as MessageShape<Schema>);
-  return (message) => (message instanceof Encoded ? message.bytes : plain(message));
+  return (message) => (message instanceof LongAnswer ? message : plain(message));
 }

@@ -8,10 +8,10 @@ import { CallFailed, type LocalCall, type LocalClient } from "../grpc/local.js";
 import { hasContent } from "../grpc/services.js";
 import type { CallSlots } from "./call-slots.js";
 import { messageFrom } from "./json-message.js";
-import { jsonText, messageText } from "./json-text.js";
+import { jsonText, TextParts, writeMessage } from "./json-text.js";
 import { JsonValues, NoJson } from "./json-values.js";
 import type { HttpCall } from "./one-by-one.js";
-import { answerWhole, end, say } from "./patience.js";
+import { answerWhole, end, pieceBytes, say } from "./patience.js";
 import { piecesOf } from "./pieces.js";
 import type { HttpTimes } from "./times.js";
 
@@ -42,7 +42,7 @@ export async function answerJson(
   let giveBack: (() => void) | undefined;
   try {
     giveBack = await slots.take(gone);
-    asking = client.open(method, callerOf(call), gone, kept.part());
+    asking = client.open(method, callerOf(call), gone, kept.part(), () => call.socket.destroy());
     // Those of a stream that is asked in both directions come while it is answered.
     if (method.methodKind === "bidi_streaming") await askedFirst(method, call, asking, times);
     else await askedOnce(method, call, asking, times);
@@ -160,14 +160,39 @@ async function answerOne(
   call: HttpCall,
   { stuckMs }: HttpTimes,
 ): Promise<void> {
-  let isAnswered = false;
-  const answer = async (text: string) => {
-    isAnswered = true;
-    await answerWhole(call, 200, answerHeaders, text, stuckMs);
-  };
+  const { response } = call;
+  const parts = new TextParts();
   // It counts as not taken in, where such are counted, until this has been done.
-  for await (const each of asking.answers) await answer(await textOf(method, each, call));
-  if (!isAnswered) await answer("{}");
+  for await (const each of asking.answers) {
+    await write(parts, method, each, call, stuckMs);
+    if (!response.headersSent) await answerWhole(call, 200, answerHeaders, parts.take(), stuckMs);
+    else await end(call, stuckMs, parts.take());
+  }
+  if (!response.headersSent) await answerWhole(call, 200, answerHeaders, "{}", stuckMs);
+}
+
+/**
+ * Writes an answer. A long one is sent as it is written, and has no length in its head, as at etcd.
+ *
+ * @throws what `gone` is aborted with
+ */
+async function write(
+  parts: TextParts,
+  { output }: DescMethod,
+  answer: MessageShape<DescMethod["output"]>,
+  call: HttpCall,
+  stuckMs: number,
+): Promise<void> {
+  const { gone, response } = call;
+  const turns = new Turns();
+  for (const _step of writeMessage(parts, output, answer)) {
+    if (turns.isOver) await turns.next();
+    if (parts.length >= pieceBytes) {
+      if (!response.headersSent) response.writeHead(200, answerHeaders);
+      await say(call, Buffer.from(parts.take()), stuckMs);
+    }
+    gone.throwIfAborted();
+  }
 }
 
 async function answerLines(
@@ -179,8 +204,11 @@ async function answerLines(
   const { response } = call;
   for await (const each of asking.answers) {
     if (!response.headersSent) response.writeHead(200, answerHeaders);
-    const line = `{"result":${await textOf(method, each, call)}}\n`;
-    await say(call, Buffer.from(line), stuckMs);
+    const parts = new TextParts();
+    parts.push('{"result":');
+    await write(parts, method, each, call, stuckMs);
+    parts.push("}\n");
+    await say(call, Buffer.from(parts.take()), stuckMs);
   }
   if (!response.headersSent) response.writeHead(200, answerHeaders);
   await end(call, stuckMs);
@@ -191,15 +219,6 @@ const answerHeaders = {
   "Grpc-Metadata-Content-Type": "application/grpc",
 };
 
-/** @throws what `gone` is aborted with */
-function textOf(
-  { output }: DescMethod,
-  answer: MessageShape<DescMethod["output"]>,
-  { gone }: HttpCall,
-): Promise<string> {
-  return finishInTurns(messageText(output, answer), gone);
-}
-
 /** What is said of a mistake: requests that are no JSON have no code of the core's. */
 function failureOf(error: unknown, { methodKind }: DescMethod): CallFailed {
   if (error instanceof CallFailed) return error;
@@ -207,7 +226,17 @@ function failureOf(error: unknown, { methodKind }: DescMethod): CallFailed {
   return new CallFailed(error instanceof CoreError ? error.code : ofNoJson, (error as Error).message);
 }
 
-function refuse(call: HttpCall, error: unknown, method: DescMethod, { stuckMs }: HttpTimes): Promise<void> {
+async function refuse(
+  call: HttpCall,
+  error: unknown,
+  method: DescMethod,
+  { stuckMs }: HttpTimes,
+): Promise<void> {
+  // Nothing can be said within an answer.
+  if (call.response.headersSent && method.methodKind === "unary") {
+    call.socket.destroy();
+    return;
+  }
   const { code, message } = failureOf(error, method);
   const status = statusOf(code);
   const isOfCore = error instanceof CallFailed || error instanceof CoreError;
@@ -215,8 +244,8 @@ function refuse(call: HttpCall, error: unknown, method: DescMethod, { stuckMs }:
   const text = isOfStream
     ? jsonText({ error: { grpc_code: code, http_code: status, message, http_status: STATUS_CODES[status] } })
     : failureText(code, message);
-  if (call.response.headersSent) return end(call, stuckMs, `${text}\n`);
-  return answerWhole(call, status, { "Content-Type": "application/json" }, text, stuckMs);
+  if (call.response.headersSent) await end(call, stuckMs, `${text}\n`);
+  else await answerWhole(call, status, { "Content-Type": "application/json" }, text, stuckMs);
 }
 
 function failureText(code: number, message: string): string {

@@ -1,4 +1,4 @@
-import { create, type DescMessage, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AuthRoleGetResponseSchema } from "../../gen/etcd/auth_pb.js";
 import { AlarmResponseSchema } from "../../gen/etcd/cluster_pb.js";
@@ -13,7 +13,7 @@ import {
 } from "../../gen/etcd/rpc_pb.js";
 import { ReportResponseSchema } from "../../gen/leasehold/own_pb.js";
 import { finish } from "../../state/steps.js";
-import { messageText } from "./json-text.js";
+import { TextParts, writeMessage } from "./json-text.js";
 
 const header = { clusterId: 2n ** 64n - 1n, memberId: 9n, revision: 3n, raftTerm: 4n };
 const kv = {
@@ -30,10 +30,16 @@ interface Written {
   readonly expected: unknown;
 }
 
+function textOf(schema: DescMessage, message: Message): string {
+  const parts = new TextParts();
+  finish(writeMessage(parts, schema, message));
+  return parts.take();
+}
+
 function written<Schema extends DescMessage>(schema: Schema, content: MessageInitShape<Schema>): Written {
   const message = create(schema, content);
   const expected = toJson(schema, message, { useProtoFieldName: true });
-  return { text: finish(messageText(schema, message)), expected };
+  return { text: textOf(schema, message), expected };
 }
 
 const operation = (response: ResponseOp["response"]) => create(ResponseOpSchema, { response });
@@ -75,10 +81,10 @@ test.each([
 
 test("a megabyte takes no longer than it must, and many keys are written in steps", () => {
   const value = Buffer.alloc(1_000_000, 7);
-  const text = finish(messageText(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ value }] })));
+  const text = textOf(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ value }] }));
   expect(text).toBe(`{"kvs":[{"value":"${value.toString("base64")}"}]}`);
   const kvs = Array.from({ length: 1_000 }, () => kv);
-  const steps = messageText(RangeResponseSchema, create(RangeResponseSchema, { kvs }));
+  const steps = writeMessage(new TextParts(), RangeResponseSchema, create(RangeResponseSchema, { kvs }));
   let count = 0;
   while (steps.next().done !== true) count += 1;
   expect(count).toBe(1_000);

@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, isFieldSet, type Message, ScalarType } from "@bufbuild/protobuf";
+import { LongRange } from "../../state/long-range.js";
 import type { Steps } from "../../state/steps.js";
 
 /** What Go escapes in JSON, so that a browser takes it for nothing else. */
@@ -17,20 +18,37 @@ export function jsonText(value: unknown): string {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * A message as protobuf's JSON, with the names of its .proto file, in steps: one that lists much takes long.
- * The package's own writer has none, and takes half a second for a megabyte of bytes.
- */
-export function* messageText(described: DescMessage, message: Message): Steps<string> {
-  const parts: string[] = [];
-  yield* write(parts, described, message);
-  return parts.join("");
+/** Text that is taken while more is written, so that a long one is never in memory as a whole. */
+export class TextParts {
+  #parts: string[] = [];
+  #length = 0;
+
+  /** Of what has not been taken. */
+  get length(): number {
+    return this.#length;
+  }
+
+  push(part: string): void {
+    this.#parts.push(part);
+    this.#length += part.length;
+  }
+
+  take(): string {
+    const text = this.#parts.join("");
+    this.#parts = [];
+    this.#length = 0;
+    return text;
+  }
 }
 
-function* write(parts: string[], described: DescMessage, message: Message): Steps<void> {
+/**
+ * Writes a message as protobuf's JSON, with the names of its .proto file, in steps: one that lists much takes
+ * long. The package's own writer has none, and takes half a second for a megabyte of bytes.
+ */
+export function* writeMessage(parts: TextParts, described: DescMessage, message: Message): Steps<void> {
   let before = "{";
   for (const field of described.fields) {
-    if (!isFieldSet(message, field)) continue;
+    if (!isSet(message, field)) continue;
     parts.push(`${before}${jsonText(field.name)}:`);
     before = ",";
     yield* writeField(parts, field, valueOf(message as unknown as Fields, field));
@@ -38,17 +56,27 @@ function* write(parts: string[], described: DescMessage, message: Message): Step
   parts.push(before === "{" ? "{}" : "}");
 }
 
-function valueOf(fields: Fields, { localName, oneof }: DescField): unknown {
+/** A long range makes its list while it is gone through. */
+const isMadeLater = (message: unknown, { name }: DescField): message is LongRange =>
+  name === "kvs" && message instanceof LongRange;
+
+function isSet(message: Message, field: DescField): boolean {
+  return isMadeLater(message, field) || isFieldSet(message, field);
+}
+
+function valueOf(fields: Fields, field: DescField): unknown {
+  if (isMadeLater(fields, field)) return fields.keyValues();
+  const { localName, oneof } = field;
   return oneof === undefined ? fields[localName] : (fields[oneof.localName] as { value: unknown }).value;
 }
 
-function* writeField(parts: string[], field: DescField, value: unknown): Steps<void> {
+function* writeField(parts: TextParts, field: DescField, value: unknown): Steps<void> {
   if (field.fieldKind !== "list") {
     yield* writeOne(parts, field, value);
     return;
   }
   let before = "[";
-  for (const each of value as readonly unknown[]) {
+  for (const each of value as Iterable<unknown>) {
     parts.push(before);
     before = ",";
     yield* writeOne(parts, field, each);
@@ -58,8 +86,8 @@ function* writeField(parts: string[], field: DescField, value: unknown): Steps<v
 }
 
 /** One value: that of a field, or of its list. */
-function* writeOne(parts: string[], field: DescField, value: unknown): Steps<void> {
-  if (field.message !== undefined) yield* write(parts, field.message, value as Message);
+function* writeOne(parts: TextParts, field: DescField, value: unknown): Steps<void> {
+  if (field.message !== undefined) yield* writeMessage(parts, field.message, value as Message);
   else if (field.enum !== undefined) parts.push(jsonText(field.enum.value[value as number]?.name ?? value));
   else if (field.scalar === ScalarType.BYTES) parts.push(`"${base64(value as Uint8Array)}"`);
   else if (typeof value === "bigint") parts.push(`"${value}"`);

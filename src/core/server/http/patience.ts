@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 /** So much is said at a time: by that it is seen what a client takes of a long answer. */
-const pieceBytes = 64 * 1024;
+export const pieceBytes = 64 * 1024;
 
 /** Who is told something. */
 export interface Told {

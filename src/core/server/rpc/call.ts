@@ -1,3 +1,5 @@
+import type { LongMessage } from "../../http2/stream.js";
+
 /** gRPC's codes, as far as the layer itself answers with them. */
 export const statusCode = {
   ok: 0,
@@ -45,14 +47,19 @@ function notEncoded(error: unknown): Status {
 /** How what a call says comes to its client. */
 export interface Carrier {
   /** The only message, and the end. */
-  answer(message: Uint8Array): void;
+  answer(message: Encoded): void;
   /** @param taken called when the connection has taken all of it; never, if the call is over before */
-  message(message: Uint8Array, taken: () => void): void;
+  message(message: Encoded, taken: () => void): void;
   /** Without a status: all went well. */
   end(status: Status | undefined): void;
+  /** An answer that is under way ends in its middle. */
+  cut(status: Status): void;
   /** So many bytes of requests have been used: as many more may come. */
   consumed(bytes: number): void;
 }
+
+/** What is said, as bytes. */
+export type Encoded = LongMessage | Uint8Array;
 
 /** What a call begins with. */
 export interface CallBase {
@@ -104,10 +111,10 @@ abstract class Call {
 /** One request, and one answer by the callback of its handler. */
 export class UnaryCall extends Call {
   readonly request: unknown;
-  readonly #encode: (message: unknown) => Uint8Array;
+  readonly #encode: Method["encode"];
   #isAnswered = false;
 
-  constructor(base: CallBase, request: unknown, encode: (message: unknown) => Uint8Array) {
+  constructor(base: CallBase, request: unknown, encode: Method["encode"]) {
     super(base);
     this.request = request;
     this.#encode = encode;
@@ -116,22 +123,30 @@ export class UnaryCall extends Call {
   readonly answer: Answer = (error, message) => {
     if (this.#isAnswered || this.isOver) return;
     this.#isAnswered = true;
-    const encoded = error ?? this.#encoded(message);
-    if (encoded instanceof Uint8Array) {
-      this.code = statusCode.ok;
-      this.carrier.answer(encoded);
-    } else {
-      this.code = encoded.code;
-      this.carrier.end(encoded);
-    }
+    if (error === null) this.#answer(message);
+    else this.#fail(error);
   };
 
-  #encoded(message: unknown): Uint8Array | Status {
+  #answer(message: unknown): void {
+    let encoded: Encoded;
     try {
-      return this.#encode(message);
-    } catch (error) {
-      return notEncoded(error);
+      encoded = this.#encode(message);
+    } catch (failure) {
+      this.#fail(notEncoded(failure));
+      return;
     }
+    this.code = statusCode.ok;
+    this.carrier.answer(encoded);
+  }
+
+  #fail(status: Status): void {
+    this.code = status.code;
+    this.carrier.end(status);
+  }
+
+  /** Its client has not taken all of the answer, and gets no more. */
+  cut(status: Status): void {
+    if (!this.isOver) this.carrier.cut(status);
   }
 
   fail(status: Status): void {
@@ -154,7 +169,7 @@ const unsentMax = 16;
 export class ServerStream extends Call {
   /** The first and only one, where the client says no more than that. */
   readonly request: unknown;
-  readonly #encode: (message: unknown) => Uint8Array;
+  readonly #encode: Method["encode"];
   #isEnded = false;
   #unsent = 0;
   #drained: (() => void) | undefined;
@@ -164,7 +179,7 @@ export class ServerStream extends Call {
   #isFlowing = false;
   readonly #from: Requests;
 
-  constructor(base: CallBase, request: unknown, encode: (message: unknown) => Uint8Array, from: Requests) {
+  constructor(base: CallBase, request: unknown, encode: Method["encode"], from: Requests) {
     super(base);
     this.request = request;
     this.#encode = encode;
@@ -182,15 +197,15 @@ export class ServerStream extends Call {
    */
   write(message: unknown, taken?: () => void): boolean {
     if (!this.writable) return true;
-    let bytes: Uint8Array;
+    let encoded: Encoded;
     try {
-      bytes = this.#encode(message);
+      encoded = this.#encode(message);
     } catch (error) {
       this.fail(notEncoded(error));
       return true;
     }
     this.#unsent += 1;
-    this.carrier.message(bytes, () => {
+    this.carrier.message(encoded, () => {
       this.#unsent -= 1;
       taken?.();
       if (this.#unsent > unsentMax / 2) return;
@@ -279,5 +294,5 @@ export interface Method {
   readonly handler: UnaryHandler | StreamHandler;
   /** Throws if it is no request. */
   readonly decode: (bytes: Uint8Array) => unknown;
-  readonly encode: (message: unknown) => Uint8Array;
+  readonly encode: (message: unknown) => Encoded;
 }

@@ -3,7 +3,8 @@ import { NumberMap } from "../../../common/number-map.js";
 import type { Connection } from "../../http2/connection.js";
 import type { Receiver, Stream } from "../../http2/stream.js";
 import { answerEnd, answerHead, failedAtOnce, failedEnd } from "./blocks.js";
-import { type CallBase, type Carrier, type Method, type Status, statusCode } from "./call.js";
+import { errorCode } from "../../http2/frames.js";
+import { type CallBase, type Carrier, type Encoded, type Method, type Status, statusCode } from "./call.js";
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
@@ -123,11 +124,11 @@ export class Http2Carrier implements Carrier, Receiver {
     this.exchange.over(isComplete);
   }
 
-  answer(message: Uint8Array): void {
+  answer(message: Encoded): void {
     if (!this.#stream.isOver) this.#connection.send.answer(this.#stream, answerHead, message, answerEnd);
   }
 
-  message(message: Uint8Array, taken: () => void): void {
+  message(message: Encoded, taken: () => void): void {
     this.#connection.send.message(this.#stream, answerHead, message, taken);
   }
 
@@ -138,6 +139,11 @@ export class Http2Carrier implements Carrier, Receiver {
       send.head(stream, answerHead);
       send.end(stream, answerEnd);
     } else send.end(stream, stream.hasSentHead ? failedEnd(status) : failedAtOnce(status));
+  }
+
+  /** Clients of gRPC know this code as "resource exhausted": trailers would come within the message. */
+  cut(): void {
+    this.#connection.cut(this.#stream, errorCode.enhanceYourCalm);
   }
 
   consumed(bytes: number): void {
