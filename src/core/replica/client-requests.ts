@@ -333,7 +333,10 @@ export class ClientRequests {
   #begin(pending: PendingRequest, answer: LeaderAnswer | undefined): void {
     pending.stage = "asked";
     if (pending.isOpen && pending.isUnclear) this.#clear(pending);
-    else if (pending.isOpen) this.#reads.add(pending.number, this.#reading(pending, answer));
+    else if (pending.isOpen) {
+      this.requests.begun(pending);
+      this.#reads.add(pending.number, this.#reading(pending, answer));
+    }
   }
 
   // Time, and leaders

@@ -196,6 +196,26 @@ test("the keys of a lease that is being revoked are told as a whole, or not at a
   expect(new Set(told)).toEqual(new Set([keys, 0]));
 });
 
+test("long reads that have begun are answered, however long others keep them waiting; one that waits for a leader is not", () => {
+  const turns = { turnMs: 20, turnsAtOnce: 1, limits: { unitsPerTurn: 64 }, timeoutMs: 1_000 };
+  const cluster = new VirtualCluster({ servers: 1, ...turns });
+  const leader = cluster.leader();
+  for (let start = 0; start < 10; start += 1)
+    cluster.ask(leader, TXN, txn({ success: puts(100, `${start}/`) }));
+  const all = range("0", { rangeEnd: Uint8Array.of(0) });
+  const sent = Array.from({ length: 20 }, () => cluster.send(leader, all));
+  const startMs = cluster.world.nowMs;
+  while (sent.some(({ outcome }) => outcome === undefined) && cluster.world.nowMs < startMs + 60_000)
+    cluster.run(100);
+  expect(cluster.world.nowMs - startMs).toBeGreaterThan(2 * turns.timeoutMs);
+  for (const { outcome } of sent) expect(outcome).toMatchObject({ count: 1_000n });
+
+  const others = new VirtualCluster({ timeoutMs: 1_000 });
+  const [alone] = (others.leader(), others.followers());
+  others.isolate(alone!);
+  expect(others.failure(alone!, range("a"))).toMatch(/timeout|noLeader|leaderChanged/);
+});
+
 describe("what goes wrong inside", () => {
   test("a stream of watches that cannot be served ends, and nobody else's", () => {
     const cluster = new VirtualCluster({ servers: 1 });

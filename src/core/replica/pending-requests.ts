@@ -102,6 +102,11 @@ export class PendingRequests {
     if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
   }
 
+  /** It waits for nothing but its turns of work here: that ends, however long it takes, unless it is cancelled. */
+  begun(pending: PendingRequest): void {
+    this.#deadlines.cancel(pending);
+  }
+
   cancel(id: number): void {
     const pending = this.#byId.get(id);
     if (pending !== undefined) this.#close(pending);

@@ -171,7 +171,7 @@ export type Input =
       /** Chosen by the host; in use by no other request that is not answered yet. */
       readonly id: number;
       readonly request: ClientRequest;
-      /** On the clock of `nowMs`. By then there is an answer. */
+      /** On the clock of `nowMs`. By then there is an answer, or what is read is new enough and is being read. */
       readonly deadlineMs: number;
       /** Whose it is: clients share the room that there is for requests. */
       readonly client: string;
