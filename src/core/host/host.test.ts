@@ -42,6 +42,7 @@ const nothing: Effects = {
   leadership: undefined,
   roll: undefined,
   compared: undefined,
+  objections: [],
 };
 const write = (sequence: number): Persist => ({
   sequence,

@@ -187,7 +187,7 @@ export class CoreHost {
 
   #carryOut(effects: Effects): void {
     const { early, persist, messages, answers, notices, watches } = effects;
-    const { snapshot, leadership, roll, compared } = effects;
+    const { snapshot, leadership, roll, compared, objections } = effects;
     // First: what is sent may be for a member that is new.
     if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
@@ -207,6 +207,7 @@ export class CoreHost {
     if (snapshot !== undefined) this.#save(snapshot);
     if (leadership !== undefined) this.#options.leadership(leadership);
     if (compared !== undefined) this.#options.compared(compared);
+    for (const text of objections) this.#options.trouble(`a message was refused: ${text}`);
   }
 
   /** What goes wrong at one client's edge is not this server's end. */

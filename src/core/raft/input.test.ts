@@ -173,6 +173,62 @@ describe("proofs that a disk has lost something", () => {
     expect(() => one.exchange(message)).toThrow(expect.objectContaining({ code: "LOG_CORRUPT" }));
   });
 
+  /** It has followed a leader of term 3, and knows all that it has done in term 4. */
+  function inLaterTerm(): Single {
+    const one = follower();
+    one.exchange(append);
+    one.exchange({ ...append, from: 3n, term: 4 });
+    return one;
+  }
+  const later = { ...heartbeat, from: 3n, term: 4 };
+
+  test("a heartbeat of what this server never acknowledged is refused in a term that it has seen begin", () => {
+    const one = inLaterTerm();
+    for (const commit of [1_000_000, 9, 4]) {
+      one.raft.step({ ...later, commit });
+      const { objections, messages } = one.drain();
+      expect(objections).toEqual([
+        `3 commits entries up to ${commit}, and this server has acknowledged 3 in term 4`,
+      ]);
+      expect(messages).toEqual([]);
+    }
+    expect(one.raft.status().commit).toBe(1);
+    expect(one.exchange({ ...later, commit: 3 })).toHaveLength(1);
+    expect(one.raft.status().commit).toBe(3);
+  });
+
+  test("what was acknowledged counts from the term's beginning: by appends, late ones, and snapshots", () => {
+    const one = inLaterTerm();
+    const entries = [{ kind: "normal", index: 4, term: 4, data: new Uint8Array(0) }] as const;
+    one.exchange({ ...append, from: 3n, term: 4, entries });
+    one.exchange({ ...later, commit: 4 });
+    const membership = { voters: three, learners: [] };
+    one.raft.step({ kind: "snapshot", from: 3n, to: 1n, term: 4, meta: { index: 9, term: 4, membership } });
+    one.drain();
+    one.raft.step({ ...later, commit: 9 });
+    expect(one.drain().objections).toEqual([]);
+    one.raft.step({ ...later, commit: 10 });
+    expect(one.drain().objections).toHaveLength(1);
+    one.exchange({ ...append, from: 2n, term: 5, previousIndex: 9, previousTerm: 4, commit: 9 });
+    one.raft.step({ ...later, from: 2n, term: 5, commit: 10 });
+    expect(one.drain().objections).toHaveLength(1);
+  });
+
+  test("a second leader of a term that this server has seen begin is refused, and the first one is followed", () => {
+    const one = inLaterTerm();
+    for (const message of [append, heartbeat]) {
+      one.raft.step({ ...message, from: 2n, term: 4 });
+      expect(one.drain().objections).toEqual(["3 and 2 both lead in term 4"]);
+    }
+    expect(one.raft.status().leader).toBe(3n);
+  });
+
+  test("a server that began in the midst of a term may have lost what it had acknowledged in it", () => {
+    const one = follower();
+    one.exchange({ ...append, term: 4 });
+    expect(() => one.exchange({ ...heartbeat, term: 4 })).toThrow(/was it lost/);
+  });
+
   test("a second leader of one term is called corrupt", () => {
     const one = follower();
     one.exchange(append);

@@ -16,6 +16,7 @@ export class Outbox {
   notices: Message[] = [];
   messages: Message[] = [];
   reads: ReadState[] = [];
+  objections: string[] = [];
   /** Replaces the log with the next write. */
   snapshot: SnapshotMeta | undefined;
   #sequence = 0;
@@ -36,18 +37,19 @@ export class Outbox {
 
   take(log: RaftLog, state: ServerState, leadership: Leadership, entriesMax: number): Ready | undefined {
     const persist = this.#takePersist(log, state);
-    const { early, notices, messages, reads } = this;
+    const { early, notices, messages, objections, reads } = this;
     const before = this.#handedOut;
     const isLeadershipNew =
       before.role !== leadership.role ||
       before.leader !== leadership.leader ||
       before.term !== leadership.term;
     if (persist === undefined && !isLeadershipNew && !log.hasCommitted)
-      if (early.length + notices.length + messages.length + reads.length === 0) return undefined;
+      if ([early, notices, messages, objections, reads].every((each) => each.length === 0)) return undefined;
     this.early = [];
     this.notices = [];
     this.messages = [];
     this.reads = [];
+    this.objections = [];
     this.#handedOut = leadership;
     return {
       persist,
@@ -56,6 +58,7 @@ export class Outbox {
       messages,
       committed: log.takeCommitted(entriesMax),
       reads,
+      objections,
       leadership: isLeadershipNew ? leadership : undefined,
     };
   }

@@ -1,12 +1,13 @@
 import type { BothClocks } from "../../common/both-clocks.js";
 import type { Accepted, Proposed, RaftOptions, Refused, ReplicatedLog, Status } from "./api.js";
+import { acceptedUpTo, rejectedAt } from "./append-answers.js";
 import { corrupt } from "./corrupt.js";
 import { Election } from "./election.js";
 import { ElectionTimer } from "./election-timer.js";
 import { Leader, refused } from "./leader.js";
+import { LeaderClaims } from "./leader-claims.js";
 import { RaftLog } from "./log.js";
-import { settingsOf } from "./options.js";
-import type { RaftSettings } from "./options.js";
+import { type RaftSettings, settingsOf } from "./options.js";
 import { Outbox } from "./outbox.js";
 import { nobody } from "./types.js";
 import type {
@@ -50,12 +51,10 @@ export class Raft implements ReplicatedLog {
   #leading: Leader | undefined;
   /** Set while it stands. */
   #election: Election | undefined;
-  /**
-   * The write that makes a candidate's vote for itself durable: it counts from then on, as anybody's vote
-   * does.
-   */
+  /** The write that makes a candidate's vote for itself durable: it counts from then on. */
   #ownVoteSequence = 0;
   readonly #timer: ElectionTimer;
+  readonly #claims = new LeaderClaims();
   #applied: number;
   readonly #outbox: Outbox;
   #dropped = 0;
@@ -262,6 +261,7 @@ export class Raft implements ReplicatedLog {
     this.#election = new Election();
     if (role === "candidate") {
       this.#term += 1;
+      this.#claims.termBegins();
       this.#votedFor = this.#id;
       this.#ownVoteSequence = this.#outbox.nextSequence;
     }
@@ -339,6 +339,7 @@ export class Raft implements ReplicatedLog {
   #follow(term: number, leader: MemberId): void {
     if (term > this.#term) {
       this.#term = term;
+      this.#claims.termBegins();
       this.#votedFor = nobody;
     }
     this.#role = "follower";
@@ -352,9 +353,10 @@ export class Raft implements ReplicatedLog {
 
   #followLeader(message: FromLeader): void {
     const { from, term } = message;
+    const objections = this.#claims.objectionsTo(message, this.#leaderId, this.#log.commit);
+    for (const objection of objections) this.#outbox.objections.push(objection);
+    if (objections.length > 0) return;
     if (this.#leaderId === nobody) this.#follow(term, from);
-    else if (this.#leaderId !== from)
-      throw corrupt(`${this.#leaderId} and ${from} both lead in term ${term}: a vote was lost`);
     this.#timer.heardLeader(term, message.kind === "heartbeat" ? message.transfersOver : 0);
     if (message.kind === "append") this.#accept(message);
     else if (message.kind === "snapshot") this.#restore(message);
@@ -367,25 +369,26 @@ export class Raft implements ReplicatedLog {
   }
 
   #accept({ from, previousIndex, previousTerm, entries, commit }: AppendRequest): void {
-    const kind = "append-answer";
-    const head = this.#head(from);
     this.#log.assertAgrees(previousIndex, previousTerm);
     // Late, or a new leader's first guess.
     if (previousIndex < this.#log.commit) {
       for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-      const { commit: index } = this.#log;
-      this.#sendAfterWrite({ kind, ...head, rejected: false, index, hintIndex: 0, hintTerm: 0 });
+      this.#acknowledge(from, this.#log.commit);
       return;
     }
     const agreed = this.#log.accept(previousIndex, previousTerm, entries);
     if (agreed === undefined) {
       const hint = this.#log.lastNotAfterTerm(previousIndex, previousTerm);
-      const { index: hintIndex, term: hintTerm } = hint;
-      this.#sendAfterWrite({ kind, ...head, rejected: true, index: previousIndex, hintIndex, hintTerm });
+      this.#sendAfterWrite(rejectedAt(previousIndex, hint, this.#head(from)));
       return;
     }
     this.#log.commitTo(Math.min(commit, agreed));
-    this.#sendAfterWrite({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
+    this.#acknowledge(from, agreed);
+  }
+
+  #acknowledge(to: MemberId, index: number): void {
+    this.#claims.acknowledges(index);
+    this.#sendAfterWrite(acceptedUpTo(index, this.#head(to)));
   }
 
   /** Raft 7, figure 13. Of one that the log reaches beyond, only that all of it is committed is news. */
@@ -395,8 +398,9 @@ export class Raft implements ReplicatedLog {
       this.#log.restore(meta);
       this.#outbox.snapshot = meta;
     }
-    const answer = { ...this.#head(from), rejected: false, index: this.#log.commit };
-    this.#sendAfterWrite({ kind: "snapshot-answer", ...answer });
+    const { commit: index } = this.#log;
+    this.#claims.acknowledges(index);
+    this.#sendAfterWrite({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
   }
 
   #head(to: MemberId): { from: MemberId; to: MemberId; term: number } {

@@ -211,6 +211,8 @@ export interface Ready {
   /** To be applied in this order. They are committed, and on this server's own disk. */
   readonly committed: readonly Entry[];
   readonly reads: readonly ReadState[];
+  /** Why messages were refused that no server can have sent: for people. */
+  readonly objections: readonly string[];
   /** Set when it has changed. */
   readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
 }

@@ -1,3 +1,6 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { RefusalReason } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import type { CoreFailure } from "../state/errors.js";
@@ -80,4 +83,39 @@ export const refusalFailures = [
 /** What Raft's refusal means to the server that asked: come back later, or ask the next leader. */
 export function failureOf(reason: RefusalReason): "leaderChanged" | "tooManyRequests" {
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+}
+
+const proposerField = CommandSchema.field.proposer.number;
+const attributesField = CommandSchema.field.memberAttributes.number;
+
+/**
+ * Whether a command from another server is in that server's name. Only its fields' heads are read, as its body may
+ * be large. A command without a proposer acts for the core, past all rights: a follower sends one only to describe
+ * itself.
+ */
+export function isProposedBy(command: Uint8Array, from: MemberId): boolean {
+  try {
+    const { bodies, proposer } = readHead(command);
+    if (proposer === from) return true;
+    if (proposer !== 0n || bodies.length !== 1 || bodies[0] !== attributesField) return false;
+    const { body } = fromBinary(CommandSchema, command);
+    return body.case === "memberAttributes" && body.value.member === from;
+  } catch {
+    return false;
+  }
+}
+
+function readHead(command: Uint8Array): { readonly proposer: bigint; readonly bodies: readonly number[] } {
+  const reader = new BinaryReader(command);
+  const bodies: number[] = [];
+  let proposer = 0n;
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    if (field === proposerField && type === WireType.Varint) proposer = BigInt(reader.uint64());
+    else {
+      reader.skip(type, field);
+      if (type === WireType.LengthDelimited) bodies.push(field);
+    }
+  }
+  return { proposer, bodies };
 }

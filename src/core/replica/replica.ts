@@ -22,12 +22,24 @@ import {
   holdShare,
   type ReplicaOptions,
 } from "./options.js";
-import { failureOf, type LeaderMessage, type Propose } from "./leader-messages.js";
+import { failureOf, isProposedBy, type LeaderMessage, type Propose } from "./leader-messages.js";
+import { isMember } from "../raft/membership.js";
 import { MembershipKeeping } from "./membership.js";
 import { SnapshotSchedule } from "./snapshot-schedule.js";
 import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
+
+/** What needs a place in the configuration. */
+const ofMembers: ReadonlySet<PeerMessage["kind"]> = new Set([
+  "propose",
+  "propose-change",
+  "ask",
+  "copy-question",
+  "copy-answer",
+  "leader-answer",
+  "leader-refusal",
+] as const satisfies (LeaderMessage | CopyMessage)["kind"][]);
 
 /**
  * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what.
@@ -48,6 +60,7 @@ export class Replica implements ServerLogic {
   #rights: Rights;
   readonly #applier: Applier;
   #outgoing: (LeaderMessage | CopyMessage)[] = [];
+  #objections: string[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
   readonly #offered = new Map<number, CoreState>();
 
@@ -154,13 +167,14 @@ export class Replica implements ServerLogic {
     this.#check.turn();
     const watches = this.#watches.take();
     const answers = this.#clients.requests.takeAnswers();
-    const asked = this.#outgoing;
+    const [asked, objections] = [this.#outgoing, this.#objections];
     this.#outgoing = [];
+    this.#objections = [];
     const snapshot = this.#applier.isApplying ? undefined : this.#snapshots.take();
     const roll = this.#members.takeRoll();
     const compared = this.#check.takeComparison();
     const isNothing =
-      watches.length + answers.length + asked.length === 0 &&
+      watches.length + answers.length + asked.length + objections.length === 0 &&
       [snapshot, roll, compared].every((each) => each === undefined);
     if (ready === undefined && isNothing && !this.#hasMore) return undefined;
     return {
@@ -173,6 +187,7 @@ export class Replica implements ServerLogic {
       snapshot,
       leadership: ready?.leadership,
       roll,
+      objections: [...objections, ...(ready?.objections ?? [])],
       compared,
     };
   }
@@ -246,13 +261,25 @@ export class Replica implements ServerLogic {
     else this.#outgoing.push(message);
   }
 
+  /**
+   * Raft judges its own messages. Others are taken from members of the configuration, and from a leader, whom this
+   * server's log may not know yet.
+   */
+  #isTaken({ from, kind }: PeerMessage): boolean {
+    const { id, leadership, raft } = this.#context;
+    if (!ofMembers.has(kind) || from === id) return true;
+    return from === leadership.leader || isMember(raft.membership, from);
+  }
+
   #receive(message: PeerMessage): void {
+    if (!this.#isTaken(message)) return;
     switch (message.kind) {
       case "propose":
-        this.#proposeFor(message);
-        return;
       case "propose-change":
-        this.#members.proposeFor(message, this.#leases.isTracking);
+        if (message.from !== this.#context.id && !isProposedBy(message.command, message.from))
+          this.#objections.push(`${message.from.toString(16)} proposes in another server's name`);
+        else if (message.kind === "propose") this.#proposeFor(message);
+        else this.#members.proposeFor(message, this.#leases.isTracking);
         return;
       case "ask":
         this.#readIndex.ask(message);

@@ -121,6 +121,37 @@ describe("what a client is told", () => {
     expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
   });
 
+  /** What a server proposes to the leader, and whether that has happened. */
+  const outcomeOf = (from: "member" | "stranger", inName: "member" | "stranger" | "nobody") => {
+    const cluster = new VirtualCluster();
+    const troubles: string[] = [];
+    cluster.world.trouble = (_server, text) => void troubles.push(text);
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    const ids = { member: follower!.id, stranger: 99n, nobody: 0n };
+    const body = { case: "put" as const, value: create(PutRequestSchema, { key: bytesOf("a") }) };
+    const command = toBinary(CommandSchema, create(CommandSchema, { proposer: ids[inName], body }));
+    const { term } = leader.replica!.status();
+    const head = { from: ids[from], to: leader.id, number: 1, term };
+    leader.step({ kind: "message", message: { kind: "propose", ...head, command } });
+    cluster.run(500);
+    return { puts: cluster.ask(leader, RANGE, range("a")).kvs.length, troubles };
+  };
+
+  test("a server that is no member proposes nothing", () => {
+    expect(outcomeOf("member", "member")).toEqual({ puts: 1, troubles: [] });
+    const { right, wrong } = bothWays({ strangersTaken: true }, () => outcomeOf("stranger", "stranger").puts);
+    expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
+  });
+
+  test("a member proposes in its own name only, and not in the core's", () => {
+    for (const name of ["stranger", "nobody"] as const) {
+      const { right, wrong } = bothWays({ proposedForOthers: true }, () => outcomeOf("member", name));
+      expect([right.puts, wrong.puts]).toEqual([0, 1]);
+      expect(right.troubles).toEqual([expect.stringContaining("proposes in another server's name")]);
+    }
+  });
+
   test("a refusal that comes late says nothing of what was proposed again in a later term", () => {
     let last = 0n;
     const applied = (_applied: unknown, { request }: Command) => (last = request);

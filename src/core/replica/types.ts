@@ -238,6 +238,8 @@ export interface Effects {
   readonly leadership: Ready["leadership"];
   /** Set when it has changed. */
   readonly roll: Roll | undefined;
+  /** Why messages of other servers were refused: for people. */
+  readonly objections: readonly string[];
   /** Set when a comparison of the servers' keys has ended. */
   readonly compared: Comparison | undefined;
 }

@@ -74,6 +74,48 @@ export const inCore = /** @type {const} */ ([
     caughtBy: peersTest,
   },
   {
+    name: "strangersTaken",
+    why: "A leader takes proposals from a server that is no member.",
+    edits: [
+      { file: "src/core/replica/replica.ts", find: "isMember(raft.membership, from)", replace: "true" },
+    ],
+  },
+  {
+    name: "proposedForOthers",
+    why: "A server proposes in the name of another one, or of the core, which has all rights.",
+    edits: [
+      {
+        file: "src/core/replica/replica.ts",
+        find: "!isProposedBy(message.command, message.from)",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "beyondAcknowledged",
+    why: "A heartbeat commits what this server has not acknowledged: the server takes its log for lost, and ends.",
+    edits: [
+      {
+        file: "src/core/raft/leader-claims.ts",
+        find: "message.commit <= this.#acknowledged",
+        replace: "message.commit >= 0",
+      },
+    ],
+    caughtBy: { file: "src/core/raft/input.test.ts" },
+  },
+  {
+    name: "formerLifeForgotten",
+    why: "A server that began anew in a term takes itself for sure of what it has acknowledged in it.",
+    edits: [
+      {
+        file: "src/core/raft/leader-claims.ts",
+        find: "this.#hasSeenTermBegin = this.#hasFollowed",
+        replace: "this.#hasSeenTermBegin = true",
+      },
+    ],
+    caughtBy: { file: "src/core/raft/input.test.ts" },
+  },
+  {
     name: "strangersOfOneHost",
     why: "A host that comes often has connections of others given up before they have said who they are.",
     edits: [

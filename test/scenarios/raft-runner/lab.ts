@@ -49,7 +49,7 @@ export class Single {
 
   /** Everything that there is to do, with every write done at once. */
   drain(): Omit<Ready, "persist" | "leadership"> {
-    const all = { early: [], notices: [], messages: [], committed: [], reads: [] } as Record<
+    const all = { early: [], notices: [], messages: [], committed: [], reads: [], objections: [] } as Record<
       string,
       unknown[]
     >;
@@ -57,7 +57,7 @@ export class Single {
       if (ready.persist !== undefined) this.raft.persisted(ready.persist.sequence);
       if (ready.persist?.snapshot !== undefined) this.raft.applied(ready.persist.snapshot.index);
       if (ready.committed.length > 0) this.raft.applied(ready.committed.at(-1)!.index);
-      for (const key of ["early", "notices", "messages", "committed", "reads"] as const)
+      for (const key of ["early", "notices", "messages", "committed", "reads", "objections"] as const)
         all[key]!.push(...ready[key]);
     }
     return all as unknown as Omit<Ready, "persist" | "leadership">;

@@ -1,0 +1,42 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import type { CommandBody } from "./context.js";
+import { isProposedBy } from "./leader-messages.js";
+
+const commandOf = (proposer: bigint, body?: CommandBody) =>
+  toBinary(CommandSchema, create(CommandSchema, body === undefined ? { proposer } : { proposer, body }));
+const put: CommandBody = { case: "put", value: { key: new Uint8Array(1_000) } };
+const describes = (member: bigint): CommandBody => ({
+  case: "memberAttributes",
+  value: { member, name: "x" },
+});
+const largest = 2n ** 64n - 1n;
+
+test("a command is in its proposer's name", () => {
+  for (const id of [1n, 7n, largest]) {
+    expect(isProposedBy(commandOf(id, put), id)).toBe(true);
+    expect(isProposedBy(commandOf(id, put), id - 1n)).toBe(false);
+    expect(isProposedBy(commandOf(0n, put), id)).toBe(false);
+  }
+});
+
+test("a server describes itself in the core's name, and no other", () => {
+  expect(isProposedBy(commandOf(0n, describes(7n)), 7n)).toBe(true);
+  expect(isProposedBy(commandOf(0n, describes(8n)), 7n)).toBe(false);
+  const both = Buffer.concat([commandOf(0n, put), commandOf(0n, describes(7n))]);
+  expect(isProposedBy(both, 7n)).toBe(false);
+  expect(isProposedBy(Buffer.concat([commandOf(0n, describes(7n)), commandOf(0n, put)]), 7n)).toBe(false);
+});
+
+test("the last proposer of several counts, as when the command is decoded", () => {
+  const both = Buffer.concat([commandOf(7n, put), commandOf(8n)]);
+  expect(isProposedBy(both, 7n)).toBe(false);
+  expect(isProposedBy(both, 8n)).toBe(true);
+});
+
+test("what is no command is nobody's", () => {
+  const whole = commandOf(7n, put);
+  for (const bytes of [new Uint8Array(), Uint8Array.of(0xff), whole.subarray(0, 20), whole.subarray(0, -1)])
+    expect(isProposedBy(bytes, 7n)).toBe(false);
+});
