@@ -7,6 +7,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockRequestSchema, LockResponseSchema } from "../../src/core/gen/etcd/v3lock_pb.js";
+import { isOpenToClients } from "../../src/core/server/common/tls.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 
@@ -94,6 +95,20 @@ test("a server without a certificate of the authority is refused, and the messag
   socket.on("error", () => undefined);
   await new Promise((resolve) => socket.once("close", resolve));
   await expect.poll(() => first!.output).toMatch(/127.0.0.1 was refused: .*certificate/);
+});
+
+test("servers that share an authority with clients say so when they start", async () => {
+  for (const server of cluster.servers)
+    await expect.poll(() => server.output).toContain("with a client's certificate one can speak as a server");
+});
+
+test("servers with an authority of their own, or with allowed names, say nothing of that", async () => {
+  const both = { trustedCaFile: authority.caFile };
+  const own = { trustedCaFile: stranger.caFile };
+  const allowed = { ...both, allowed: { kind: "common name", names: ["peer"] } } as const;
+  expect(isOpenToClients(both, both)).toBe(true);
+  for (const peer of [own, allowed, undefined]) expect(isOpenToClients(both, peer)).toBe(false);
+  expect(isOpenToClients(undefined, both)).toBe(false);
 });
 
 function contents({ ca, cert, key }: TlsFiles): { ca: Buffer; cert: Buffer; key: Buffer } {

@@ -33,7 +33,7 @@ import { ownServices } from "./own/services.js";
 import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
-import { readTls, readTlsFile, revokedNow } from "./common/tls.js";
+import { isOpenToClients, readTls, readTlsFile, revokedNow } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;
@@ -73,6 +73,11 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
   if (config.peerTls?.selfMadeFor !== undefined)
     logger.warn(
       "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
+    );
+  if (isOpenToClients(config.clientTls, config.peerTls))
+    logger.warn(
+      "--trusted-ca-file and --peer-trusted-ca-file are the same authority: with a client's certificate one can speak " +
+        "as a server. Give servers one of their own, or --peer-cert-allowed-cn",
     );
   for (const tls of [config.clientTls, config.peerTls]) {
     if (tls?.crlFile === undefined) continue;

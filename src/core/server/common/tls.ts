@@ -37,6 +37,15 @@ export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles)
   return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, minVersion, ...ciphers };
 }
 
+type Trust = Pick<TlsFiles, "allowed" | "trustedCaFile"> | undefined;
+
+/** Whether certificates of clients are good for the port between servers. */
+export function isOpenToClients(clients: Trust, peers: Trust): boolean {
+  if (clients?.trustedCaFile === undefined || peers?.trustedCaFile === undefined) return false;
+  if (peers.allowed !== undefined) return false;
+  return readTlsFile(clients.trustedCaFile).equals(readTlsFile(peers.trustedCaFile));
+}
+
 /** Certificates that were taken back, and the authorities that a chain has to lead to. */
 export interface RevokedNow extends Revoked {
   readonly authorities: readonly X509Certificate[];
