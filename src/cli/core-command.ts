@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { CoreFlags } from "../entry/core.js";
 import { type Finish, examples } from "./command-help.js";
-import { coreSettings, foreign, type Given } from "./core-settings.js";
+import { coreSettings, experimentalIn, foreign, type Given } from "./core-settings.js";
 import { sayError } from "./output/say.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
@@ -107,7 +107,15 @@ export function addCore(program: Command, finish: Finish): void {
     .command("core")
     .description("run a server of a consistent core, for clients of etcd");
   for (const [flags, what] of options) command.option(flags, what);
-  for (const flag of Object.keys(foreign)) command.addOption(new Option(`--${flag} [value]`).hideHelp());
+  const addForeign = (flag: string) => command.addOption(new Option(`--${flag} [value]`).hideHelp());
+  for (const flag of Object.keys(foreign)) addForeign(flag);
+  // Those for trials are known when they are met: etcd's versions differ in them.
+  const parse = command.parseOptions.bind(command);
+  command.parseOptions = (words) => {
+    for (const flag of experimentalIn(words))
+      if (!command.options.some(({ long }) => long === `--${flag}`)) addForeign(flag);
+    return parse(words);
+  };
   command
     .addHelpText(
       "after",

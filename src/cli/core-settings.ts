@@ -36,11 +36,47 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "strict-reconfig-check": { why: "it is always on", fits: ["true"] },
   "pre-vote": { why: "it is always on", fits: ["true"] },
   "enable-v2": { why: noV2, isRefused: true, fits: ["false"] },
+  "v2-deprecation": { why: noV2 },
   proxy: { why: noV2, isRefused: true, fits: ["off"] },
+  "proxy-failure-wait": { why: noV2, fits: ["5000"] },
+  "proxy-refresh-interval": { why: noV2, fits: ["30000"] },
+  "proxy-dial-timeout": { why: noV2, fits: ["1000"] },
+  "proxy-write-timeout": { why: noV2, fits: ["5000"] },
+  "proxy-read-timeout": { why: noV2, fits: ["0"] },
+  "enable-grpc-gateway": { why: "JSON is always answered", fits: ["true"] },
+  "listen-client-http-urls": {
+    why: "gRPC and HTTP share --listen-client-urls",
+    isRefused: true,
+    fits: [""],
+  },
+  "client-cert-file": { why: "the server is no client of its own", fits: [""] },
+  "client-key-file": { why: "the server is no client of its own", fits: [""] },
+  "peer-client-cert-file": { why: "servers show --peer-cert-file", isRefused: true, fits: [""] },
+  "peer-client-key-file": { why: "servers show --peer-cert-file", isRefused: true, fits: [""] },
+  "self-signed-cert-validity": {
+    why: "certificates that the server makes are good for a year, and made anew in time",
+    fits: ["1"],
+  },
+  "tls-min-version": {
+    why: "TLS begins at 1.2; --cipher-suites says more",
+    isRefused: true,
+    fits: ["", "TLS1.2"],
+  },
+  "tls-max-version": {
+    why: "TLS ends at 1.3; --cipher-suites says more",
+    isRefused: true,
+    fits: ["", "TLS1.3"],
+  },
+  "socket-reuse-port": { why: "one server has a port", fits: ["false"] },
+  "socket-reuse-address": { why: "Node sets it", fits: ["true"] },
+  "raft-read-timeout": { why: "a silent server is given up after --election-timeout" },
+  "raft-write-timeout": { why: "a silent server is given up after --election-timeout" },
   "bcrypt-cost": { why: "passwords are hashed with the core's own cost" },
   "enable-pprof": { why: "Node has --cpu-prof and --inspect", fits: ["false"] },
   metrics: { why: "there is one set of metrics", fits: ["basic"] },
   logger: { why: "what is said is lines for people" },
+  "enable-log-rotation": { why: "a file may be moved away at any time", fits: ["false"] },
+  "log-rotation-config-json": { why: "a file may be moved away at any time" },
   debug: { why: "use --log-level" },
   "log-package-levels": { why: "use --log-level" },
   "unsafe-no-fsync": { why: "what is acknowledged is on disk", isRefused: true, fits: ["false"] },
@@ -48,6 +84,11 @@ export const foreign: Readonly<Record<string, Foreign>> = {
 
 /** The ones for trials come and go with etcd's versions. */
 const experimental = /^experimental-/;
+
+/** Those of etcd on a command line that are for trials, by their names. */
+export function experimentalIn(words: readonly string[]): string[] {
+  return words.flatMap((word) => /^--(experimental-[a-z0-9-]+)(?:=|$)/.exec(word)?.[1] ?? []);
+}
 
 export type Given = Readonly<Record<string, string | boolean | undefined>>;
 
