@@ -64,7 +64,18 @@ const grounds: Record<string, () => ConformanceGround> = {
   grid: () => virtualGridGround(),
 };
 
-const namesOf = { counted: "c", shared: "s", exclusive: "s", fair: "f" } as const;
+const namesOf = {
+  counted: "c",
+  shared: "s/~rw",
+  exclusive: "s/~rw",
+  /** Without a mode. */
+  plain: "s/~rw",
+  several: "s/~rw",
+  /** A reader of a name that has none, beside calls without a mode. */
+  stray: "p",
+  bare: "p",
+  fair: "f",
+} as const;
 
 type Form = keyof typeof namesOf;
 
@@ -80,9 +91,12 @@ const stepOf = (forms: readonly Form[]) =>
 
 type Step = ReturnType<typeof stepOf> extends fc.Arbitrary<infer T> ? T : never;
 
-const beside = stepOf(["counted", "counted", "shared", "shared", "exclusive"]);
+const beside = stepOf(["counted", "counted", "shared", "shared", "exclusive", "plain"]);
 const inOrder = stepOf(["fair"]);
-const sharing = stepOf(["shared", "shared", "exclusive"]);
+const sharing = stepOf(["shared", "shared", "exclusive", "plain", "several"]);
+const mixing = stepOf(["shared", "plain", "several", "stray", "bare"]);
+
+const readers: ReadonlySet<Form> = new Set(["shared", "stray"]);
 
 interface Had {
   readonly lease: Lease;
@@ -104,6 +118,10 @@ const optionsOf: Record<Form, (limit: number) => AcquireOptions> = {
   counted: (limit) => ({ limit }),
   shared: () => ({ mode: "shared" }),
   exclusive: () => ({ mode: "exclusive" }),
+  plain: () => ({}),
+  several: () => ({}),
+  stray: () => ({ mode: "shared" }),
+  bare: () => ({}),
   fair: () => ({ fair: true }),
 };
 
@@ -157,9 +175,13 @@ class Run {
       signal.addEventListener("abort", () => (inLine.excused = true));
     }
     const call =
-      kind === "try" && form !== "fair"
-        ? leases.tryAcquire(name, options)
-        : leases.acquire(name, { ...options, wait: wait + 1 });
+      form === "several"
+        ? leases
+            .acquireAll([name], { ...options, wait: kind === "try" ? 0 : wait + 1 })
+            .then((set) => set.get(name))
+        : kind === "try" && form !== "fair"
+          ? leases.tryAcquire(name, options)
+          : leases.acquire(name, { ...options, wait: wait + 1 });
     void call
       .then((lease) => {
         if (form === "fair") this.#served(inLine);
@@ -195,8 +217,7 @@ class Run {
   /** Whether the two cannot be held beside each other. */
   #excludes(one: Had, other: Had): boolean {
     if (namesOf[one.form] !== namesOf[other.form] || one.form === "counted") return false;
-    if (one.form === "fair") return true;
-    return one.form === "exclusive" || other.form === "exclusive";
+    return !readers.has(one.form) || !readers.has(other.form);
   }
 
   judge(): void {
@@ -218,7 +239,7 @@ class Run {
     if (this.#calls.size > 0) this.violations.push("calls that never end");
     const [leases] = this.#people;
     const last = [
-      leases!.acquire("s", { mode: "exclusive", wait, ttl: ttlMs }),
+      leases!.acquire("s/~rw", { wait, ttl: ttlMs }),
       ...Array.from({ length: limitMax }, () => leases!.acquire("c", { limit: limitMax, wait, ttl: ttlMs })),
     ];
     if (leases!.guarantees.fair !== "none") last.push(leases!.acquire("f", { fair: true, wait, ttl: ttlMs }));
@@ -275,6 +296,17 @@ test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(nam
   },
 );
 
+test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(name)))(
+  "on %s no call without a mode holds beside a reader, whatever call and whatever name it is",
+  async (_name, open) => {
+    let held = 0;
+    const found = await search(mixing, open, runs, (run) => (held += run.held.length));
+    const { failed, counterexample, errorInstance } = found;
+    expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
+    expect(held).toBeGreaterThan(0);
+  },
+);
+
 test.each(["memory that takes its time", "core"])(
   "on %s nobody who waits in line is passed by one who came later, and the line moves on",
   async (name) => {
@@ -302,6 +334,13 @@ describe("random calls find", () => {
       search(beside, grounds[ground]!, 3_000, undefined, seed),
     );
     expect(inspect(found.errorInstance)).toMatch(what);
+  });
+
+  test.each<Fault>(["plainIsNoWriter", "anyNameTakesAMode"])("the mistake %s", async (fault) => {
+    const found = await duringFaults({ [fault]: true }, () =>
+      search(mixing, grounds["memory"]!, 3_000, undefined, seed),
+    );
+    expect(inspect(found.errorInstance)).toMatch(/a writer holds beside/);
   });
 
   test("the mistake readerTrustsItsGate", async () => {

@@ -19,13 +19,16 @@ export const limitOption = () =>
     .argParser(wholeNumber(1, limitMax))
     .conflicts(["shared", "exclusive"]);
 export const sharedOption = () =>
-  new Option("--shared", "as a reader: beside others, but not beside one with --exclusive")
+  new Option(
+    "--shared",
+    "as a reader, of a name that ends with /~rw: beside other readers, but not beside a writer",
+  )
     // A reader's lease has no handle.
     .conflicts(["exclusive", "detach"]);
 export const exclusiveOption = () =>
   new Option(
     "--exclusive",
-    "as a writer: alone, when the readers that are in have gone; without it nobody waits for readers",
+    "as a writer, of a name that ends with /~rw: alone, when the readers have gone; so is a call without --shared",
   );
 export const attachOption = () =>
   new Option(

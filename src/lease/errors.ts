@@ -16,7 +16,7 @@ export const errorCodes = {
     "This participant, or its members, cannot do all work in time, and renew what is held before they begin anything new.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME:
-    "A resource's name must be 1 to 512 bytes of UTF-8 without control characters, and not end as a slot's does, with `/~` and a number.",
+    "A resource's name must be 1 to 512 bytes of UTF-8 without control characters, and not end as a slot's does, with `/~` and a number. Readers have names that end with `/~rw`, and no other name takes a mode.",
   INVALID_HANDLE: "The text is no handle that `detach` has given out for leases of this ground.",
   HANDLE_SPENT:
     "The detached lease of the handle has run out, was attached before, was broken, or another has the resource.",

@@ -51,23 +51,22 @@ export interface TryAcquireOptions extends TenureOptions {
    */
   limit?: number | undefined;
   /**
-   * Readers and a writer: `"shared"` holds beside others that are shared, at most 16 at a time, `"exclusive"`
-   * holds alone. A writer's token is greater than those of all readers before it, and a reader's greater than
-   * those of all writers before. A writer that waits lets no new reader in. Every program that takes the name
-   * has to say which it is: a call without `mode` has the name alone among such calls and writers, but does
-   * not wait for readers of other participants; beside readers of its own it is refused with
-   * `INVALID_CONFIG`. Not together with `limit`.
+   * Readers and a writer, of names that end with `/~rw`: `"shared"` holds beside others that are shared, at
+   * most 16 at a time, `"exclusive"` holds alone, and a call without `mode` is exclusive. A writer's token is
+   * greater than those of all readers before it, and a reader's greater than those of all writers before. A
+   * writer that waits lets no new reader in. Other names have no readers: `mode` is refused with
+   * `INVALID_NAME` there. Not together with `limit`.
    *
    * What the lease protects should refuse a writer with a token smaller than the greatest it has seen, and a
    * reader with one smaller than the greatest *writer's*: readers come and go beside each other. A reader is
-   * in the way of writers no longer than its `ttl` after it has crashed. `maxHold` of a writer counts from
-   * when it began to wait for the readers that were in. A reader's {@link Lease.detach} gives no handle.
+   * in the way of writers no longer than its `ttl` after it has crashed. A writer's `maxHold` and `ttl` count
+   * from when the readers have gone. A reader's {@link Lease.detach} gives no handle.
    *
    * @example
    * ```ts
-   * const reader = await leases.acquire("catalogue", { mode: "shared" });
+   * const reader = await leases.acquire("catalogue/~rw", { mode: "shared" });
    * await reader.release();
-   * await using writer = await leases.acquire("catalogue", { mode: "exclusive" });
+   * await using writer = await leases.acquire("catalogue/~rw");
    * console.log(writer.token > reader.token); // true
    * ```
    */
@@ -77,6 +76,7 @@ export interface TryAcquireOptions extends TenureOptions {
 /**
  * What {@link Leases.acquireAll} may be told. It takes no `limit` and no `mode`, as they would be meant for
  * one of the names and count for all: acquire those by calls of their own, in the order of the names' bytes.
+ * Of a name that ends with `/~rw` it is the writer.
  */
 export interface AcquireAllOptions extends TenureOptions {
   /**

@@ -174,6 +174,8 @@ export interface Provider {
    * unchanged) or the tenure has lapsed meanwhile, which no answer re-opens.
    */
   renew(grant: Grant, ttlMs: number): Promise<boolean>;
+  /** From now on the grant is kept like this. Needed where the provider renews by itself. */
+  keep?(grant: Grant, upkeep: Upkeep): Promise<void>;
   /** What `begin` is to `attempt`. */
   beginRenewal?(grant: Grant, ttlMs: number, taker: RenewalTaker): void;
   /**

@@ -7,6 +7,16 @@ export const limitMax = 64;
 /** Stands between a name and the number of its slot. */
 export const slotMark = "/~";
 
+/**
+ * Names that end so have readers and a writer, and no other name has. The form is part of the name, so that
+ * every call of it knows: a call that says nothing is a writer.
+ */
+export const sharedMark = "/~rw";
+
+export function isSharedName(name: string): boolean {
+  return name.endsWith(sharedMark);
+}
+
 /** Slot 0 is the name itself. */
 export function slotName(name: string, slot: number): string {
   return slot === 0 ? name : `${name}${slotMark}${slot}`;

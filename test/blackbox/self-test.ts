@@ -81,6 +81,12 @@ export const formsSelfTests: readonly SelfTest[] = [
     isMet: overlaps,
   },
   {
+    name: "a call without a mode does not look for readers",
+    run: { build: withPlanted("plainIsNoWriter"), kinds: ["holder-killed"], tasks: forms },
+    expects: "a reader and a writer at once are found",
+    isMet: overlaps,
+  },
+  {
     name: "those who ask with another limit have slots of their own",
     run: { build: withPlanted("eachLimitHasItsSlots"), kinds: ["holder-killed"], tasks: forms },
     expects: "too many at once are found",

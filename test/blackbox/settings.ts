@@ -16,7 +16,7 @@ export const alone: readonly Task[] = resources.map((name) => ({ form: "exclusiv
 
 /** Each form of lease that several hold at once, or several at once. */
 export const forms: readonly Task[] = [
-  { form: "shared", name: "catalogue", readers: 0.75 },
+  { form: "shared", name: "catalogue/~rw", readers: 0.75 },
   { form: "counted", name: "seats", limits: [2, 2, 3] },
   { form: "several", names: ["accounts/1", "accounts/2", "accounts/3"], count: 2 },
   { form: "fair", name: "ramp" },

@@ -50,7 +50,10 @@ export async function take(
     }
     case "shared": {
       const mode = random.next() < task.readers ? "shared" : "exclusive";
-      return alone(await one(leases, task.name, { ...options, mode }), { mode });
+      // A call that says nothing is a writer.
+      return alone(await one(leases, task.name, { ...options, ...(mode === "shared" && { mode }) }), {
+        mode,
+      });
     }
     case "counted": {
       const limit = task.limits[Math.floor(random.next() * task.limits.length)]!;

@@ -15,9 +15,11 @@ for (let number = 0; ; number += 1) {
   const form =
     kind === "pool"
       ? { limit: 1 + Math.floor(Math.random() * 3) }
-      : { mode: kind === "reader" ? "shared" : "exclusive" };
+      : kind === "reader"
+        ? { mode: "shared" }
+        : {};
   try {
-    const lease = await leases.acquire(kind === "pool" ? "pool" : "book", { wait: "3s", ...form });
+    const lease = await leases.acquire(kind === "pool" ? "pool" : "book/~rw", { wait: "3s", ...form });
     const from = process.hrtime.bigint();
     for (let looks = Math.floor(Math.random() * 6); looks >= 0; looks -= 1) {
       const until = process.hrtime.bigint();

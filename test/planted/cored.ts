@@ -363,6 +363,20 @@ export const cored: readonly Cored[] = [
     plan: holding("shared"),
   },
   {
+    name: "CL: shared: a call without a mode does not look for readers",
+    faults: { plainIsNoWriter: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: holding("shared"),
+  },
+  {
+    name: "CL: shared: a writer's own terms end the gate while it waits",
+    faults: { writerWaitsByItsTerms: true },
+    breaks: "served",
+    seed: 11,
+    plan: holding("shared"),
+  },
+  {
     name: "CL: shared: a slot that came late is kept",
     faults: { lateSlotIsKept: true },
     breaks: "served",
@@ -387,7 +401,7 @@ export const cored: readonly Cored[] = [
     name: "CL: shared: a dead reader's slot stays for three times the ttl",
     faults: { askedForTooMuch: true },
     breaks: "aftermath",
-    seed: 6,
+    seed: 10,
     plan: holding("shared"),
   },
   {

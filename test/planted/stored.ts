@@ -92,6 +92,13 @@ export const stored: readonly Stored[] = [
     seed: 2,
   },
   {
+    name: "S: a call without a mode does not look for readers",
+    faults: { plainIsNoWriter: true },
+    ground: "forms",
+    breaks: "exclusion",
+    seed: 1,
+  },
+  {
     name: "S: a reader with the token of its slot",
     faults: { readerHasTheTokenOfItsSlot: true },
     ground: "forms",

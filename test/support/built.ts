@@ -92,7 +92,7 @@ function parentOf(entry: string): number | undefined {
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false,
-  withinMs = 10_000,
+  withinMs = 120_000,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {

@@ -75,7 +75,8 @@ export class Program {
       const who = `${this.#party.index}/${this.#index} ${turn}`;
       if (turn === "writer" && reads) continue;
       const form = turn === "writer" ? "shared" : turn;
-      const mode: AcquireOptions = turn === "writer" ? { mode: "exclusive" } : {};
+      // However short its own lease is, the readers must not outlast it.
+      const mode: AcquireOptions = turn === "writer" ? { mode: "exclusive", autoRenew: false } : {};
       for (let left = turn === "fair" ? calmLineTurns : 1; left > 0 && !served.has(who);)
         if (await this.#turn(form, { ...wait, ...mode }, holdMs)) left -= 1;
       served.add(who);
@@ -130,7 +131,9 @@ export class Program {
     }
     if (form !== "shared") return { hold: form, options };
     const mode = options.mode ?? (random.chance(readerRate) ? "shared" : "exclusive");
-    return { hold: mode === "shared" ? "reader" : "writer", options: { ...options, mode } };
+    if (mode === "shared") return { hold: "reader", options: { ...options, mode } };
+    // A call that says nothing is a writer.
+    return { hold: "writer", options: { ...options, mode: undefined } };
   }
 
   async #takeSeveral(given: AcquireOptions, holdMs: number): Promise<boolean> {

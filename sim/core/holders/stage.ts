@@ -8,7 +8,7 @@ import type { Claims } from "./claims.js";
 /** The name that is taken in each form. */
 export const nameOf: Readonly<Record<Exclude<CoreForm, "several">, string>> = {
   exclusive: "e",
-  shared: "s",
+  shared: "s/~rw",
   counted: "c",
   fair: "f",
 };

@@ -5,7 +5,9 @@ import type { AcquireOptions, Lease } from "../../../src/lease/types.js";
 import { leaseMsOf, type ProviderStage } from "../stage/stage.js";
 import type { Claim } from "../stage/observer.js";
 
-const resource = "r";
+const counted = "r";
+/** Of readers, and writers: calls that say nothing. */
+const book = "r/~rw";
 
 /** How many of those who want it are readers, how many ask once, and whose lease is not renewed. */
 const readerRate = 0.7;
@@ -45,7 +47,7 @@ function wishOf({ plan, random }: ProviderStage): Wish {
   if (plan.ground === "counted") return { form: { limit: 1 + random.below(limitMax) }, name: "counts" };
   return random.chance(readerRate)
     ? { form: { mode: "shared" }, name: "reads" }
-    : { form: { mode: "exclusive" }, name: "writes" };
+    : { form: {}, name: "writes" };
 }
 
 async function wanted(
@@ -60,6 +62,7 @@ async function wanted(
     counters.cancellations += 1;
     party.timers.after(random.exponential(ttl), () => mind.abort(new LeaseholdError("TIMEOUT")));
   }
+  const resource = plan.ground === "counted" ? counted : book;
   const options = {
     ttl,
     ...form,

@@ -6,7 +6,7 @@ import type { Waist } from "./waist.js";
 
 /** What sharers want: a counted lease on the one, a shared lease on the other. */
 const pool = "pool";
-const book = "book";
+const book = "book/~rw";
 const limitMax = 3;
 
 /** How many are readers of those who want the book, and how many want the pool instead. */
@@ -65,9 +65,12 @@ export class Sharer {
     const { random, settings, workload } = this.#world;
     const isPool = random.chance(poolRate);
     const isReader = !isPool && random.chance(readerRate);
+    // A call that says nothing is a writer.
     const form: TryAcquireOptions = isPool
       ? { limit: 1 + random.below(limitMax) }
-      : { mode: isReader ? "shared" : "exclusive" };
+      : isReader
+        ? { mode: "shared" }
+        : {};
     const options = {
       ...form,
       ttl: settings.ttlMaxMs,

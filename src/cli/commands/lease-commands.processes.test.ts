@@ -79,19 +79,36 @@ test("run -n lets so many in, each with a slot, and one more with a greater n", 
   await Promise.all([...first, third].map(({ finished }) => finished));
 });
 
-test("run --shared runs beside others, and --exclusive alone, after them", async () => {
-  const reader = () => start("run", "book", "--shared", "--", "sh", "-c", "echo $LEASE_TOKEN; exec sleep 30");
-  const readers = [reader(), reader()];
+test("run --shared runs beside others, and a run that says nothing alone, after them", async () => {
+  const token = ["--", "sh", "-c", "echo $LEASE_TOKEN; exec sleep 30"];
+  const readers = [
+    start("run", "book/~rw", "--shared", ...token),
+    start("run", "book/~rw", "--shared", ...token),
+  ];
   await Promise.all(readers.map((each) => says(each, "\n")));
-  expect(await start("run", "book", "--exclusive", "--try", "--", "true").finished).toMatchObject({
+  for (const words of [[], ["--exclusive"]]) {
+    const beside = await start("run", "book/~rw", ...words, "--try", "--", "true").finished;
+    expect({ words, code: beside.code }).toEqual({ words, code: 75 });
+  }
+  const writer = start("run", "book/~rw", ...token);
+  for (const { process: child } of readers) child.kill("SIGTERM");
+  await says(writer, "\n");
+  for (const each of readers) expect(BigInt(writer.stdout())).toBeGreaterThan(BigInt(each.stdout()));
+  expect(await start("run", "book/~rw", "--shared", "--try", "--", "true").finished).toMatchObject({
     code: 75,
   });
-  const writer = start("run", "book", "--exclusive", "--", "sh", "-c", "echo $LEASE_TOKEN");
-  for (const { process: child } of readers) child.kill("SIGTERM");
-  const { code, stdout } = await writer.finished;
-  expect(code).toBe(0);
-  for (const each of readers) expect(BigInt(stdout)).toBeGreaterThan(BigInt(each.stdout()));
+  writer.process.kill("SIGTERM");
+  await writer.finished;
 });
+
+test.each(["--shared", "--exclusive"])(
+  "run %s of a name without readers is refused (2), so that no run x is beside a reader of x",
+  async (mode) => {
+    const { code, stdout, stderr } = await start("run", "page", mode, "--", "echo", "ran").finished;
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain('"page/~rw"');
+  },
+);
 
 test("run --fair waits in order", async () => {
   const holder = start("hold", "ramp");

@@ -50,21 +50,3 @@ test("so many lead at a time as the limit says, and one that stands by follows",
   expect(await Promise.all(terms)).toEqual([undefined, undefined, undefined]);
   await ground.close();
 });
-
-test("a call without a mode is refused beside readers of its own participant, and not after them", async () => {
-  const ground = memoryGround();
-  const alice = await ground.open("alice");
-  const reading = alice.acquire("s", { mode: "shared" });
-  await ground.pass(10);
-  const reader = await reading;
-  const refused = { code: "INVALID_CONFIG" };
-  await expect(alice.acquire("s")).rejects.toMatchObject(refused);
-  await expect(alice.tryAcquire("s")).rejects.toMatchObject(refused);
-  await expect(alice.acquireAll(["r", "s"])).rejects.toMatchObject(refused);
-  await expect(alice.using("s", () => undefined)).rejects.toMatchObject(refused);
-  await expect(alice.lead("s", async () => undefined)).rejects.toMatchObject(refused);
-  await reader.release();
-  await ground.pass(10);
-  expect(await alice.tryAcquire("s")).toBeDefined();
-  await ground.close();
-});

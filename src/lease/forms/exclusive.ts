@@ -1,5 +1,6 @@
 import type { World } from "../../common/ports.js";
 import type { LeaseLostError, LossReason } from "../errors.js";
+import type { Upkeep } from "../provider.js";
 import type { HolderHint, Lease } from "../types.js";
 
 /** An exclusive lease as the waist keeps it; see `Holding` there. */
@@ -9,6 +10,8 @@ export interface Held extends Lease {
   /** Why it ended; undefined while it is held. */
   readonly ended: LossReason | undefined;
   resign(reason: unknown): void;
+  /** From now on it is kept by these terms: `maxHold` counts from here, and its ttl if it is not renewed. */
+  keep(terms: Upkeep): Promise<void>;
 }
 
 /**

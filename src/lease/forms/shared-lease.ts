@@ -1,5 +1,6 @@
 import type { LeaseLostError, LossReason } from "../errors.js";
 import { inspected } from "../plain-data.js";
+import type { Upkeep } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import type { Held } from "./exclusive.js";
 
@@ -57,6 +58,10 @@ export class SharedLease implements Held {
 
   resign(reason: unknown): void {
     this.#slot.resign(reason);
+  }
+
+  keep(terms: Upkeep): Promise<void> {
+    return this.#slot.keep(terms);
   }
 
   renew(): Promise<void> {

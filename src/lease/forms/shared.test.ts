@@ -4,9 +4,11 @@ import { type Parts, virtualGround } from "../../../test/support/virtual-ground.
 import { MemoryProvider } from "../../testing/memory-provider.js";
 import type { MemoryGround } from "../../testing/memory-ground.js";
 import { LeaseholdError } from "../errors.js";
+import type { AcquireOptions } from "../options.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
 
 const ttlMs = 2_000;
+const name = "s/~rw";
 
 const pause = ({ world }: Parts, ms: number) =>
   new Promise<void>((resolve) => void world.timers.after(ms, resolve));
@@ -21,15 +23,15 @@ class SlowAtSlots extends MemoryProvider {
   }
 
   override async release(grant: Grant): Promise<void> {
-    if (grant.resource !== "s") await pause(this.#parts, 200);
+    if (grant.resource !== name) await pause(this.#parts, 200);
     return super.release(grant);
   }
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    if (request.resource !== "s") await pause(this.#parts, 50);
+    if (request.resource !== name) await pause(this.#parts, 50);
     const outcome = await super.attempt(request, cancellation);
     // A refusal comes later than what is granted beside it.
-    if (outcome.kind === "held" && request.resource !== "s") await pause(this.#parts, 10);
+    if (outcome.kind === "held" && request.resource !== name) await pause(this.#parts, 10);
     return outcome;
   }
 }
@@ -38,9 +40,9 @@ class SlowAtSlots extends MemoryProvider {
 async function stoppedOnItsWayIn(): Promise<string> {
   const ground = virtualGround((parts) => new SlowAtSlots(parts));
   const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
-  const reading = alice.tryAcquire("s", { mode: "shared" });
+  const reading = alice.tryAcquire(name, { mode: "shared" });
   await ground.pass(10);
-  const writing = bob.acquire("s", { mode: "exclusive" });
+  const writing = bob.acquire(name, { mode: "exclusive" });
   await ground.freeze!(alice, 2 * ttlMs);
   const writer = await writing;
   const before = writer.remaining() > 0 ? "the writer is in" : "the writer is not in";
@@ -48,7 +50,7 @@ async function stoppedOnItsWayIn(): Promise<string> {
   const reader = await reading;
   const after = (reader?.remaining() ?? 0) > 0 ? "the reader is in" : "the reader is not in";
   await writer.release();
-  const next = alice.acquire("s", { mode: "exclusive", wait: ttlMs });
+  const next = alice.acquire(name, { mode: "exclusive", wait: ttlMs });
   const last = next.then(
     () => "all is free",
     () => "something was left",
@@ -75,7 +77,7 @@ describe("a reader that is stopped between gate and slot", () => {
 /** A participant without the right to the readers' slots. */
 class RefusedAtSlots extends MemoryProvider {
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    if (request.resource === "s") return super.attempt(request, cancellation);
+    if (request.resource === name) return super.attempt(request, cancellation);
     return { kind: "failed", error: new LeaseholdError("PERMISSION_DENIED") };
   }
 }
@@ -94,7 +96,7 @@ describe("a reader", () => {
     );
     const alice = await ground.open("alice");
     let outcome = "waits";
-    void outcomeOf(alice.acquire("s", { mode: "shared", wait: Infinity })).then((code) => (outcome = code));
+    void outcomeOf(alice.acquire(name, { mode: "shared", wait: Infinity })).then((code) => (outcome = code));
     await ground.pass(500);
     expect(outcome).toBe("PERMISSION_DENIED");
     await ground.close();
@@ -103,10 +105,10 @@ describe("a reader", () => {
   test("whose participant closes while it tries is not told that another is in", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
-    const writing = bob.acquire("s", { mode: "exclusive" });
+    const writing = bob.acquire(name, { mode: "exclusive" });
     await ground.pass(1_000);
     await writing;
-    const reading = outcomeOf(alice.tryAcquire("s", { mode: "shared" }));
+    const reading = outcomeOf(alice.tryAcquire(name, { mode: "shared" }));
     await ground.pass(50);
     void alice.close();
     await ground.pass(1_000);
@@ -123,12 +125,12 @@ describe("a writer", () => {
       return new SlowAtSlots(parts);
     });
     const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
-    const reading = alice.acquire("s", { mode: "shared" });
+    const reading = alice.acquire(name, { mode: "shared" });
     await ground.pass(500);
     const reader = await reading;
-    const writing = bob.acquire("s", { mode: "exclusive", wait: 10 * ttlMs });
+    const writing = bob.acquire(name, { mode: "exclusive", wait: 10 * ttlMs });
     await ground.pass(500);
-    expect(memory!.lose("s")).toBe(true);
+    expect(memory!.lose(name)).toBe(true);
     await ground.pass(500);
     void reader.release();
     await ground.pass(500);
@@ -139,14 +141,14 @@ describe("a writer", () => {
   test("that waits in vain is told of readers by the name that it gave, and not of a slot", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
-    const reading = alice.acquire("s", { mode: "shared" });
+    const reading = alice.acquire(name, { mode: "shared" });
     await ground.pass(500);
     await reading;
     const writing = bob
-      .acquire("s", { mode: "exclusive", wait: ttlMs })
+      .acquire(name, { mode: "exclusive", wait: ttlMs })
       .catch((error: Error) => error.message);
     await ground.pass(2 * ttlMs);
-    expect(await writing).toBe('waited 2s, and readers still have "s"');
+    expect(await writing).toBe('waited 2s, and readers still have "s/~rw"');
     await ground.close();
   });
 
@@ -157,30 +159,78 @@ describe("a writer", () => {
       await ground.open("bob"),
       await ground.open("carol"),
     ];
-    const reading = alice.acquire("s", { mode: "shared" });
+    const reading = alice.acquire(name, { mode: "shared" });
     await ground.pass(500);
     await reading;
-    const writing = bob.tryAcquire("s", { mode: "exclusive" });
-    const next = writing.then(() => carol.tryAcquire("s", { mode: "shared" }));
+    const writing = bob.tryAcquire(name, { mode: "exclusive" });
+    const next = writing.then(() => carol.tryAcquire(name, { mode: "shared" }));
     await ground.pass(500);
-    expect([await writing, (await next)?.resource]).toEqual([undefined, "s"]);
+    expect([await writing, (await next)?.resource]).toEqual([undefined, name]);
     await ground.close();
   });
 });
 
-test("a reader that was asked to stop and still works keeps out its participant's calls without a mode", async () => {
+test("a reader that was asked to stop and still works keeps out calls without a mode", async () => {
   const ground = virtualGround((parts) => new SlowAtSlots(parts));
   const alice = await ground.open("alice");
   const stop = new AbortController();
   let finish: () => void = () => undefined;
   const work = () => new Promise<void>((resolve) => (finish = resolve));
-  const reading = alice.using("s", { mode: "shared", signal: stop.signal }, work);
+  const reading = alice.using(name, { mode: "shared", signal: stop.signal }, work);
   await ground.pass(500);
   stop.abort();
-  expect(await outcomeOf(alice.tryAcquire("s"))).toBe("INVALID_CONFIG");
+  const beside = outcomeOf(alice.tryAcquire(name));
+  await ground.pass(500);
+  expect(await beside).toBe("held");
   finish();
   await ground.pass(500);
   await reading;
-  expect(await outcomeOf(alice.tryAcquire("s"))).toBe("granted");
+  const after = outcomeOf(alice.tryAcquire(name));
+  await ground.pass(500);
+  expect(await after).toBe("granted");
   await ground.close();
+});
+
+/** What becomes of a writer with such terms while a reader stays for five leases. */
+async function writerBesideALongReader(
+  terms: Pick<AcquireOptions, "autoRenew" | "maxHold">,
+): Promise<string> {
+  const ground = virtualGround((parts) => new SlowAtSlots(parts));
+  const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+  const reading = alice.acquire(name, { mode: "shared" });
+  await ground.pass(500);
+  const reader = await reading;
+  const writing = bob.acquire(name, { wait: 60 * ttlMs, ...terms });
+  await ground.pass(5 * ttlMs);
+  let overtaken = "nobody";
+  const next = alice.acquire(name, { mode: "shared", wait: 60 * ttlMs });
+  void next.then(() => (overtaken = "a reader"));
+  await ground.pass(5 * ttlMs);
+  void reader.release();
+  await ground.pass(600);
+  const writer = await Promise.race([writing, Promise.resolve(undefined)]);
+  const first = `${overtaken} before it, then it has ${Math.round((writer?.remaining() ?? 0) / 500) / 2} s`;
+  await ground.pass(3 * ttlMs);
+  const later = writer?.remaining();
+  await ground.close();
+  return `${first}, and later ${later}`;
+}
+
+describe("a writer's terms", () => {
+  test.each([{ maxHold: 1_500 }, { autoRenew: false }])(
+    "%j begin when the readers have gone",
+    async (terms) => {
+      expect(await writerBesideALongReader(terms)).toMatch(
+        /^nobody before it, then it has [12](\.5)? s, and later 0$/,
+      );
+    },
+  );
+
+  test.each([{ maxHold: 1_500 }, { autoRenew: false }])(
+    "%j that began with its gate would let it wait for ever",
+    async (terms) => {
+      const found = await duringFaults({ writerWaitsByItsTerms: true }, () => writerBesideALongReader(terms));
+      expect(found).toMatch(/it has 0 s/);
+    },
+  );
 });

@@ -5,6 +5,7 @@ import { LeaseholdError } from "../errors.js";
 import { tryAny } from "./counted.js";
 import type { ExclusiveLeases, Held } from "./exclusive.js";
 import { SharedLease } from "./shared-lease.js";
+import type { Upkeep } from "../provider.js";
 import { mayPass } from "../retryable.js";
 import { slotNames } from "../slots.js";
 import { within } from "./within.js";
@@ -39,7 +40,10 @@ const pauseMsMax = 2_000;
 
 /** What shared leases are made with. */
 export interface SharedParts {
-  /** The exclusive leases that are handed out: with what the caller wants of its tenure. */
+  /**
+   * The exclusive leases that are handed out: a reader's slot with what the caller wants of its tenure, a
+   * writer's gate without a bound.
+   */
   readonly own: ExclusiveLeases;
   /** Those that are taken on the way and given back. */
   readonly passing: ExclusiveLeases;
@@ -119,6 +123,7 @@ async function enter(
 export async function tryExclusive(
   { own, passing }: SharedParts,
   name: string,
+  terms: Upkeep,
   signal: AbortSignal | undefined,
 ): Promise<Held | undefined> {
   const gate = await own.try(name, signal);
@@ -129,7 +134,7 @@ export async function tryExclusive(
     if (lease === undefined) throw held;
     return lease;
   };
-  return outlast(gate, signal, take).catch((error: unknown) => {
+  return outlast(gate, terms, signal, take).catch((error: unknown) => {
     if (error === held) return undefined;
     signal?.throwIfAborted();
     if (gate.loss === undefined) throw error;
@@ -144,6 +149,7 @@ export async function tryExclusive(
 export async function waitExclusive(
   { own, passing }: SharedParts,
   name: string,
+  terms: Upkeep,
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Held> {
@@ -154,7 +160,7 @@ export async function waitExclusive(
     const gate = await own.wait(name, leftMs(), signal);
     const take = (slot: string, stop: AbortSignal) => passing.wait(slot, leftMs(), stop);
     try {
-      return await outlast(gate, signal, take).catch((error: unknown) => {
+      return await outlast(gate, terms, signal, take).catch((error: unknown) => {
         const isLate = error instanceof LeaseholdError && error.code === "TIMEOUT";
         throw isLate ? readersAreIn(name, waitMs, error) : error;
       });
@@ -165,9 +171,13 @@ export async function waitExclusive(
   }
 }
 
-/** Has each reader's slot once, each after the gate was had; then the gate is the writer's lease. */
+/**
+ * Has each reader's slot once, each after the gate was had; then the gate is the writer's lease, and its
+ * terms begin: however long the readers stayed, none of that is of the writer's `maxHold` or `ttl`.
+ */
 async function outlast(
   gate: Held,
+  terms: Upkeep,
   signal: AbortSignal | undefined,
   take: (slot: string, stop: AbortSignal) => Promise<Held>,
 ): Promise<Held> {
@@ -184,6 +194,8 @@ async function outlast(
   });
   try {
     await Promise.all(taking);
+    await gate.keep(terms);
+    signal?.throwIfAborted();
     gate.assertHeld();
     return gate;
   } catch (error) {

@@ -5,11 +5,10 @@ import { tryAny, waitAny } from "../forms/counted.js";
 import type { ExclusiveLeases, Held } from "../forms/exclusive.js";
 import { waitInLine } from "../forms/fair.js";
 import { readerSlots, tryExclusive, tryShared, waitExclusive, waitShared } from "../forms/shared.js";
-import { slotNames } from "../slots.js";
+import { isSharedName, sharedMark, slotNames } from "../slots.js";
 import type { AcquireOptions, TryAcquireOptions } from "../types.js";
 import type { Cancellation, Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";
-import type { OwnReaders } from "./own-readers.js";
 import type { Acquisitions } from "./acquisitions.js";
 
 /** What leases of other forms than the exclusive are made with. */
@@ -19,12 +18,12 @@ export interface FormParts {
   readonly world: World;
   /** Aborts when the participant closes. */
   readonly closed: AbortSignal;
-  readonly ownReaders: OwnReaders;
 }
 
-/** Whether options ask for another form than an exclusive lease. */
-export function asksForForm(options: AcquireOptions): boolean {
-  return options.limit !== undefined || options.mode !== undefined || options.fair !== undefined;
+/** Whether a call asks for another form than an exclusive lease. */
+export function asksForForm(resource: string, options: AcquireOptions): boolean {
+  const { limit, mode, fair } = options;
+  return isSharedName(resource) || limit !== undefined || mode !== undefined || fair !== undefined;
 }
 
 /** As `tryAcquire`. */
@@ -91,42 +90,71 @@ interface Form {
 
 /** @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME` */
 function formOf(parts: FormParts, spec: AcquireSpec, { limit, mode }: TryAcquireOptions): Form {
-  const own = exclusive(parts, spec);
   const { resource } = spec;
-  if (mode === undefined && limit === undefined) {
+  checkForm(resource, limit, mode);
+  if (isSharedName(resource)) return mode === "shared" ? reader(parts, spec) : writer(parts, spec);
+  const own = exclusive(parts, spec);
+  if (limit === undefined) {
     return {
       try: (signal) => own.try(resource, signal),
       wait: (waitMs, signal) => own.wait(resource, waitMs, signal),
     };
   }
-  if (mode === undefined) {
-    const slots = slotNames(resource, limit!);
-    return {
-      try: (signal) => tryAny(own, slots, signal),
-      wait: (waitMs, signal) => waitAny(own, slots, waitMs, signal),
-    };
-  }
-  if (limit !== undefined)
-    throw new LeaseholdError("INVALID_CONFIG", "limit and mode are two forms of leases: give one of them");
-  if (mode !== "shared" && mode !== "exclusive")
-    throw new LeaseholdError("INVALID_CONFIG", `mode: "shared" or "exclusive", not ${JSON.stringify(mode)}`);
-  readerSlots(resource);
-  const bare = { ...spec, data: undefined, autoRenew: true, maxHoldMs: Infinity };
-  const shared = { own, passing: exclusive(parts, bare) };
-  if (mode === "exclusive") {
-    return {
-      try: (signal) => tryExclusive(shared, resource, signal),
-      wait: (waitMs, signal) => waitExclusive(shared, resource, waitMs, signal),
-    };
-  }
-  const noted = <R extends Held | undefined>(reader: R): R => {
-    if (reader !== undefined) parts.ownReaders.add(reader);
-    return reader;
-  };
+  const slots = slotNames(resource, limit);
   return {
-    try: async (signal) => noted(await tryShared(shared, resource, signal)),
-    wait: async (waitMs, signal) => noted(await waitShared(shared, resource, waitMs, signal)),
+    try: (signal) => tryAny(own, slots, signal),
+    wait: (waitMs, signal) => waitAny(own, slots, waitMs, signal),
   };
+}
+
+/**
+ * MUST refuse a mode of any other name: callers of that without one would not look for its readers.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME`
+ */
+function checkForm(resource: string, limit: unknown, mode: unknown): void {
+  const isShared = isSharedName(resource);
+  if (limit !== undefined && (mode !== undefined || isShared))
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      "limit is of counted leases, and readers and writers have none",
+    );
+  if (mode !== undefined && mode !== "shared" && mode !== "exclusive")
+    throw new LeaseholdError("INVALID_CONFIG", `mode: "shared" or "exclusive", not ${JSON.stringify(mode)}`);
+  if (isShared) {
+    readerSlots(resource);
+  } else if (mode !== undefined) {
+    const name = JSON.stringify(resource + sharedMark);
+    throw new LeaseholdError(
+      "INVALID_NAME",
+      `mode is for names that end with "${sharedMark}", so that every call of a name knows of its readers: ${name}`,
+    );
+  }
+}
+
+function reader(parts: FormParts, spec: AcquireSpec): Form {
+  const { resource } = spec;
+  const shared = { own: exclusive(parts, spec), passing: exclusive(parts, untilGivenBack(spec)) };
+  return {
+    try: (signal) => tryShared(shared, resource, signal),
+    wait: (waitMs, signal) => waitShared(shared, resource, waitMs, signal),
+  };
+}
+
+/** Its own terms begin when the readers have gone: they must not end the gate while it waits. */
+function writer(parts: FormParts, spec: AcquireSpec): Form {
+  const { resource, data } = spec;
+  const bare = untilGivenBack(spec);
+  const shared = { own: exclusive(parts, { ...bare, data }), passing: exclusive(parts, bare) };
+  return {
+    try: (signal) => tryExclusive(shared, resource, spec, signal),
+    wait: (waitMs, signal) => waitExclusive(shared, resource, spec, waitMs, signal),
+  };
+}
+
+/** Leases of the form's own, that nobody else is told of. */
+function untilGivenBack(spec: AcquireSpec): AcquireSpec {
+  return { ...spec, data: undefined, autoRenew: true, maxHoldMs: Infinity };
 }
 
 function exclusive({ acquisitions, provider, world }: FormParts, spec: AcquireSpec): ExclusiveLeases {

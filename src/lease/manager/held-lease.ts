@@ -6,7 +6,7 @@ import { inspected } from "../plain-data.js";
 import type { World } from "../../common/ports.js";
 import type { Alarm, Sleeper } from "./alarm.js";
 import type { Events } from "./events.js";
-import type { Grant, Provider, RenewalTaker } from "../provider.js";
+import type { Grant, Provider, RenewalTaker, Upkeep } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import { type CommonTerms, type LeaseTerms, type HeldLeaseOptions, Rarity, Renewal } from "./lease-parts.js";
 import type { Holding } from "./work.js";
@@ -40,7 +40,7 @@ const given = Promise.resolve();
 
 /** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
 export interface LeaseKeeper {
-  readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal">;
+  readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal" | "keep">;
   readonly world: World;
   readonly alarm: Alarm;
   /** Absent where nobody can listen. */
@@ -243,6 +243,33 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   letRunOut(): void {
     this.#terms = { ...this.#terms, autoRenew: false };
     this.#nextRenewalMs = never;
+  }
+
+  /**
+   * Sets the terms of a lease that was acquired without a bound. Its `maxHold` counts from here, and so does
+   * its ttl if it is not going to be renewed, as far as a renewal is to be had.
+   */
+  async keep(terms: Upkeep): Promise<void> {
+    const { autoRenew, maxHoldMs } = terms;
+    if ((autoRenew && maxHoldMs === Infinity) || this.remaining() === 0) return;
+    const { provider } = this.#terms.keeper;
+    if (provider.keep !== undefined) {
+      this.#terms = { ...this.#terms, renewedElsewhere: false };
+      await provider.keep(this.grant, terms);
+      return;
+    }
+    if (!autoRenew) await this.#requestRenewal().outcome;
+    this.#keep(terms);
+  }
+
+  #keep({ autoRenew, maxHoldMs }: Upkeep): void {
+    if (this.#ended !== undefined) return;
+    const nowMs = this.#nowMs();
+    this.#terms = { ...this.#terms, autoRenew };
+    this.#rare.latestMs = nowMs + maxHoldMs;
+    const leftMs = Math.min(this.grant.remainingMs(), maxHoldMs);
+    this.#planRenewal(leftMs, nowMs);
+    this.#setAlarm(leftMs, nowMs);
   }
 
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number } {

@@ -15,7 +15,6 @@ import { CommonTerms } from "./lease-parts.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
-import { OwnReaders } from "./own-readers.js";
 import { Questions } from "./questions.js";
 import type {
   AcquireAllOptions,
@@ -70,7 +69,6 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #acquisitions: Acquisitions;
   readonly #questions: Questions;
   readonly #closed = new AbortController();
-  readonly #ownReaders = new OwnReaders();
   #closing: Promise<void> | undefined;
 
   constructor(provider: Provider, world: World) {
@@ -125,8 +123,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
     const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
-    if (asksForForm(options)) return tryForm(this.#formParts, spec, options);
-    this.#ownReaders.refuseBeside(resource);
+    if (asksForForm(resource, options)) return tryForm(this.#formParts, spec, options);
     return this.#acquisitions.try(spec);
   }
 
@@ -235,19 +232,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   #acquireAs(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
-    if (asksForForm(options)) return acquireForm(this.#formParts, spec, options, waitMs);
-    this.#ownReaders.refuseBeside(spec.resource);
-    return this.#acquire(spec, waitMs);
+    if (asksForForm(spec.resource, options)) return acquireForm(this.#formParts, spec, options, waitMs);
+    return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs) : this.#acquireAtOnce(spec);
   }
 
   get #formParts(): FormParts {
     const { provider, world } = this;
-    const closed = this.#closed.signal;
-    return { acquisitions: this.#acquisitions, provider, world, closed, ownReaders: this.#ownReaders };
-  }
-
-  #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
-    return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs) : this.#acquireAtOnce(spec);
+    return { acquisitions: this.#acquisitions, provider, world, closed: this.#closed.signal };
   }
 
   async #acquireAtOnce(spec: AcquireSpec): Promise<HeldLease> {
@@ -258,12 +249,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   #acquireAll(resources: readonly string[], options: AcquireAllOptions): Promise<HeldLeaseSet> {
     const names = inOrder(resources);
-    for (const name of names) this.#ownReaders.refuseBeside(name);
     const specs = new Map(
       names.map((name) => [name, acquireSpec(this.guarantees, "acquireAll", name, options)]),
     );
     const acquire: AcquireOne = (name, waitMs, signal) =>
-      this.#acquire({ ...specs.get(name)!, signal }, waitMs);
+      this.#acquireAs({ ...specs.get(name)!, signal }, {}, waitMs);
     return acquireInOrder(names, waitMsOf(options), options.signal, this.world.clock, acquire);
   }
 

@@ -3,7 +3,7 @@ import { least } from "../../common/lists.js";
 import type { Clock } from "../../common/ports.js";
 import { formatDuration } from "../duration.js";
 import { LeaseholdError, type LeaseLostError } from "../errors.js";
-import type { HeldLease } from "./held-lease.js";
+import type { Held } from "../forms/exclusive.js";
 import { inspected } from "../plain-data.js";
 import { checkResourceName } from "../resource-name.js";
 import type { Lease, LeaseSet } from "../types.js";
@@ -45,7 +45,7 @@ function byBytes(one: string, other: string): number {
 }
 
 /** How one lease of a set is acquired; `signal` ends the wait. */
-export type AcquireOne = (name: string, waitMs: number, signal: AbortSignal) => Promise<HeldLease>;
+export type AcquireOne = (name: string, waitMs: number, signal: AbortSignal) => Promise<Held>;
 
 /**
  * Acquires the names one after the other, all within `waitMs`. When one is not to be had, or one that was
@@ -60,7 +60,7 @@ export async function acquireInOrder(
 ): Promise<HeldLeaseSet> {
   signal?.throwIfAborted();
   const deadlineMs = clock.monotonicMs() + waitMs;
-  const held: HeldLease[] = [];
+  const held: Held[] = [];
   const stop = new AbortController();
   const abort = () => stop.abort(signal?.reason);
   const ended = () => stop.abort(held.find((lease) => lease.signal.aborted)?.signal.reason);
@@ -102,16 +102,16 @@ function tooLate(
 }
 
 /** The last that was acquired goes first: none of them counts as held from the call on. */
-async function releaseAll(leases: readonly HeldLease[]): Promise<void> {
+async function releaseAll(leases: readonly Held[]): Promise<void> {
   await Promise.all(leases.toReversed().map((lease) => lease.release()));
 }
 
 /** Several leases in one hand; see `LeaseSet`. */
 export class HeldLeaseSet implements LeaseSet, Holding {
-  readonly leases: readonly HeldLease[];
+  readonly leases: readonly Held[];
   readonly #controller = new AbortController();
 
-  constructor(leases: readonly HeldLease[]) {
+  constructor(leases: readonly Held[]) {
     this.leases = leases;
     for (const { signal } of leases) watchAbort(signal, () => this.#controller.abort(signal.reason));
   }

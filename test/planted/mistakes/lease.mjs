@@ -7,6 +7,7 @@ const leaderWatch = "src/lease/manager/leader-watch.ts";
 const slots = "src/lease/slots.ts";
 const counted = "src/lease/forms/counted.ts";
 const shared = "src/lease/forms/shared.ts";
+const forms = "src/lease/manager/forms.ts";
 const bothClocks = "src/common/both-clocks.ts";
 const clockRates = "src/common/clock-rates.ts";
 
@@ -117,6 +118,41 @@ export const inWaist = /** @type {const} */ ([
         replace: "readerSlots(gate.resource).slice(readersMax / 2)",
       },
     ],
+  },
+  {
+    name: "plainIsNoWriter",
+    why: "A call without a mode takes a name that has readers as it takes any other, and does not look for them.",
+    edits: [
+      {
+        file: forms,
+        at: "return isSharedName(resource) || limit",
+        find: "isSharedName(resource)",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "anyNameTakesAMode",
+    why: "Readers may have any name, also one of which calls without a mode know nothing of readers.",
+    edits: [
+      {
+        file: forms,
+        at: "} else if (mode !== undefined) {",
+        find: "mode !== undefined",
+        replace: "false",
+      },
+      {
+        file: forms,
+        at: "if (isSharedName(resource)) return mode",
+        find: "isSharedName(resource)",
+        replace: "isSharedName(resource) || mode !== undefined",
+      },
+    ],
+  },
+  {
+    name: "writerWaitsByItsTerms",
+    why: "A writer's `maxHold` counts from when it has the gate, and without renewal the gate runs out while it waits.",
+    edits: [{ file: forms, find: "exclusive(parts, { ...bare, data })", replace: "exclusive(parts, spec)" }],
   },
   {
     name: "lateSlotIsKept",

@@ -155,3 +155,24 @@ test("the thread passes on when a refused attempt is worth another try", async (
     { type: "answer", value: { kind: "failed", error: { code: "OVERLOADED" }, retryInMs: 1_000 } },
   ]);
 });
+
+test.each([
+  [{ autoRenew: true, maxHoldMs: 1_500 }, 10_000 + 1_500],
+  [{ autoRenew: false, maxHoldMs: Infinity }, 10_000 + ttlMs],
+])("a writer's terms %j begin when its readers have gone, here as well", async (upkeep, endMs) => {
+  const world = new VirtualWorld();
+  const { server, seen, taken, grantOf, posted } = serve(world);
+  taken(Infinity);
+  await world.advance(10_000);
+  const { id, remainingMs } = grantOf();
+  expect(remainingMs()).toBeGreaterThan(0);
+  server.receive({ type: "keep", call: 2, grant: id, upkeep });
+  await world.advance(10);
+  expect(posted).toContainEqual({ type: "answer", call: 2, value: true });
+  await world.advance(500);
+  expect(remainingMs()).toBeGreaterThan(0);
+  await world.advance(5_000);
+  expect(remainingMs()).toBe(0);
+  expect(seen.releasedAtMs).toBeGreaterThanOrEqual(endMs);
+  expect(seen.releasedAtMs).toBeLessThan(endMs + 20);
+});

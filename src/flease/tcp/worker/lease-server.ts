@@ -10,6 +10,7 @@ import type {
   Grant,
   ProviderEvents,
   ReleaseRequest,
+  Upkeep,
   Watching,
 } from "../../../lease/provider.js";
 import type { ResourceHint } from "../../../lease/types.js";
@@ -168,6 +169,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
         return this.#attempt(message.call, message.request);
       case "renew":
         return this.#renew(message.grant);
+      case "keep":
+        return this.#keep(message.grant, message.upkeep);
       case "release":
         return this.#release(message.grant, message.early);
       case "detach":
@@ -218,6 +221,14 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     } catch {
       return false;
     }
+  }
+
+  async #keep(id: number, upkeep: Upkeep): Promise<boolean> {
+    const lease = this.#byId.get(id)?.lease;
+    if (lease === undefined) return false;
+    await lease.keep(upkeep);
+    this.#publish(lease.grant);
+    return true;
   }
 
   async #release(id: number, early: boolean): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { AttemptRequest, ReleaseRequest } from "../../../lease/provider.js";
+import type { AttemptRequest, ReleaseRequest, Upkeep } from "../../../lease/provider.js";
 import type {
   Explanation,
   Guarantees,
@@ -34,6 +34,8 @@ interface Calls {
   renew: [{ readonly grant: number }, boolean];
   /** `early`: the program's thread saw it end, by the clocks, before its end on the steady one. */
   release: [{ readonly grant: number; readonly early: boolean }, boolean];
+  /** From now on it is kept like this. */
+  keep: [{ readonly grant: number; readonly upkeep: Upkeep }, boolean];
   /** It is renewed no more, and runs out. */
   detach: [{ readonly grant: number }, boolean];
   query: [AboutResource, HolderHint];

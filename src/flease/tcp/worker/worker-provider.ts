@@ -10,6 +10,7 @@ import type {
   Grant,
   Provider,
   ProviderEvents,
+  Upkeep,
 } from "../../../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../../lease/types.js";
 import { silent } from "../../../runtime/logger.js";
@@ -167,6 +168,10 @@ export class WorkerProvider implements Provider {
 
   renew(grant: Grant): Promise<boolean> {
     return this.#call("renew", { grant: (grant as WorkerGrant).id });
+  }
+
+  async keep(grant: Grant, { autoRenew, maxHoldMs }: Upkeep): Promise<void> {
+    await this.#call("keep", { grant: (grant as WorkerGrant).id, upkeep: { autoRenew, maxHoldMs } });
   }
 
   async detach(grant: Grant): Promise<boolean> {
