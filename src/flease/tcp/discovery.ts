@@ -1,6 +1,9 @@
+import { majorityOf } from "../../common/majority.js";
 import { getOrInsert } from "../../common/maps.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Timer, World } from "../../common/ports.js";
+import { firstView, votersOf } from "../protocol/views.js";
+import type { View } from "../protocol/views.js";
 import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
@@ -16,14 +19,51 @@ const graceMs = 250;
 export interface Discovery {
   readonly cluster: Cluster;
   /** Where members that say so were really found, by their ids. */
-  readonly addresses: Map<string, string>;
+  readonly addresses: ReadonlyMap<string, string>;
 }
 
 /**
- * Asks the addresses for the cluster. One member that answers tells all of it; but one with other settings
- * than the rest tells of a cluster that there is not. So what a majority of its members says is taken at
- * once, and otherwise, when all have answered or some time has passed, each description in turn, what most
- * say first. There is at least one.
+ * What members with the same settings say. They differ in the view when the members have changed: a member
+ * that was cut off, or has lost what it kept, describes an older one. As views never go back, the highest
+ * that any of them is in counts; of two with one number what more of them say.
+ */
+class Descriptions {
+  readonly addresses = new Map<string, string>();
+  /** By stamp: the view's number, and who is in it. */
+  readonly #views = new Map<number, { cluster: Cluster; view: View; saidBy: Set<string> }>();
+
+  add(cluster: Cluster, member: string, address: string): void {
+    this.addresses.set(member, address);
+    const view = cluster.current?.view ?? firstView(cluster.settings);
+    for (const { saidBy } of this.#views.values()) saidBy.delete(member);
+    getOrInsert(this.#views, view.stamp, () => ({ cluster, view, saidBy: new Set() })).saidBy.add(member);
+  }
+
+  get #newest() {
+    const newestFirst = [...this.#views.values()].sort(
+      (one, other) => other.view.number - one.view.number || other.saidBy.size - one.saidBy.size,
+    );
+    return newestFirst[0]!;
+  }
+
+  get cluster(): Cluster {
+    return this.#newest.cluster;
+  }
+
+  /** Nobody is waited for: a majority of the members is in this view, and of those that are asked. */
+  isSettled(asked: number): boolean {
+    const { view, saidBy } = this.#newest;
+    const voters = votersOf(view);
+    const counted = voters.filter((id) => saidBy.has(id)).length;
+    return counted >= majorityOf(voters.length) && counted >= majorityOf(asked);
+  }
+}
+
+/**
+ * Asks the addresses for the cluster. One member that answers describes all of it; but one with other
+ * settings than the rest describes a cluster that there is not, and one in an older view the members of
+ * before. So what a majority says is taken at once, and otherwise, when all have answered or some time has
+ * passed, each description in turn, what most say first. There is at least one.
  */
 export function discover(
   addresses: readonly string[],
@@ -35,7 +75,8 @@ export function discover(
   return new Promise((resolve, reject) => {
     const failures = new Map<string, LeaseholdError>();
     const answered = new Set<string>();
-    const found = new Map<string, Discovery>();
+    const found = new Map<string, Descriptions>();
+    const asked = new Set(addresses);
     let grace: Timer | undefined;
     const finish = (settle: () => void) => {
       timer.cancel();
@@ -51,9 +92,9 @@ export function discover(
       failures.set(address, error);
       answered.add(address);
       const refusals = [...failures.values()].filter((failure) => failure.code !== "UNREACHABLE");
-      if (found.size > 0 && answered.size >= addresses.length) succeed();
+      if (found.size > 0 && answered.size >= asked.size) succeed();
       // Members that refuse this client will refuse it again: there is nothing to wait for.
-      else if (refusals.length === addresses.length) finish(() => reject(refusals[0]!));
+      else if (refusals.length === asked.size) finish(() => reject(refusals[0]!));
     };
     const connected = ({ address, peerId, clusterDocument }: Link) => {
       let cluster: Cluster;
@@ -64,10 +105,9 @@ export function discover(
         return;
       }
       answered.add(address);
-      const known = getOrInsert(found, cluster.configHash, () => ({ cluster, addresses: new Map() }));
-      known.addresses.set(peerId, address);
-      const isMajority = known.addresses.size > cluster.settings.members.length / 2;
-      if (isMajority || answered.size >= addresses.length) succeed();
+      const known = getOrInsert(found, cluster.configHash, () => new Descriptions());
+      known.add(cluster, peerId, address);
+      if (known.isSettled(asked.size) || answered.size >= asked.size) succeed();
       else grace ??= world.timers.after(graceMs, succeed);
     };
     const transport = new Transport(claims, world, discoverer(connected, failed, world), { credentials });
