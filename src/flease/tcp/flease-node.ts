@@ -20,6 +20,7 @@ import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./transport/link.js";
 import { listenAgain } from "./transport/listen-again.js";
 import { LogLimit } from "../../runtime/log-limit.js";
+import { MemberAddresses } from "./member-addresses.js";
 import { Membership } from "./membership.js";
 import { observerCalls } from "./security/observer-calls.js";
 import { AdminTurns } from "./admin-turns.js";
@@ -85,8 +86,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   /** Whether requests of the chunk in hand are answered: not while another process may be this member. */
   #answersRequests = false;
   #listening: string | undefined;
-  /** Where members were really found, by their ids. */
-  #knownAddresses: ReadonlyMap<string, string> = new Map();
+  readonly #addresses: MemberAddresses;
+  /** By address, the members that are dialed there. */
+  #dialed: ReadonlyMap<string, string> = new Map();
   #closed: Promise<void> | undefined;
   readonly #ending = new AbortController();
   /** Called whenever a member has been connected or lost. */
@@ -98,6 +100,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#world = options.world;
     this.cluster = options.cluster;
     this.nodeId = options.nodeId;
+    const { settings, addresses } = options.cluster;
+    this.#addresses = new MemberAddresses((id) => addresses[settings.members.indexOf(id)]);
     this.transport = this.#makeTransport();
     const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
     this.membership = new Membership(this, heartbeatMs, (cause, text) =>
@@ -139,22 +143,29 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.#listening;
   }
 
-  /** Connects to all other members; a dialed address may be known better than the cluster knows it. */
-  dialMembers(known: ReadonlyMap<string, string> = this.#knownAddresses): void {
-    this.#knownAddresses = known;
+  /** Connects to all other members, and to nobody who is none; `found` says where members were found. */
+  dialMembers(found: ReadonlyMap<string, string> = new Map()): void {
+    const { members } = this.cluster.settings;
     const voters = this.views.voters();
     this.membership.duplicates.members = voters.length;
-    for (const [index, id] of this.cluster.settings.members.entries()) {
-      if (this.#options.role === "member" && id === this.nodeId) continue;
-      const address = known.get(id) ?? this.cluster.addresses[index]!;
-      if (voters.includes(index)) this.transport.dial(address, id);
-      else this.transport.undial(address);
-    }
-    const { members } = this.cluster.settings;
+    this.#addresses.found(found);
+    const others = voters
+      .map((index) => members[index]!)
+      .filter((id) => id !== this.nodeId || this.role !== "member");
+    const wanted = this.#addresses.wanted(others);
+    // First those that have gone: another member may be at the address of one of them.
+    for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
+    this.#dialed = wanted;
+    for (const [address, id] of wanted) this.transport.dial(address, id);
     for (const link of this.#unplaced.placed(members, this.views.isVoter(this.nodeId))) {
       this.peer.forget(link.handle);
       this.#place(link);
     }
+  }
+
+  #undial(address: string): void {
+    this.transport.undial(address);
+    this.#refusals.acceptedBy(address);
   }
 
   /** Aborts when this participant is closed. */
@@ -193,8 +204,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   /** Why a member is not connected. */
   whyUnlinked(member: number): LeaseholdError {
-    const known = this.#knownAddresses.get(this.cluster.settings.members[member]!);
-    return this.#refusals.why(known ?? this.address(member));
+    const { members } = this.cluster.settings;
+    return this.#refusals.why(this.#addresses.of(members[member]!) ?? this.address(member));
   }
 
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {

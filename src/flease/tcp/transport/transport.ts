@@ -115,7 +115,8 @@ export class Transport implements DialerPorts {
   /**
    * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id
    * dials at once, and the other only when it is not dialed for `standByMs`, so that they need not choose
-   * between two connections. A peer that answers under another id than `peerId` is refused. Idempotent.
+   * between two connections. A peer that answers under another id than `peerId` is refused; a connection with
+   * another one that was expected there before ends. Idempotent.
    *
    * @throws LeaseholdError `INVALID_URL`.
    */
@@ -125,10 +126,11 @@ export class Transport implements DialerPorts {
     const { role, nodeId } = this.identity;
     if (role === "member" && peerId === nodeId) return;
     const known = this.#dialers.get(address);
-    if (known !== undefined) {
+    if (known !== undefined && (peerId === undefined || (known.expectedId ?? peerId) === peerId)) {
       known.expectedId = peerId ?? known.expectedId;
       return;
     }
+    known?.stop("another member is expected there");
     const standsBy = role === "member" && peerId !== undefined && peerId < nodeId;
     const dialer = new Dialer(this, address, peerId, standsBy);
     this.#dialers.set(address, dialer);
