@@ -7,6 +7,12 @@ export interface Address {
   readonly port: number;
 }
 
+/** The longest name that DNS has, with the dot at its end. An IPv6 address with its zone may be as long. */
+const hostLengthMax = 254;
+
+/** A host with brackets, a colon and a port. */
+export const addressLengthMax = hostLengthMax + 8;
+
 /**
  * The parts of `host:port`; IPv6 addresses stand in brackets. Without a port it is `portDefault`, if there is
  * one. `undefined` for anything else.
@@ -16,7 +22,8 @@ export function readAddress(text: string, portDefault?: number): Address | undef
   const bracketed = match?.[1];
   const host = bracketed ?? match?.[2];
   const port = match?.[3] === undefined ? portDefault : Number(match[3]);
-  if (host === undefined || port === undefined || port > 65_535) return undefined;
+  if (host === undefined || host.length > hostLengthMax) return undefined;
+  if (port === undefined || port > 65_535) return undefined;
   return bracketed === undefined || isIP(bracketed) === 6 ? { host, port } : undefined;
 }
 

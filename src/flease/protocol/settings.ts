@@ -60,6 +60,9 @@ export const membersMax = 300;
 /** A process keeps the ids of members that have gone: an index is never given again. */
 export const memberIdsMax = 1_000;
 
+/** Ids have one byte for each character. */
+export const memberIdLengthMax = 64;
+
 /** Sets of a cell's acceptors are bit masks of 32 bits, and a joint cell has one acceptor more. */
 export const cellSizeMax = 31;
 
@@ -113,10 +116,15 @@ function checkMembers(members: readonly string[]): void {
   const count = members.length;
   require(count <= membersMax, `a cluster has at most ${membersMax} members, and this one has ${count}`);
   for (const [index, id] of members.entries()) {
-    const isName = /^[A-Za-z0-9_-]{1,64}$/.test(id);
-    require(isName, `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
+    const why = whyNoMemberId(id);
+    require(why === undefined, why ?? "");
     require(id !== members[index - 1], `the member ${JSON.stringify(id)} is listed twice`);
   }
+}
+
+export function whyNoMemberId(id: string): string | undefined {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return undefined;
+  return `a member's id is 1 to ${memberIdLengthMax} characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`;
 }
 
 function checkCellSize({ cellSize, members }: FleaseSettings): void {

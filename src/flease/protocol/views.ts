@@ -1,7 +1,7 @@
 import { greatest } from "../../common/lists.js";
 import type { Reading } from "./clock.js";
 import { numberAt } from "./ballot.js";
-import { cellSizeMax, membersMax } from "./settings.js";
+import { cellSizeMax, membersMax, whyNoMemberId } from "./settings.js";
 import type { FleaseSettings } from "./settings.js";
 
 /** Members, by their ids in rising order, and how many of them coordinate one resource. */
@@ -142,6 +142,8 @@ export class Views {
     const added = members.filter((id) => !present.includes(id));
     const removed = present.filter((id) => !members.includes(id));
     if (added.length > 1 || removed.length > 1) return "one change at a time";
+    const noId = added.map(whyNoMemberId)[0];
+    if (noId !== undefined) return noId;
     if (members.length > membersMax) return `a cluster has at most ${membersMax} members`;
     if (cellSize < 1 || cellSize > Math.min(members.length, cellSizeMax))
       return `no cells of ${cellSize} among ${members.length}`;

@@ -8,15 +8,6 @@ import type { ToldView } from "./view-notes.js";
 import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
-/** So much of a description of the cluster may be the members': ids and addresses, several times over. */
-const membersBytesMax = 48 * 1024;
-
-/** Whether others can be told of these: each is in both lists of a joint view, and its address twice. */
-export function canBeTold(ids: readonly string[], addressOf: (id: string) => string | undefined): boolean {
-  const bytesOf = (id: string) => 4 * id.length + 2 * (addressOf(id)?.length ?? 0) + 60;
-  return ids.reduce((sum, id) => sum + bytesOf(id), 0) <= membersBytesMax;
-}
-
 /** All that a participant has to know of its cluster. */
 export interface Cluster {
   readonly name: string;

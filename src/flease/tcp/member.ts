@@ -2,9 +2,9 @@ import { labelOf } from "../../runtime/participant.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { LeaseManager } from "../../lease/manager/lease-manager.js";
-import { fleaseSettings, settingsAdvice } from "../protocol/settings.js";
+import { fleaseSettings, settingsAdvice, whyNoMemberId } from "../protocol/settings.js";
 import { parseAddress } from "../../runtime/address.js";
-import { canBeTold, defineCluster } from "./cluster.js";
+import { defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
@@ -62,6 +62,8 @@ function clusterOf(options: MemberOptions): Cluster {
       `the member ${JSON.stringify(id)} is not among the members listed`,
     );
   }
+  const why = whyNoMemberId(id);
+  if (why !== undefined) throw new LeaseholdError("INVALID_CONFIG", why);
   const ttlMaxMs = parseDuration(options.ttlMax ?? "15s");
   const settings = fleaseSettings({
     members: Object.keys(members),
@@ -75,8 +77,6 @@ function clusterOf(options: MemberOptions): Cluster {
     resourcesMax: options.resourcesMax,
     clockRateError: options.clockRateError,
   });
-  if (!canBeTold(settings.members, (member) => members[member]))
-    throw new LeaseholdError("INVALID_CONFIG", "the ids and addresses of so many members are too long");
   const cluster = defineCluster(options.cluster ?? "leasehold", settings, members);
   if (comesLater && !Object.hasOwn(members, id)) cluster.learn(id, options.listen!);
   return cluster;

@@ -8,12 +8,12 @@ import type { Reading } from "../protocol/clock.js";
 import { memberIdsMax } from "../protocol/settings.js";
 import { firstView, votersOf } from "../protocol/views.js";
 import type { KeptView, Membership } from "../protocol/views.js";
-import { canBeTold } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
-import { readToldView, writeToldView } from "./view-notes.js";
+import { readToldView, readViewOffer, writeToldView } from "./view-notes.js";
 import type { ToldView, ViewFile } from "./view-notes.js";
+import { ViewPublisher } from "./view-publisher.js";
 
 /** How long another participant may take to confirm that it was told of a view, ms. */
 const tellTimeoutMs = 1_000;
@@ -24,8 +24,11 @@ const tellTimeoutMs = 1_000;
  */
 const consentMs = 4 * tellTimeoutMs;
 
-/** In a joint view members tell each other this often who has waited, ms. */
-const tellEveryMs = 500;
+/** A participant that has asked one member for a view asks no other for so long, ms. */
+const askPatienceMs = 300;
+
+/** One that cannot take a view asks for it again after this time, ms. */
+const refusedViewMs = 10_000;
 
 /** How long a member that is to be added may take to be connected, and how often that is looked at, ms. */
 const connectMs = 3_000;
@@ -67,9 +70,11 @@ export class NodeViews {
   readonly #begin: (KeptView & Pick<ToldView, "addresses">) | undefined;
   #voterStamp = 0;
   #voterIds: ReadonlySet<string> = new Set();
-  #toldStamp = 0;
-  #toldMono = -Infinity;
+  readonly #publisher: ViewPublisher;
+  #publishedStamp = 0;
   #complained = false;
+  /** Asks nobody for a view before this time on the steady clock. */
+  #asksFromMono = -Infinity;
   /** Who has this member's consent to begin a change, of which view, and until when, on the steady clock. */
   #consentTo = "";
   #consentStamp = 0;
@@ -84,6 +89,7 @@ export class NodeViews {
     this.#file = file;
     this.#begin = file?.read() ?? current;
     if (this.#begin !== undefined) this.#learn(this.#begin.addresses);
+    this.#publisher = new ViewPublisher(host, () => this.document());
   }
 
   /** For the peer. Who has no vote goes back at a restart, and may. */
@@ -117,7 +123,8 @@ export class NodeViews {
 
   #addressesOf(ids: readonly string[]): Record<string, string> {
     const { settings, addresses } = this.#host.cluster;
-    return Object.fromEntries(ids.map((id) => [id, addresses[settings.members.indexOf(id)]!]));
+    const index = new Map(settings.members.map((id, at) => [id, at]));
+    return Object.fromEntries(ids.map((id) => [id, addresses[index.get(id)!]!]));
   }
 
   /** Those with a vote, by their index. */
@@ -146,32 +153,42 @@ export class NodeViews {
     return writeToldView(this.#told());
   }
 
-  /** A new connection: each side tells the other, so that none stays behind. */
+  /** A new connection: each side offers its view to the other, so that none stays behind. */
   connected(link: Link): void {
-    this.#tell(link);
+    this.#publisher.offer(link);
   }
 
-  #tell(link: Link): void {
-    const { transport, role } = this.#host;
-    if (role !== "member" || link === transport.loopback) return;
-    transport.call(link, "view", this.document(), tellTimeoutMs).catch(() => {
-      // It hears of it with the next view, or when it is connected again.
-    });
-  }
-
-  /** CALL `view`: a member tells of its view. */
+  /** CALL `view`: a member offers its view, or sends it. */
   heard(from: Link, params: unknown): object {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members tell of views");
-    const told = readToldView(params);
     const { peer } = this.#host;
-    if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) {
-      const why = `this process has met ${memberIdsMax} ids of members, and no more: restart it`;
-      throw new LeaseholdError("CONFIG_MISMATCH", why);
+    const now = this.#host.now();
+    const offer = readViewOffer(params, peer.views.view);
+    if (offer !== undefined) {
+      peer.hearView({ ...peer.views.note(), settled: offer.settled }, now);
+      return { stamp: peer.views.view.stamp, wants: this.#wants(offer.number, now) };
     }
-    if (peer.hearView(told, this.#host.now())) this.#entered();
+    const told = readToldView(params);
+    if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) this.#refuseView(now);
+    if (peer.hearView(told, now)) this.#entered();
     const isAsked = isRecord(params) && params["begins"] === true;
     const consents = !isAsked || this.#consents(from.peerId);
     return { stamp: peer.views.view.stamp, keeps: this.#file !== undefined, consents };
+  }
+
+  /** Of all that offer a newer view one is asked for it, and another one when that does not send it. */
+  #wants(number: number, { mono }: Reading): boolean {
+    const isOfUse = number > this.#host.peer.views.view.number && mono >= this.#asksFromMono;
+    if (isOfUse) this.#asksFromMono = mono + askPatienceMs;
+    return isOfUse;
+  }
+
+  #refuseView({ mono }: Reading): never {
+    const why = `the members have changed, and this process has met ${memberIdsMax} ids of members, and no more: restart it`;
+    this.#asksFromMono = mono + refusedViewMs;
+    if (!this.#complained) this.#host.log(why);
+    this.#complained = true;
+    throw new LeaseholdError("CONFIG_MISMATCH", why);
   }
 
   /**
@@ -192,24 +209,19 @@ export class NodeViews {
   /** To be called several times a second. */
   maintain(now: Reading): void {
     const { view } = this.#host.peer.views;
-    if (this.#toldStamp === 0) this.#toldStamp = view.stamp;
-    if (view.stamp !== this.#toldStamp) this.#entered();
-    else if (view.before !== undefined && now.mono - this.#toldMono >= tellEveryMs) this.#tellAll(now);
+    if (this.#publishedStamp === 0) this.#publishedStamp = view.stamp;
+    if (view.stamp !== this.#publishedStamp) this.#entered();
+    else this.#publisher.maintain(now);
   }
 
   #entered(): void {
     const { peer } = this.#host;
     const { view } = peer.views;
-    this.#toldStamp = view.stamp;
+    this.#publishedStamp = view.stamp;
     const kind = view.before === undefined ? "view" : "joint view";
     this.#host.log(`${kind} ${view.number}: ${votersOf(view).join(", ")}`);
-    this.#tellAll(this.#host.now());
+    this.#publisher.offerAll();
     this.#host.dialMembers();
-  }
-
-  #tellAll(now: Reading): void {
-    this.#toldMono = now.mono;
-    for (const link of this.#host.transport.links) this.#tell(link);
   }
 
   /** CALL `members`. */
@@ -247,10 +259,6 @@ export class NodeViews {
     const next = { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
     const why = views.whyNoChange(next);
     if (why !== undefined) refuse(`${why}${this.#waitText()}`);
-    const { cluster } = this.#host;
-    const addressOf = (id: string) =>
-      id === add ? String(address) : cluster.addresses[cluster.settings.members.indexOf(id)];
-    if (!canBeTold(next.members, addressOf)) refuse("the ids and addresses of so many members are too long");
     if (typeof add === "string") await this.#connect(add, address as string);
     await this.#askAll(next, view.stamp);
     const meanwhile = views.whyNoChange(next);

@@ -1,10 +1,11 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
+import { readAddress } from "../../runtime/address.js";
 import type { KeptView, Membership, View, ViewNote } from "../protocol/views.js";
 import { stampMax, viewNumberMax, votersOf } from "../protocol/views.js";
-import { cellSizeMax, membersMax } from "../protocol/settings.js";
+import { cellSizeMax, membersMax, whyNoMemberId } from "../protocol/settings.js";
 
 /** A view as members tell it each other, clients and their files: with where the members are. */
 export interface ToldView extends ViewNote {
@@ -25,18 +26,51 @@ export function readToldView(told: unknown): ToldView {
   if (!isRecord(told)) return misfit();
   const { barrier, settled, addresses } = told;
   const view = readView(told["view"]);
-  if (!isNumber(barrier) || !Array.isArray(settled) || !isRecord(addresses)) return misfit();
-  const tops = settled.map((pair: unknown): [string, number] => {
-    const [id, top] = Array.isArray(pair) ? (pair as unknown[]) : [];
-    return typeof id === "string" && isNumber(top) ? [id, top] : misfit();
-  });
+  if (!isNumber(barrier) || !isRecord(addresses)) return misfit();
+  const former = new Set(view.before?.members);
   const known = Object.fromEntries(
     votersOf(view).map((id) => {
       const address = addresses[id];
-      return typeof address === "string" ? [id, address] : misfit();
+      return typeof address === "string" && readAddress(address) !== undefined ? [id, address] : misfit();
     }),
   );
-  return { view, barrier, settled: new Map(tops), addresses: known };
+  return { view, barrier, settled: readSettled(settled, former), addresses: known };
+}
+
+/** Of those that were members before; others are of no use to anybody. */
+function readSettled(pairs: unknown, former: ReadonlySet<string>): Map<string, number> {
+  if (!Array.isArray(pairs)) return misfit();
+  const tops = pairs.map((pair: unknown): [string, number] => {
+    const [id, top] = Array.isArray(pair) ? (pair as unknown[]) : [];
+    return typeof id === "string" && isNumber(top) ? [id, top] : misfit();
+  });
+  return new Map(tops.filter(([id]) => former.has(id)));
+}
+
+/** What a member offers of its view: which one it is, and who has left the view before. */
+export function writeViewOffer({ view: { number, stamp }, settled }: ViewNote): object {
+  return { number, stamp, settled: [...settled] };
+}
+
+/** What a member offers to one that is in `own`. */
+export interface ViewOffer {
+  readonly number: number;
+  /** Only of the view that both are in. */
+  readonly settled: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads an offer; `undefined` for a whole view.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` for what is neither.
+ */
+export function readViewOffer(told: unknown, own: View): ViewOffer | undefined {
+  if (!isRecord(told)) return misfit();
+  if (told["view"] !== undefined) return undefined;
+  const { number, stamp, settled } = told;
+  if (!isNumber(number) || !isNumber(stamp)) return misfit();
+  const former = new Set(stamp === own.stamp ? own.before?.members : []);
+  return { number, settled: readSettled(settled, former) };
 }
 
 function readView(value: unknown): View {
@@ -57,9 +91,7 @@ function readMembership(value: unknown): Membership {
   if (!isRecord(value)) return misfit();
   const { members, cellSize } = value;
   if (!Array.isArray(members) || members.length === 0 || members.length > membersMax) return misfit();
-  const ids = members.filter(
-    (id): id is string => typeof id === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(id),
-  );
+  const ids = members.filter((id): id is string => typeof id === "string" && whyNoMemberId(id) === undefined);
   const most = Math.min(members.length, cellSizeMax);
   if (ids.length < members.length || !isNumber(cellSize) || cellSize < 1 || cellSize > most) return misfit();
   return { members: [...new Set(ids)].sort(), cellSize };
@@ -100,7 +132,8 @@ export class ViewFile {
     const next = `${this.#path}.new`;
     const file = openSync(next, "w", 0o600);
     try {
-      writeSync(file, JSON.stringify(writeToldView(told)));
+      // Not `writeSync`, which may write a part of it.
+      writeFileSync(file, JSON.stringify(writeToldView(told)));
       fsyncSync(file);
     } finally {
       closeSync(file);

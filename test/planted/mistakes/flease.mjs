@@ -31,6 +31,8 @@ const discovery = "src/flease/tcp/discovery.ts";
 const refusals = "src/flease/tcp/refusals.ts";
 
 const views = "src/flease/protocol/views.ts";
+const fleaseNode = "src/flease/tcp/flease-node.ts";
+const link = "src/flease/tcp/transport/link.ts";
 
 const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
@@ -800,8 +802,8 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: discovery,
-        find: "isMajority || answered.size >= addresses.length",
-        replace: "isMajority || answered.size > 0",
+        find: "known.isSettled(asked.size) || answered.size >= asked.size",
+        replace: "known.isSettled(asked.size) || answered.size > 0",
       },
     ],
     caughtBy: mixedSettingsTest,
@@ -976,6 +978,56 @@ export const inFlease = /** @type {const} */ ([
     why: "Stamps have room for 32 members that begin a change.",
     edits: [{ file: views, find: "2 ** 23", replace: "2 ** 27" }],
     caughtBy: { file: "src/flease/many-members.test.ts", test: /of 34 members with cells of 5/ },
+  },
+  {
+    name: "dialsBeforeItUndials",
+    why: "Addresses of members that have gone are given up after those of the present ones were dialed.",
+    edits: [
+      {
+        file: fleaseNode,
+        find: "for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);\n    this.#dialed = wanted;",
+        replace: ";",
+      },
+      {
+        file: fleaseNode,
+        find: "for (const [address, id] of wanted) this.transport.dial(address, id);",
+        replace:
+          "for (const [address, id] of wanted) this.transport.dial(address, id);\n    for (const id of members) if (!others.includes(id)) this.#undial(this.#addresses.of(id)!);",
+      },
+    ],
+    caughtBy: { file: "src/flease/tcp/dialing.property.test.ts", test: /whatever changes/ },
+  },
+  {
+    name: "clientsHearOfSmallViewsOnly",
+    why: "What members call clients with is no longer than what clients call them with.",
+    edits: [
+      {
+        file: link,
+        find: "callBytesMax(this.#links.role)",
+        replace: "Math.min(callBytesMax(this.#links.role), callBytesMax(this.role))",
+      },
+    ],
+    caughtBy: { file: "src/flease/tcp/changing-members.property.test.ts", test: /longest ids/ },
+  },
+  {
+    name: "firstViewIsTaken",
+    why: "A client takes the view that it is told first.",
+    edits: [
+      { file: discovery, find: "return newestFirst[0]!;", replace: "return [...this.#views.values()][0]!;" },
+    ],
+    caughtBy: { file: "src/flease/tcp/changing-members.property.test.ts", test: /takes the newest view/ },
+  },
+  {
+    name: "viewIsOfferedOnce",
+    why: "A view that did not get through is not offered again.",
+    edits: [
+      {
+        file: "src/flease/tcp/view-publisher.ts",
+        find: "stamp !== view.stamp",
+        replace: "false",
+      },
+    ],
+    caughtBy: { file: "src/flease/tcp/view-publisher.test.ts", test: /offered again until/ },
   },
   {
     name: "noBarrier",

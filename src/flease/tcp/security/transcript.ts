@@ -8,7 +8,7 @@ const CHANNEL_LABEL = "EXPORTER-leasehold-channel";
 const CHANNEL_BYTES = 32;
 
 /** A signature made for anything else is none here. */
-const CONTEXT = "leasehold handshake, version 3, ";
+const CONTEXT = "leasehold handshake, version 4, ";
 
 /**
  * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said

@@ -3,13 +3,13 @@ import type { Timer, World } from "../../../common/ports.js";
 import { accountOf } from "./account.js";
 import { ByteReader, ByteWriter } from "../wire/bytes.js";
 import type { Counters } from "./counters.js";
-import { FrameDecoder, FrameKind } from "../wire/frame.js";
+import { FrameDecoder, FrameKind, WELCOME_FRAME_BYTES_MAX } from "../wire/frame.js";
 import { FrameError } from "../wire/frame-error.js";
 import { Handshake } from "../security/handshake.js";
 import type { Self } from "../security/handshake.js";
 import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "../wire/hello.js";
 import type { DecodedIdentity, DecodedWelcome } from "../wire/hello.js";
-import { Link } from "./link.js";
+import { callBytesMax, Link } from "./link.js";
 import type { Carrier, LinkPorts } from "./link.js";
 import { handshakeFault } from "../../../runtime/security/auth-fault.js";
 import { authRejection } from "../security/rejection.js";
@@ -98,6 +98,8 @@ export class Connection implements Carrier {
     this.address = address;
     this.dialing = dialing;
     this.#decoder = new FrameDecoder(this.#frame);
+    if (dialing !== undefined && ports.identity.role !== "member")
+      this.#decoder.allow(FrameKind.welcome, WELCOME_FRAME_BYTES_MAX);
     this.#handshake = new Handshake(ports, socket);
     this.#timer = ports.world.timers.after(ports.options.handshakeTimeoutMs, this.#handshakeTimedOut);
     socket.setNoDelay(true);
@@ -219,7 +221,9 @@ export class Connection implements Carrier {
 
   #greeted(hello: DecodedIdentity, body: Uint8Array): void {
     if (this.#refuses(this.#ports.judge(this, hello)) || hello.identity === undefined) return;
-    const document = hello.identity.role !== "member" ? this.#ports.handler.clusterDocument() : "";
+    const { role, configHash } = hello.identity;
+    const knowsAll = role === "member" || configHash !== "";
+    const document = knowsAll ? "" : this.#ports.handler.clusterDocument();
     this.write(this.#handshake.welcome(body, hello, document));
   }
 
@@ -246,7 +250,7 @@ export class Connection implements Carrier {
       mayBeMember: this.#proof!.roles.includes("member"),
     });
     this.#link = link;
-    this.#decoder.callBytesMax = link.callBytesMax;
+    this.#decoder.allow(FrameKind.call, callBytesMax(peer.role));
     this.#ports.established(this, link);
     // Messages may follow in the same chunk, and must not be handled before the handler has read its clock.
     if (link.open) this.#beginChunk(link);

@@ -86,6 +86,11 @@ const receivedEcho: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
  */
 const URGENT_BYTES_MAX = 1024 * 1024;
 
+/** How long a CALL of such a participant may be. */
+export function callBytesMax(role: Role): number {
+  return role === "member" ? MEMBER_CALL_FRAME_BYTES_MAX : CALL_FRAME_BYTES_MAX;
+}
+
 /** One peer, connected. */
 export class Link {
   readonly role: Role;
@@ -191,7 +196,7 @@ export class Link {
    */
   sendCall(call: CallFrame): boolean {
     if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
-    if (!encodeCall(this.#outbox.frames, call, this.callBytesMax)) return false;
+    if (!encodeCall(this.#outbox.frames, call, callBytesMax(this.#links.role))) return false;
     this.#markDirty();
     return true;
   }
@@ -246,12 +251,6 @@ export class Link {
   heard(monoMs: number): void {
     this.#silentTicks = 0;
     this.#roundTrip.heard(monoMs);
-  }
-
-  /** How long a CALL may be, in either direction. */
-  get callBytesMax(): number {
-    const areMembers = this.role === "member" && this.#links.role === "member";
-    return areMembers ? MEMBER_CALL_FRAME_BYTES_MAX : CALL_FRAME_BYTES_MAX;
   }
 
   /** Once a heartbeat. Returns for how many of them nothing has arrived. */

@@ -1,6 +1,6 @@
 import type { ByteWriter } from "../wire/bytes.js";
-import { FrameDecoder } from "../wire/frame.js";
-import { Link } from "./link.js";
+import { FrameDecoder, FrameKind } from "../wire/frame.js";
+import { callBytesMax, Link } from "./link.js";
 import type { Carrier, LinkPorts } from "./link.js";
 import type { Clock } from "../../../common/ports.js";
 import type { Identity } from "../wire/identity.js";
@@ -24,7 +24,7 @@ class LoopbackCarrier implements Carrier {
 
   begin(link: Link): void {
     this.link = link;
-    this.#decoder.callBytesMax = link.callBytesMax;
+    this.#decoder.allow(FrameKind.call, callBytesMax(link.role));
   }
 
   write(buffer: ByteWriter): boolean {

@@ -238,7 +238,7 @@ describe("calls", () => {
     await expect(a.transport.call(link, "nonsense", 0, 1000)).rejects.toThrow("no method nonsense");
     await expect(a.transport.call(link, "cyclic", 0, 1000)).rejects.toThrow(/circular/i);
     await expect(a.transport.call(link, "large", 0, 1000)).rejects.toThrow(/larger than/);
-    await expect(a.transport.call(link, "echo", "x".repeat(70_000), 1000)).rejects.toMatchObject({
+    await expect(a.transport.call(link, "echo", "x".repeat(300_000), 1000)).rejects.toMatchObject({
       code: "UNREACHABLE",
     });
     await expect(a.transport.call(link, "never", 0, 20)).rejects.toMatchObject({ code: "UNREACHABLE" });

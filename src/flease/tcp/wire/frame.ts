@@ -16,11 +16,14 @@ export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 /** u32 length of what follows, u8 kind. */
 export const FRAME_HEADER_BYTES = 5;
 
-/**
- * Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes, a
- * cluster document at most 60 KiB.
- */
+/** Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes. */
 export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
+
+/**
+ * A WELCOME with the description of a cluster, for a client that dialed: 300 members with the longest ids and
+ * addresses, those that it began with and those of a joint view.
+ */
+export const WELCOME_FRAME_BYTES_MAX = 512 * 1024;
 
 /**
  * A batch of 512 messages with long names is below this; a sender begins another batch before it gets there.
@@ -28,13 +31,16 @@ export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Calls are small questions. What is kept of one while it waits is up to twenty times as much, as JSON can
- * be, for each call of each connection.
+ * Calls of clients are small questions. What is kept of one while it waits is up to twenty times as much, as
+ * JSON can be, for each call of each connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
-/** Members tell each other whom they are connected with, and of views: of up to three hundred members. */
-export const MEMBER_CALL_FRAME_BYTES_MAX = 64 * 1024;
+/**
+ * Members send each other whom they are connected with, and to everybody their views: a joint view of 300
+ * members with the longest ids and addresses.
+ */
+export const MEMBER_CALL_FRAME_BYTES_MAX = 256 * 1024;
 
 /** The largest answers are pages of lists, of some hundred resources with their names, labels and data. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
@@ -69,11 +75,15 @@ export class FrameDecoder {
   #partial: Buffer | undefined;
   #partialLength = 0;
   #stopped = false;
-  /** The longest CALL: `MEMBER_CALL_FRAME_BYTES_MAX` between members. */
-  callBytesMax = CALL_FRAME_BYTES_MAX;
+  #lengthMaxOf = lengthMaxOf;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
+  }
+
+  /** From now on a frame of this kind may be so long. */
+  allow(kind: FrameKind, bytesMax: number): void {
+    this.#lengthMaxOf = this.#lengthMaxOf.with(kind, bytesMax);
   }
 
   /** Bytes of an unfinished frame. */
@@ -96,7 +106,7 @@ export class FrameDecoder {
   push(chunk: Buffer, length: number = chunk.length): void {
     let offset = this.#partialLength > 0 ? this.#complete(chunk, length) : 0;
     while (offset < length && !this.#stopped) {
-      const frameBytes = frameBytesAt(chunk, offset, length, this.callBytesMax);
+      const frameBytes = frameBytesAt(chunk, offset, length, this.#lengthMaxOf);
       if (frameBytes === 0 || offset + frameBytes > length) {
         this.#keep(chunk, offset, length);
         return;
@@ -113,7 +123,7 @@ export class FrameDecoder {
       offset = Math.min(FRAME_HEADER_BYTES - this.#partialLength, length);
       this.#keep(chunk, 0, offset);
     }
-    const frameBytes = frameBytesAt(this.#partial!, 0, this.#partialLength, this.callBytesMax);
+    const frameBytes = frameBytesAt(this.#partial!, 0, this.#partialLength, this.#lengthMaxOf);
     if (frameBytes === 0) return offset;
     const take = Math.min(frameBytes - this.#partialLength, length - offset);
     this.#keep(chunk, offset, offset + take);
@@ -148,7 +158,7 @@ export class FrameDecoder {
  * The size of the frame that begins at `offset`, its prefix included; 0 when the prefix is not complete. An
  * impossible length is refused as soon as its four bytes are there.
  */
-function frameBytesAt(bytes: Buffer, offset: number, end: number, callBytesMax: number): number {
+function frameBytesAt(bytes: Buffer, offset: number, end: number, longest: readonly number[]): number {
   if (end - offset < 4) return 0;
   const length = bytes.readUInt32BE(offset);
   // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every
@@ -158,7 +168,7 @@ function frameBytesAt(bytes: Buffer, offset: number, end: number, callBytesMax: 
   if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);
   if (end - offset < FRAME_HEADER_BYTES) return 0;
   const kind = bytes[offset + 4]!;
-  const lengthMax = kind === FrameKind.call ? callBytesMax : (lengthMaxOf[kind] ?? 0);
+  const lengthMax = longest[kind] ?? 0;
   if (lengthMax === 0) throw new FrameError("kind", `a frame of kind ${kind}`);
   if (length > lengthMax) throw new FrameError("length", `a frame of kind ${kind} with ${length} bytes`);
   return 4 + length;

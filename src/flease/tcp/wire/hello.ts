@@ -1,5 +1,5 @@
 import type { ByteReader, ByteWriter } from "./bytes.js";
-import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
+import { FRAME_HEADER_BYTES, FrameKind, WELCOME_FRAME_BYTES_MAX } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 import { CLUSTER_BYTES_MAX, incarnationOf, NODE_ID_BYTES_MAX } from "./identity.js";
 import { roles } from "../../../runtime/security/roles.js";
@@ -13,7 +13,7 @@ const MAGIC = 0x4c534844;
  * The version of everything in `docs/wire-protocol.md`. The framing, REJECT, and HELLO up to its version stay
  * as they are in every later version, so that two versions can tell each other that they differ.
  */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** An Ed25519 public key, and a signature, as they travel. */
 export const PUBLIC_KEY_BYTES = 32;
@@ -22,7 +22,8 @@ export const SIGNATURE_BYTES = 64;
 /** What each side adds to a handshake, so that no two handshakes are alike. */
 export const NONCE_BYTES = 32;
 
-export const CLUSTER_DOCUMENT_BYTES_MAX = 60 * 1024;
+/** All of a WELCOME that is left beside the names, the keys and the signature. */
+export const CLUSTER_DOCUMENT_BYTES_MAX = WELCOME_FRAME_BYTES_MAX - 1024;
 const REJECT_TEXT_BYTES_MAX = 1024;
 
 const CONFIG_HASH_BYTES = 16;

@@ -9,8 +9,10 @@ import {
   CALL_FRAME_BYTES_MAX,
   FrameKind,
   HANDSHAKE_FRAME_BYTES_MAX,
+  MEMBER_CALL_FRAME_BYTES_MAX,
+  WELCOME_FRAME_BYTES_MAX,
 } from "./frame.js";
-import { encodeHello, PROTOCOL_VERSION, RejectCode, RoleCode } from "./hello.js";
+import { CLUSTER_DOCUMENT_BYTES_MAX, encodeHello, PROTOCOL_VERSION, RejectCode, RoleCode } from "./hello.js";
 import { Outbox } from "../transport/outbox.js";
 import { roles } from "../../../runtime/security/roles.js";
 
@@ -97,7 +99,7 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
   expect(text).toContain(`Version ${PROTOCOL_VERSION}.`);
   const longest = {
     hello: HANDSHAKE_FRAME_BYTES_MAX,
-    welcome: HANDSHAKE_FRAME_BYTES_MAX,
+    welcome: WELCOME_FRAME_BYTES_MAX,
     reject: HANDSHAKE_FRAME_BYTES_MAX,
     batch: BATCH_FRAME_BYTES_MAX,
     call: CALL_FRAME_BYTES_MAX,
@@ -111,6 +113,8 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
       longest[name as keyof typeof longest].toLocaleString("en"),
     ]),
   );
+  expect(text).toContain(`of a member up to ${MEMBER_CALL_FRAME_BYTES_MAX.toLocaleString("en")} |`);
+  expect(text).toContain(`JSON, at most ${CLUSTER_DOCUMENT_BYTES_MAX.toLocaleString("en")} bytes`);
   expect(rows(/^\| \d+ \| `\w+` \|/).map(([code, name]) => [name, code])).toEqual(
     Object.entries(RejectCode).map(([name, code]) => [`\`${name}\``, String(code)]),
   );
