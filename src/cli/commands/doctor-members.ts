@@ -22,20 +22,33 @@ export function examineMembers(reports: readonly MemberReport[], clocks: readonl
   if (first === undefined) return { verdict: "unavailable", findings };
   const { maxClockSkewMs, ttlMaxMs } = first;
   const peers = ready.flatMap((status) => status.peers);
-  const skewMs = greatestOf(peers, ({ skewMs, roundTripMs = 0 }) => Math.abs(skewMs ?? 0) + roundTripMs / 2);
-  const clocksFit = skewMs <= skewPart * maxClockSkewMs;
-  findings.push({
-    ok: clocksFit,
-    text: `clocks are apart by ${fine(skewMs)} at the most, and maxClockSkew is ${shortTime(maxClockSkewMs)}${clocksFit ? "" : ": look after the time servers, or raise it on all members"}`,
-  });
+  const clocksOk = clocksFinding(peers, maxClockSkewMs);
+  findings.push(clocksOk);
   const tripMs = greatestOf(peers, ({ roundTripMs }) => roundTripMs ?? 0);
   const isLong = ttlMaxMs >= tripsPerLease * tripMs;
   findings.push({
     ok: isLong,
     text: `the slowest round trip takes ${fine(tripMs)}, and ttlMax is ${shortTime(ttlMaxMs)}${isLong ? "" : `: at least ${shortTime(tripsPerLease * tripMs)} is advised`}`,
   });
-  const fits = clocksFit && isLong && clocks.length === 0;
+  const fits = (clocksOk.ok || clocksOk.isHint === true) && isLong && clocks.length === 0;
   return { verdict: !isQuorate ? "unavailable" : fits ? "ok" : "unfit", findings };
+}
+
+/** What is known for certain of the clocks: what looks like a skew may be a message that had to wait. */
+function clocksFinding(peers: readonly PeerStatus[], maxClockSkewMs: number): Finding {
+  const boundMs = skewPart * maxClockSkewMs;
+  const bound = `and maxClockSkew is ${shortTime(maxClockSkewMs)}`;
+  const apart = (sign: 1 | -1) =>
+    greatestOf(peers, ({ skewMs = 0, skewErrorMs = 0 }) => Math.abs(skewMs) + sign * skewErrorMs);
+  const [mostMs, leastMs] = [apart(1), apart(-1)];
+  if (mostMs <= boundMs)
+    return { ok: true, text: `clocks are apart by ${fine(mostMs)} at the most, ${bound}` };
+  if (leastMs > boundMs) {
+    const advice = "look after the time servers, or raise it on all members";
+    return { ok: false, text: `clocks are apart by at least ${fine(leastMs)}, ${bound}: ${advice}` };
+  }
+  const text = `clocks could not be measured well, as messages between members take long: they are apart by ${fine(mostMs)} at the most, ${bound}. Ask again when the machines have less to do`;
+  return { ok: false, isHint: true, text };
 }
 
 function greatestOf(peers: readonly PeerStatus[], of: (peer: PeerStatus) => number): number {

@@ -78,6 +78,10 @@ export function stateOf(report: MemberReport): { text: string; style: Style } {
 function peerText(peer: PeerStatus): string {
   if (!peer.connected) return `${peer.id}: not connected`;
   const trip = peer.roundTripMs === undefined ? "?" : `${peer.roundTripMs.toFixed(2)} ms`;
-  const skew = peer.skewMs === undefined ? "?" : `${peer.skewMs < 0 ? "" : "+"}${peer.skewMs.toFixed(1)} ms`;
-  return `${peer.id}: ${trip}, ${skew}`;
+  return `${peer.id}: ${trip}, ${skewText(peer)}`;
+}
+
+function skewText({ skewMs, skewErrorMs = 0 }: PeerStatus): string {
+  if (skewMs === undefined) return "?";
+  return `${skewMs < 0 ? "" : "+"}${skewMs.toFixed(1)}±${skewErrorMs.toFixed(1)} ms`;
 }

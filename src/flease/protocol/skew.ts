@@ -1,5 +1,21 @@
 import type { Reading } from "./clock.js";
 
+/** The best measurement of the present and the last such time counts, ms. */
+const windowMs = 16_000;
+
+/** How far a member's wall clock is ahead of ours: between `skewMs - errorMs` and `skewMs + errorMs`. */
+export interface Skew {
+  readonly skewMs: number;
+  readonly errorMs: number;
+}
+
+/** The best measurements of one member. */
+interface Measured {
+  best: Skew;
+  before: Skew | undefined;
+  untilMono: number;
+}
+
 /**
  * Detection of clock faults between peers (3.10). Every batch carries its sender's two bounds on the time,
  * and the receiver's own lower bound from the last batch that the sender had seen. Some combinations are
@@ -11,7 +27,7 @@ export class SkewWatch {
   majority: number;
   /** Members whose last batch contradicted our clock. */
   readonly #contradicting = new Set<number>();
-  readonly #skews: (number | undefined)[] = [];
+  readonly #measured: (Measured | undefined)[] = [];
 
   constructor(skewMs: number, majority: number) {
     this.#skewMs = skewMs;
@@ -32,14 +48,13 @@ export class SkewWatch {
     const possible = this.isPossible(peerLo, peerHi, echoLo, now);
     if (possible) this.#contradicting.delete(member);
     else this.#contradicting.add(member);
-    this.#skews[member] = peerHi - now.hi;
     return possible;
   }
 
   /** The member is gone; what it said last counts no more. */
   forget(member: number): void {
     this.#contradicting.delete(member);
-    this.#skews[member] = undefined;
+    this.#measured[member] = undefined;
   }
 
   /** A majority contradicts our clock: it is we who are wrong. */
@@ -52,10 +67,24 @@ export class SkewWatch {
   }
 
   /**
-   * About how far a member's clock was ahead of ours at its last batch, ms; the transit time makes it look
-   * later.
+   * Measures how far a member's wall clock is ahead of ours, by a batch that answers one of ours.
+   *
+   * Its clock was read when the batch left: before `now`, and no earlier than `elapsedMs` ago, when the batch
+   * that it answers had left here and been kept there. Both ends are certain, however long messages waited.
    */
-  skewMs(member: number): number | undefined {
-    return this.#skews[member];
+  measure(member: number, peerLo: number, peerHi: number, elapsedMs: number, now: Reading): void {
+    const [leastMs, mostMs] = [peerLo - now.wall, peerHi - now.wall + elapsedMs];
+    const skew = { skewMs: (leastMs + mostMs) / 2, errorMs: Math.max(0, mostMs - leastMs) / 2 };
+    const measured = this.#measured[member];
+    if (measured === undefined || now.mono >= measured.untilMono) {
+      const before = measured?.best;
+      this.#measured[member] = { best: skew, before, untilMono: now.mono + windowMs };
+    } else if (skew.errorMs < measured.best.errorMs) measured.best = skew;
+  }
+
+  /** By the batch for which that is known best, of the last moments. */
+  skew(member: number): Skew | undefined {
+    const { best, before } = this.#measured[member] ?? {};
+    return before !== undefined && before.errorMs < best!.errorMs ? before : best;
   }
 }

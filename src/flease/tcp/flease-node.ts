@@ -351,7 +351,14 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    if (link.handle < firstClientHandle) this.membership.echoed(link, echo, this.runner.reading.mono);
+    if (link.handle < firstClientHandle) {
+      const now = this.runner.reading;
+      this.membership.echoed(link, echo, now.mono);
+      if (echo.loMs !== 0) {
+        const elapsedMs = Math.max(0, now.mono - echo.monoMs - echo.heldMs);
+        this.peer.skew.measure(link.handle, stamp.loMs, stamp.hiMs, elapsedMs, now);
+      }
+    }
     if (this.runner.believes(link.handle, stamp.loMs, stamp.hiMs, echo.loMs)) this.#distrusted.delete(link);
     else this.#distrusted.add(link);
   }

@@ -65,13 +65,13 @@ function peerStatuses(node: StatusSource): PeerStatus[] {
     if (id === node.nodeId || !voters.includes(id)) continue;
     const link = node.link(index);
     const roundTripMs = link?.roundTripMs;
-    const skewMs = link === undefined ? undefined : node.peer.skew.skewMs(index);
+    const skew = link === undefined ? undefined : node.peer.skew.skew(index);
     statuses.push({
       id,
       address: node.cluster.addresses[index]!,
       connected: link !== undefined,
       ...(roundTripMs === undefined ? {} : { roundTripMs }),
-      ...(skewMs === undefined ? {} : { skewMs }),
+      ...(skew === undefined ? {} : { skewMs: skew.skewMs, skewErrorMs: skew.errorMs }),
     });
   }
   return statuses;

@@ -88,8 +88,10 @@ export interface PeerStatus {
   connected: boolean;
   /** Smallest recent round trip, ms. Absent before the first. */
   roundTripMs?: number;
-  /** How far the peer's wall clock is ahead of ours, ms, give or take half a round trip. */
+  /** How far the peer's wall clock is ahead of ours, ms, give or take `skewErrorMs`. */
   skewMs?: number;
+  /** The clocks are no further from `skewMs` apart than this, ms: at least half a round trip. */
+  skewErrorMs?: number;
 }
 
 export interface MemberStatus {

@@ -724,6 +724,18 @@ export const inFlease = /** @type {const} */ ([
     caughtBy: { file: "src/flease/peer.test.ts" },
   },
   {
+    name: "skewIsOneWay",
+    why: "A message that waited looks like a clock that is behind.",
+    edits: [
+      {
+        file: "src/flease/protocol/skew.ts",
+        find: "peerHi - now.wall + elapsedMs",
+        replace: "peerHi - now.wall",
+      },
+    ],
+    caughtBy: { file: "src/flease/protocol/skew.test.ts" },
+  },
+  {
     name: "noQuotas",
     why: "The client that comes first may have all of what an acceptor keeps.",
     edits: [
