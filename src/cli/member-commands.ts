@@ -1,6 +1,13 @@
 import type { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
 
+/** How long a change is waited for. */
+const within = {
+  flags: "--within <duration>",
+  text: "how long to wait; a change that has begun goes on after it",
+  default: "5m",
+};
+
 /** `leasehold member …`: who the members of a running cluster are. */
 export function addMember(program: Command, finish: Finish): void {
   const member = program
@@ -25,8 +32,9 @@ export function addMember(program: Command, finish: Finish): void {
     });
   member
     .command("add")
-    .description("add a member, which has been started with --views-file")
+    .description("add a member, which is started with --views-file")
     .argument("<id=host:port>", "the member")
+    .option(within.flags, within.text, within.default)
     .action(async (added: string, _options: unknown, command: Command) => {
       const { change } = await import("./commands/members/member.js");
       finish(await change({ added }, command.optsWithGlobals()));
@@ -35,6 +43,7 @@ export function addMember(program: Command, finish: Finish): void {
     .command("remove")
     .description("remove a member; stop it when that is done, and delete its files")
     .argument("<id>", "the member")
+    .option(within.flags, within.text, within.default)
     .action(async (remove: string, _options: unknown, command: Command) => {
       const { change } = await import("./commands/members/member.js");
       finish(await change({ remove }, command.optsWithGlobals()));
@@ -44,6 +53,7 @@ export function addMember(program: Command, finish: Finish): void {
     .description("put a member in the place of another, which may have died")
     .argument("<id>", "the member that goes")
     .argument("<id=host:port>", "the member that comes")
+    .option(within.flags, within.text, within.default)
     .action(async (remove: string, added: string, _options: unknown, command: Command) => {
       const { change } = await import("./commands/members/member.js");
       finish(await change({ added, remove }, command.optsWithGlobals()));

@@ -273,6 +273,10 @@ function addPeer(program: Command, finish: Finish): void {
     )
     .option("--rpc-timeout <duration>", "how long to wait for a majority in one round trip")
     .option("--views-file <file>", "where this member keeps who the members are, so that they can change")
+    .option(
+      "--initial-cluster-state <state>",
+      "without a views file yet: new, or existing (learns, and has no vote before it is added)",
+    )
     .option("--insecure", "allow plain TCP beyond loopback")
     .addHelpText(
       "after",

@@ -178,7 +178,7 @@ export class FleasePeer {
    */
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
     if (isRequest(message.kind)) {
-      if (this.acceptor === undefined) return false;
+      if (this.acceptor === undefined || !this.views.mayVote) return false;
       // A PASS changes the list of waiters and nothing else.
       const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
       this.#keepWaiters(from, message, now, replies ? reply : undefined);

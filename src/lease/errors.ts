@@ -9,7 +9,7 @@ export const errorCodes = {
     "This participant's last lease on the resource was broken; it gets no other until the members have forgotten that.",
   RELEASE_REQUESTED: "Somebody asks the holder to give the resource back.",
   NO_QUORUM: "No majority of the members answered in time.",
-  TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
+  TIMEOUT: "What was waited for did not come within the time that the call was willing to wait.",
   RESOURCES_FULL:
     "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
   OVERLOADED:

@@ -40,7 +40,8 @@ function configure(id: string): string {
   const config = join(folder, `${id}.config.json`);
   const common = { ttlMax: "2s", maxClockSkew: "20ms", rpcTimeout: "200ms" };
   const own = { id, listen: endpoints.get(id), viewsFile: join(folder, `${id}.views.json`) };
-  writeFileSync(config, JSON.stringify({ ...own, members: founding, ...common }));
+  const founds = id in founding ? { initialClusterState: "new" } : {};
+  writeFileSync(config, JSON.stringify({ ...own, ...founds, members: founding, ...common }));
   return config;
 }
 
@@ -137,7 +138,6 @@ test("from three members to five and back to three, under load and with kills", 
     ["e", 5],
   ] as const) {
     start(id);
-    await sleep(1_000); // Until it listens.
     await member("b", "add", `${id}=${endpoints.get(id)}`);
     await allReady("c", count);
     stillKept();
@@ -230,7 +230,6 @@ test("a roll restarts each of three members in its turn, under load; one is repl
 
     // The one that died is replaced.
     await shell("u");
-    await sleep(1_000);
     await member("s", "replace", "r", `u=${endpoints.get("u")}`);
     await allReady("s", 3);
     expect((await member("s", "list")).match(/^[r-u](?= )/gm)).toEqual(["s", "t", "u"]);
@@ -262,14 +261,12 @@ test("all members that the cluster began with are replaced in turn, and another 
     ["j", "m"],
   ] as const) {
     start(after);
-    await sleep(1_000); // Until it listens.
     await member(before, "replace", before, `${after}=${endpoints.get(after)}`);
     await kill(before);
     await allReady(after, 3);
   }
   // It is given the members that the cluster began with, of which none is left.
   start("n");
-  await sleep(1_000);
   await member("k", "add", `n=${endpoints.get("n")}`);
   await allReady("n", 4);
   expect((await member("n", "list")).match(/^[h-n](?= )/gm)).toEqual(["k", "l", "m", "n"]);

@@ -16,7 +16,7 @@ const mayChange = { code: "INVALID_CONFIG", message: expect.stringContaining("fi
 
 function removeOne(cluster: LocalCluster, options: FleaseOptions): Promise<unknown> {
   const addresses = cluster.urls.map((url) => url.slice("flease://".length));
-  return changeMembers(addresses, options, { remove: "m2" }, () => undefined, realWorld());
+  return changeMembers(addresses, options, { remove: "m2" }, {}, realWorld());
 }
 
 const newKey = () => randomBytes(32).toString("hex");

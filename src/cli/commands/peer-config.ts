@@ -57,6 +57,7 @@ const checkConfig = shape(
     rpcTimeout: duration,
     resourcesMax: number,
     viewsFile: text,
+    initialClusterState: text,
     insecure: flag,
     tls: shape({ ca: text, cert: text, key: text }),
     keyFile: text,
@@ -74,6 +75,7 @@ export interface PeerFlags extends SecurityFlags {
   readonly maxClockSkew?: string;
   readonly rpcTimeout?: string;
   readonly viewsFile?: string;
+  readonly initialClusterState?: string;
   readonly insecure?: boolean;
 }
 
@@ -90,6 +92,7 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
     "maxClockSkew",
     "rpcTimeout",
     "viewsFile",
+    "initialClusterState",
     "insecure",
   ] as const) {
     if (rest[key] !== undefined) flagged[key] = rest[key];

@@ -71,6 +71,7 @@ export function stateOf(report: MemberReport): { text: string; style: Style } {
   if (state === "ready") return { text: "ready", style: "green" };
   if (state === "recovering")
     return { text: `recovering, ready in ${shortTime(readyInMs)}`, style: "yellow" };
+  if (state === "learner") return { text: "no vote: it learns", style: "yellow" };
   if (state === "twin") return { text: "another process is this member", style: "red" };
   return { text: "clock fault", style: "red" };
 }

@@ -19,7 +19,7 @@ export interface Change {
 export interface MemberRow {
   readonly id: string;
   readonly address: string;
-  readonly state: "starting" | "recovering" | "ready" | "clock-fault" | "twin" | "unreachable";
+  readonly state: "starting" | "recovering" | "ready" | "learner" | "clock-fault" | "twin" | "unreachable";
   /** System time at which a recovering member will be ready. */
   readonly readyAtMs?: number;
 }

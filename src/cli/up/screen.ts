@@ -47,6 +47,7 @@ const memberStyle: Record<MemberRow["state"], Style> = {
   starting: "dim",
   recovering: "yellow",
   ready: "green",
+  learner: "yellow",
   "clock-fault": "red",
   twin: "red",
   unreachable: "red",

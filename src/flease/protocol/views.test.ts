@@ -14,7 +14,16 @@ import { cellsOf } from "./view-cells.js";
 import { Kind } from "./message.js";
 import { excludesQuorum, isQuorum } from "./quorum.js";
 import { membersMax } from "./settings.js";
-import { Views, firstView, jointView, stampMax, viewAfter, viewNumberMax, votersOf } from "./views.js";
+import {
+  Views,
+  firstView,
+  jointView,
+  stampMax,
+  viewAfter,
+  viewAtFirstStart,
+  viewNumberMax,
+  votersOf,
+} from "./views.js";
 import type { KeptView, Membership } from "./views.js";
 
 /** Changing the members (section 3.14). ε = 10 ms, the longest lease is 1000 ms, so a full wait is 1030. */
@@ -149,9 +158,59 @@ describe("the view of a participant", () => {
     const [a, b] = [new Party("a"), new Party("b")];
     b.disk = false;
     a.views.change(all, at(0));
-    expect([b.hears(a, 0), b.number, b.views.change(all, at(0))]).toEqual([false, 1, false]);
+    expect([b.views.change(all, at(0)), b.number, b.views.mayVote]).toEqual([false, 1, true]);
+    // It knows that its view is not the newest, so it has no vote there before it can go on.
+    expect([b.hears(a, 0), b.number, b.views.mayVote]).toEqual([false, 1, false]);
     b.disk = true;
-    expect([b.hears(a, 0), b.number]).toEqual([true, 2]);
+    expect([b.hears(a, 0), b.number, b.views.mayVote]).toEqual([true, 2, true]);
+  });
+
+  test("of a cluster that is new counts when a full wait is over and it is kept, and has no vote if it is not new", () => {
+    const [a, b] = [new Party("a"), new Party("b", viewAtFirstStart(first, "new"))];
+    expect([b.views.mayVote, b.views.isLearner, b.views.whyNoChange(all)]).toEqual([
+      false,
+      false,
+      "b has no vote",
+    ]);
+    b.views.look(at(waitMs - 1));
+    expect([b.views.mayVote, b.kept.isFirst]).toEqual([false, true]);
+    b.disk = false;
+    b.views.look(at(waitMs));
+    expect(b.views.mayVote).toBe(false);
+    b.disk = true;
+    b.views.look(at(waitMs));
+    expect([b.views.mayVote, b.kept.isFirst]).toEqual([true, undefined]);
+    // Another finds out in its wait that a file was lost: it was in views that it does not know of.
+    const c = new Party("c", viewAtFirstStart(first, "new"));
+    a.views.change(all, at(0));
+    expect([c.hears(a, waitMs - 1), c.number, c.views.mayVote, c.views.isLearner]).toEqual([
+      true,
+      2,
+      false,
+      true,
+    ]);
+    expect(c.views.notice).toContain("file was lost");
+    expect([c.start(0).mayVote, c.number]).toEqual([false, 2]);
+  });
+
+  test("has no vote where nobody has invited it, and one in views from the invitation on that name it", () => {
+    const [a, d] = [new Party("a"), new Party("d", viewAtFirstStart(first, "existing"))];
+    d.views.look(at(waitMs));
+    expect([d.views.mayVote, d.views.isLearner, d.views.notice]).toEqual([false, true, undefined]);
+    d.disk = false;
+    expect(d.views.invite(2)).toBe(false);
+    d.disk = true;
+    expect([d.views.invite(1), d.views.invite(2), d.views.mayVote]).toEqual([false, true, false]);
+    d.start(0);
+    a.views.change(all, at(0));
+    expect([d.hears(a, 0), d.views.mayVote, d.views.isLearner]).toEqual([true, true, false]);
+    // The file is lost: what others tell does not bring the vote back, before a view has been without it.
+    d.kept = viewAtFirstStart(first, "existing");
+    d.start(0);
+    expect([d.hears(a, 0), d.views.mayVote, d.views.invite(4)]).toEqual([true, false, false]);
+    expect(d.views.notice).toContain("file was lost");
+    const without = new Party("a", { view: { ...viewAfter(a.views.view), ...abc }, barrier: 0 });
+    expect([d.hears(without, 0), d.views.invite(4), d.views.mayVote]).toEqual([true, true, false]);
   });
 
   test("bars the ballots that may have been promised before, so that tokens rise also where quorums miss each other", () => {

@@ -23,15 +23,42 @@ export interface View extends Membership {
   readonly before: Membership | undefined;
 }
 
-/** What a participant keeps of its view, for its next start. */
-export interface KeptView {
+/** A view, and what comes with it. */
+export interface ViewAndBarrier {
   readonly view: View;
   /** Ballots up to this number are refused: they may belong to tenures of views that are over. */
   readonly barrier: number;
 }
 
+/** What a participant keeps of its view, for its next start. */
+export interface KeptView extends ViewAndBarrier {
+  /** It votes in no view below this number. Absent: it has been a member from the beginning. */
+  readonly votesFrom?: number | undefined;
+  /**
+   * It was told that the cluster is new, and nothing has been kept: it has no vote before the first wait is
+   * over and the view is kept.
+   */
+  readonly isFirst?: boolean | undefined;
+}
+
+/** Whether a member without a kept view belongs to a cluster that begins, or to one that runs. */
+export type ClusterState = "new" | "existing";
+
+/** A member that no view counts yet, or that does not know any more which views have counted it. */
+const neverVotes = Number.MAX_SAFE_INTEGER;
+
+/**
+ * What a member begins with that finds no view kept (MUST). That may be its first start, or the file is lost:
+ * then it was in later views, and may have told that it left this one. So it votes by the founding view only
+ * if the cluster is new, and else in no view but those that it is invited to from now on.
+ */
+export function viewAtFirstStart(first: View, state: ClusterState): KeptView {
+  const isNew = state === "new";
+  return { view: first, barrier: 0, isFirst: isNew, votesFrom: isNew ? 0 : neverVotes };
+}
+
 /** What one participant tells another of its view. All of it stays true, however late it arrives. */
-export interface ViewNote extends KeptView {
+export interface ViewNote extends ViewAndBarrier {
   /**
    * In a joint view: the members of the view before that have been out of it for a full wait, with the
    * greatest ballot that each may have promised there.
@@ -96,6 +123,10 @@ export class Views {
   readonly #keep: (kept: KeptView) => boolean;
   #view: View;
   #barrier: number;
+  #votesFrom: number;
+  #isFirst: boolean;
+  /** It was told of a newer view, and could not keep that. */
+  #isBehind = false;
   #enteredMono: number;
   #enteredHi: number;
   /** The greatest upper bound that the clock ever showed: a clock that begins anew may be behind it. */
@@ -115,6 +146,8 @@ export class Views {
     this.#keep = keep;
     this.#view = kept?.view ?? firstView(settings);
     this.#barrier = kept?.barrier ?? 0;
+    this.#votesFrom = kept?.votesFrom ?? 0;
+    this.#isFirst = kept?.isFirst ?? false;
     this.#enteredMono = now.mono;
     this.#enteredHi = this.#highestHi = now.hi;
   }
@@ -125,6 +158,40 @@ export class Views {
 
   get barrier(): number {
     return this.#barrier;
+  }
+
+  /**
+   * Whether its acceptor may answer (MUST). Not without a view that counts it for certain, nor while it knows
+   * of a newer view than it is in.
+   */
+  get mayVote(): boolean {
+    return !this.#isFirst && !this.#isBehind && this.#view.number >= this.#votesFrom;
+  }
+
+  /** No view that this member knows counts its vote. */
+  get isLearner(): boolean {
+    const { number } = this.#view;
+    return this.#isBehind || number < this.#votesFrom || !votersOf(this.#view).includes(this.#self);
+  }
+
+  /** Why a member has no vote that its view names, for its operator. */
+  get notice(): string | undefined {
+    if (this.#isBehind) return "the members have changed, and this one could not keep that: it has no vote";
+    if (this.#view.number >= this.#votesFrom || !votersOf(this.#view).includes(this.#self)) return undefined;
+    return "this member has no vote, as its views file was lost: remove it and add it again";
+  }
+
+  /**
+   * Another member is about to begin a change by which this one comes, with the view of this number: from
+   * that on it may vote. False when that cannot be kept, or when a view counts it already: as what it was
+   * then is lost, it has to be removed first.
+   */
+  invite(number: number): boolean {
+    if (number <= this.#view.number || votersOf(this.#view).includes(this.#self)) return false;
+    const votesFrom = Math.min(number, this.#votesFrom);
+    if (!this.#keep({ view: this.#view, barrier: this.#barrier, votesFrom })) return false;
+    this.#votesFrom = votesFrom;
+    return true;
   }
 
   /** What to tell others. */
@@ -139,6 +206,7 @@ export class Views {
     if (this.#view.number + 2 > viewNumberMax)
       return `view ${this.#view.number} is the last that there can be`;
     if (!present.includes(this.#self)) return `${this.#self} is no member of the present view`;
+    if (!this.mayVote) return `${this.#self} has no vote`;
     const added = members.filter((id) => !present.includes(id));
     const removed = present.filter((id) => !members.includes(id));
     if (added.length > 1 || removed.length > 1) return "one change at a time";
@@ -164,7 +232,12 @@ export class Views {
    */
   hear({ view, barrier, settled }: ViewNote, now: Reading): boolean {
     const isNewer = view.number > this.#view.number;
-    if (isNewer && !this.#enter(view, Math.max(barrier, this.#barrier), now)) return false;
+    // The cluster is not new: a file was lost, and with it what this member was.
+    if (isNewer && this.#isFirst) this.#votesFrom = neverVotes;
+    if (isNewer && !this.#enter(view, Math.max(barrier, this.#barrier), now)) {
+      this.#isBehind = true;
+      return false;
+    }
     if (view.stamp === this.#view.stamp) for (const [id, top] of settled) this.#settled.set(id, top);
     return isNewer;
   }
@@ -172,6 +245,8 @@ export class Views {
   /** To be called several times a second. True when it has entered the view after a joint one. */
   look(now: Reading): boolean {
     this.#highestHi = Math.max(this.#highestHi, now.hi);
+    if (this.#isFirst && this.waitLeftMs(now) === 0)
+      this.#isFirst = !this.#keep({ view: this.#view, barrier: this.#barrier });
     const { before } = this.#view;
     if (before === undefined) return false;
     if (before.members.includes(this.#self) && this.waitLeftMs(now) === 0)
@@ -180,7 +255,10 @@ export class Views {
     return this.#enter(viewAfter(this.#view), greatest(this.#settled.values(), this.#barrier), now);
   }
 
-  /** Of a joint view: how long until this member has been out of the view before for a full wait, ms. */
+  /**
+   * How long until this member has been in its view for a full wait, ms: so long ago it left the one before,
+   * or started.
+   */
   waitLeftMs(now: Reading): number {
     const { waitRateMs, waitWallMs } = this.#settings;
     const rate = this.#enteredMono + waitRateMs - now.mono;
@@ -207,9 +285,10 @@ export class Views {
   }
 
   #enter(view: View, barrier: number, now: Reading): boolean {
-    if (!this.#keep({ view, barrier })) return false;
+    if (!this.#keep({ view, barrier, votesFrom: this.#votesFrom })) return false;
     this.#view = view;
     this.#barrier = barrier;
+    this.#isFirst = this.#isBehind = false;
     this.#highestHi = Math.max(this.#highestHi, now.hi);
     this.#enteredMono = now.mono;
     this.#enteredHi = this.#highestHi;

@@ -1,16 +1,22 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import type { Duration } from "../../lease/types.js";
+import { parseDuration } from "../../lease/duration.js";
+import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import type { World } from "../../common/ports.js";
 import { openFleaseClient } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
+import type { MemberChange } from "./member-changes.js";
 import type { ViewStatus } from "./node-views.js";
 import type { FleaseOptions } from "./types.js";
 
-/** What is to change: a member that comes, one that goes, or one that takes another's place. */
-export interface MemberChange {
-  readonly add?: string | undefined;
-  /** Of the member that comes, `host:port`. */
-  readonly address?: string | undefined;
-  readonly remove?: string | undefined;
+/** How long a change is waited for, and who hears how it stands. */
+export interface ChangeOptions {
+  /** For the whole change; a change that has begun goes on after it. Default `"5m"`. */
+  readonly timeout?: Duration | undefined;
+  /** Ends the call; a change that has begun goes on. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called several times a second with how the change stands. */
+  readonly onProgress?: ((status: ViewStatus) => void) | undefined;
 }
 
 /** Beginning a change takes some questions among the members. */
@@ -35,41 +41,128 @@ export async function listMembers(
 }
 
 /**
- * Changes the members of a running cluster. Resolves when the change is over: no lease can be in use that the
- * new members do not know of.
+ * Changes the members of a running cluster. Resolves when the change is over: no lease can be in use that
+ * the new members do not know of. A change that cannot begin yet is asked for until it can. Nothing is kept
+ * of one that has not begun. One that was asked for before, and has begun or is over, is not begun again.
  *
- * @param told is told how the change stands, several times a second
- * @throws LeaseholdError `INVALID_CONFIG` with the reason why the change may not begin
+ * @throws LeaseholdError `INVALID_CONFIG` with the reason why there can be no such change. At the end of
+ * `timeout` what it still waited for: `UNREACHABLE` for the member that comes, `NO_QUORUM` for members that
+ * do not give their votes, `TIMEOUT` for anything else.
  */
 export async function changeMembers(
   addresses: readonly string[],
   options: FleaseOptions,
   change: MemberChange,
-  told: (status: ViewStatus) => void,
+  { timeout = "5m", signal, onProgress = () => undefined }: ChangeOptions,
   world: World,
 ): Promise<ViewStatus> {
-  const node = await openFleaseClient(addresses, options, world);
+  const timeoutMs = parseDuration(timeout, "timeout");
+  signal?.throwIfAborted();
+  const asking = new Asking(addresses, options, change, onProgress, world);
+  const late = world.timers.after(timeoutMs, () => asking.over.abort(asking.whyLate()));
+  const giveUp = () => asking.over.abort(signal?.reason);
+  watchAbort(signal, giveUp);
   try {
-    const begun: ViewStatus = await ask(node, "change", change, changeTimeoutMs);
-    for (;;) {
-      told(begun);
-      await new Promise<void>((resolve) => world.timers.after(lookEveryMs, resolve));
-      const status = await ask(node, "members", {}, askTimeoutMs).catch(() => undefined);
-      if (status === undefined) continue;
-      if (status.number > begun.number) return status;
-      told(status);
-    }
+    return await unlessAborted(asking.run(), asking.over.signal);
   } finally {
-    await node.close();
+    unwatchAbort(signal, giveUp);
+    late.cancel();
+    asking.over.abort();
   }
 }
 
-/** The member that comes first by its id and is connected: two that change the members ask the same one. */
+/** One change, from the first question to its end. */
+class Asking {
+  /** Aborts when nobody waits for it any more. */
+  readonly over = new AbortController();
+  readonly #addresses: readonly string[];
+  readonly #options: FleaseOptions;
+  readonly #change: MemberChange;
+  readonly #onProgress: (status: ViewStatus) => void;
+  readonly #world: World;
+  /** How the change stood last. */
+  #status: ViewStatus | undefined;
+
+  constructor(
+    addresses: readonly string[],
+    options: FleaseOptions,
+    change: MemberChange,
+    onProgress: (status: ViewStatus) => void,
+    world: World,
+  ) {
+    this.#addresses = addresses;
+    this.#options = options;
+    this.#change = change;
+    this.#onProgress = onProgress;
+    this.#world = world;
+  }
+
+  whyLate(): LeaseholdError {
+    const { waiting } = this.#status ?? {};
+    if (waiting !== undefined)
+      return new LeaseholdError(waiting.code, `the members are not changed: ${waiting.text}`);
+    return new LeaseholdError(
+      "TIMEOUT",
+      this.#status === undefined
+        ? "no member has answered in time: leasehold member list shows whether the change has begun"
+        : "the change has begun and goes on; leasehold member list shows when it is over",
+    );
+  }
+
+  async run(): Promise<ViewStatus> {
+    const node = await openFleaseClient(this.#addresses, this.#options, this.#world);
+    watchAbort(this.over.signal, () => void node.close());
+    try {
+      let status = await this.#ask(node, "change", this.#change, changeTimeoutMs);
+      while (status?.waiting !== undefined || status === undefined)
+        status = await this.#ask(node, "change", this.#change, changeTimeoutMs);
+      const { number } = status;
+      // One that was cut off may not know of the change.
+      while (status === undefined || status.joint !== undefined || status.number < number)
+        status = await this.#ask(node, "members", {}, askTimeoutMs);
+      return status;
+    } finally {
+      await node.close();
+    }
+  }
+
+  /** Asks once, and pauses if that is not the end; undefined when nobody has answered. */
+  async #ask(
+    node: FleaseNode,
+    method: string,
+    params: object,
+    timeoutMs: number,
+  ): Promise<ViewStatus | undefined> {
+    this.over.signal.throwIfAborted();
+    const status = await ask(node, method, params, timeoutMs).catch((error: unknown) => {
+      if (error instanceof LeaseholdError && error.code === "UNREACHABLE") return undefined;
+      throw error;
+    });
+    if (status !== undefined && !this.over.signal.aborted) this.#onProgress((this.#status = status));
+    if (status === undefined || status.waiting !== undefined || status.joint !== undefined)
+      await new Promise<void>((resolve) => this.#world.timers.after(lookEveryMs, resolve));
+    return status;
+  }
+}
+
+/**
+ * Asks the member that comes first by its id, is connected and can answer: two that change the members ask
+ * the same one.
+ */
 async function ask(node: FleaseNode, method: string, params: object, timeoutMs: number): Promise<ViewStatus> {
+  let status: ViewStatus | undefined;
+  let failure = new LeaseholdError("UNREACHABLE", "no member is connected");
   for (const index of node.views.voters()) {
     const link = node.link(index);
     if (link === undefined) continue;
-    return (await node.transport.call(link, method, params, timeoutMs)) as ViewStatus;
+    try {
+      status = (await node.transport.call(link, method, params, timeoutMs)) as ViewStatus;
+      if (status.waiting?.elsewhere !== true) return status;
+    } catch (error) {
+      if (!(error instanceof LeaseholdError) || error.code !== "UNREACHABLE") throw error;
+      failure = error;
+    }
   }
-  throw new LeaseholdError("UNREACHABLE", "no member is connected");
+  if (status === undefined) throw failure;
+  return status;
 }

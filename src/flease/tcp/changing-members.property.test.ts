@@ -13,8 +13,7 @@ import { defineCluster } from "./cluster.js";
 import { discover } from "./discovery.js";
 import { FleaseNode } from "./flease-node.js";
 import { memberState } from "./status.js";
-import { readToldView, writeToldView } from "./view-notes.js";
-import type { ViewFile } from "./view-notes.js";
+import type { FiledView } from "./view-notes.js";
 
 /**
  * Members that come, go, and change ids at one address while clients hold leases: the product's own members,
@@ -80,21 +79,23 @@ class Run {
   #node(host: Host, role: "member" | "client", nodeId: string, port?: number): FleaseNode {
     const cluster = this.#cluster();
     if (port !== undefined && !this.#founding.includes(nodeId)) cluster.learn(nodeId, addressOf(port));
-    const file: Pick<ViewFile, "read" | "write"> = {
+    const file = {
+      path: nodeId,
       read: () => {
         const text = this.files.get(nodeId);
-        return text === undefined ? undefined : readToldView(JSON.parse(text));
+        return text === undefined ? undefined : (JSON.parse(text) as FiledView);
       },
-      write: (view) => void this.files.set(nodeId, JSON.stringify(writeToldView(view))),
+      write: (view: FiledView) => void this.files.set(nodeId, JSON.stringify(view)),
     };
-    const viewFile = role === "member" ? (file as ViewFile) : undefined;
+    const state = this.#founding.includes(nodeId) ? ("new" as const) : undefined;
+    const viewKeeping = role === "member" ? { file, state } : undefined;
     return new FleaseNode({
       world: host.world,
       cluster,
       role,
       nodeId,
       logger: silent,
-      viewFile,
+      viewKeeping,
     });
   }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { parseAddress } from "../../runtime/address.js";
-import type { KeptView } from "../protocol/views.js";
+import type { ViewAndBarrier } from "../protocol/views.js";
 import { readToldView } from "./view-notes.js";
 import type { ToldView } from "./view-notes.js";
 import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
@@ -19,14 +19,12 @@ export interface Cluster {
   /** How many members the cluster began with: the first in these lists. */
   readonly foundedBy: number;
   /** The view that the member was in which described the cluster; absent in one's own settings. */
-  readonly current?: (KeptView & Pick<ToldView, "addresses">) | undefined;
+  readonly current?: (ViewAndBarrier & Pick<ToldView, "addresses">) | undefined;
   /**
    * Takes another member, or another address of one, into the lists of all that ever were members. No index
    * changes. False when there is no place left.
    */
   learn(id: string, address: string): boolean;
-  /** Gives back the place of one that was learnt last and never connected. */
-  unlearn(id: string): void;
 }
 
 /**
@@ -52,11 +50,6 @@ export function defineCluster(
     return true;
   };
   const foundedBy = members.length;
-  const unlearn = (id: string) => {
-    if (members.length === foundedBy || members.at(-1) !== id) return;
-    members.pop();
-    places.pop();
-  };
   return {
     name,
     settings: { ...settings, members },
@@ -64,7 +57,6 @@ export function defineCluster(
     addresses: places,
     foundedBy,
     learn,
-    unlearn,
   };
 }
 

@@ -68,6 +68,7 @@ export class DuplicateWatch {
   /** How many members have a vote; in a joint view all of both. A majority of those meets one of either. */
   set members(members: number) {
     const majority = majorityOf(members);
+    if (this.#confirmationsNeeded < majority - 1) this.#votesUntilMs = -Infinity;
     this.#confirmationsNeeded = majority - 1;
     this.#blocking = members - majority + 1;
   }
@@ -122,6 +123,11 @@ export class DuplicateWatch {
       return `another process is the member ${JSON.stringify(id)} already, connected with ${JSON.stringify(teller)}; two processes must not be one member`;
     }
     return undefined;
+  }
+
+  /** Whether what this member confirms counts: it has confirmed no other process under our id. */
+  counts(id: string): boolean {
+    return this.#others.get(id)?.counts === true;
   }
 
   /** By id, whom we are connected with, and ourselves not: what the other members are told. */

@@ -25,7 +25,7 @@ import { Membership } from "./membership.js";
 import { observerCalls } from "./security/observer-calls.js";
 import { AdminTurns } from "./admin-turns.js";
 import { NodeViews } from "./node-views.js";
-import type { ViewFile } from "./view-notes.js";
+import type { ViewKeeping } from "./node-views.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
 import { firstClientHandle, UnplacedLinks } from "./unplaced-links.js";
@@ -47,7 +47,7 @@ export interface FleaseNodeOptions {
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
   /** Where a member keeps its view; without one it cannot take part in changes of the members. */
-  readonly viewFile?: ViewFile | undefined;
+  readonly viewKeeping?: ViewKeeping | undefined;
 }
 
 /** How long after its start a participant waits for a connection that it needs, and how often it looks. */
@@ -104,10 +104,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#addresses = new MemberAddresses((id) => addresses[settings.members.indexOf(id)]);
     this.transport = this.#makeTransport();
     const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
-    this.membership = new Membership(this, heartbeatMs, (cause, text) =>
-      this.#complain("error", cause, text),
-    );
-    this.views = new NodeViews(this, options.viewFile, options.cluster.current);
+    const complain = (cause: string, text: string) => this.#complain("error", cause, text);
+    this.membership = new Membership(this, heartbeatMs, complain);
+    this.views = new NodeViews(this, options.viewKeeping);
     this.runner = new FleaseRunner({
       views: this.views.port(),
       settings: options.cluster.settings,
@@ -121,7 +120,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     });
     this.peer = this.runner.peer;
     this.#startedMono = this.now().mono;
-    this.membership.duplicates.members = this.views.voters().length;
+    this.#countMembers();
     this.teller = new DataTeller(
       { of: (resource) => this.peer.cells.of(resource) },
       {
@@ -147,7 +146,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   dialMembers(found: ReadonlyMap<string, string> = new Map()): void {
     const { members } = this.cluster.settings;
     const voters = this.views.voters();
-    this.membership.duplicates.members = voters.length;
+    this.#countMembers();
     this.#addresses.found(found);
     const others = voters
       .map((index) => members[index]!)
@@ -157,10 +156,17 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
     this.#dialed = wanted;
     for (const [address, id] of wanted) this.transport.dial(address, id);
-    for (const link of this.#unplaced.placed(members, this.views.isVoter(this.nodeId))) {
+    for (const link of this.#unplaced.placed(members)) {
       this.peer.forget(link.handle);
       this.#place(link);
     }
+    this.membership.confirmAnew(this.now().mono);
+  }
+
+  /** One that comes is confirmed as it will have to be: before it counts it must be able to vote. */
+  #countMembers(): void {
+    const comes = this.role === "member" && !this.views.isVoter(this.nodeId);
+    this.membership.duplicates.members = this.views.voters().length + (comes ? 1 : 0);
   }
 
   #undial(address: string): void {
@@ -180,6 +186,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   link(member: number): Link | undefined {
     return this.#members[member];
   }
+
+  linkTo = (id: string): Link | undefined => this.transport.linkPorts.member(id);
 
   now(): Reading {
     return this.runner.now();
@@ -243,10 +251,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#options.transport?.credentials?.close();
   }
 
-  after(delayMs: number, run: () => void): void {
-    this.#world.timers.after(delayMs, run);
-  }
-
+  warn = (text: string): void => this.#options.logger.warn(text);
   log = (text: string): void => this.#options.logger.info(text);
 
   // What the transport tells and asks: `TransportHandler` says when
@@ -328,8 +333,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   admit(peer: Identity): Rejection | undefined {
     const { role, nodeId: id } = peer;
     if (role !== "member") return undefined;
-    const hasVote = this.role !== "member" || this.views.isVoter(this.nodeId);
-    if (!this.cluster.settings.members.includes(id) && !this.#unplaced.mayCome(id, hasVote))
+    if (!this.cluster.settings.members.includes(id) && !this.#unplaced.mayCome(id, this.role))
       return { reason: "notAdmitted", text: `${JSON.stringify(id)} is no member of this cluster` };
     const objection = this.membership.duplicates.objection(id, peer.incarnation);
     return objection === undefined ? undefined : { reason: "twin", text: objection };
@@ -380,11 +384,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
     if (method === "rival") return this.membership.toldOfRival(link, params);
-    if (method === "view") return this.views.heard(link, params);
-    if (method === "members") return this.views.status();
-    if (method === "change") return this.views.change(link, params);
     if (method === "connected") return this.membership.toldOfConnections(link, params);
-    return this.#adminRpc.answer(link, method, params);
+    return this.views.answer(link, method, params) ?? this.#adminRpc.answer(link, method, params);
   }
 
   // What the peer sends: its `Medium`
@@ -458,8 +459,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     // After the acceptor may have become ready: from then on everybody who is connected counts, also if one
     // goes in this moment.
     const { acceptor } = this.peer;
-    if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready))
-      acceptor.beginRecoveryWait(now);
+    if (acceptor && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
     this.views.maintain(now);
     this.#adminRpc.maintain(now);
     this.teller.maintain();

@@ -15,6 +15,7 @@ import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
+import type { ViewKeeping } from "./node-views.js";
 import { ViewFile } from "./view-notes.js";
 import { realWorld } from "../../runtime/world.js";
 
@@ -34,8 +35,7 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
     const credentials = await loadCredentials(options, owner, world, logger);
     onFailure(() => credentials?.close());
     const transport = { insecure: options.insecure ?? false, credentials };
-    const viewFile = options.viewsFile === undefined ? undefined : new ViewFile(options.viewsFile);
-    const given = { label, logger, transport, viewFile };
+    const given = { label, logger, transport, viewKeeping: viewKeepingOf(options) };
     const node = new FleaseNode({ world, cluster, role: "member", nodeId: id, ...given });
     onFailure(() => node.close());
     const address = await node.listen(listen);
@@ -51,6 +51,20 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
       close: () => leases.close(),
     };
   });
+}
+
+function viewKeepingOf({ id, members, viewsFile, ...more }: MemberOptions): ViewKeeping | undefined {
+  const { initialClusterState: state } = more;
+  if (state !== undefined && state !== "new" && state !== "existing") {
+    const text = `initialClusterState is ${JSON.stringify(state)}, and must be "new" or "existing"`;
+    throw new LeaseholdError("INVALID_CONFIG", text);
+  }
+  if (state === "new" && !Object.hasOwn(members, id))
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `initialClusterState "new": ${JSON.stringify(id)} is not among the members that the cluster begins with`,
+    );
+  return viewsFile === undefined ? undefined : { file: new ViewFile(viewsFile), state };
 }
 
 function clusterOf(options: MemberOptions): Cluster {

@@ -155,13 +155,19 @@ export class Membership {
 
   /** To be called several times a second. True when the acceptor must begin a recovery wait now. */
   maintain(now: Reading, ready: boolean): boolean {
-    // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process
-    // was stopped, say.
-    if (!this.duplicates.votes(now.mono))
+    this.confirmAnew(now.mono);
+    return this.duplicates.needsRecoveryWait(now.mono, ready);
+  }
+
+  /**
+   * The answers confirm us within a round trip, where heartbeats may take two seconds: after this process was
+   * stopped, say, or when others are members than before.
+   */
+  confirmAnew(nowMs: number): void {
+    if (!this.duplicates.votes(nowMs))
       for (const announcement of this.#links.values())
         if (announcement.state === "confirmed") announcement.state = "due";
     this.#announceAll();
-    return this.duplicates.needsRecoveryWait(now.mono, ready);
   }
 
   /** Our vote counts until then, and every announcement has been heard: `maintain` has nothing to do. */

@@ -27,6 +27,7 @@ export const memberOptionNames: OptionNames<MemberOptions> = {
   rpcTimeout: true,
   resourcesMax: true,
   viewsFile: true,
+  initialClusterState: true,
   insecure: true,
   logger: true,
 };

@@ -26,7 +26,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
   const { acceptor } = peer;
   const behindMs = acceptor?.behindMs("", now) ?? 0;
   const readyInMs = Math.ceil(Math.max(acceptor?.recoveryWaitLeftMs(now) ?? 0, behindMs));
-  const notice = peer.fault ?? node.membership.duplicates.notice(now.mono);
+  const notice = peer.fault ?? node.membership.duplicates.notice(now.mono) ?? peer.views.notice;
   const usage = process.cpuUsage();
   return {
     id: node.nodeId,
@@ -52,8 +52,10 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
 export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
   if (node.membership.duplicates.isDuplicate) return "twin";
+  if (node.peer.views.isLearner) return "learner";
   // Not by the clocks: when the wait is over the acceptor still has to notice.
-  return node.peer.acceptor?.ready === true && node.membership.duplicates.votes(node.now().mono)
+  const { acceptor, views } = node.peer;
+  return acceptor?.ready === true && views.mayVote && node.membership.duplicates.votes(node.now().mono)
     ? "ready"
     : "recovering";
 }

@@ -74,6 +74,13 @@ export interface MemberOptions extends SecurityOptions {
    */
   viewsFile?: string | undefined;
   /**
+   * What a member with a `viewsFile` takes its cluster for as long as there is no such file, ignored later.
+   * `"new"`: the cluster begins, with these `members`. Never say so when the file was lost. `"existing"`: the
+   * cluster runs, and this member has no vote before it is added. Required at the first start of a member in
+   * `members`; one that is not there is to be added.
+   */
+  initialClusterState?: "new" | "existing" | undefined;
+  /**
    * Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take
    * part. Default false.
    */
@@ -107,9 +114,10 @@ export interface MemberStatus {
   /**
    * `recovering`: it has started and is silent until every lease that it may have forgotten is over, or it is
    * not connected with a majority of the members. `clock-fault`: its clock contradicts those of the others.
-   * `twin`: another process is the same member. All but `ready` have no vote.
+   * `twin`: another process is the same member. `learner`: it is to be added, was removed, or has lost its
+   * views file. All but `ready` have no vote.
    */
-  state: "ready" | "recovering" | "clock-fault" | "twin";
+  state: "ready" | "recovering" | "learner" | "clock-fault" | "twin";
   /** What the operator should know and do something about, in one sentence (`docs/operations.md`). */
   notice?: string;
   /** Milliseconds until it takes part, 0 when it does. */

@@ -1,4 +1,5 @@
 import { memberIdsMax } from "../protocol/settings.js";
+import type { Role } from "../../runtime/security/roles.js";
 import type { Link } from "./transport/link.js";
 
 /** Members are known by their index, all others by numbers from here on. */
@@ -12,12 +13,11 @@ export class UnplacedLinks {
   readonly #strangers = new Set<string>();
 
   /**
-   * One that is to be added knows the members that the cluster began with, and these may all have gone. So as
-   * long as its own view does not name it, and it has no vote, any member of the cluster may tell it the
-   * view.
+   * A member lets in every member of its cluster, to be told of a view that is newer than its own: those that
+   * it knows may all have gone. One that it does not know has no vote for it.
    */
-  mayCome(stranger: string, hasVote: boolean): boolean {
-    return !hasVote && (this.#strangers.has(stranger) || this.#strangers.size < memberIdsMax);
+  mayCome(stranger: string, role: Role): boolean {
+    return role === "member" && (this.#strangers.has(stranger) || this.#strangers.size < memberIdsMax);
   }
 
   add(link: Link): void {
@@ -39,14 +39,12 @@ export class UnplacedLinks {
     this.#byHandle.clear();
   }
 
-  /** Gives up members that are known by now, and closes those that are not as soon as we have a vote. */
-  *placed(members: readonly string[], hasVote: boolean): Generator<Link> {
+  /** Gives up members that are known by now. */
+  *placed(members: readonly string[]): Generator<Link> {
     for (const link of this.#byHandle.values()) {
-      if (link.role !== "member") continue;
-      if (members.includes(link.peerId)) {
-        this.#byHandle.delete(link.handle);
-        yield link;
-      } else if (hasVote) link.close("no member of this cluster");
+      if (link.role !== "member" || !members.includes(link.peerId)) continue;
+      this.#byHandle.delete(link.handle);
+      yield link;
     }
   }
 }

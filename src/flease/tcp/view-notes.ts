@@ -12,6 +12,11 @@ export interface ToldView extends ViewNote {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
+/** A view as a member's file holds it. */
+export interface FiledView extends KeptView {
+  readonly addresses: Readonly<Record<string, string>>;
+}
+
 /** As JSON: maps are lists of pairs. */
 export function writeToldView({ view, barrier, settled, addresses }: ToldView): object {
   return { view, barrier, settled: [...settled], addresses };
@@ -97,6 +102,11 @@ function readMembership(value: unknown): Membership {
   return { members: [...new Set(ids)].sort(), cellSize };
 }
 
+function readVotesFrom(value: unknown): number | undefined {
+  const votesFrom = isRecord(value) ? value["votesFrom"] : undefined;
+  return votesFrom === undefined || isNumber(votesFrom) ? votesFrom : misfit();
+}
+
 const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function misfit(): never {
@@ -117,9 +127,11 @@ export class ViewFile {
    * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read, or holds something else: without
    * it the member might go back to an older view.
    */
-  read(): (KeptView & Pick<ToldView, "addresses">) | undefined {
+  read(): FiledView | undefined {
     try {
-      return readToldView(JSON.parse(readFileSync(this.#path, "utf8")));
+      const value: unknown = JSON.parse(readFileSync(this.#path, "utf8"));
+      const { view, barrier, addresses } = readToldView(value);
+      return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       const text = `the file of this member's view, ${this.#path}, cannot be read`;
@@ -127,13 +139,18 @@ export class ViewFile {
     }
   }
 
+  /** Where it is, for messages. */
+  get path(): string {
+    return this.#path;
+  }
+
   /** Writes it and waits for the disk: the view must not count before. Throws what the file system says. */
-  write(told: ToldView): void {
+  write({ votesFrom, ...kept }: FiledView): void {
     const next = `${this.#path}.new`;
     const file = openSync(next, "w", 0o600);
     try {
       // Not `writeSync`, which may write a part of it.
-      writeFileSync(file, JSON.stringify(writeToldView(told)));
+      writeFileSync(file, JSON.stringify({ ...writeToldView({ ...kept, settled: new Map() }), votesFrom }));
       fsyncSync(file);
     } finally {
       closeSync(file);

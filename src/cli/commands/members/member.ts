@@ -1,9 +1,10 @@
 import { changeMembers, listMembers } from "../../../flease/tcp/change-members.js";
-import type { MemberChange } from "../../../flease/tcp/change-members.js";
+import type { MemberChange } from "../../../flease/tcp/member-changes.js";
 import type { ViewStatus } from "../../../flease/tcp/node-views.js";
 import { keptAlive } from "../../../common/keep-alive.js";
 import { realWorld } from "../../../runtime/world.js";
-import { usageError } from "../../common/failure.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { CommandFailure, usageError } from "../../common/failure.js";
 import { exitCode } from "../../common/exit-codes.js";
 import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
 import { type Presentation, present, shortTime } from "../../output/present.js";
@@ -27,21 +28,32 @@ export async function list(options: SharedOptions): Promise<number> {
 }
 
 /** `leasehold member add`, `remove` and `replace`: ends when the change is over. */
-export async function change(words: ChangeWords, options: SharedOptions): Promise<number> {
+export async function change(
+  words: ChangeWords,
+  options: SharedOptions & { readonly within?: string },
+): Promise<number> {
   const settings = settingsOf(options);
   const addresses = addressesOf(settings.endpoints);
   const wanted = { ...comingFrom(words.added), remove: words.remove };
   const world = realWorld();
-  const told = (status: ViewStatus) => sayProgress(progressOf(status));
+  const onProgress = (status: ViewStatus) => sayProgress(progressOf(status));
+  const waits = { timeout: options.within, onProgress };
   try {
-    const changed = () => changeMembers(addresses, openOptions(settings), wanted, told, world);
-    const done = await keptAlive(world.keepAlive, changed);
+    const changed = () => changeMembers(addresses, openOptions(settings), wanted, waits, world);
+    const done = await keptAlive(world.keepAlive, changed).catch(failsInTime);
     sayProgress("");
     present(settings.output, presentMembers(done));
   } finally {
     sayProgress("");
   }
   return exitCode("ok");
+}
+
+/** Nobody else holds anything: what was waited for is not there. */
+function failsInTime(error: unknown): never {
+  if (error instanceof LeaseholdError && error.code === "TIMEOUT")
+    throw new CommandFailure("unavailable", error.message);
+  throw error;
 }
 
 function comingFrom(added: string | undefined): MemberChange {
@@ -61,7 +73,8 @@ function addressesOf(endpoints: readonly string[]): string[] {
 }
 
 /** How a change stands, in one line. */
-export function progressOf({ number, joint }: ViewStatus): string {
+export function progressOf({ number, joint, waiting }: ViewStatus): string {
+  if (waiting !== undefined) return `view ${number}, not changed yet: ${waiting.text}`;
   if (joint === undefined) return `view ${number}`;
   if (joint.waitMs > 0)
     return `joint view ${number}: leases of the former view may run for ${shortTime(joint.waitMs)}`;

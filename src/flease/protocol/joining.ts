@@ -1,0 +1,77 @@
+import { majorityOf } from "../../common/majority.js";
+import type { Membership, View } from "./views.js";
+
+/** What one participant answers to the member that wants to begin a change. */
+export interface Standing {
+  /** Of the view that it is in. */
+  readonly stamp: number;
+  /** Its acceptor answers; of a member that comes: it would as soon as a view counts it. */
+  readonly votes: boolean;
+  /** How much of its recovery wait is left, ms. */
+  readonly waitMs: number;
+  /** It is connected with the member that comes, and counts what that confirms. */
+  readonly knowsComing: boolean;
+}
+
+/** Why a change must not begin yet. */
+export interface Obstacle {
+  readonly code: "UNREACHABLE" | "TIMEOUT" | "NO_QUORUM";
+  readonly text: string;
+}
+
+/**
+ * Why a change of the members would cost leases, or could not go on, if it began now (3.14). From its first
+ * moment on each quorum needs a majority of the members before and one of those after. So both have to be
+ * there with votes that they can give: a member that comes learns and waits out its recovery before it
+ * counts.
+ *
+ * @param standings of those that answer, by their ids; the member that begins is one of them
+ */
+export function obstacleTo(
+  view: View,
+  next: Membership,
+  standings: ReadonlyMap<string, Standing>,
+): Obstacle | undefined {
+  const coming = next.members.find((id) => !view.members.includes(id));
+  if (coming !== undefined) {
+    const why = whyNotReady(view, coming, standings.get(coming));
+    if (why !== undefined) return why;
+  }
+  const why = new Map(view.members.map((id) => [id, whyNoHelp(view, standings.get(id), coming)]));
+  const helps = (id: string): boolean => id === coming || (why.has(id) && why.get(id) === undefined);
+  for (const [members, which] of [
+    [view.members, "present members"],
+    [next.members, "members after the change"],
+  ] as const) {
+    const there = members.filter(helps).length;
+    if (there >= majorityOf(members.length)) continue;
+    const missing = members.filter((id) => !helps(id)).map((id) => `${id} ${why.get(id)}`);
+    const text = `${there} of the ${members.length} ${which} can give their votes, which is no majority: ${missing.join(", ")}`;
+    return { code: "NO_QUORUM", text };
+  }
+  return undefined;
+}
+
+function whyNotReady(view: View, id: string, standing: Standing | undefined): Obstacle | undefined {
+  if (standing === undefined) return { code: "UNREACHABLE", text: `${id} is not connected: start it` };
+  const { stamp, votes, waitMs } = standing;
+  const late = (text: string): Obstacle => ({ code: "TIMEOUT", text: `${id} ${text}` });
+  if (stamp !== view.stamp) return late("has not learnt the present view");
+  if (waitMs > 0) return late(`waits out its recovery, ${secondsOf(waitMs)} s`);
+  return votes ? undefined : late("is not connected with enough members");
+}
+
+/** What is to be said of a present member that cannot carry the change; `undefined` of one that can. */
+function whyNoHelp(
+  view: View,
+  standing: Standing | undefined,
+  coming: string | undefined,
+): string | undefined {
+  if (standing === undefined) return "is not connected";
+  if (standing.stamp !== view.stamp) return "is in another view";
+  if (standing.waitMs > 0) return `waits out its recovery, ${secondsOf(standing.waitMs)} s`;
+  if (!standing.votes) return "has no vote";
+  return coming === undefined || standing.knowsComing ? undefined : `is not connected with ${coming}`;
+}
+
+const secondsOf = (ms: number): number => Math.ceil(ms / 1_000);

@@ -1,0 +1,294 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { ErrorCode } from "../../lease/errors.js";
+import { isRecord } from "../../common/json.js";
+import { majorityOf } from "../../common/majority.js";
+import { parseAddress } from "../../runtime/address.js";
+import { cellSizeDefaultMax } from "../protocol/cells.js";
+import type { Reading } from "../protocol/clock.js";
+import { obstacleTo } from "../protocol/joining.js";
+import type { Standing } from "../protocol/joining.js";
+import { memberIdsMax } from "../protocol/settings.js";
+import type { Membership } from "../protocol/views.js";
+import type { Link } from "./transport/link.js";
+import type { ViewsHost } from "./views-host.js";
+
+/** How long another participant may take to answer, ms. */
+const askTimeoutMs = 1_000;
+
+/**
+ * A member that was asked for its consent to a change gives none to another for so long, ms: by then the
+ * change has begun and is told, or was given up.
+ */
+const consentMs = 4 * askTimeoutMs;
+
+/** A member that is to come is dialed as long as somebody asks for that, and so much longer, ms. */
+const comingMs = 4 * askTimeoutMs;
+
+/** Each is somebody's `leasehold member` command. */
+const comingMax = 16;
+
+/** What is to change: a member that comes, one that goes, or one that takes another's place. */
+export interface MemberChange {
+  readonly add?: string | undefined;
+  /** Of the member that comes, `host:port`. */
+  readonly address?: string | undefined;
+  readonly remove?: string | undefined;
+}
+
+/** What is waited for before a change can begin. */
+export interface Waiting {
+  /** Of the error, if that takes too long. */
+  readonly code: ErrorCode;
+  readonly text: string;
+  /** This member can begin no change, another may. */
+  readonly elsewhere?: boolean;
+}
+
+/** What changes of the members need of the views of their participant. */
+export interface ChangesPort {
+  /** Whether this member has a file for views. */
+  readonly keeps: boolean;
+  isVoter(id: string): boolean;
+  /** Begins a change. False when it could not be kept. */
+  begin(next: Membership): boolean;
+}
+
+/**
+ * A member's part in the beginning of changes: it begins one when it is asked to and all that it needs is
+ * there, and answers others that want to begin one. Nothing of a change that has not begun is kept, but for
+ * seconds: whoever asks for it asks again until it has begun.
+ */
+export class MemberChanges {
+  readonly #host: ViewsHost;
+  readonly #views: ChangesPort;
+  /** Who has this member's consent to begin a change, of which view, and until when, on the steady clock. */
+  #consentTo = "";
+  #consentStamp = 0;
+  #consentUntilMono = -Infinity;
+  /** Members that are to come: their addresses, and until when they are dialed, on the steady clock. */
+  readonly #coming = new Map<string, { readonly address: string; readonly untilMono: number }>();
+
+  constructor(host: ViewsHost, views: ChangesPort) {
+    this.#host = host;
+    this.#views = views;
+  }
+
+  /** CALL `standing`: another member wants to begin a change. */
+  answer(from: Link, params: unknown): object {
+    if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members ask that");
+    const { begins, coming } = isRecord(params) ? params : {};
+    const consents = begins !== true || this.#consents(from.peerId);
+    return { ...this.#standing(coming), keeps: this.#views.keeps, consents };
+  }
+
+  #standing(coming: unknown): Standing {
+    const { peer, membership } = this.#host;
+    const now = this.#host.now();
+    const { acceptor, views } = peer;
+    return {
+      stamp: views.view.stamp,
+      votes: acceptor?.ready === true && membership.duplicates.votes(now.mono),
+      waitMs: acceptor?.recoveryWaitLeftMs(now) ?? 0,
+      knowsComing: typeof coming === "string" && membership.duplicates.counts(coming),
+    };
+  }
+
+  /**
+   * Two that begin a change at one moment would make two joint views, and with half of the members in each
+   * neither would ever end. So each asks all for their consent, and of two no more than one gets a majority.
+   */
+  #consents(to: string): boolean {
+    const { mono } = this.#host.now();
+    const { stamp } = this.#host.peer.views.view;
+    const isGiven = this.#consentStamp === stamp && mono < this.#consentUntilMono;
+    if (isGiven && this.#consentTo !== to) return false;
+    this.#consentTo = to;
+    this.#consentStamp = stamp;
+    this.#consentUntilMono = mono + consentMs;
+    return true;
+  }
+
+  /** CALL `invite`: this participant is about to become a member. */
+  invited(from: Link, params: unknown): object {
+    if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members invite");
+    const number = isRecord(params) ? params["number"] : undefined;
+    return { invited: typeof number === "number" && this.#host.peer.views.invite(number) };
+  }
+
+  /**
+   * CALL `change`: adds a member, removes one, or replaces one. Answers at once: that the change has begun,
+   * that it is over, or what it waits for; whoever asks comes back. Only for those that may be a member:
+   * others could put one of their own in the place of each.
+   */
+  async change(from: Link, params: unknown): Promise<Waiting | undefined> {
+    if (!from.mayBeMember)
+      throw new LeaseholdError(
+        "PERMISSION_DENIED",
+        "the members are changed with credentials of a member: its certificate, or a file with the member key alone",
+      );
+    const change = readChange(params);
+    const { views } = this.#host.peer;
+    const { view } = views;
+    if (this.#isDone(change)) return undefined;
+    if (view.before !== undefined)
+      return { code: "TIMEOUT", text: `another change is under way, from ${view.before.members.join(", ")}` };
+    const next = this.#membersAfter(change);
+    const why = views.whyNoChange(next);
+    if (why !== undefined && !views.mayVote) return { code: "NO_QUORUM", text: why, elsewhere: true };
+    if (why !== undefined) refuse(why);
+    if (!this.#views.keeps)
+      refuse(`${this.#host.nodeId} was started without a file for views (--views-file FILE)`);
+    if (change.add !== undefined) this.#dial(change.add, change.address!);
+    const waiting = await this.#whyNotNow(next, change);
+    if (waiting !== undefined) return waiting;
+    if (views.view.stamp !== view.stamp) return { code: "TIMEOUT", text: "another change has begun" };
+    if (change.add !== undefined && !this.#host.cluster.learn(change.add, change.address!))
+      refuse(`a cluster has at most ${memberIdsMax} members in its time`);
+    if (!this.#views.begin(next))
+      refuse(`${this.#host.nodeId} cannot write its file for views (--views-file FILE)`);
+    return undefined;
+  }
+
+  /** The change is over, or under way: whoever asked for it has lost sight of it, and asks again. */
+  #isDone({ add, address, remove }: MemberChange): boolean {
+    const { members, before } = this.#host.peer.views.view;
+    if (before !== undefined) {
+      const wanted = before.members.filter((id) => id !== remove && id !== add);
+      return sameIds(members, add === undefined ? wanted : [...wanted, add]);
+    }
+    if (add === undefined || !members.includes(add)) return false;
+    return this.#addressOf(add) === address && (remove === undefined || !members.includes(remove));
+  }
+
+  #membersAfter({ add, address, remove }: MemberChange): Membership {
+    const { view } = this.#host.peer.views;
+    const members = view.members.filter((id) => id !== remove);
+    if (remove !== undefined && members.length === view.members.length)
+      refuse(`${JSON.stringify(remove)} is no member`);
+    if (add !== undefined) {
+      if (view.members.includes(add)) refuse(`${JSON.stringify(add)} is a member already`);
+      const there = members.find((id) => this.#addressOf(id) === address);
+      if (there !== undefined) refuse(`${address} is the address of ${there}`);
+      members.push(add);
+    }
+    return { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
+  }
+
+  #addressOf(id: string): string | undefined {
+    const { settings, addresses } = this.#host.cluster;
+    return addresses[settings.members.indexOf(id)];
+  }
+
+  #dial(id: string, address: string): void {
+    if (!this.#coming.has(id) && this.#coming.size >= comingMax)
+      refuse(`${comingMax} members are about to come already`);
+    this.#coming.set(id, { address, untilMono: this.#host.now().mono + comingMs });
+    if (this.#host.role === "member") this.#host.transport.dial(address, id);
+  }
+
+  /** To be called several times a second. */
+  maintain({ mono }: Reading): void {
+    for (const [id, { address, untilMono }] of this.#coming) {
+      if (mono < untilMono) continue;
+      this.#coming.delete(id);
+      if (this.#views.isVoter(id)) continue;
+      this.#host.transport.undial(address);
+      // One that is a member may have the same address: its connection is expected again.
+      this.#host.dialMembers();
+    }
+  }
+
+  /** Asks all that the change needs how they stand, then for consent, and invites the one that comes. */
+  async #whyNotNow(next: Membership, { add }: MemberChange): Promise<Waiting | undefined> {
+    const { nodeId } = this.#host;
+    const { view } = this.#host.peer.views;
+    const others = new Set([...view.members, ...next.members].filter((id) => id !== nodeId));
+    const answers = await this.#askAll(others, { coming: add });
+    for (const [id, answer] of answers)
+      if (answer["keeps"] !== true) refuse(`${id} was started without a file for views (--views-file FILE)`);
+    const standings = new Map([...answers].map(([id, answer]) => [id, readStanding(answer)]));
+    standings.set(nodeId, this.#standing(add));
+    const obstacle = obstacleTo(view, next, standings);
+    if (obstacle !== undefined) return obstacle;
+    if (!this.#consents(nodeId))
+      return { code: "TIMEOUT", text: `${this.#consentTo} is beginning another change` };
+    const agreed = new Set([nodeId]);
+    for (const [id, answer] of await this.#askAll(others, { coming: add, begins: true }))
+      if (answer["stamp"] === view.stamp && answer["consents"] === true) agreed.add(id);
+    for (const members of [view.members, next.members])
+      if (members.filter((id) => agreed.has(id)).length < majorityOf(members.length))
+        return { code: "TIMEOUT", text: "members have given their consent to another change" };
+    return add === undefined ? undefined : this.#invite(add, view.number + 1);
+  }
+
+  /** MUST come after the consents: a majority is in the present view, in which this member is not. */
+  async #invite(id: string, number: number): Promise<Waiting | undefined> {
+    const link = this.#host.linkTo(id);
+    const answer = link && (await this.#ask(link, "invite", { number }));
+    if (answer === undefined) return { code: "UNREACHABLE", text: `${id} is not connected` };
+    if (answer["invited"] !== true) refuse(`${id} cannot write its file for views (--views-file FILE)`);
+    return undefined;
+  }
+
+  async #askAll(
+    ids: Iterable<string>,
+    more: object,
+  ): Promise<Map<string, Readonly<Record<string, unknown>>>> {
+    const answers = new Map<string, Readonly<Record<string, unknown>>>();
+    await Promise.all(
+      [...ids].map(async (id) => {
+        const link = this.#host.linkTo(id);
+        const answer = link && (await this.#ask(link, "standing", more));
+        if (answer !== undefined) answers.set(id, answer);
+      }),
+    );
+    return answers;
+  }
+
+  async #ask(
+    link: Link,
+    method: string,
+    params: object,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const answer = await this.#host.transport.call(link, method, params, askTimeoutMs).catch(() => undefined);
+    return isRecord(answer) ? answer : undefined;
+  }
+}
+
+function readChange(params: unknown): MemberChange {
+  const { add, address, remove } = isRecord(params) ? params : {};
+  const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+  const change = { add: text(add), address: text(address), remove: text(remove) };
+  if ((change.add === undefined) !== (change.address === undefined))
+    refuse("a member is added with its address");
+  if (change.add === undefined && change.remove === undefined) refuse("nothing changes");
+  if (change.add !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(change.add))
+    refuse(`a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(add)} is not`);
+  if (change.address !== undefined) parseAddress(change.address);
+  return change;
+}
+
+function readStanding(answer: Readonly<Record<string, unknown>>): Standing {
+  const { stamp, votes, waitMs, knowsComing } = answer;
+  return {
+    stamp: typeof stamp === "number" ? stamp : -1,
+    votes: votes === true,
+    waitMs: typeof waitMs === "number" ? waitMs : 0,
+    knowsComing: knowsComing === true,
+  };
+}
+
+/** All members coordinate each resource as long as they are few; else cells stay as large as they are. */
+function cellSizeAfter({ members, cellSize }: Membership, count: number): number {
+  if (cellSize === members.length && cellSize < cellSizeDefaultMax)
+    return Math.min(count, cellSizeDefaultMax);
+  return Math.min(cellSize, count);
+}
+
+function sameIds(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((id) => others.includes(id));
+}
+
+function refuse(why: string): never {
+  throw new LeaseholdError("INVALID_CONFIG", `the members are not changed: ${why}`);
+}

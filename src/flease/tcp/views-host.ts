@@ -1,0 +1,23 @@
+import type { FleasePeer } from "../peer.js";
+import type { Reading } from "../protocol/clock.js";
+import type { Cluster } from "./cluster.js";
+import type { DuplicateWatch } from "./duplicate-watch.js";
+import type { Link } from "./transport/link.js";
+import type { Transport } from "./transport/transport.js";
+
+/** What the views of a participant need of it. */
+export interface ViewsHost {
+  readonly nodeId: string;
+  readonly role: string;
+  readonly cluster: Cluster;
+  readonly peer: FleasePeer;
+  readonly transport: Transport;
+  now(): Reading;
+  readonly membership: { readonly duplicates: Pick<DuplicateWatch, "votes" | "counts"> };
+  /** The connection with a member, also with one that no view counts. */
+  linkTo(id: string): Link | undefined;
+  /** Connects to members of the present view, and is no longer connected to others. */
+  dialMembers(): void;
+  log(text: string): void;
+  warn(text: string): void;
+}
