@@ -3,7 +3,7 @@ import type { Reading } from "../../src/flease/protocol/clock.js";
 import type { Cell } from "../../src/flease/protocol/quorum.js";
 import { isQuorum } from "../../src/flease/protocol/quorum.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
-import { Views, firstView, jointView, viewAfter } from "../../src/flease/protocol/views.js";
+import { Views, firstView, jointView, viewAfter, viewAtFirstStart } from "../../src/flease/protocol/views.js";
 import type { KeptView, View } from "../../src/flease/protocol/views.js";
 
 /**
@@ -22,10 +22,13 @@ export interface ViewsWorld {
   readonly waitTicks: number;
   /** Of nodes, all together; they forget their guard, and are silent for a wait. */
   readonly restarts: number;
+  /** A restart may find that what was kept is gone. */
+  readonly losses?: boolean;
 }
 
 interface Node {
   readonly view: number;
+  /** Its view; and 3 more if that is not all that it ever kept, as it was lost once. */
   readonly kept: number;
   readonly entered: number;
   /** Who has the guard, from 1; 0 nobody. And when the lease was asked for. */
@@ -35,6 +38,8 @@ interface Node {
 }
 
 const attempts = 2;
+
+const lostOnce = 3;
 
 interface Attempt {
   readonly phase: "none" | "trying" | "decided" | "done";
@@ -161,12 +166,19 @@ class ViewsExplorer {
     if (state.restarts < this.#world.restarts) {
       const view = this.#restarted(index, node, time);
       const silentUntil = time + this.#world.waitTicks;
-      become({ view, entered: time, guard: 0, guardSent: 0, silentUntil }, { restarts: state.restarts + 1 });
+      const anew = { entered: time, guard: 0, guardSent: 0, silentUntil };
+      become({ ...anew, view }, { restarts: state.restarts + 1 });
+      if (this.#world.losses === true)
+        become({ ...anew, view: 0, kept: lostOnce }, { restarts: state.restarts + 1 });
     }
   }
 
   #viewsOf(index: number, kept: number, entered: number, keep: (kept: KeptView) => void): Views {
-    const started = { view: this.#views[kept]!, barrier: 0 };
+    const view = this.#views[kept % lostOnce]!;
+    const isWhole = kept < lostOnce;
+    const started = isWhole
+      ? { view, barrier: 0 }
+      : { ...viewAtFirstStart(this.#views[0]!, "existing"), view };
     return new Views(this.#settings, ids[index]!, started, readingAt(entered), (each) => {
       keep(each);
       return true;
@@ -179,7 +191,7 @@ class ViewsExplorer {
 
   /** By the node's view and what it has kept, the view that it is told of, and the time. */
   #told(index: number, node: Node, told: number, time: number): Partial<Node> {
-    const key = ((node.view * 4 + node.kept) * 4 + told) * 16 + time;
+    const key = ((node.view * 6 + node.kept) * 4 + told) * 16 + time;
     let found = this.#tolds.get(key);
     if (found === undefined)
       this.#tolds.set(key, (found = this.#toldAnew(index, node, this.#views[told]!, time)));
@@ -188,7 +200,9 @@ class ViewsExplorer {
 
   #toldAnew(index: number, node: Node, view: View, time: number): Partial<Node> {
     let { kept } = node;
-    const views = this.#viewsOf(index, node.view, node.entered, (each) => (kept = this.#numberOf(each.view)));
+    const offset = offsetOf(kept);
+    const keep = (each: KeptView) => (kept = offset + this.#numberOf(each.view));
+    const views = this.#viewsOf(index, offset + node.view, node.entered, keep);
     views.hear({ view, barrier: 0, settled: new Map() }, readingAt(time));
     return { view: this.#numberOf(views.view), kept, entered: time };
   }
@@ -203,7 +217,8 @@ class ViewsExplorer {
     if (found === undefined) this.#looks.set(key, (found = this.#lookAnew(index, node, settled, time)));
     const view = found & 3;
     const entered = view === node.view ? node.entered : time;
-    return { view, kept: (found & 4) === 0 ? node.kept : view, entered, settled: found >>> 3 };
+    const kept = (found & 4) === 0 ? node.kept : offsetOf(node.kept) + view;
+    return { view, kept, entered, settled: found >>> 3 };
   }
 
   #lookAnew(index: number, node: Node, settled: number, time: number): number {
@@ -246,7 +261,7 @@ class ViewsExplorer {
     for (const member of cell.members) {
       const node = nodes[member]!;
       const isFree = node.guard === 0 || time >= node.guardSent + this.#world.leaseTicks;
-      const answers = node.view === attempt.view && time >= node.silentUntil;
+      const answers = node.view === attempt.view && time >= node.silentUntil && this.#mayVote(node);
       if (!answers || !(isFree || node.guard === index + 1)) continue;
       const acks = attempt.acks | (1 << member);
       become(
@@ -254,6 +269,10 @@ class ViewsExplorer {
         nodes.with(member, { ...node, guard: index + 1, guardSent: attempt.sent }),
       );
     }
+  }
+
+  #mayVote({ view, kept }: Node): boolean {
+    return kept < lostOnce || this.#viewsOf(0, lostOnce + view, 0, () => undefined).mayVote;
   }
 
   /** What no later step looks at would only make equal states look different. */
@@ -285,7 +304,7 @@ class ViewsExplorer {
     let low = (time * 16 + settled) * 4 + restarts;
     for (const { view, kept, entered, guard, guardSent, silentUntil } of state.nodes) {
       high = ((((high * 3 + view) * 8 + entered) * 3 + guard) * 8 + guardSent) * 12 + silentUntil;
-      low = low * 3 + kept;
+      low = low * 6 + kept;
     }
     for (const { phase, view, sent, acks } of state.attempts) {
       low = (((low * 4 + phases.indexOf(phase)) * 3 + view) * 8 + sent) * 16 + acks;
@@ -297,4 +316,8 @@ class ViewsExplorer {
     this.#states += 1;
     this.#open.push(state);
   }
+}
+
+function offsetOf(kept: number): number {
+  return kept < lostOnce ? 0 : lostOnce;
 }

@@ -13,12 +13,16 @@ const small: ViewsWorld = {
   restarts: 0,
 };
 
+/** The only member before has lost its file, and is a majority of the list that the cluster began with. */
+const lost: ViewsWorld = { ...small, before: [0], after: [1], restarts: 1, losses: true };
+
 describe("one change of the members", () => {
   it.each([
     ["abc to abd", small],
     ["abc to bcd", { ...small, after: [1, 2, 3], timeMax: 1 }],
     ["abc to abcd", { ...small, after: [0, 1, 2, 3], timeMax: 1 }],
     ["abc to abd with a restart", { ...small, restarts: 1, timeMax: 1 }],
+    ["a to b, and a file that is lost", lost],
   ])("explored to its end, lets no two hold: %s", (_name, world) => {
     const { states, finding } = exploreViews(world);
     expect(finding).toBeUndefined();
@@ -31,6 +35,7 @@ describe("one change of the members", () => {
     ["P37: too many are left in the view before", { tooManyStragglers: true }, {}],
     ["P42: no joint view", { membersChangeAtOnce: true }, {}],
     ["P48: a restart ends the joint view", { restartEndsJointView: true }, { restarts: 1, timeMax: 1 }],
+    ["P53: a lost file is the founding list", { foundingListAfterLostFile: true }, lost],
     ["P49: a joint quorum of the old cell", { jointQuorumOfOldCell: true }, {}],
     ["P49: a joint quorum of the new cell", { jointQuorumOfNewCell: true }, {}],
   ])("lets two hold with a mistake: %s", (_name, faults, more) => {

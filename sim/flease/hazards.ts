@@ -3,6 +3,10 @@ import { drawChange } from "./stage/views-plan.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
+import { obstacleTo } from "../../src/flease/protocol/joining.js";
+import type { Standing } from "../../src/flease/protocol/joining.js";
+import { votersOf } from "../../src/flease/protocol/views.js";
+import type { Membership } from "../../src/flease/protocol/views.js";
 import { greatest } from "../../src/common/lists.js";
 
 /** A node whose wall clock is not yet near what it showed before looks again this often. */
@@ -107,6 +111,8 @@ export class FleaseHazards {
     const { random, plan } = this.#world;
     if (node.peer === undefined || node.sleep.isOn) return;
     node.crash();
+    const { lossRate = 0 } = plan.views ?? {};
+    if (lossRate > 0 && node.isMember && random.chance(lossRate)) node.loseView();
     this.#later(random.chance(0.4) ? 0 : random.next() * plan.chaos.downMaxMs, () => this.#start(node));
   }
 
@@ -180,11 +186,31 @@ export class FleaseHazards {
     const { views } = node.peer ?? {};
     if (views === undefined || !node.isMember || node.paused || node.sleep.isOn) return;
     const next = drawChange(views.view, settings, random);
+    const coming = nodes.find(
+      ({ name }) => next.members.includes(name) && !votersOf(views.view).includes(name),
+    );
+    if (!this.#mayBegin(node, next)) return;
+    if (coming?.peer?.views.invite(views.view.number + 1) === false) return;
+    this.#later(random.next() * settings.rpcTimeoutMs, () => {
+      if (!this.#mayBegin(node, next)) return;
+      this.#newestChange = node.peer!.views.view.number + 1;
+      node.changeMembers(next);
+    });
+  }
+
+  /** As its member sees it that asks all others; what was asked for has not begun meanwhile. */
+  #mayBegin({ peer, paused, sleep }: MachineNode, next: Membership): boolean {
+    if (peer === undefined || paused || sleep.isOn || peer.views.whyNoChange(next) !== undefined)
+      return false;
     // Who begins a change has seen to it that nobody else does: two at once may end in two halves for ever.
     const { rivals = false } = this.#world.plan.views ?? {};
-    if (views.whyNoChange(next) !== undefined || (!rivals && views.view.number < this.#newestChange)) return;
-    this.#newestChange = views.view.number + 1;
-    node.changeMembers(next);
+    if (!rivals && peer.views.view.number < this.#newestChange) return false;
+    const standings = new Map(
+      this.#world.nodes
+        .filter((each) => each.peer?.acceptor !== undefined && !each.paused && !each.sleep.isOn)
+        .map((each) => [each.name, standingOf(each, peer.views.view)]),
+    );
+    return obstacleTo(peer.views.view, next, standings) === undefined;
   }
 
   // Network
@@ -294,6 +320,13 @@ export class FleaseHazards {
   #later(delayMs: number, act: () => void): void {
     this.#world.schedule(new Task(EventCode.start, act), delayMs);
   }
+}
+
+function standingOf(node: MachineNode, { members }: Membership): Standing {
+  const { acceptor, views } = node.peer!;
+  const votes = acceptor!.ready && (views.mayVote || !members.includes(node.name));
+  const waitMs = acceptor!.recoveryWaitLeftMs(node.look());
+  return { stamp: views.view.stamp, votes, waitMs, knowsComing: true };
 }
 
 function holdsAny({ peer }: MachineNode, resources: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-import { firstView, votersOf } from "../../src/flease/protocol/views.js";
+import { firstView, viewAtFirstStart, votersOf } from "../../src/flease/protocol/views.js";
 import type { KeptView } from "../../src/flease/protocol/views.js";
 import type { PeerViews } from "../../src/flease/peer.js";
 import type { Packet } from "./stage/network.js";
@@ -10,6 +10,7 @@ export class NodeViews {
   readonly #world: Stage;
   readonly #node: NodeView;
   #kept: KeptView | undefined;
+  #hasLost = false;
   #stamp = 0;
 
   constructor(world: Stage, node: NodeView) {
@@ -22,12 +23,24 @@ export class NodeViews {
     const { views, settings } = this.#world.plan;
     if (views === undefined) return undefined;
     const { isMember, name } = this.#node;
-    this.#kept ??= { view: { ...firstView(settings), ...views.first }, barrier: 0 };
+    const first = { ...firstView(settings), ...views.first };
+    const isNew = first.members.includes(name) && !this.#hasLost;
+    const start = () => (isMember ? viewAtFirstStart(first, isNew ? "new" : "existing") : undefined);
     const keep = (kept: KeptView) => {
       if (isMember) this.#kept = kept;
       return true;
     };
-    return { id: isMember ? name : "", kept: this.#kept, keep };
+    const kept = this.#kept ?? start() ?? { view: first, barrier: 0 };
+    return { id: isMember ? name : "", kept, keep };
+  }
+
+  /** The disk is another. Its operator knows that the cluster is not new. */
+  lose(): void {
+    if (this.#kept === undefined) return;
+    this.#world.story?.(`${this.#node.name} loses the file of its view`);
+    this.#world.counters.viewsLost += 1;
+    this.#kept = undefined;
+    this.#hasLost = true;
   }
 
   started(): void {

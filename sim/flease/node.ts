@@ -211,6 +211,10 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.pausedUntilMs = world.nowMs + forMs;
   }
 
+  loseView(): void {
+    this.#views.lose();
+  }
+
   changeMembers(next: Membership): void {
     this.step(undefined, (now) => {
       if (this.peer!.changeMembers(next, now)) this.#views.look();

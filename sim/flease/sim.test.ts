@@ -45,8 +45,8 @@ const minima: Partial<Record<CounterName, number>> = {
   suspensions: 60,
   clockAlarms: 200,
   impossibleClocks: 200,
-  changesBegun: 60,
-  changesEnded: 50,
+  changesBegun: 40,
+  changesEnded: 30,
   viewRefusals: 300,
 };
 

@@ -60,13 +60,14 @@ export class CountedCells {
 }
 
 /**
- * I16: the acknowledgements behind a decision carry one view, and are a quorum of it; no participant's view
- * goes back, not even by a restart of a member; and as long as a lease may be in use, nobody is in a view
+ * I16: a member that comes can vote when it begins to count; the acknowledgements behind a decision carry one view, and are a quorum of it; no participant's view
+ * goes back, not even by a restart of a member that has a vote; and as long as a lease may be in use, nobody is in a view
  * whose quorums may miss those of the view in which it was decided.
  */
 export class ViewChanges implements Observer {
   readonly #report: FleaseReport;
   readonly #cells: CountedCells;
+  readonly #members: readonly NodeView[];
   readonly #decided = new DecidedViews();
   readonly #acks = new Map<string, Set<number>>();
   readonly #numbers = new Map<NodeView, number>();
@@ -77,6 +78,7 @@ export class ViewChanges implements Observer {
   constructor(view: WorldView, report: FleaseReport) {
     this.#report = report;
     this.#cells = new CountedCells(view);
+    this.#members = view.members;
   }
 
   started(node: NodeView): void {
@@ -85,15 +87,28 @@ export class ViewChanges implements Observer {
   }
 
   viewEntered(node: NodeView): void {
-    const { number } = node.peer!.views.view;
+    const { view, isLearner } = node.peer!.views;
+    const { number } = view;
     const before = this.#numbers.get(node) ?? 0;
-    if (number < before) this.#report("I16", `${node.name} goes back from view ${before} to ${number}`);
-    this.#numbers.set(node, number);
+    // Without a vote it does no harm by that, and stands for nobody.
+    if (node.isMember && isLearner) this.#numbers.delete(node);
+    else {
+      if (number < before) this.#report("I16", `${node.name} goes back from view ${before} to ${number}`);
+      this.#numbers.set(node, number);
+    }
     if (number <= this.#newest) return;
     this.#newest = number;
-    const { view } = node.peer!.views;
-    if (view.before !== undefined) this.#former = view.before;
-    else if (this.#former !== undefined) this.#countStragglers(this.#former, number);
+    if (view.before !== undefined) {
+      this.#former = view.before;
+      this.#findNewcomers(view, view.before);
+    } else if (this.#former !== undefined) this.#countStragglers(this.#former, number);
+  }
+
+  /** From now on its vote is needed: it must be able to give it. */
+  #findNewcomers({ members, number }: View, before: Membership): void {
+    for (const { name, peer } of this.#members)
+      if (members.includes(name) && !before.members.includes(name) && peer?.acceptor?.ready !== true)
+        this.#report("I16", `${name} counts in view ${number} and cannot vote`);
   }
 
   /** The first is in the view after a joint one: in the view before it no cell may have a majority left. */

@@ -51,6 +51,8 @@ export const fleaseCounters = () => ({
   /** Joint views that somebody was the first to enter, and views after such. */
   changesBegun: 0,
   changesEnded: 0,
+  /** Members whose kept view was lost. */
+  viewsLost: 0,
   viewRefusals: 0,
   clientArrivals: 0,
   clientDepartures: 0,

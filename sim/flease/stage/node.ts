@@ -91,6 +91,8 @@ export interface MachineNode extends NodeView {
   start(): void;
   crash(): void;
   pause(forMs: number): void;
+  /** What it has kept of its view is gone: while it is down. */
+  loseView(): void;
   /** Its operator changes the members. */
   changeMembers(next: Membership): void;
   /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */

@@ -10,6 +10,8 @@ export interface ViewsPlan {
   readonly stayingCalmMs: number;
   /** Several may begin changes at one moment, which may end in halves that cannot go on: L1 is not checked. */
   readonly rivals: boolean;
+  /** A crash may take with it what a member has kept: in the end too few may have a vote, so L1 is not checked. */
+  readonly lossRate: number;
   /** Mean time between two tries to change the members. */
   readonly changeEveryMs: number;
   /** Share of messages that tell the sender's view. */
@@ -38,6 +40,7 @@ export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
   const all = Array.from({ length: members.length + spares }, (_, index) => `m${index}`);
   const stormMs = stormStretch * plan.stormMs;
   const rivals = random.chance(0.3);
+  const lossRate = random.chance(0.3) ? 0.2 : 0;
   return {
     ...plan,
     settings: { ...settings, members: all },
@@ -46,12 +49,13 @@ export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
       resource,
     })),
     stormMs,
-    calmMs: plan.calmMs === 0 || rivals ? 0 : plan.calmMs + settings.waitWallMs,
+    calmMs: plan.calmMs === 0 || rivals || lossRate > 0 ? 0 : plan.calmMs + settings.waitWallMs,
     views: {
       stayingCalmMs: plan.calmMs,
       first: { members, cellSize: members.length > 3 && random.chance(0.5) ? 3 : cellSize },
       rivals,
-      changeEveryMs: random.magnitude(0.2, 2) * ttlMaxMs,
+      lossRate,
+      changeEveryMs: random.magnitude(0.05, 0.5) * ttlMaxMs,
       noteRate: random.pick([0.05, 0.3, 1]),
     },
   };

@@ -19,6 +19,8 @@ export interface ChangeCount {
 }
 
 const commandMsMax = 60_000;
+/** Some changes cannot begin: with one member dead, one that needs it. */
+const within = "20s";
 const membersMin = 3;
 const membersMax = 5;
 const pauseMs = { min: 0.3 * ttlMs, max: 1.5 * ttlMs };
@@ -67,7 +69,7 @@ export class Changes {
     const kind = at < 0.35 ? "replace" : grows ? "add" : "remove";
     const leaving = kind === "add" ? [] : [pick(ids, random)];
     const coming = kind === "remove" ? [] : [await this.#newcomer()];
-    this.#note(kind, await this.#command("member", kind, ...leaving, ...coming));
+    this.#note(kind, await this.#command("member", kind, ...leaving, ...coming, "--within", within));
     await this.#putInOrder();
   }
 

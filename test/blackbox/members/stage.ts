@@ -160,7 +160,9 @@ export class MembersStage {
     const rest = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "--cluster", cluster, "-o", "ndjson"];
     const own = ["--id", id, "--listen", this.#addresses.get(id)!, "--views-file", this.#viewsOf(id)];
     const list = this.#founding.flatMap((member) => ["--member", member]);
-    const words = ["peer", ...own, "--insecure", ...list, ...times, ...rest];
+    const founds = this.#founding.some((member) => member.startsWith(`${id}=`));
+    const state = founds ? ["--initial-cluster-state", "new"] : [];
+    const words = ["peer", ...own, ...state, "--insecure", ...list, ...times, ...rest];
     return commandOf(build, memberProgram(build), words);
   }
 

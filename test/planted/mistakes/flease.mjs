@@ -1,5 +1,5 @@
 /**
- * The known mistakes of the Flease protocol and of what stands around it. P1 to P52 and F1 to F21 are those of `docs/flease.md`.
+ * The known mistakes of the Flease protocol and of what stands around it. P1 to P54 and F1 to F21 are those of `docs/flease.md`.
  */
 
 const exclusionChecker = "sim/kit/checkers/exclusion.ts";
@@ -33,6 +33,7 @@ const refusals = "src/flease/tcp/refusals.ts";
 const views = "src/flease/protocol/views.ts";
 const fleaseNode = "src/flease/tcp/flease-node.ts";
 const link = "src/flease/tcp/transport/link.ts";
+const joining = "src/flease/protocol/joining.ts";
 
 const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
@@ -904,7 +905,13 @@ export const inFlease = /** @type {const} */ ([
   {
     name: "noWaitInJointView",
     why: "P37: nobody waits in the joint view.",
-    edits: [{ file: views, find: "this.waitLeftMs(now) === 0", replace: "true" }],
+    edits: [
+      {
+        file: views,
+        find: "before.members.includes(this.#self) && this.waitLeftMs(now) === 0",
+        replace: "before.members.includes(this.#self)",
+      },
+    ],
   },
   {
     name: "ownWaitIsEnough",
@@ -931,7 +938,44 @@ export const inFlease = /** @type {const} */ ([
   {
     name: "viewIsNotKept",
     why: "P48: a restart takes a member back to an older view.",
-    edits: [{ file: views, find: "if (!this.#keep({ view, barrier })) return false;", replace: "" }],
+    edits: [
+      {
+        file: views,
+        find: "if (!this.#keep({ view, barrier, votesFrom: this.#votesFrom })) return false;",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "foundingListAfterLostFile",
+    why: "P53: a member that has lost its view votes by the list that the cluster began with.",
+    edits: [
+      {
+        file: views,
+        find: "isNew ? 0 : neverVotes",
+        replace: "0",
+      },
+    ],
+  },
+  {
+    name: "lostViewIsForgiven",
+    why: "P53: a member that has lost its view, or cannot keep a newer one, votes all the same.",
+    edits: [
+      {
+        file: views,
+        find: "!this.#isFirst && !this.#isBehind && this.#view.number >= this.#votesFrom",
+        replace: "!this.#isFirst",
+      },
+    ],
+    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /has no vote/ },
+  },
+  {
+    name: "countsBeforeItVotes",
+    why: "P54: a member that comes is counted while it waits out its recovery.",
+    edits: [
+      { file: joining, at: "if (waitMs > 0) return late", find: "waitMs > 0", replace: "false" },
+      { file: joining, at: "return votes ? undefined", find: "votes", replace: "true" },
+    ],
   },
   {
     name: "restartEndsJointView",
