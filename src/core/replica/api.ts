@@ -40,6 +40,11 @@ export interface ReplicaStatus extends Status {
   readonly corruptAlarms: readonly MemberId[];
   /** Requests that are not answered yet. */
   readonly requests: number;
+  /** Since this process began: commands, and reads and refreshes, that got no answer from a leader. */
+  readonly proposalsFailed: number;
+  readonly asksFailed: number;
+  /** Commands that took longer than 100 ms to apply. */
+  readonly slowApplies: number;
   readonly watches: number;
   /** Those of them that read from history, as they are new or slow. */
   readonly watchesBehind: number;

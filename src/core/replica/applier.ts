@@ -9,11 +9,20 @@ import type { Context } from "./context.js";
 /** What any entry costs, beside what it looks at. */
 const unitsPerEntry = 8;
 
+/** An entry that takes longer is slow: etcd's figure. */
+const slowMs = 100;
+
 export interface AppliedEntry {
   readonly entry: Entry;
   /** Absent if the entry is no command. */
   readonly command: Command | undefined;
   readonly applied: Applied | undefined;
+}
+
+interface Applying {
+  readonly entry: Entry;
+  readonly steps: Steps<AppliedEntry>;
+  readonly begunMs: number;
 }
 
 export interface ApplierListener {
@@ -33,12 +42,18 @@ export class Applier {
   readonly #listener: ApplierListener;
   #entries: readonly Entry[] = [];
   #next = 0;
-  #applying: { readonly entry: Entry; readonly steps: Steps<AppliedEntry> } | undefined;
+  #applying: Applying | undefined;
+  #slow = 0;
   #sweeping: Steps<void> | undefined;
 
   constructor(context: Context, listener: ApplierListener) {
     this.#context = context;
     this.#listener = listener;
+  }
+
+  /** How many entries took long, by a clock that goes on with what the host hands in. */
+  get slow(): number {
+    return this.#slow;
   }
 
   /** The state is between two commands otherwise. */
@@ -80,21 +95,22 @@ export class Applier {
   #step(): boolean {
     this.#applying ??= this.#begin();
     if (this.#applying === undefined) return false;
-    const { entry, steps } = this.#applying;
+    const { begunMs, entry, steps } = this.#applying;
     const step = steps.next();
     if (step.done !== true) return true;
     this.#applying = undefined;
+    if (this.#context.nowMs - begunMs > slowMs) this.#slow += 1;
     this.#context.appliedIndex = entry.index;
     this.#listener.applied(step.value);
     return true;
   }
 
-  #begin(): { readonly entry: Entry; readonly steps: Steps<AppliedEntry> } | undefined {
+  #begin(): Applying | undefined {
     const entry = this.#entries[this.#next];
     if (entry === undefined) return undefined;
     this.#next += 1;
     this.#listener.reached(entry.term);
-    return { entry, steps: this.#apply(entry) };
+    return { entry, steps: this.#apply(entry), begunMs: this.#context.nowMs };
   }
 
   *#apply(entry: Entry): Steps<AppliedEntry> {

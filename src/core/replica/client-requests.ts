@@ -85,6 +85,8 @@ export class ClientRequests {
   #hasCleared = false;
   /** What this server asks for itself; `held`: until the next tick or leader. */
   #own: "none" | "held" | "asked" = "none";
+  #proposalsFailed = 0;
+  #asksFailed = 0;
 
   constructor(context: Context, members: MembershipKeeping, callers: Callers) {
     this.#context = context;
@@ -151,6 +153,10 @@ export class ClientRequests {
     this.#held.delete(pending.number);
     this.#proposed.delete(pending.number);
     this.#reads.drop(pending.number);
+  }
+
+  get failed(): { readonly proposalsFailed: number; readonly asksFailed: number } {
+    return { proposalsFailed: this.#proposalsFailed, asksFailed: this.#asksFailed };
   }
 
   /** Requests that wait for their turn, or for a leader. */
@@ -385,6 +391,8 @@ export class ClientRequests {
   }
 
   #fail(pending: PendingRequest, failure: ConstructorParameters<typeof CoreError>[0]): void {
+    if (pending.command === undefined && !pending.isUnclear) this.#asksFailed += 1;
+    else this.#proposalsFailed += 1;
     this.requests.answer(pending, new CoreError(failure));
   }
 

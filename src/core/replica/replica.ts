@@ -235,6 +235,8 @@ export class Replica implements ServerLogic {
       spaceAlarms: [...state.spaceAlarms],
       corruptAlarms: [...state.corruptAlarms],
       requests: this.#clients.requests.size,
+      ...this.#clients.failed,
+      slowApplies: this.#applier.slow,
       watches: this.#watches.count,
       watchesBehind: this.#watches.behind,
     };

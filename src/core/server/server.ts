@@ -24,9 +24,10 @@ import { Connections } from "./front/connections.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { Counters } from "./common/counters.js";
 import { Copies } from "./copies.js";
-import { metricsText } from "./http/metrics.js";
+import { type Measured, metricsText } from "./http/metrics.js";
 import { clientHttp, metricsHttp } from "./http/server.js";
 import { type Beside, GrpcEdge } from "./grpc/edge.js";
+import type { ClusterFacts } from "./grpc/header.js";
 import { foundingMember, idText } from "./common/identity.js";
 import { DiagnosisHandlers } from "./own/diagnosis.js";
 import { ownServices } from "./own/services.js";
@@ -171,13 +172,14 @@ class Server implements RunningCore {
       tls: config.peerTls,
       silenceMs: electionMs,
       snapshots,
+      counters: this.#counters,
       handler: this.#peersHandler(),
     });
     const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
     const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
     const connections = this.#connections();
-    const metrics = () => metricsText(this.#host, facts, this.#counters, connections.clients);
     const { maxConcurrentStreams, requestBytesMax } = config;
+    const metrics = () => metricsText(this.#measured(facts, connections.clients));
     const http: Beside["http"] = (local, held) => {
       const parts = { host: this.#host, local, held, metrics };
       return { clients: clientHttp(parts, maxConcurrentStreams, config), metrics: metricsHttp(parts) };
@@ -191,6 +193,13 @@ class Server implements RunningCore {
   }
 
   readonly #synced = (tookMs: number) => this.#counters.synced(tookMs);
+
+  #measured(facts: ClusterFacts, connections: Connections): Measured {
+    const status = this.#host.status();
+    const { bytes: clients } = this.#edge.traffic;
+    const { quotaBytes } = this.#config;
+    return { status, facts, counters: this.#counters, connections, clients, quotaBytes };
+  }
 
   #copiesWithin(electionMs: number): Copies {
     return new Copies({

@@ -26,6 +26,30 @@ export const atTheEdge = /** @type {const} */ ([
     caughtBy: longAnswersTest,
   },
   {
+    name: "closedTrafficForgotten",
+    why: "Bytes of a connection count no more when it is closed: a counter falls.",
+    edits: [
+      {
+        file: "src/core/server/common/counters.ts",
+        find: "this.#closed = added(this.#closed, socket);",
+        replace: ";",
+      },
+    ],
+    caughtBy: { file: "src/core/server/http/metrics.test.ts" },
+  },
+  {
+    name: "failuresOfWritesAreReads",
+    why: "A write that ends without an answer counts as a read.",
+    edits: [
+      {
+        file: "src/core/replica/client-requests.ts",
+        find: "pending.command === undefined && !pending.isUnclear",
+        replace: "true",
+      },
+    ],
+    caughtBy: { file: "src/core/server/http/metrics.test.ts" },
+  },
+  {
     name: "piecesWithoutEnd",
     why: "One piece of a long answer goes through all keys that were deleted.",
     edits: [

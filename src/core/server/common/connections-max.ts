@@ -28,7 +28,7 @@ export function connectionsMax(filesMax = openFilesMax(), memoryBytes = memoryMa
 }
 
 /** Node has raised it to what the system allows. */
-function openFilesMax(): number {
+export function openFilesMax(): number {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = report.userLimits?.open_files?.soft;
   return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;

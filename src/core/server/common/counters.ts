@@ -1,33 +1,98 @@
-/** Seconds: etcd's own. */
-const syncBuckets = [
-  0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192,
-];
+import type { Socket } from "node:net";
+
+/** Seconds, from the first on twice as long each: etcd's own. */
+const doubled = (first: number, count: number) =>
+  Array.from({ length: count }, (_, index) => Number((first * 2 ** index).toPrecision(5)));
+const syncBuckets = doubled(0.001, 14);
+const roundTripBuckets = doubled(0.0001, 15);
+/** Prometheus' own, which etcd takes for its calls. */
+const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** How often something took how long. */
 export class Histogram {
-  readonly #counts = syncBuckets.map(() => 0);
+  readonly #buckets: readonly number[];
+  readonly #counts: number[];
   #count = 0;
   #sum = 0;
+
+  /** @param buckets seconds */
+  constructor(buckets: readonly number[]) {
+    this.#buckets = buckets;
+    this.#counts = buckets.map(() => 0);
+  }
 
   observe(seconds: number): void {
     this.#count += 1;
     this.#sum += seconds;
-    const bucket = syncBuckets.findIndex((most) => seconds <= most);
+    const bucket = this.#buckets.findIndex((most) => seconds <= most);
     if (bucket !== -1) this.#counts[bucket]! += 1;
   }
 
-  lines(name: string): string[] {
+  /** @param labels as they stand in braces; none if empty */
+  lines(name: string, labels = ""): string[] {
     let below = 0;
-    const buckets = syncBuckets.map((most, index) => {
+    const before = labels === "" ? "" : `${labels},`;
+    const all = labels === "" ? "" : `{${labels}}`;
+    const buckets = this.#buckets.map((most, index) => {
       below += this.#counts[index]!;
-      return `${name}_bucket{le="${most}"} ${below}`;
+      return `${name}_bucket{${before}le="${most}"} ${below}`;
     });
     return [
       ...buckets,
-      `${name}_bucket{le="+Inf"} ${this.#count}`,
-      `${name}_sum ${this.#sum}`,
-      `${name}_count ${this.#count}`,
+      `${name}_bucket{${before}le="+Inf"} ${this.#count}`,
+      `${name}_sum${all} ${this.#sum}`,
+      `${name}_count${all} ${this.#count}`,
     ];
+  }
+}
+
+type Counted = Pick<Socket, "bytesRead" | "bytesWritten">;
+
+/** Bytes that went over sockets, those that are closed among them. */
+export class Traffic {
+  readonly #open = new Set<Counted>();
+  #closed = { received: 0, sent: 0 };
+
+  follow(socket: Counted & { once(event: "close", listener: () => void): unknown }): void {
+    this.#open.add(socket);
+    socket.once("close", () => {
+      if (this.#open.delete(socket)) this.#closed = added(this.#closed, socket);
+    });
+  }
+
+  get bytes(): { readonly received: number; readonly sent: number } {
+    return [...this.#open].reduce(added, this.#closed);
+  }
+}
+
+function added(
+  { received, sent }: { received: number; sent: number },
+  { bytesRead, bytesWritten }: Counted,
+): { received: number; sent: number } {
+  return { received: received + bytesRead, sent: sent + bytesWritten };
+}
+
+/** What went between this server and another one. */
+export class PeerCounts {
+  readonly traffic = new Traffic();
+  readonly roundTrip = new Histogram(roundTripBuckets);
+  /** Messages that could not be sent. */
+  failures = 0;
+  #pingedMs: number | undefined;
+
+  /** A ping has been sent; of several that are not answered, the first counts. */
+  pinged(): void {
+    this.#pingedMs ??= performance.now();
+  }
+
+  answered(): void {
+    if (this.#pingedMs !== undefined) this.roundTrip.observe((performance.now() - this.#pingedMs) / 1e3);
+    this.#pingedMs = undefined;
+  }
+
+  /** A connection begins: what was asked on another one is answered no more. */
+  begun(): void {
+    this.#pingedMs = undefined;
   }
 }
 
@@ -75,14 +140,17 @@ const codes = [
 export class MethodCounts {
   readonly labels: string;
   started = 0;
+  /** From the request to the end of the answer. */
+  readonly took = new Histogram(callBuckets);
   readonly #handled = codes.map(() => 0);
 
   constructor(labels: string) {
     this.labels = labels;
   }
 
-  handled(code: number): void {
+  handled(code: number, tookMs: number): void {
     this.#handled[code]! += 1;
+    this.took.observe(tookMs / 1e3);
   }
 
   handledLines(): string[] {
@@ -97,9 +165,29 @@ export class MethodCounts {
 /** What a server has counted since it began. */
 export class Counters {
   readonly #walSyncs = new RecentTimes();
-  readonly walSync = new Histogram();
+  readonly walSync = new Histogram(syncBuckets);
+  readonly #peers = new Map<bigint, PeerCounts>();
   readonly methods: MethodCounts[] = [];
   leaderChanges = 0;
+
+  /** By the members' ids. */
+  get peers(): ReadonlyMap<bigint, PeerCounts> {
+    return this.#peers;
+  }
+
+  peer(id: bigint): PeerCounts {
+    let counts = this.#peers.get(id);
+    if (counts === undefined) {
+      counts = new PeerCounts();
+      this.#peers.set(id, counts);
+    }
+    return counts;
+  }
+
+  /** Those who are members no more. */
+  keepPeers(ids: ReadonlySet<bigint>): void {
+    for (const id of this.#peers.keys()) if (!ids.has(id)) this.#peers.delete(id);
+  }
 
   /** A write of the log is on disk. */
   synced(tookMs: number): void {

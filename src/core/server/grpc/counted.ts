@@ -22,7 +22,8 @@ export function counted(
   counters.methods.push(counts);
   return (call: ServerStream | UnaryCall, callback?: Answer) => {
     counts.started += 1;
-    call.whenOver(() => counts.handled(call.code));
+    const begunMs = performance.now();
+    call.whenOver(() => counts.handled(call.code, performance.now() - begunMs));
     (handler as (call: unknown, callback: unknown) => void)(call, callback);
   };
 }

@@ -10,7 +10,7 @@ import { Election } from "../../gen/etcd/v3election_pb.js";
 import { Lock } from "../../gen/etcd/v3lock_pb.js";
 import type { TlsFiles } from "../common/config.js";
 import type { CoreHost } from "../../host/host.js";
-import type { Counters } from "../common/counters.js";
+import type { Counters, Traffic } from "../common/counters.js";
 import type { Connections } from "../front/connections.js";
 import { Front, type Http1 } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
@@ -116,6 +116,11 @@ export class GrpcEdge {
     // A method without a handler answers `UNIMPLEMENTED`.
     for (const [service, handlers] of services)
       this.#server.add(service.typeName, methodsOf(service, handlers, counters));
+  }
+
+  /** Of gRPC's clients. */
+  get traffic(): Traffic {
+    return this.#server.traffic;
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { PeerMessage } from "../../replica/types.js";
 import type { TlsFiles } from "../common/config.js";
+import { PeerCounts } from "../common/counters.js";
 import type { KnownMember } from "../common/identity.js";
 import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
@@ -35,12 +36,14 @@ export interface LinkOptions {
   readonly removed: () => void;
   /** Why we do not talk to a server with this disk; empty if we do. */
   readonly judge: (disk: bigint) => Promise<string>;
+  readonly counts?: PeerCounts;
 }
 
 /** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
 export class PeerLink {
   readonly #options: LinkOptions;
   readonly #ping: NodeJS.Timeout;
+  readonly #counts: PeerCounts;
   #socket: Socket | undefined;
   #isWelcome = false;
   #isClosed = false;
@@ -52,6 +55,7 @@ export class PeerLink {
 
   constructor(options: LinkOptions) {
     this.#options = options;
+    this.#counts = options.counts ?? new PeerCounts();
     this.#ping = setInterval(() => this.#beat(), options.silenceMs / 3);
     this.#connect();
   }
@@ -72,6 +76,7 @@ export class PeerLink {
   send(message: PeerMessage): void {
     const socket = this.#socket;
     if (socket === undefined || !this.#isWelcome || socket.writableLength > queueBytesMax) {
+      this.#counts.failures += 1;
       this.#options.unreachable();
       return;
     }
@@ -116,9 +121,14 @@ export class PeerLink {
       return;
     }
     this.#socket = socket;
+    this.#counts.traffic.follow(socket);
+    this.#counts.begun();
     this.#heardMs = performance.now();
     const frames = new Frames((body) => {
-      if (body.length === 0) return;
+      if (body.length === 0) {
+        this.#counts.answered();
+        return;
+      }
       const { disk, refusal, removed } = readWelcome(body);
       // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
@@ -168,6 +178,9 @@ export class PeerLink {
     if (this.#socket === undefined) return;
     if (performance.now() - this.#heardMs > this.#options.silenceMs)
       this.#socket.destroy(new Error("it does not answer"));
-    else if (this.#isWelcome) for (const part of frame([])) this.#socket.write(part);
+    else if (this.#isWelcome) {
+      this.#counts.pinged();
+      for (const part of frame([])) this.#socket.write(part);
+    }
   }
 }

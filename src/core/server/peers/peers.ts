@@ -6,6 +6,7 @@ import { ListedMembers, type Roll } from "../../replica/roll.js";
 import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import type { TlsFiles } from "../common/config.js";
+import { Counters } from "../common/counters.js";
 import { idText } from "../common/identity.js";
 import { type Comers, Listener } from "../common/listener.js";
 import type { ListenUrl } from "../common/urls.js";
@@ -57,6 +58,7 @@ export interface PeersOptions {
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
   readonly handler: PeersHandler;
+  readonly counters?: Counters;
 }
 
 /**
@@ -65,6 +67,7 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #options: PeersOptions;
+  readonly #counters: Counters;
   readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
   readonly #listeners: Listener[] = [];
   /** And from where they come. */
@@ -83,6 +86,7 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options;
+    this.#counters = options.counters ?? new Counters();
     this.#roll = options.roll;
   }
 
@@ -105,6 +109,7 @@ export class Peers {
   #updateLinks(): void {
     if (!this.#isOpen || this.#closed.signal.aborted) return;
     const others = this.#others;
+    this.#counters.keepPeers(new Set(others.map(({ id }) => id)));
     for (const [id, { ways, link }] of this.#links) {
       const member = others.find((other) => other.id === id);
       if (member?.peerUrls.join() === ways) continue;
@@ -150,6 +155,7 @@ export class Peers {
       peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
+      counts: this.#counters.peer(peer.id),
       unreachable: () => {
         // It may be elsewhere by now.
         this.#askMembers();
@@ -236,6 +242,7 @@ export class Peers {
     const place = placeOf(from, snapshot);
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);
+    this.#counters.peer(from).traffic.follow(socket);
     socket.once("close", () => {
       if (this.#admitted.get(place) === socket) this.#admitted.delete(place);
     });

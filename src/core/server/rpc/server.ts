@@ -6,6 +6,7 @@ import type { Connection } from "../../http2/connection.js";
 import type { RequestHead } from "../../http2/request.js";
 import type { Stream } from "../../http2/stream.js";
 import { addressOf } from "../common/address-of.js";
+import { Traffic } from "../common/counters.js";
 import { failedAtOnce, httpOnly, timeoutMs } from "./blocks.js";
 import { Metadata, type Method, type Peer, statusCode } from "./call.js";
 import { Calls, Http2Carrier } from "./http2-carrier.js";
@@ -27,6 +28,7 @@ export class GrpcServer {
   readonly #methods = new Map<string, Method>();
   readonly #sockets = new Set<Http2Socket>();
   readonly #ticking: NodeJS.Timeout[];
+  readonly traffic = new Traffic();
 
   /**
    * @param streamsMax of one connection
@@ -56,6 +58,7 @@ export class GrpcServer {
 
   serve(socket: Socket | TLSSocket): void {
     const peer = peerOf(socket);
+    this.traffic.follow(socket);
     const served = new Http2Socket(socket, this.#streamsMax, (connection, stream, head) =>
       this.#request(connection, stream, head, peer),
     );
