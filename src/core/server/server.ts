@@ -45,6 +45,9 @@ const leaveMs = 1_000;
 /** Where metrics are served alone: for a few that look on. */
 const metricsConnectionsMax = 64;
 
+/** Servers start one after the other: until then it is no news that one is not there, or does not know another. */
+const startingMs = 5_000;
+
 /** How often a server looks whether its data directory is still its own. */
 const lockCheckMs = 5_000;
 
@@ -116,6 +119,9 @@ class Server implements RunningCore {
   readonly #peers: Peers;
   readonly #edge: GrpcEdge;
   readonly #watching: NodeJS.Timeout;
+  /** As last told; 0 for none. */
+  #leader = 0n;
+  readonly #startingEndMs = performance.now() + startingMs;
   #fail: (error: unknown) => void = () => undefined;
   #leaving: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
@@ -267,7 +273,9 @@ class Server implements RunningCore {
       isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
       learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
       removed: () => this.#leave(),
-      trouble: (cause, text) => this.#trouble(cause, text),
+      trouble: (cause, text) => {
+        if (performance.now() > this.#startingEndMs) this.#trouble(cause, text);
+      },
     };
   }
 
@@ -295,7 +303,12 @@ class Server implements RunningCore {
   }
 
   #tellLeadership({ role, leader, term }: NonNullable<Effects["leadership"]>): void {
-    if (leader === 0n) return;
+    const before = this.#leader;
+    this.#leader = leader;
+    if (leader === 0n) {
+      if (before !== 0n) this.#logger.info(`lost its leader, ${this.#nameOf(before)}, in term ${term}`);
+      return;
+    }
     this.#counters.leaderChanges += 1;
     this.#logger.info(
       role === "leader" ? `leads in term ${term}` : `follows ${this.#nameOf(leader)} in term ${term}`,
