@@ -5,6 +5,7 @@
 //   A put that watches see is of the leader, and the watches are at all servers.
 //   [--warm-up 5]: seconds of one put at a time, at each server, before anything is measured: Node compiles what it runs often
 //   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
+//   [--one-core]: one server of each system on core 0, and the load on core 1 (`taskset`), with nothing of "once"
 //   [--save]: the rates go to the results that the charts are drawn from (`npm run bench:report`)
 import { Console } from "node:console";
 import { execFileSync, spawn } from "node:child_process";
@@ -45,13 +46,16 @@ const { values } = parseArgs({
     disk: { type: "string", default: tmpdir() },
     out: { type: "string" },
     save: { type: "boolean", default: false },
+    "one-core": { type: "boolean", default: false },
   },
 });
 const listed = (text) => text.split(",").filter((one) => one !== "");
 const figures = listed(values.figures);
-const once = listed(values.once);
+const isOneCore = values["one-core"];
+const [serverCore, loadCore] = isOneCore ? [0, 1] : [undefined, undefined];
+const once = isOneCore ? [] : listed(values.once);
 const widths = values["in-flight"].split(",").map(Number);
-const places = listed(values.asked);
+const places = isOneCore ? ["leader"] : listed(values.asked);
 const longWarmUpMs = Number(values["warm-up"]) * 1_000;
 const rounds = Number(values.rounds);
 const roundsOnce = Number(values["rounds-once"]);
@@ -76,7 +80,9 @@ const cellsOf = (figure) =>
   widthsOf(figure).flatMap((inFlight) => placesOf(inFlight).map((asked) => ({ inFlight, asked })));
 
 async function load(program, hosts, figure, inFlight, ms = forMs) {
-  const child = spawn(program, [hosts.join(","), figure, String(inFlight), String(ms)], {
+  const words = [program, hosts.join(","), figure, String(inFlight), String(ms)];
+  const [command, ...rest] = isOneCore ? ["taskset", "-c", String(loadCore), ...words] : words;
+  const child = spawn(command, rest, {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";
@@ -128,6 +134,8 @@ async function measureAt(program, servers, connection, figure, inFlight) {
     p99Us,
     clientCpuUs: clientCpuUs / done,
     serverCpuUs: (sum(after, "cpuUs") - sum(before, "cpuUs")) / (done * 1.2),
+    // How much of one core the servers took; the load's own warm-up is a fifth beside the time that counts.
+    cores: (sum(after, "cpuUs") - sum(before, "cpuUs")) / (seconds * 1.2 * 1e6),
     residentMiB: sum(after, "residentBytes") / 2 ** 20,
   };
 }
@@ -141,8 +149,8 @@ const inResults = { core: "leasehold core", etcd: "etcd" };
 
 async function measureRates(room, program, progress) {
   const systems = [
-    ["core", await core.start(room)],
-    ["etcd", await etcd.start(room)],
+    ["core", await core.start(room, serverCore)],
+    ["etcd", await etcd.start(room, serverCore)],
   ];
   for (const [, system] of systems) {
     await load(program, system.connection, "put", 64, warmUpMs);
@@ -225,6 +233,8 @@ const table = rows.map(({ figure, inFlight, asked, ratio, core: ours, etcd: thei
   "etcd p50 µs": theirs.p50Us,
   "core CPU µs": ours.serverCpuUs,
   "etcd CPU µs": theirs.serverCpuUs,
+  "core cores": ours.cores,
+  "etcd cores": theirs.cores,
   "core MiB": ours.residentMiB,
   "etcd MiB": theirs.residentMiB,
 }));
@@ -240,7 +250,7 @@ const onceTable = onceRows.map(({ figure, unit, ratio, core: ours, etcd: theirs 
 if (onceTable.length > 0) terminal.table(onceTable);
 const at = new Date().toISOString();
 const commit = commitOf();
-if (values.save) {
+if (values.save && !isOneCore) {
   // What stands at the head is of the run of `npm run bench`.
   const head = JSON.parse(readFileSync(latest, "utf8"));
   save(
@@ -251,7 +261,7 @@ if (values.save) {
 }
 if (values.out !== undefined) {
   const machine = machineOf(values.disk, ["etcd-server"]);
-  const all = { at, commit, machine, rows, once: onceRows };
+  const all = { at, commit, machine, isOneCore, rows, once: onceRows };
   writeFileSync(values.out, `${JSON.stringify(all, undefined, 1)}\n`);
 }
 process.exit(0);

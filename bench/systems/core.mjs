@@ -7,7 +7,7 @@ export const packages = [];
 
 const program = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
-export const start = (room) => startLikeEtcd(room, "core", process.execPath, [program, "core"]);
+export const start = (room, core) => startLikeEtcd(room, "core", process.execPath, [program, "core"], core);
 
 export async function client(hosts) {
   const leases = await openLeases([`core://${hosts.join(",")}`]);

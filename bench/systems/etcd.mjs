@@ -3,7 +3,7 @@ import { leaderOf, startLikeEtcd } from "./like-etcd.mjs";
 
 export const packages = ["etcd-server"];
 
-export const start = (room) => startLikeEtcd(room, "etcd", "/usr/bin/etcd", []);
+export const start = (room, core) => startLikeEtcd(room, "etcd", "/usr/bin/etcd", [], core);
 
 export async function client(hosts) {
   const { Etcd3, EtcdLockFailedError } = await import("etcd3");

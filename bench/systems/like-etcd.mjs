@@ -1,9 +1,12 @@
-// Three servers with etcd's command line.
+// Servers with etcd's command line.
 import { freePort } from "../processes.mjs";
 import { until } from "../room.mjs";
 
-export async function startLikeEtcd(room, what, command, words) {
-  const names = ["a", "b", "c"];
+/** @param core the number of a processor core, for one server that has no other; three servers anywhere without it */
+export async function startLikeEtcd(room, what, command, words, core) {
+  const names = core === undefined ? ["a", "b", "c"] : ["a"];
+  const [program, ...first] =
+    core === undefined ? [command, ...words] : ["taskset", "-c", String(core), command, ...words];
   const ports = [];
   for (const _ of names) ports.push([await freePort(), await freePort()]);
   const peers = ports.map(([, peer], index) => `${names[index]}=http://127.0.0.1:${peer}`).join(",");
@@ -20,10 +23,10 @@ export async function startLikeEtcd(room, what, command, words) {
       "initial-advertise-peer-urls": `http://127.0.0.1:${peer}`,
     };
     const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
-    return room.server(folder, command, [...words, ...args]);
+    return room.server(folder, program, [...first, ...args]);
   });
   const hosts = ports.map(([port]) => `127.0.0.1:${port}`);
-  await until(async () => (await leaderOf(hosts)) !== undefined, `three servers of ${what} have a leader`);
+  await until(async () => (await leaderOf(hosts)) !== undefined, `servers of ${what} have a leader`);
   return { servers, connection: hosts };
 }
 
