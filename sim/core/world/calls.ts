@@ -53,7 +53,10 @@ export function listens(world: Servers, receiver: SimServer, sender: SimServer, 
   const isStranger = world.former.includes(sender) && !world.former.includes(receiver);
   const call = { cluster: sender.plan.cluster, from: sender.id, to };
   if (!isStranger && sender.plan.cluster === receiver.plan.cluster) {
-    if (receiver.reaches(sender.id)) return true;
+    if (receiver.reaches(sender.id)) {
+      receiver.meet(sender);
+      return true;
+    }
     // As `core/server/peers`: it asks those that it knows, and hears the next message.
     receiver.take(answers(world, receiver));
     return false;

@@ -71,6 +71,8 @@ export interface CorePlan {
   readonly membershipEveryMs?: number | undefined;
   /** Servers call each other as in production: each takes what it hears from those it knows. */
   readonly introduced?: boolean | undefined;
+  /** Servers of the former version and of this one: each life has one of the two, until all are of this one. */
+  readonly upgrades?: boolean | undefined;
   /** The whole core is lost, and restored from a backup or from one server's disk, at most so often. */
   readonly restores?: number | undefined;
   /** Backups are taken, mean. */

@@ -8,7 +8,8 @@ import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/op
 import { Replica } from "../../../src/core/replica/replica.js";
 import { ListedMembers, type Roll, type SelfDescription } from "../../../src/core/replica/roll.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
-import type { CoreMember } from "../../../src/core/state/members.js";
+import { type CoreMember, newestVersion, oldestVersion } from "../../../src/core/state/members.js";
+import { forgetVersions, versionAtStart } from "./upgrades.js";
 import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
 import { CoreState } from "../../../src/core/state/state.js";
 import type { SimRandom } from "../../kit/random.js";
@@ -19,6 +20,9 @@ import type { CoreReport } from "./invariants.js";
 export interface ServerWorld {
   readonly random: SimRandom;
   readonly report: CoreReport;
+  readonly servers: readonly SimServer[];
+  readonly plan: { readonly upgrades?: boolean | undefined };
+  readonly reference: { readonly state: CoreState };
   /** True time. */
   readonly nowMs: number;
   after(delayMs: number, body: () => void): void;
@@ -104,8 +108,14 @@ export class SimServer {
   /** The host's next turn, if it follows the present event at once. */
   #turn: (() => void) | undefined;
   #isInTurn = false;
-  #roll: Roll = { members: [], removed: new Set() };
+  #roll: Roll = { members: [], removed: new Set(), version: oldestVersion };
+  /** What it speaks at most, in this life. */
+  version = newestVersion;
+  /** For the next lives, if a test decides it. */
+  nextVersion: number | undefined;
   #listed = new ListedMembers();
+  /** Which life of each other server has said what it speaks. */
+  readonly #heard = new Map<MemberId, number>();
 
   constructor(plan: ServerPlan, world: ServerWorld) {
     this.plan = plan;
@@ -153,12 +163,16 @@ export class SimServer {
     const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
     this.life += 1;
     const { disk: _disk, founding, introduced: _introduced, self, ...plan } = this.plan;
-    this.#roll = { members: founding ?? [], removed: new Set() };
+    this.#roll = { members: founding ?? [], removed: new Set(), version: state.version };
+    this.version = this.nextVersion ?? versionAtStart(this, this.#world);
+    forgetVersions(this, this.#world);
+    this.#heard.clear();
     this.#listed = new ListedMembers();
     const described = self === undefined ? {} : { founding: founding ?? [], self };
     const { random } = this.#world;
     const timeouts = this.#timeouts();
-    const replica = new Replica({ ...plan, ...timeouts, ...described, random, checksum, recovered, state });
+    const ways = { checksum, newestVersion: this.version, random };
+    const replica = new Replica({ ...plan, ...timeouts, ...described, ...ways, recovered, state });
     this.replica = replica;
     this.#host = new CoreHost({
       ...this.#ports(),
@@ -189,6 +203,13 @@ export class SimServer {
   /** Whether it has somewhere to send what is for that server. */
   reaches(id: MemberId): boolean {
     return this.plan.introduced !== true || this.#knows(id);
+  }
+
+  /** A connection begins: the sender says what it speaks. */
+  meet({ id, life, version }: SimServer): void {
+    if (this.#heard.get(id) === life) return;
+    this.#heard.set(id, life);
+    this.step({ kind: "peer-version", member: id, version });
   }
 
   /** As it answers others that ask. */

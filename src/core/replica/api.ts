@@ -23,6 +23,8 @@ export interface ServerLogic {
 export interface ReplicaStatus extends Status {
   /** 0 until the cluster has begun. */
   readonly cluster: bigint;
+  /** Of the cluster. */
+  readonly version: number;
   readonly revision: number;
   /** Since this process began it has had everything that was committed when it asked a leader. */
   readonly hasCaughtUp: boolean;

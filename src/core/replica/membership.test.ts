@@ -1,6 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { SimServer } from "../../../sim/core/world/server.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 import { failureOf, type Sent, VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import {
   MemberAddRequestSchema,
@@ -35,6 +36,10 @@ const list: ClientRequest = {
   kind: "memberList",
   request: create(MemberListRequestSchema, { linearizable: true }),
 };
+
+function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong: T } {
+  return { right: body(), wrong: withFaults(mistake, body) };
+}
 
 /** Of servers that know each other's names. */
 function started(): VirtualCluster {
@@ -221,4 +226,66 @@ test("the last server cannot be removed, and addresses have to be some", () => {
   expect(cluster.failure(leader, remove(leader.id))).toBe("notEnoughStarted");
   for (const url of ["", "x:1", "http://x", "ftp://x:1", "http://x:1/path"])
     expect(cluster.failure(leader, add(url))).toBe("peerUrlsInvalid");
+});
+
+describe("the cluster's version", () => {
+  const versions = ({ world }: VirtualCluster) =>
+    world.servers.flatMap(({ replica }) => (replica === undefined ? [] : [replica.status().version]));
+
+  /** All begin with the former version. */
+  function former(): VirtualCluster {
+    const cluster = new VirtualCluster({ membershipEveryMs: Infinity, introduced: true, upgrades: true });
+    cluster.leader();
+    cluster.run(3_000);
+    return cluster;
+  }
+
+  function restart(cluster: VirtualCluster, server: SimServer, version: number): void {
+    server.nextVersion = version;
+    cluster.world.crash(server);
+    cluster.world.start(server);
+    cluster.leader();
+    cluster.run(5_000);
+  }
+
+  test("is raised when the last member speaks it, and not before; servers may go back until then", () => {
+    const cluster = former();
+    const [first, second, third] = cluster.world.servers as [SimServer, SimServer, SimServer];
+    expect(versions(cluster)).toEqual([7, 7, 7]);
+    restart(cluster, first, 8);
+    restart(cluster, second, 8);
+    expect(versions(cluster)).toEqual([7, 7, 7]);
+    restart(cluster, second, 7);
+    restart(cluster, third, 8);
+    expect(versions(cluster)).toEqual([7, 7, 7]);
+    restart(cluster, second, 8);
+    expect(versions(cluster)).toEqual([8, 8, 8]);
+  });
+
+  test("stays as it was while one server is of the former version, or away: else that one could not come back", () => {
+    const ends = (mistake: "raisedTooEarly" | "raisedWithoutOne") =>
+      bothWays({ [mistake]: true }, () => {
+        const cluster = former();
+        const [first, second, third] = cluster.world.servers as [SimServer, SimServer, SimServer];
+        const order = mistake === "raisedTooEarly" ? [first, second] : [first, second, third];
+        try {
+          if (mistake === "raisedWithoutOne") {
+            for (const server of order) server.nextVersion = 8;
+            for (const server of [first, second]) restart(cluster, server, 8);
+            third.nextVersion = 7;
+            cluster.world.crash(third);
+            for (const server of [first, second])
+              server.step({ kind: "peer-version", member: third.id, version: 8 });
+            cluster.run(5_000);
+            cluster.world.start(third);
+          } else for (const server of order) restart(cluster, server, 8);
+          cluster.run(10_000);
+          return Math.max(...versions(cluster));
+        } catch (error) {
+          return (error as Error).message;
+        }
+      });
+    expect(ends("raisedTooEarly")).toEqual({ right: 7, wrong: expect.stringMatching("speaks version 8") });
+    expect(ends("raisedWithoutOne")).toEqual({ right: 7, wrong: expect.stringMatching("speaks version 8") });
+  });
 });

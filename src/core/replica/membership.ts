@@ -10,7 +10,9 @@ import type { Recovered, RefusalReason } from "../raft/api.js";
 import { isMember } from "../raft/membership.js";
 import type { ConfigChange, Entry, MemberId, Membership } from "../raft/types.js";
 import type { CoreFailure } from "../state/errors.js";
-import { type CoreMember, memberFields, newMember } from "../state/members.js";
+import { type CoreMember, memberFields, newestVersion, newMember, oldestVersion } from "../state/members.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { least } from "../../common/lists.js";
 import { readCommand } from "./applier.js";
 import type { Context } from "./context.js";
 import type { LeaderRefusal, ProposeChange } from "./leader-messages.js";
@@ -47,7 +49,12 @@ export class MembershipKeeping {
   #ticksToDescribe = 0;
   /** By entries of which it was not known when this server began whether they were committed. */
   readonly #moved = new Map<MemberId, { readonly index: number; readonly peerUrls: readonly string[] }>();
-  #told: { readonly log: Membership; readonly state: readonly CoreMember[] } | undefined;
+  #told:
+    | { readonly log: Membership; readonly state: readonly CoreMember[]; readonly version: number }
+    | undefined;
+  /** The newest version that each of the others speaks, as it has said since this server began. */
+  readonly #spoken = new Map<MemberId, number>();
+  readonly #newest: number;
 
   constructor(
     context: Context,
@@ -55,7 +62,9 @@ export class MembershipKeeping {
     self: SelfDescription | undefined,
     electionTicks: number,
     recovered: Recovered,
+    newest = newestVersion,
   ) {
+    this.#newest = newest;
     this.#context = context;
     this.#founding = founding;
     this.#self = self;
@@ -91,20 +100,27 @@ export class MembershipKeeping {
     }
   }
 
-  /** Set when it has changed since the last call. */
+  /**
+   * Set when it has changed since the last call.
+   *
+   * @throws LeaseholdError `VERSION_MISMATCH` if the cluster has gone beyond what this server speaks
+   */
   takeRoll(): Roll | undefined {
     const { raft, state } = this.#context;
     const log = raft.membership;
     const { all, removed } = state.members;
-    if (!this.#forgetMoves() && this.#told?.log === log && this.#told.state === all) return undefined;
-    this.#told = { log, state: all };
+    const { version } = state;
+    const isSame = this.#told?.log === log && this.#told.state === all && this.#told.version === version;
+    if (!this.#forgetMoves() && isSame) return undefined;
+    if (version > this.#newest) throw outOfDate(version, this.#newest);
+    this.#told = { log, state: all, version };
     const applied = this.#members;
     const members = applied.map((member) => this.#withMove(member));
     for (const [id, member] of this.#added) {
       if (applied.some((each) => each.id === id) || removed.has(id)) this.#added.delete(id);
       else if (isMember(log, id)) members.push(member);
     }
-    return { members, removed: new Set(removed) };
+    return { members, removed: new Set(removed), version };
   }
 
   /**
@@ -239,6 +255,28 @@ export class MembershipKeeping {
     if (proposed.accepted) this.#proposedIndex = proposed.index;
   }
 
+  /** Another server has said which versions it speaks. */
+  speaks(member: MemberId, version: number): void {
+    this.#spoken.set(member, version);
+  }
+
+  /**
+   * Raises the cluster's version when every member speaks a later one. All of them have to be there: one that is
+   * away may come back as it was before.
+   */
+  raise(): void {
+    const { appliedIndex, id: self, state } = this.#context;
+    const { all } = state.members;
+    if (appliedIndex < this.#proposedIndex || all.length === 0) return;
+    const spoken = all.map(({ id }) =>
+      id === self ? this.#newest : (this.#spoken.get(id) ?? oldestVersion),
+    );
+    const version = least(spoken);
+    if (version <= state.version || this.#active(all).length < all.length) return;
+    const proposed = this.#context.propose({ case: "clusterVersion", value: { version } });
+    if (proposed.accepted) this.#proposedIndex = proposed.index;
+  }
+
   // What this server says of itself
 
   /** Says again what the log has not taken, until it has. */
@@ -278,4 +316,9 @@ function failureOfChange(reason: RefusalReason): Extract<CoreFailure, LeaderRefu
   if (reason === "learner-behind") return "learnerNotReady";
   if (reason === "bad-change") return "memberNotFound";
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+}
+
+function outOfDate(version: number, newest: number): LeaseholdError {
+  const text = `the cluster speaks version ${version} by now, and this server up to ${newest}: start its present version`;
+  return new LeaseholdError("VERSION_MISMATCH", text);
 }

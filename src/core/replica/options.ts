@@ -45,6 +45,8 @@ export interface ReplicaOptions {
   readonly founding?: readonly CoreMember[];
   /** Told to all. Default: nothing is. */
   readonly self?: SelfDescription;
+  /** What this server speaks at most. */
+  readonly newestVersion?: number | undefined;
   readonly limits?: Partial<ReplicaLimits>;
   readonly raftLimits?: Partial<RaftLimits>;
 }

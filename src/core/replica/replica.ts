@@ -75,8 +75,8 @@ export class Replica implements ServerLogic {
     const raft = new Raft({ id, recovered, random, electionTicks, ...clocks, limits: raftLimits ?? {} });
     const send = (message: LeaderMessage | CopyMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
-    const { founding = [], self } = options;
-    this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered);
+    const { founding = [], newestVersion: newest, self } = options;
+    this.#members = new MembershipKeeping(this.#context, founding, self, electionTicks, recovered, newest);
     this.#callers = new Callers(this.#context);
     this.#rights = state.auth.rights;
     this.#clients = new ClientRequests(this.#context, this.#members, this.#callers);
@@ -143,6 +143,9 @@ export class Replica implements ServerLogic {
         return;
       case "watch-closed":
         this.#watches.closed(input.stream);
+        return;
+      case "peer-version":
+        this.#members.speaks(input.member, input.version);
         return;
       case "transfer":
         raft.transferLeader(input.to);
@@ -224,6 +227,7 @@ export class Replica implements ServerLogic {
     return {
       ...raft.status(),
       cluster: state.cluster === 0n ? 0n : cluster,
+      version: state.version,
       revision: state.revisions.current,
       hasCaughtUp: this.#callers.hasCaughtUp,
       compacted: state.revisions.compacted,
@@ -249,6 +253,7 @@ export class Replica implements ServerLogic {
     if (this.#leases.isTracking) {
       this.#space.tick();
       this.#members.promote();
+      this.#members.raise();
     }
     this.#watches.tick();
     this.#callers.tick();

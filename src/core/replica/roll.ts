@@ -12,6 +12,8 @@ export interface SelfDescription {
 export interface Roll {
   readonly members: readonly CoreMember[];
   readonly removed: ReadonlySet<MemberId>;
+  /** Of the cluster: servers of none before take part. */
+  readonly version: number;
 }
 
 /** What a server says first when it calls another. */
@@ -52,7 +54,7 @@ export class ListedMembers {
   #listed: ReadonlyMap<MemberId, CoreMember> = new Map();
 
   /** Members that the log does not know. */
-  unknownTo({ members, removed }: Roll): readonly CoreMember[] {
+  unknownTo({ members, removed }: Pick<Roll, "members" | "removed">): readonly CoreMember[] {
     const known = new Set(members.map(({ id }) => id));
     return [...this.#listed.values()]
       .filter(({ id }) => !known.has(id) && !removed.has(id))

@@ -216,6 +216,8 @@ export type Input =
   | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
   /** The stream is over. Its number is never used again. */
   | { readonly kind: "watch-closed"; readonly stream: number }
+  /** Another server has said which version it speaks at most; 0: it has gone, and may come back with another. */
+  | { readonly kind: "peer-version"; readonly member: MemberId; readonly version: number }
   /** Hands leadership over if this server has it; `status().leader` tells when that has happened. */
   | { readonly kind: "transfer"; readonly to: MemberId };
 

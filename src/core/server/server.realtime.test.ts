@@ -137,7 +137,7 @@ async function callAs(from: bigint, messages: readonly PeerMessage[]): Promise<s
     const refusals: string[] = [];
     const frames = new Frames((body) => void refusals.push(readWelcome(body).refusal));
     socket.on("data", (chunk) => frames.push(chunk));
-    const self = { cluster: server.cluster, id: from, name: "x", disk: 1n };
+    const self = { cluster: server.cluster, id: from, name: "x", disk: 1n, version: 7 };
     socket.write(Buffer.concat(frame([helloBytes(self, server.id, false)])));
     while (refusals.length === 0) await once(socket, "data");
     if (refusals[0] === "")

@@ -113,6 +113,7 @@ class Server implements RunningCore {
   readonly #directory: Pick<DataDirectory, "journal" | "lock" | "path" | "record">;
   readonly #logger: Logger;
   readonly #limit = new LogLimit();
+  readonly #disks: DiskIndex;
   readonly #counters = new Counters();
   readonly #host: CoreHost;
   readonly #copies: Copies;
@@ -136,6 +137,7 @@ class Server implements RunningCore {
     this.clientUrls = clientUrls;
     this.#config = config;
     this.#directory = { journal, lock, path, record };
+    this.#disks = new DiskIndex(path, record);
     this.#logger = logger;
     this.failed = new Promise((_, reject) => (this.#fail = reject));
     // A program that does not await it must not end by an unhandled rejection.
@@ -192,11 +194,12 @@ class Server implements RunningCore {
     };
     const own = ownServices(new DiagnosisHandlers(this.#host, facts, this.#counters, config));
     const bounds = { connections, maxConcurrentStreams, requestBytesMax };
-    const unusable = (text: string) => this.#trouble("files of TLS", text);
-    const beside = { counters: this.#counters, own, http, unusable, ...bounds };
+    const beside = { counters: this.#counters, own, http, unusable: this.#unusable, ...bounds };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax, admission, beside);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
+
+  readonly #unusable = (text: string) => this.#trouble("files of TLS", text);
 
   readonly #synced = (tookMs: number) => this.#counters.synced(tookMs);
 
@@ -263,7 +266,7 @@ class Server implements RunningCore {
   }
 
   #peersHandler(): PeersHandler {
-    const disks = new DiskIndex(this.#directory.path, this.#directory.record);
+    const disks = this.#disks;
     return {
       message: (message: PeerMessage) => this.#host.step({ kind: "message", message }),
       snapshot: (message: InstallSnapshot, pieces, state) =>
@@ -272,6 +275,7 @@ class Server implements RunningCore {
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
       isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
       learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
+      speaks: (member, version) => this.#host.step({ kind: "peer-version", member, version }),
       removed: () => this.#leave(),
       trouble: (cause, text) => {
         if (performance.now() > this.#startingEndMs) this.#trouble(cause, text);
@@ -281,7 +285,15 @@ class Server implements RunningCore {
 
   #rollChanged(roll: Roll): void {
     this.#peers.update(roll);
+    this.#raise(roll.version);
     if (roll.removed.has(this.id)) this.#leave();
+  }
+
+  /** A server of a former version must not begin with this directory any more. */
+  #raise(version: number): void {
+    if (version <= this.#disks.version) return;
+    this.#logger.info(`the cluster speaks version ${version} from now on`);
+    this.#disks.raise(version).catch((error: unknown) => this.#fail(error));
   }
 
   /** What the log says of a member's disk counts more than what this server has seen by itself. */
@@ -328,8 +340,8 @@ class Server implements RunningCore {
 }
 
 /** Until the log says more: who moved before the last snapshot is not looked for where it began. */
-function rollOf({ members: { all, removed } }: CoreState, founding: readonly CoreMember[]): Roll {
-  return { members: all.length > 0 ? all : founding, removed: new Set(removed) };
+function rollOf({ members: { all, removed }, version }: CoreState, founding: readonly CoreMember[]): Roll {
+  return { members: all.length > 0 ? all : founding, removed: new Set(removed), version };
 }
 
 function otherUrlsOf({ initialCluster, name }: CoreConfig): string[] {

@@ -4,6 +4,15 @@ import { MemberChange_Kind as Kind } from "../gen/leasehold/command_pb.js";
 import type { MemberAttributes, MemberChange, MemberUpdate } from "../gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
 
+/**
+ * The oldest version that this server speaks with others; a cluster begins with it. 7: answers to heartbeats say how
+ * long their senders vote for nobody else, and transfers are numbered.
+ */
+export const oldestVersion = 7;
+
+/** 8: the log agrees on the cluster's version. */
+export const newestVersion = 8;
+
 /** A server of the core, as all know it. */
 export interface CoreMember {
   readonly id: bigint;

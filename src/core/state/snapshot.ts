@@ -11,7 +11,7 @@ import {
 } from "../gen/leasehold/snapshot_pb.js";
 import type { AuthState, Role, User } from "./auth-state.js";
 import type { LeaseState } from "./leases.js";
-import type { CoreMember } from "./members.js";
+import { type CoreMember, oldestVersion } from "./members.js";
 import type { Version } from "./revisions.js";
 import { type HistoryCase, type HistoryPiece, HistoryWriter, readHistory } from "./snapshot-history.js";
 import { CoreState } from "./state.js";
@@ -26,6 +26,7 @@ export class SnapshotError extends Error {
 /** What a snapshot is made of. */
 export interface SnapshotSource {
   readonly cluster: bigint;
+  readonly version: number;
   readonly clusterMs: number;
   readonly spaceAlarms: ReadonlySet<bigint>;
   readonly corruptAlarms: ReadonlySet<bigint>;
@@ -53,12 +54,13 @@ interface AuthSource {
  * before it has applied that.
  */
 export function frozen(state: CoreState): SnapshotSource {
-  const { cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms } = state;
+  const { cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms, version } = state;
   const all = leases.all();
   const view = revisions.view();
   const auth = frozenAuth(state.auth);
   const rest = {
     cluster,
+    version,
     clusterMs,
     spaceAlarms: new Set(spaceAlarms),
     corruptAlarms: new Set(corruptAlarms),
@@ -105,7 +107,17 @@ type Piece = Exclude<SnapshotPiece["body"], { case: HistoryCase }> | HistoryPiec
 type Body = Exclude<Piece, { case: "pieces" }>;
 
 function* piecesOf(
-  { auth, cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms }: SnapshotSource,
+  {
+    auth,
+    cluster,
+    clusterMs,
+    corruptAlarms,
+    revisions,
+    leases,
+    members,
+    spaceAlarms,
+    version,
+  }: SnapshotSource,
   pieceBytes: number,
 ): Generator<Uint8Array> {
   yield pieceOf({
@@ -117,6 +129,8 @@ function* piecesOf(
       clusterMilliseconds: BigInt(clusterMs),
       spaceAlarms: sorted(spaceAlarms),
       corruptAlarms: sorted(corruptAlarms),
+      // A server of that version reads what it knows.
+      version: version === oldestVersion ? 0 : version,
     },
   });
   yield* piecesOfAuth(auth);
@@ -264,10 +278,11 @@ export class RestoringState {
   }
 
   #takeHead(head: SnapshotHead): void {
-    const { cluster, clusterMilliseconds, compacted, corruptAlarms, revision, spaceAlarms } = head;
+    const { cluster, clusterMilliseconds, compacted, corruptAlarms, revision, spaceAlarms, version } = head;
     for (const member of spaceAlarms) this.#state.spaceAlarms.add(member);
     for (const member of corruptAlarms) this.#state.corruptAlarms.add(member);
     this.#state.cluster = cluster;
+    this.#state.version = version === 0 ? oldestVersion : version;
     this.#state.clusterMs = Number(clusterMilliseconds);
     this.#state.revisions.current = Number(revision);
     this.#state.revisions.compacted = Number(compacted);

@@ -40,7 +40,7 @@ import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";
 import { CoreError } from "./errors.js";
 import { type LeaseState, keysOf, Leases, ttlSecondsMax } from "./leases.js";
-import { memberFields, Members } from "./members.js";
+import { memberFields, Members, oldestVersion } from "./members.js";
 import { readRange } from "./range.js";
 import { Revisions, type Version } from "./revisions.js";
 import { finish, sortInSteps, type Steps } from "./steps.js";
@@ -92,6 +92,8 @@ export class CoreState {
   readonly auth = new AuthState();
   /** Which cluster this is; 0 until its first command. */
   cluster = 0n;
+  /** Of what the servers speak, and the log may have: it never falls. */
+  version = oldestVersion;
   /** Milliseconds that the cluster has been led, as last replicated. */
   clusterMs = 0;
   /**
@@ -227,6 +229,9 @@ export class CoreState {
         return create(MemberUpdateResponseSchema, { members: this.#memberFields() });
       case "memberAttributes":
         this.members.describe(body.value);
+        return undefined;
+      case "clusterVersion":
+        this.version = Math.max(this.version, body.value.version);
         return undefined;
       default:
         return applyAuth(this.auth, body);

@@ -30,7 +30,11 @@ export const inCore = /** @type {const} */ ([
     name: "strangersHeard",
     why: "Whoever knows the core's id, and where it is called, is let in at the port between servers.",
     edits: [
-      { file: peers, find: "refusalOf(hello, self, isMember)", replace: "refusalOf(hello, self, true)" },
+      {
+        file: peers,
+        find: "refusalOf(hello, this.#self, isMember)",
+        replace: "refusalOf(hello, this.#self, true)",
+      },
     ],
     caughtBy: { file: "src/core/server/server.realtime.test.ts" },
   },
@@ -116,6 +120,52 @@ export const inCore = /** @type {const} */ ([
     caughtBy: { file: "src/core/raft/input.test.ts" },
   },
   {
+    name: "raisedTooEarly",
+    why: "The cluster's version is raised as soon as one server speaks it, and not when all do.",
+    edits: [
+      {
+        file: "src/core/replica/membership.ts",
+        find: "least(spoken)",
+        replace: "-least(spoken.map((each) => -each))",
+      },
+    ],
+  },
+  {
+    name: "raisedWithoutOne",
+    why: "The cluster's version is raised while a member is away, which may come back as it was before.",
+    edits: [
+      {
+        file: "src/core/replica/membership.ts",
+        find: "this.#active(all).length < all.length",
+        replace: "all.length === 0",
+      },
+    ],
+  },
+  {
+    name: "formerVersionsHeard",
+    why: "Servers of a version before the cluster's take part.",
+    edits: [
+      {
+        file: "src/core/server/peers/hello.ts",
+        find: "newestOf(hello) >= version",
+        replace: "newestOf(hello) > 0",
+      },
+    ],
+    caughtBy: peersTest,
+  },
+  {
+    name: "formerDirectories",
+    why: "A server of the former version begins with a directory of a cluster that has gone beyond it.",
+    edits: [
+      {
+        file: "src/core/server/disk/member-file.ts",
+        find: "record.version > oldestVersion ? laterFormat : format",
+        replace: "format",
+      },
+    ],
+    caughtBy: { file: "src/core/server/disk/member-file.test.ts" },
+  },
+  {
     name: "strangersOfOneHost",
     why: "A host that comes often has connections of others given up before they have said who they are.",
     edits: [
@@ -144,8 +194,8 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/replica/membership.ts",
-        find: "!this.#forgetMoves() && this.#told",
-        replace: "this.#told",
+        find: "!this.#forgetMoves() && isSame",
+        replace: "isSame",
       },
     ],
     caughtBy: { file: "src/core/replica/membership.test.ts" },

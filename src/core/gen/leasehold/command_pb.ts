@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file leasehold/command.proto.
  */
 export const file_leasehold_command: GenFile = /*@__PURE__*/
-  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUi5wwKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBImCgZjYWxsZXIYKCABKAsyFi5sZWFzZWhvbGQuY29yZS5DYWxsZXISJwoDcHV0GAMgASgLMhguZXRjZHNlcnZlcnBiLlB1dFJlcXVlc3RIABI4CgxkZWxldGVfcmFuZ2UYBCABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SAASJwoDdHhuGAUgASgLMhguZXRjZHNlcnZlcnBiLlR4blJlcXVlc3RIABIyCgdjb21wYWN0GAYgASgLMh8uZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXF1ZXN0SAASNgoLbGVhc2VfZ3JhbnQYByABKAsyHy5ldGNkc2VydmVycGIuTGVhc2VHcmFudFJlcXVlc3RIABI4CgxsZWFzZV9yZXZva2UYCCABKAsyIC5ldGNkc2VydmVycGIuTGVhc2VSZXZva2VSZXF1ZXN0SAASMwoMbGVhc2VfZXhwaXJlGAkgASgLMhsubGVhc2Vob2xkLmNvcmUuTGVhc2VFeHBpcmVIABI3Cg5yZWdpc3Rlcl9sZWFzZRgKIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlJlZ2lzdGVyTGVhc2VIABIzCgxjbHVzdGVyX3RpbWUYCyABKAsyGy5sZWFzZWhvbGQuY29yZS5DbHVzdGVyVGltZUgAEi4KCWJvb3RzdHJhcBgMIAEoCzIZLmxlYXNlaG9sZC5jb3JlLkJvb3RzdHJhcEgAEjIKC3NwYWNlX2FsYXJtGA0gASgLMhsubGVhc2Vob2xkLmNvcmUuTWVtYmVyQWxhcm1IABI0Cg1jb3JydXB0X2FsYXJtGA4gASgLMhsubGVhc2Vob2xkLmNvcmUuTWVtYmVyQWxhcm1IABI2CgthdXRoX2VuYWJsZRgpIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5BdXRoRW5hYmxlUmVxdWVzdEgAEjgKDGF1dGhfZGlzYWJsZRgqIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5BdXRoRGlzYWJsZVJlcXVlc3RIABI0CgxhdXRoZW50aWNhdGUYKyABKAsyHC5sZWFzZWhvbGQuY29yZS5BdXRoZW50aWNhdGVIABIrCgh1c2VyX2FkZBgsIAEoCzIXLmxlYXNlaG9sZC5jb3JlLlVzZXJBZGRIABI6Cgt1c2VyX2RlbGV0ZRgtIAEoCzIjLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckRlbGV0ZVJlcXVlc3RIABJCChR1c2VyX2NoYW5nZV9wYXNzd29yZBguIAEoCzIiLmxlYXNlaG9sZC5jb3JlLlVzZXJDaGFuZ2VQYXNzd29yZEgAEkEKD3VzZXJfZ3JhbnRfcm9sZRgvIAEoCzImLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckdyYW50Um9sZVJlcXVlc3RIABJDChB1c2VyX3Jldm9rZV9yb2xlGDAgASgLMicuZXRjZHNlcnZlcnBiLkF1dGhVc2VyUmV2b2tlUm9sZVJlcXVlc3RIABI0Cghyb2xlX2FkZBgxIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUFkZFJlcXVlc3RIABI6Cgtyb2xlX2RlbGV0ZRgyIAEoCzIjLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZURlbGV0ZVJlcXVlc3RIABJNChVyb2xlX2dyYW50X3Blcm1pc3Npb24YMyABKAsyLC5ldGNkc2VydmVycGIuQXV0aFJvbGVHcmFudFBlcm1pc3Npb25SZXF1ZXN0SAASTwoWcm9sZV9yZXZva2VfcGVybWlzc2lvbhg0IAEoCzItLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZVJldm9rZVBlcm1pc3Npb25SZXF1ZXN0SAASNQoNbWVtYmVyX2NoYW5nZRg8IAEoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlckNoYW5nZUgAEjUKDW1lbWJlcl91cGRhdGUYPSABKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJVcGRhdGVIABI9ChFtZW1iZXJfYXR0cmlidXRlcxg+IAEoCzIgLmxlYXNlaG9sZC5jb3JlLk1lbWJlckF0dHJpYnV0ZXNIAEIGCgRib2R5IigKBkNhbGxlchIMCgR1c2VyGAEgASgJEhAKCHJldmlzaW9uGAIgASgEIj0KDEF1dGhlbnRpY2F0ZRIMCgR1c2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgEIicKB1VzZXJBZGQSDAoEbmFtZRgBIAEoCRIOCgZzZWNyZXQYAiABKAwiMgoSVXNlckNoYW5nZVBhc3N3b3JkEgwKBG5hbWUYASABKAkSDgoGc2VjcmV0GAIgASgMIlMKC0xlYXNlRXhwaXJlEgsKA2lkcxgBIAMoAxIMCgR0ZXJtGAIgASgEEg0KBWFwYXJ0GAMgASgIEhEKBHNlZW4YBCABKARIAIgBAUIHCgVfc2VlbiI2Cg1SZWdpc3RlckxlYXNlEgwKBG5hbWUYASABKAkSCwoDdHRsGAIgASgDEgoKAmlkGAMgASgDImcKC0NsdXN0ZXJUaW1lEhQKDG1pbGxpc2Vjb25kcxgBIAEoBBImCgRsZWZ0GAIgAygLMhgubGVhc2Vob2xkLmNvcmUuVGltZUxlZnQSEQoEc2VlbhgDIAEoBEgAiAEBQgcKBV9zZWVuIiwKCFRpbWVMZWZ0EgoKAmlkGAEgASgDEhQKDG1pbGxpc2Vjb25kcxgCIAEoBCItCgtNZW1iZXJBbGFybRIOCgZtZW1iZXIYASABKAQSDgoGcmFpc2VkGAIgASgIIksKCUJvb3RzdHJhcBIPCgdjbHVzdGVyGAEgASgEEi0KB21lbWJlcnMYPCADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmQiowEKDE1lbWJlckNoYW5nZRIvCgRraW5kGAEgASgOMiEubGVhc2Vob2xkLmNvcmUuTWVtYmVyQ2hhbmdlLktpbmQSDgoGbWVtYmVyGAIgASgEEhEKCXBlZXJfdXJscxgDIAMoCSI/CgRLaW5kEg0KCUFERF9WT1RFUhAAEg8KC0FERF9MRUFSTkVSEAESCwoHUFJPTU9URRACEgoKBlJFTU9WRRADIjEKDE1lbWJlclVwZGF0ZRIOCgZtZW1iZXIYASABKAQSEQoJcGVlcl91cmxzGAIgAygJIlMKEE1lbWJlckF0dHJpYnV0ZXMSDgoGbWVtYmVyGAEgASgEEgwKBG5hbWUYAiABKAkSEwoLY2xpZW50X3VybHMYAyADKAkSDAoEZGlzaxgEIAEoBGIGcHJvdG8z", [file_etcd_auth, file_etcd_rpc, file_leasehold_member]);
+  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUiog0KB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBImCgZjYWxsZXIYKCABKAsyFi5sZWFzZWhvbGQuY29yZS5DYWxsZXISJwoDcHV0GAMgASgLMhguZXRjZHNlcnZlcnBiLlB1dFJlcXVlc3RIABI4CgxkZWxldGVfcmFuZ2UYBCABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SAASJwoDdHhuGAUgASgLMhguZXRjZHNlcnZlcnBiLlR4blJlcXVlc3RIABIyCgdjb21wYWN0GAYgASgLMh8uZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXF1ZXN0SAASNgoLbGVhc2VfZ3JhbnQYByABKAsyHy5ldGNkc2VydmVycGIuTGVhc2VHcmFudFJlcXVlc3RIABI4CgxsZWFzZV9yZXZva2UYCCABKAsyIC5ldGNkc2VydmVycGIuTGVhc2VSZXZva2VSZXF1ZXN0SAASMwoMbGVhc2VfZXhwaXJlGAkgASgLMhsubGVhc2Vob2xkLmNvcmUuTGVhc2VFeHBpcmVIABI3Cg5yZWdpc3Rlcl9sZWFzZRgKIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlJlZ2lzdGVyTGVhc2VIABIzCgxjbHVzdGVyX3RpbWUYCyABKAsyGy5sZWFzZWhvbGQuY29yZS5DbHVzdGVyVGltZUgAEi4KCWJvb3RzdHJhcBgMIAEoCzIZLmxlYXNlaG9sZC5jb3JlLkJvb3RzdHJhcEgAEjIKC3NwYWNlX2FsYXJtGA0gASgLMhsubGVhc2Vob2xkLmNvcmUuTWVtYmVyQWxhcm1IABI0Cg1jb3JydXB0X2FsYXJtGA4gASgLMhsubGVhc2Vob2xkLmNvcmUuTWVtYmVyQWxhcm1IABI5Cg9jbHVzdGVyX3ZlcnNpb24YDyABKAsyHi5sZWFzZWhvbGQuY29yZS5DbHVzdGVyVmVyc2lvbkgAEjYKC2F1dGhfZW5hYmxlGCkgASgLMh8uZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXF1ZXN0SAASOAoMYXV0aF9kaXNhYmxlGCogASgLMiAuZXRjZHNlcnZlcnBiLkF1dGhEaXNhYmxlUmVxdWVzdEgAEjQKDGF1dGhlbnRpY2F0ZRgrIAEoCzIcLmxlYXNlaG9sZC5jb3JlLkF1dGhlbnRpY2F0ZUgAEisKCHVzZXJfYWRkGCwgASgLMhcubGVhc2Vob2xkLmNvcmUuVXNlckFkZEgAEjoKC3VzZXJfZGVsZXRlGC0gASgLMiMuZXRjZHNlcnZlcnBiLkF1dGhVc2VyRGVsZXRlUmVxdWVzdEgAEkIKFHVzZXJfY2hhbmdlX3Bhc3N3b3JkGC4gASgLMiIubGVhc2Vob2xkLmNvcmUuVXNlckNoYW5nZVBhc3N3b3JkSAASQQoPdXNlcl9ncmFudF9yb2xlGC8gASgLMiYuZXRjZHNlcnZlcnBiLkF1dGhVc2VyR3JhbnRSb2xlUmVxdWVzdEgAEkMKEHVzZXJfcmV2b2tlX3JvbGUYMCABKAsyJy5ldGNkc2VydmVycGIuQXV0aFVzZXJSZXZva2VSb2xlUmVxdWVzdEgAEjQKCHJvbGVfYWRkGDEgASgLMiAuZXRjZHNlcnZlcnBiLkF1dGhSb2xlQWRkUmVxdWVzdEgAEjoKC3JvbGVfZGVsZXRlGDIgASgLMiMuZXRjZHNlcnZlcnBiLkF1dGhSb2xlRGVsZXRlUmVxdWVzdEgAEk0KFXJvbGVfZ3JhbnRfcGVybWlzc2lvbhgzIAEoCzIsLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUdyYW50UGVybWlzc2lvblJlcXVlc3RIABJPChZyb2xlX3Jldm9rZV9wZXJtaXNzaW9uGDQgASgLMi0uZXRjZHNlcnZlcnBiLkF1dGhSb2xlUmV2b2tlUGVybWlzc2lvblJlcXVlc3RIABI1Cg1tZW1iZXJfY2hhbmdlGDwgASgLMhwubGVhc2Vob2xkLmNvcmUuTWVtYmVyQ2hhbmdlSAASNQoNbWVtYmVyX3VwZGF0ZRg9IAEoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclVwZGF0ZUgAEj0KEW1lbWJlcl9hdHRyaWJ1dGVzGD4gASgLMiAubGVhc2Vob2xkLmNvcmUuTWVtYmVyQXR0cmlidXRlc0gAQgYKBGJvZHkiKAoGQ2FsbGVyEgwKBHVzZXIYASABKAkSEAoIcmV2aXNpb24YAiABKAQiPQoMQXV0aGVudGljYXRlEgwKBHVzZXIYASABKAkSDQoFdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAQiJwoHVXNlckFkZBIMCgRuYW1lGAEgASgJEg4KBnNlY3JldBgCIAEoDCIyChJVc2VyQ2hhbmdlUGFzc3dvcmQSDAoEbmFtZRgBIAEoCRIOCgZzZWNyZXQYAiABKAwiUwoLTGVhc2VFeHBpcmUSCwoDaWRzGAEgAygDEgwKBHRlcm0YAiABKAQSDQoFYXBhcnQYAyABKAgSEQoEc2VlbhgEIAEoBEgAiAEBQgcKBV9zZWVuIjYKDVJlZ2lzdGVyTGVhc2USDAoEbmFtZRgBIAEoCRILCgN0dGwYAiABKAMSCgoCaWQYAyABKAMiIQoOQ2x1c3RlclZlcnNpb24SDwoHdmVyc2lvbhgBIAEoDSJnCgtDbHVzdGVyVGltZRIUCgxtaWxsaXNlY29uZHMYASABKAQSJgoEbGVmdBgCIAMoCzIYLmxlYXNlaG9sZC5jb3JlLlRpbWVMZWZ0EhEKBHNlZW4YAyABKARIAIgBAUIHCgVfc2VlbiIsCghUaW1lTGVmdBIKCgJpZBgBIAEoAxIUCgxtaWxsaXNlY29uZHMYAiABKAQiLQoLTWVtYmVyQWxhcm0SDgoGbWVtYmVyGAEgASgEEg4KBnJhaXNlZBgCIAEoCCJLCglCb290c3RyYXASDwoHY2x1c3RlchgBIAEoBBItCgdtZW1iZXJzGDwgAygLMhwubGVhc2Vob2xkLmNvcmUuTWVtYmVyUmVjb3JkIqMBCgxNZW1iZXJDaGFuZ2USLwoEa2luZBgBIAEoDjIhLmxlYXNlaG9sZC5jb3JlLk1lbWJlckNoYW5nZS5LaW5kEg4KBm1lbWJlchgCIAEoBBIRCglwZWVyX3VybHMYAyADKAkiPwoES2luZBINCglBRERfVk9URVIQABIPCgtBRERfTEVBUk5FUhABEgsKB1BST01PVEUQAhIKCgZSRU1PVkUQAyIxCgxNZW1iZXJVcGRhdGUSDgoGbWVtYmVyGAEgASgEEhEKCXBlZXJfdXJscxgCIAMoCSJTChBNZW1iZXJBdHRyaWJ1dGVzEg4KBm1lbWJlchgBIAEoBBIMCgRuYW1lGAIgASgJEhMKC2NsaWVudF91cmxzGAMgAygJEgwKBGRpc2sYBCABKARiBnByb3RvMw", [file_etcd_auth, file_etcd_rpc, file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.Command
@@ -117,6 +117,12 @@ export type Command = Message<"leasehold.core.Command"> & {
      */
     value: MemberAlarm;
     case: "corruptAlarm";
+  } | {
+    /**
+     * @generated from field: leasehold.core.ClusterVersion cluster_version = 15;
+     */
+    value: ClusterVersion;
+    case: "clusterVersion";
   } | {
     /**
      * @generated from field: etcdserverpb.AuthEnableRequest auth_enable = 41;
@@ -394,6 +400,26 @@ export const RegisterLeaseSchema: GenMessage<RegisterLease> = /*@__PURE__*/
   messageDesc(file_leasehold_command, 6);
 
 /**
+ * From here on the log may have what servers of this version know, and servers of none before take part. Proposed only
+ * when every member speaks it.
+ *
+ * @generated from message leasehold.core.ClusterVersion
+ */
+export type ClusterVersion = Message<"leasehold.core.ClusterVersion"> & {
+  /**
+   * @generated from field: uint32 version = 1;
+   */
+  version: number;
+};
+
+/**
+ * Describes the message leasehold.core.ClusterVersion.
+ * Use `create(ClusterVersionSchema)` to create a new message.
+ */
+export const ClusterVersionSchema: GenMessage<ClusterVersion> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 7);
+
+/**
  * The replicated clock: milliseconds that the cluster has been led, and what is left of each lease by it.
  *
  * @generated from message leasehold.core.ClusterTime
@@ -422,7 +448,7 @@ export type ClusterTime = Message<"leasehold.core.ClusterTime"> & {
  * Use `create(ClusterTimeSchema)` to create a new message.
  */
 export const ClusterTimeSchema: GenMessage<ClusterTime> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 7);
+  messageDesc(file_leasehold_command, 8);
 
 /**
  * @generated from message leasehold.core.TimeLeft
@@ -444,7 +470,7 @@ export type TimeLeft = Message<"leasehold.core.TimeLeft"> & {
  * Use `create(TimeLeftSchema)` to create a new message.
  */
 export const TimeLeftSchema: GenMessage<TimeLeft> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 8);
+  messageDesc(file_leasehold_command, 9);
 
 /**
  * While one of space is raised, nothing is taken that needs more room; while one of corruption is, no key or lease
@@ -473,7 +499,7 @@ export type MemberAlarm = Message<"leasehold.core.MemberAlarm"> & {
  * Use `create(MemberAlarmSchema)` to create a new message.
  */
 export const MemberAlarmSchema: GenMessage<MemberAlarm> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 9);
+  messageDesc(file_leasehold_command, 10);
 
 /**
  * The first entry of a cluster: who it is. Later again if its first leader was of a version that did not write its members.
@@ -497,7 +523,7 @@ export type Bootstrap = Message<"leasehold.core.Bootstrap"> & {
  * Use `create(BootstrapSchema)` to create a new message.
  */
 export const BootstrapSchema: GenMessage<Bootstrap> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 10);
+  messageDesc(file_leasehold_command, 11);
 
 /**
  * Stands in an entry that changes the membership of the log, and says the same for the state.
@@ -528,7 +554,7 @@ export type MemberChange = Message<"leasehold.core.MemberChange"> & {
  * Use `create(MemberChangeSchema)` to create a new message.
  */
 export const MemberChangeSchema: GenMessage<MemberChange> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 11);
+  messageDesc(file_leasehold_command, 12);
 
 /**
  * @generated from enum leasehold.core.MemberChange.Kind
@@ -566,7 +592,7 @@ export type MemberChange_Kind = (typeof MemberChange_Kind)[keyof typeof MemberCh
  * Describes the enum leasehold.core.MemberChange.Kind.
  */
 export const MemberChange_KindSchema: GenEnum<MemberChange_Kind> = /*@__PURE__*/
-  enumDesc(file_leasehold_command, 11, 0);
+  enumDesc(file_leasehold_command, 12, 0);
 
 /**
  * @generated from message leasehold.core.MemberUpdate
@@ -588,7 +614,7 @@ export type MemberUpdate = Message<"leasehold.core.MemberUpdate"> & {
  * Use `create(MemberUpdateSchema)` to create a new message.
  */
 export const MemberUpdateSchema: GenMessage<MemberUpdate> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 12);
+  messageDesc(file_leasehold_command, 13);
 
 /**
  * What a server says of itself once it has started.
@@ -622,5 +648,5 @@ export type MemberAttributes = Message<"leasehold.core.MemberAttributes"> & {
  * Use `create(MemberAttributesSchema)` to create a new message.
  */
 export const MemberAttributesSchema: GenMessage<MemberAttributes> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 13);
+  messageDesc(file_leasehold_command, 14);
 

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiowEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgISgQIBxAISgQIChALSgQICxAMSgQIDBANIo4BCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBBIPCgdyZW1vdmVkGAQgASgIEg8KB2NsdXN0ZXIYBSABKAQSLQoHbWVtYmVycxgGIAMoCzIcLmxlYXNlaG9sZC5jb3JlLk1lbWJlclJlY29yZGIGcHJvdG8z", [file_leasehold_member]);
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiswEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEgwKBGRpc2sYCCABKAQSFAoMYXNrc19tZW1iZXJzGAkgASgIEg4KBm5ld2VzdBgNIAEoDUoECAcQCEoECAoQC0oECAsQDEoECAwQDSKOAQoLUGVlcldlbGNvbWUSDwoHdmVyc2lvbhgCIAEoDRIPCgdyZWZ1c2FsGAEgASgJEgwKBGRpc2sYAyABKAQSDwoHcmVtb3ZlZBgEIAEoCBIPCgdjbHVzdGVyGAUgASgEEi0KB21lbWJlcnMYBiADKAsyHC5sZWFzZWhvbGQuY29yZS5NZW1iZXJSZWNvcmRiBnByb3RvMw", [file_leasehold_member]);
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -64,6 +64,13 @@ export type PeerHello = Message<"leasehold.core.PeerHello"> & {
    * @generated from field: bool asks_members = 9;
    */
   asksMembers: boolean;
+
+  /**
+   * The newest version that the sender speaks; `version` is the oldest. 0: only that one.
+   *
+   * @generated from field: uint32 newest = 13;
+   */
+  newest: number;
 };
 
 /**

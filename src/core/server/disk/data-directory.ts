@@ -9,6 +9,7 @@ import { Snapshots } from "../../journal/snapshots.js";
 import type { Recovered } from "../../raft/api.js";
 import { founding, joining } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
+import { oldestVersion } from "../../state/members.js";
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../common/config.js";
 import { finishInTurns, batchesInTurns } from "../common/turns.js";
@@ -120,7 +121,7 @@ export async function beginDirectory(
 ): Promise<MemberRecord> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const disk = randomBytes(8).readBigUInt64BE();
-  const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map() };
+  const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map(), version: oldestVersion };
   await writeMemberRecord(path, record);
   await rm(join(path, journalFolder), { recursive: true, force: true });
   await rm(join(path, snapshotFolder), { recursive: true, force: true });

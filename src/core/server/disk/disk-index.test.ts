@@ -16,6 +16,7 @@ const record = {
   begun: true,
   members: [],
   disks: new Map<bigint, bigint>(),
+  version: 7,
 };
 
 async function reopened(): Promise<DiskIndex> {
@@ -34,4 +35,13 @@ test("disks that are learnt at once are all kept, and are there after a start; t
     true,
   ]);
   expect(again.isKnown(4n, 44n)).toBeUndefined();
+});
+
+test("a version that is raised while disks are learnt stands beside them", async () => {
+  await writeMemberRecord(folder, record);
+  const index = await reopened();
+  await Promise.all([index.learn(2n, 22n), index.raise(8), index.learn(3n, 33n)]);
+  expect(index.version).toBe(8);
+  const again = await reopened();
+  expect([again.version, again.isKnown(2n, 22n), again.isKnown(3n, 33n)]).toEqual([8, true, true]);
 });

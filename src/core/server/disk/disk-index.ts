@@ -10,11 +10,13 @@ export class DiskIndex {
   readonly #folder: string;
   /** Only what is on our own disk. */
   #record: MemberRecord;
+  #version: number;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, record: MemberRecord) {
     this.#folder = folder;
     this.#record = record;
+    this.#version = record.version;
   }
 
   /**
@@ -41,13 +43,30 @@ export class DiskIndex {
     return learning;
   }
 
+  /** Of the cluster, as this server has written it or is writing it. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The cluster speaks another version. @throws LeaseholdError `DISK_FAILED` */
+  async raise(version: number): Promise<void> {
+    this.#version = version;
+    const raising = this.#last.then(() => this.#write({ version }));
+    this.#last = raising.catch(() => undefined);
+    await raising;
+  }
+
+  async #write(changed: Partial<MemberRecord>): Promise<void> {
+    const record = { ...this.#record, ...changed };
+    await writeMemberRecord(this.#folder, record);
+    this.#record = record;
+  }
+
   async #learn(member: MemberId, disk: bigint): Promise<boolean> {
     // Somebody may have asked the same meanwhile.
     const known = this.#record.disks.get(member);
     if (known !== undefined) return known === disk;
-    const record = { ...this.#record, disks: new Map(this.#record.disks).set(member, disk) };
-    await writeMemberRecord(this.#folder, record);
-    this.#record = record;
+    await this.#write({ disks: new Map(this.#record.disks).set(member, disk) });
     return true;
   }
 }

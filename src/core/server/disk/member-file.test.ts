@@ -17,6 +17,7 @@ const record = {
   begun: true,
   members: [{ id: 1n, name: "a", peerUrls: ["http://h:2380"] }],
   disks: new Map([[1n, 7n]]),
+  version: 7,
 };
 
 test("what was written is read again; without a file there is no record", async () => {
@@ -35,6 +36,7 @@ test.each([
   [{ members: [null] }, "members[0].peerUrls should be a list"],
   [{ members: [{ id: "1", name: "a", peerUrls: [2] }] }, "members[0].peerUrls[0] should be text"],
   [{ members: [{ id: "1", peerUrls: [] }] }, "members[0].name should be text"],
+  [{ version: "8" }, "version should be a number"],
   [{ disks: [["1"]] }, "disks[0][1] should be"],
   [{ disks: [["1", "2", "3"]] }, "disks[0] should be a pair"],
 ])("a file with %j is damaged, and the error says where", async (wrong, where) => {
@@ -52,7 +54,7 @@ test("a file that is no object is damaged, and one of a newer format is of a new
   const path = join(folder, "member.json");
   writeFileSync(path, "[]");
   await expect(readMemberRecord(folder)).rejects.toThrow(`${path} is damaged: it should be one JSON object`);
-  writeFileSync(path, '{ "format": 3 }');
+  writeFileSync(path, '{ "format": 4 }');
   await expect(readMemberRecord(folder)).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
 });
 
@@ -92,4 +94,19 @@ test("a file that names tokens, as an earlier version wrote it, is read", async 
   const checksum = checksumOf(Buffer.from(JSON.stringify(former)), 0);
   writeFileSync(path, JSON.stringify({ ...former, checksum }));
   expect(await readMemberRecord(folder)).toEqual(record);
+});
+
+test("a directory of a later cluster has a format that former servers refuse, and is refused by its version", async () => {
+  const path = join(folder, "member.json");
+  const formatOf = () => (JSON.parse(readFileSync(path, "utf8")) as { format: number }).format;
+  await writeMemberRecord(folder, record);
+  expect(formatOf()).toBe(2);
+  await writeMemberRecord(folder, { ...record, version: 8 });
+  expect(formatOf()).toBe(3);
+  expect(await readMemberRecord(folder)).toEqual({ ...record, version: 8 });
+  await writeMemberRecord(folder, { ...record, version: 9 });
+  await expect(readMemberRecord(folder)).rejects.toMatchObject({
+    code: "VERSION_MISMATCH",
+    message: expect.stringContaining("its cluster speaks version 9; this one 8") as unknown,
+  });
 });

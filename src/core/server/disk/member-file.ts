@@ -5,11 +5,14 @@ import { LeaseholdError } from "../../../lease/errors.js";
 import { checksumOf } from "../../journal/checksum.js";
 import { diskError, ownFile, ownFileMode, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
+import { newestVersion, oldestVersion } from "../../state/members.js";
 import { type KnownMember, idText } from "../common/identity.js";
 
 /** The former one had no checksum: a bit that turned over in an id made another server of it. */
 const formerFormat = 1;
 const format = 2;
+/** Of a cluster beyond version 7: servers of that version know the format before, and begin with no other. */
+const laterFormat = 3;
 const fileName = "member.json";
 
 /** Who the data directory belongs to. */
@@ -23,6 +26,8 @@ export interface MemberRecord {
   readonly members: readonly KnownMember[];
   /** The disks of the others, since they were first heard of. */
   readonly disks: ReadonlyMap<MemberId, bigint>;
+  /** Of the cluster, as far as this server knows: no server of a version before begins with this directory. */
+  readonly version: number;
 }
 
 /** Undefined if there is none. */
@@ -37,15 +42,19 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
     throw new LeaseholdError("LOG_CORRUPT", `${path} cannot be read: ${(error as Error).message}`);
   }
   const { format: found } = recordOrEmpty(content);
-  if (typeof found === "number" && found > format)
-    throw new LeaseholdError(
+  const newer = (what: string) =>
+    new LeaseholdError(
       "VERSION_MISMATCH",
-      `the data directory ${folder} is of a newer version of Leasehold (format ${found}; this one knows ${format})`,
+      `the data directory ${folder} is of a newer version of Leasehold (${what})`,
     );
+  if (typeof found === "number" && found > laterFormat)
+    throw newer(`format ${found}; this one knows ${laterFormat}`);
   const damaged = (where: string) => new LeaseholdError("LOG_CORRUPT", `${path} is damaged: ${where}`);
   const record = recordOf(content, damaged);
   const { checksum, ...rest } = recordOrEmpty(content);
-  if (found === format && checksum !== checksumOfRecord(rest)) throw damaged("its checksum is wrong");
+  if (found !== formerFormat && checksum !== checksumOfRecord(rest)) throw damaged("its checksum is wrong");
+  if (record.version > newestVersion)
+    throw newer(`its cluster speaks version ${record.version}; this one ${newestVersion}`);
   return record;
 }
 
@@ -70,10 +79,12 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
     return value;
   };
   if (!isRecord(content)) throw damaged("it should be one JSON object");
-  if (content["format"] !== format && content["format"] !== formerFormat)
+  if (![formerFormat, format, laterFormat].includes(content["format"] as number))
     throw damaged(`format should be ${format}`);
-  const { begun } = content;
+  const { begun, version = oldestVersion } = content;
   if (typeof begun !== "boolean") throw damaged("begun should be true or false");
+  if (typeof version !== "number" || !Number.isSafeInteger(version))
+    throw damaged("version should be a number");
   const members = listAt(content["members"], "members").map((value, index) => {
     const at = `members[${index}]`;
     const member = recordOrEmpty(value);
@@ -96,6 +107,7 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
     begun,
     members,
     disks: new Map(disks),
+    version,
   };
 }
 
@@ -104,7 +116,7 @@ export async function writeMemberRecord(folder: string, record: MemberRecord): P
   const path = join(folder, fileName);
   const content = {
     ...record,
-    format,
+    format: record.version > oldestVersion ? laterFormat : format,
     id: idText(record.id),
     cluster: idText(record.cluster),
     disk: idText(record.disk),

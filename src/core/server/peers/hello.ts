@@ -7,11 +7,8 @@ import {
 } from "../../gen/leasehold/peer_pb.js";
 import type { MemberId } from "../../raft/types.js";
 import { unwelcome } from "../../replica/roll.js";
-import type { CoreMember } from "../../state/members.js";
+import { type CoreMember, newestVersion, oldestVersion } from "../../state/members.js";
 import { idText } from "../common/identity.js";
-
-/** 7: answers to heartbeats say how long their senders vote for nobody else, and transfers are numbered. */
-const version = 7;
 
 /** What a server says of itself to another. */
 export interface Self {
@@ -19,10 +16,16 @@ export interface Self {
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
+  /** Of the cluster: the oldest that this server speaks with others. */
+  readonly version: number;
 }
 
-export function helloBytes({ cluster, id, name, disk }: Self, to: MemberId, snapshot: boolean): Uint8Array {
-  const hello = { version, cluster, from: id, to, snapshot, name, disk };
+export function helloBytes(
+  { cluster, id, name, disk, version }: Self,
+  to: MemberId,
+  snapshot: boolean,
+): Uint8Array {
+  const hello = { version, newest: newestVersion, cluster, from: id, to, snapshot, name, disk };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
 }
 
@@ -37,6 +40,7 @@ export function readHello(bytes: Buffer): PeerHello {
  */
 export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, removed = false): Uint8Array {
   const disk = hello.cluster === self.cluster && hello.to === self.id ? self.disk : 0n;
+  const version = spokenWith(hello);
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk, removed }));
 }
 
@@ -47,11 +51,17 @@ export function readWelcome(bytes: Buffer): PeerWelcome {
 
 /** Of a server that is to join, and does not know yet who it is. */
 export function questionBytes(name: string): Uint8Array {
-  return toBinary(PeerHelloSchema, create(PeerHelloSchema, { version, name, asksMembers: true }));
+  const versions = { version: oldestVersion, newest: newestVersion };
+  return toBinary(PeerHelloSchema, create(PeerHelloSchema, { ...versions, name, asksMembers: true }));
 }
 
 /** Who is there, for one that asked with `questionBytes`. */
-export function membersBytes({ cluster }: Self, members: readonly CoreMember[]): Uint8Array {
+export function membersBytes(
+  { cluster }: Self,
+  hello: PeerHello,
+  members: readonly CoreMember[],
+): Uint8Array {
+  const version = spokenWith(hello);
   const records = members.map((member) => ({
     ...member,
     peerUrls: [...member.peerUrls],
@@ -60,15 +70,30 @@ export function membersBytes({ cluster }: Self, members: readonly CoreMember[]):
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, cluster, members: records }));
 }
 
+/** The newest that its sender speaks. */
+export function newestOf({ newest, version }: PeerHello): number {
+  return Math.max(newest, version);
+}
+
+/** The newest that both speak. */
+function spokenWith(hello: PeerHello): number {
+  return Math.min(newestOf(hello), newestVersion);
+}
+
 /** Why its sender is not told who is there; empty if it is. */
-export function objectionTo({ version: found }: PeerHello): string {
-  if (found === version) return "";
-  return `it speaks version ${found} of the protocol between servers, and this one ${version}`;
+export function objectionTo(hello: PeerHello, { version }: Self): string {
+  if (hello.version <= newestVersion && newestOf(hello) >= version) return "";
+  const found = rangeText(hello.version, newestOf(hello));
+  return `it speaks version ${found} of the protocol between servers, and this one ${rangeText(version, newestVersion)}`;
+}
+
+function rangeText(oldest: number, newest: number): string {
+  return oldest === newest ? `${newest}` : `${oldest} to ${newest}`;
 }
 
 /** Why the sender of this hello is refused; empty if it is not. */
 export function refusalOf(hello: PeerHello, self: Self, isMember: boolean): string {
-  const objection = objectionTo(hello);
+  const objection = objectionTo(hello, self);
   if (objection !== "") return objection;
   switch (unwelcome(hello, self, () => isMember)) {
     case "other-cluster":

@@ -118,10 +118,12 @@ export class Incoming {
   }
 
   #tellMembers(hello: PeerHello): void {
-    const objection = objectionTo(hello);
+    const objection = objectionTo(hello, this.#self);
     const members = this.#handler.members();
     const answer =
-      objection === "" ? membersBytes(this.#self, members) : welcomeBytes(this.#self, hello, objection);
+      objection === ""
+        ? membersBytes(this.#self, hello, members)
+        : welcomeBytes(this.#self, hello, objection);
     this.#socket.end(Buffer.concat(frame([answer])));
   }
 

@@ -20,7 +20,7 @@ const redialMs = 200;
 
 export interface LinkOptions {
   readonly peer: KnownMember;
-  readonly hello: Uint8Array;
+  readonly hello: () => Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
    * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
@@ -113,7 +113,7 @@ export class PeerLink {
     let socket: Socket;
     try {
       socket = dial(parseUrl("the peer's address", url), tls, () => {
-        for (const part of frame([hello])) socket.write(part);
+        for (const part of frame([hello()])) socket.write(part);
       });
     } catch (error) {
       // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.

@@ -7,7 +7,9 @@ import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import { helloBytes, readHello, type Self, welcomeBytes } from "./hello.js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { PeerHelloSchema, type PeerWelcome } from "../../gen/leasehold/peer_pb.js";
+import { helloBytes, readHello, readWelcome, type Self, welcomeBytes } from "./hello.js";
 import { Frames, frame } from "./frames.js";
 import { foundingMember } from "../common/identity.js";
 import type { TlsFiles } from "../common/config.js";
@@ -39,6 +41,7 @@ const selfOf = (index: number, disk: bigint, cluster = 7n): Self => ({
   id: BigInt(index + 1),
   name: names[index]!,
   disk,
+  version: 7,
 });
 
 const meta = { index: 1, term: 1, membership: { voters: [1n, 2n], learners: [] } };
@@ -57,6 +60,7 @@ class Server {
   readonly messages: PeerMessage[] = [];
   readonly troubles: string[] = [];
   readonly disks = new Map<bigint, bigint>();
+  readonly spoken = new Map<bigint, number>();
   snapshots = 0;
   /** How often it was told that it is no member any more. */
   removals = 0;
@@ -79,7 +83,11 @@ class Server {
     this.#port = ports[index]!;
     this.peers = new Peers({
       self: selfOf(index, disk, cluster),
-      roll: { members: membersAt(ports).filter(({ name }) => known.includes(name)), removed: new Set() },
+      roll: {
+        members: membersAt(ports).filter(({ name }) => known.includes(name)),
+        removed: new Set(),
+        version: 7,
+      },
       initialUrls,
       tls: undefined,
       silenceMs: 1_000,
@@ -89,6 +97,7 @@ class Server {
         snapshot: () => (this.snapshots += 1),
         snapshotSent: () => undefined,
         unreachable: () => undefined,
+        speaks: (member, version) => void this.spoken.set(member, version),
         removed: () => (this.removals += 1),
         isKnownDisk: (member, known) =>
           this.disks.has(member) ? this.disks.get(member) === known : undefined,
@@ -235,7 +244,7 @@ test("a member that the log does not know is heard once a member lists it, and n
   await c.reaches(a, 3n, 1n);
   await a.reaches(c, 1n, 3n);
   expect(a.disks.get(3n)).toBe(33n);
-  a.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set([3n]) });
+  a.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set([3n]), version: 7 });
   const before = c.troubles.length;
   await eventually("it is refused", () =>
     c.troubles.slice(before).join().includes("the server 3 is no member of this cluster"),
@@ -305,7 +314,7 @@ test("files of certificates that cannot be read end nothing: it is tried again",
   const troubles: string[] = [];
   const link = new PeerLink({
     peer: foundingMember({ id: 2n, name: "b", peerUrls: ["https://127.0.0.1:1"] }),
-    hello: new Uint8Array(),
+    hello: () => new Uint8Array(),
     tls: { certFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem", clientCertAuth: false } as TlsFiles,
     silenceMs: 1_000,
     unreachable: () => undefined,
@@ -327,7 +336,7 @@ test("a snapshot goes where its receiver was reached, if one of its addresses is
   await b.open();
   const [first, second] = membersAt(ports) as [CoreMember, CoreMember];
   const moved = { ...second, peerUrls: [`http://127.0.0.1:${stale}`, ...second.peerUrls] };
-  a.peers.update({ members: [first, moved], removed: new Set() });
+  a.peers.update({ members: [first, moved], removed: new Set(), version: 7 });
   await a.reaches(b, 1n, 2n);
   a.peers.send({ kind: "snapshot", from: 1n, to: 2n, term: 1, meta });
   await eventually("the snapshot has come", () => b.snapshots > 0);
@@ -359,3 +368,41 @@ test("a member that has moved is found where the flags say that it is", async ()
   await a.reaches(b, 1n, 2n);
   expect(a.messages).toEqual([]);
 });
+
+/** A hello as the former version says it: one number, and no newest. */
+function formerHello(version: number): Uint8Array {
+  const { cluster, disk, id, name } = selfOf(1, 22n);
+  return toBinary(
+    PeerHelloSchema,
+    create(PeerHelloSchema, { version, cluster, from: id, to: 1n, name, disk }),
+  );
+}
+
+test.each([
+  [7, 7, true],
+  [7, 8, false],
+  [6, 7, false],
+  [8, 8, true],
+  [9, 8, false],
+])(
+  "a server that speaks version %i only, in a cluster of version %i, is heard: %s",
+  async (spoken, version, isHeard) => {
+    const ports = await freePorts(2);
+    const a = new Server(0, ports, 11n);
+    a.disks.set(2n, 22n);
+    a.peers.update({ members: membersAt(ports), removed: new Set(), version });
+    await a.open();
+    const socket = await come(ports[0]!, formerHello(spoken));
+    const answers: PeerWelcome[] = [];
+    const frames = new Frames((body) => void answers.push(readWelcome(body)));
+    socket.on("data", (chunk) => frames.push(chunk));
+    await eventually("it is answered", () => answers.length > 0);
+    const [{ refusal, version: both }] = answers as [PeerWelcome];
+    const own = version === 8 ? "8" : "7 to 8";
+    const objection = `it speaks version ${spoken} of the protocol between servers, and this one ${own}`;
+    expect(refusal).toBe(isHeard ? "" : objection);
+    expect([both, a.spoken.get(2n)]).toEqual(isHeard ? [spoken, spoken] : [Math.min(spoken, 8), undefined]);
+    socket.destroy();
+    await eventually("it is forgotten with its connection", () => (a.spoken.get(2n) ?? 0) === 0);
+  },
+);

@@ -11,7 +11,7 @@ import { idText } from "../common/identity.js";
 import { type Comers, Listener } from "../common/listener.js";
 import type { ListenUrl } from "../common/urls.js";
 import { askMembers } from "./ask-members.js";
-import { helloBytes, refusalOf, type Self } from "./hello.js";
+import { helloBytes, newestOf, refusalOf, type Self } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
@@ -42,6 +42,8 @@ export interface PeersHandler extends Received {
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
   /** Remembers which disk a server has, unless it is known; false if it is another. */
   learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** Which version another server speaks at most; 0: it is not known any more. */
+  speaks(member: MemberId, version: number): void;
   /** Another server says that this one is no member any more. */
   removed(): void;
   /** For people; the same is not said twice in a minute. */
@@ -49,7 +51,7 @@ export interface PeersHandler extends Received {
 }
 
 export interface PeersOptions {
-  readonly self: Self;
+  readonly self: Omit<Self, "version">;
   /** The servers of the core, until `update` tells of others. */
   readonly roll: Roll;
   /** Other servers' addresses by this server's flags, where it asks for the members, too. */
@@ -98,6 +100,10 @@ export class Peers {
 
   get #others(): readonly CoreMember[] {
     return this.known.filter(({ id }) => id !== this.#options.self.id);
+  }
+
+  get #self(): Self {
+    return { ...this.#options.self, version: this.#roll.version };
   }
 
   /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
@@ -149,9 +155,9 @@ export class Peers {
   }
 
   #linkTo(peer: CoreMember): PeerLink {
-    const { handler, self, silenceMs, tls } = this.#options;
+    const { handler, silenceMs, tls } = this.#options;
     return new PeerLink({
-      hello: helloBytes(self, peer.id, false),
+      hello: () => helloBytes(this.#self, peer.id, false),
       peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
@@ -176,13 +182,13 @@ export class Peers {
   }
 
   async #sendSnapshot(message: InstallSnapshot): Promise<void> {
-    const { snapshots, self, tls, handler } = this.#options;
+    const { snapshots, tls, handler } = this.#options;
     const peer = this.#others.find(({ id }) => id === message.to);
     try {
       if (peer === undefined) throw new Error("it is no member");
       // At the address where it was reached: one of several may be out of date.
       const url = this.#links.get(peer.id)?.link.url ?? peer.peerUrls[0]!;
-      await sendSnapshot(message, peer.id, url, snapshots, self, tls, this.#closed.signal);
+      await sendSnapshot(message, peer.id, url, snapshots, this.#self, tls, this.#closed.signal);
       handler.snapshotSent(message.to, true);
     } catch (error) {
       const name = peer === undefined ? "a server" : nameOf(peer);
@@ -233,26 +239,33 @@ export class Peers {
       trouble: (text: string) =>
         handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),
     };
-    void new Incoming(self, socket, incoming, { helloMs, silenceMs: incomingSilenceFactor * silenceMs });
+    void new Incoming(this.#self, socket, incoming, {
+      helloMs,
+      silenceMs: incomingSilenceFactor * silenceMs,
+    });
   }
 
   #admit(hello: PeerHello, socket: Socket): void {
     const { from, snapshot } = hello;
+    if (!snapshot) this.#options.handler.speaks(from, newestOf(hello));
     this.#strangers.delete(socket);
     const place = placeOf(from, snapshot);
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);
     this.#counters.peer(from).traffic.follow(socket);
     socket.once("close", () => {
-      if (this.#admitted.get(place) === socket) this.#admitted.delete(place);
+      if (this.#admitted.get(place) !== socket) return;
+      this.#admitted.delete(place);
+      // It may come back as it was before.
+      if (!snapshot) this.#options.handler.speaks(from, 0);
     });
   }
 
   #judge(hello: PeerHello): string {
-    const { self, handler } = this.#options;
+    const { handler } = this.#options;
     const isMember = this.#others.some(({ id }) => id === hello.from);
     if (!isMember) this.#askMembers();
-    const refusal = refusalOf(hello, self, isMember);
+    const refusal = refusalOf(hello, this.#self, isMember);
     if (refusal !== "") return refusal;
     const isKnown = handler.isKnownDisk(hello.from, hello.disk);
     if (isKnown === undefined) return `${hello.name} ${notReached}`;
