@@ -195,6 +195,6 @@ export const simulated: readonly Simulated[] = [
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 3"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 91"),
   ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 116"),
-  ...inWaist("a writer skips slots of readers", { writerSkipsSlots: true }, "c I1 16"),
-  ...inWaist("a call without a mode does not look for readers", { plainIsNoWriter: true }, "c I1 1"),
+  ...inWaist("a writer skips slots of readers", { writerSkipsSlots: true }, "c I1 37"),
+  ...inWaist("a call without a mode does not look for readers", { plainIsNoWriter: true }, "c I1 3"),
 ];

@@ -125,7 +125,7 @@ export const stored: readonly Stored[] = [
     faults: { readerTrustsItsGate: true },
     ground: "forms",
     breaks: "tokens",
-    seed: 53,
+    seed: 1102,
     plan: {
       ...calm,
       sluggishRate: 0,

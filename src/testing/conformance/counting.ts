@@ -29,6 +29,24 @@ export const countingCases = {
     for (const lease of held) lease.assertHeld();
   },
 
+  "a call without a limit is for slot 0, and holds beside those who have the others": async (
+    stage: Stage,
+  ) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    const options = { ttl: stage.ttlMs, wait: 20 * stage.ttlMs };
+    const take = (leases: typeof alice) =>
+      stage.until(leases.acquire(stage.name("plain"), { ...options, limit: 2 }), "a slot");
+    const [one, two] = [await take(alice), await take(bob)];
+    await stage.refused(bob, "plain", "without a limit, while both slots are taken");
+    const [zero, other] = one.slot === 0 ? [one, two] : [two, one];
+    await stage.until(zero.release(), "release");
+    const plain = await stage.takeSoon(bob, "plain", "a call without a limit when slot 0 is free");
+    check(plain.slot === 0 && plain.token > zero.token, "a call without a limit has not slot 0");
+    other.assertHeld();
+    const late = alice.tryAcquire(stage.name("plain"), { ttl: stage.ttlMs, limit: 2 });
+    check((await stage.until(late, "tryAcquire")) === undefined, "slot 0 was had twice");
+  },
+
   "a slot that is released, or runs out, goes to one that waits, with a greater token": async (
     stage: Stage,
   ) => {
