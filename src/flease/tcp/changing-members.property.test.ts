@@ -216,8 +216,8 @@ beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((()
 afterEach(() => void vi.restoreAllMocks());
 
 test("clients keep their leases when the last of many members with the longest ids begins a change", async () => {
-  // A joint view of 16 is longer than a client's call may be.
-  const run = new Run(1, effort > 1 ? 40 : 16, 1);
+  // A joint view of 24 is longer than a client's call may be.
+  const run = new Run(1, effort > 1 ? 40 : 24, 1);
   await run.begin();
   for (const name of ["x", "y"]) await run.hold(run.startClient(name), name);
   const spare = run.spare();
