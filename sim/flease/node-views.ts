@@ -1,4 +1,10 @@
-import { firstView, viewAtFirstStart, votersOf } from "../../src/flease/protocol/views.js";
+import {
+  firstView,
+  stampMax,
+  viewAtFirstStart,
+  viewNumberMax,
+  votersOf,
+} from "../../src/flease/protocol/views.js";
 import type { KeptView } from "../../src/flease/protocol/views.js";
 import type { PeerViews } from "../../src/flease/peer.js";
 import type { Packet } from "./stage/network.js";
@@ -63,5 +69,13 @@ export class NodeViews {
     if (plan.views === undefined) return;
     if (packet.message === undefined || random.chance(plan.views.noteRate))
       packet.view = this.#node.peer!.views.note();
+    if (plan.views.asBytes === true) this.#send(packet);
+  }
+
+  /** As the product does: the stamp of a message is a u32, and a note that cannot be read is no note. */
+  #send(packet: Packet): void {
+    if (packet.message !== undefined) packet.message.view >>>= 0;
+    const { number, stamp } = packet.view?.view ?? { number: 0, stamp: 0 };
+    if (number > viewNumberMax || stamp > stampMax) packet.view = undefined;
   }
 }

@@ -5,6 +5,7 @@ import { type FleaseCounters, fleaseCounters } from "./stage/counters.js";
 import { features } from "./features.js";
 import { drawFairWeather, drawPlan, withGreedyClient } from "./stage/plan.js";
 import type { RunPlan } from "./stage/plan.js";
+import { withManyMembers } from "./stage/views-plan.js";
 import { SimRandom } from "../kit/random.js";
 import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
 import type { Invariant } from "./stage/invariants.js";
@@ -18,6 +19,8 @@ export interface SimOptions {
   readonly fairWeather?: "agents" | "waist";
   /** One more client wants more names than members keep. */
   readonly greedy?: boolean;
+  /** The cluster has many members, which change. */
+  readonly many?: boolean;
   /** Ends the run only at violations of these, whatever the mode promises. */
   readonly only?: readonly Invariant[];
   readonly mistakes?: WorldMistakes;
@@ -38,7 +41,8 @@ export async function simulate(options: SimOptions): Promise<FleaseResult> {
   const drawn =
     fair === undefined ? drawPlan(seed, mode, random) : drawFairWeather(seed, random, fair === "waist");
   const crowded = options.greedy === true ? withGreedyClient(drawn) : drawn;
-  const plan = features.without(crowded, options.without);
+  const peopled = options.many === true ? withManyMembers(crowded) : crowded;
+  const plan = features.without(peopled, options.without);
   const world = new World({
     plan,
     random,

@@ -148,6 +148,28 @@ describe("in fair weather", () => {
   });
 });
 
+describe("many members that change, and clients alone that want leases of them", () => {
+  const many = {
+    firstSeed: 1,
+    modes: ["c"],
+    many: true,
+    without: ["waist", "clients-that-come-and-go"],
+  } as const;
+
+  it("keep to all invariants, and every resource finds a holder in the end", async () => {
+    const { counters, failed } = await simulateMany({ ...many, goOn: (runs) => runs < 3 });
+    expect(failed && failureText(failed)).toBeUndefined();
+    expect(counters.changesEnded).toBeGreaterThan(3);
+  });
+
+  it("are found if stamps have room for 32 members that begin changes", async () => {
+    const { failed } = await duringFaults({ stampsOverflow: true }, () =>
+      simulateMany({ ...many, goOn: (runs) => runs < 12 }),
+    );
+    expect(failed?.violation?.invariant).toBeDefined();
+  });
+});
+
 describe("a client that wants more than members keep", () => {
   const goOn = (least: number) => (runs: number) => runs < least;
 

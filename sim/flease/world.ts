@@ -245,6 +245,18 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     for (const calmEnded of this.observers.calmEnded) calmEnded();
     const idle = this.tenures.idleSince(this.plan.stormMs, this.plan.resources);
     if (idle !== undefined) this.report("L1", `nobody acquires ${idle} though nothing goes wrong any more`);
+    if (this.plan.views?.asBytes === true) this.#checkViews();
+  }
+
+  /** L1: a change that was begun alone ends, and everybody is in the view after it. */
+  #checkViews(): void {
+    const [first, ...others] = this.nodes.map(({ name, peer }) => ({ name, view: peer?.views.view }));
+    const other = others.find(({ view }) => view?.stamp !== first!.view?.stamp);
+    if (other !== undefined || first!.view?.before !== undefined)
+      this.report(
+        "L1",
+        `${first!.name} is in view ${first!.view?.number}, and ${other?.name ?? "everybody"} in ${other?.view?.number ?? "it"}`,
+      );
   }
 
   #hashPacket(packet: Packet): void {

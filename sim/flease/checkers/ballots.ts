@@ -9,8 +9,8 @@ interface OwnerBook {
   readonly node: NodeView;
   readonly incarnation: number;
   last: number;
-  /** To whom the last ballot has been announced, as bits. */
-  announced: number;
+  /** To whom the last ballot has been announced. */
+  readonly announced: Set<number>;
 }
 
 /**
@@ -40,14 +40,14 @@ export class Ballots implements Observer {
   }
 
   #opens(book: OwnerBook, owner: string, number: number, to: number): void {
-    if (number < book.last || (number === book.last && (book.announced & (1 << to)) !== 0))
+    if (number < book.last || (number === book.last && book.announced.has(to)))
       this.#report("I9", `${owner} opens the ballot ${number} after ${book.last}`);
     if (number !== book.last) {
-      book.announced = 0;
+      book.announced.clear();
       this.#checkAhead(book, number);
     }
     book.last = number;
-    book.announced |= 1 << to;
+    book.announced.add(to);
   }
 
   #checkAhead({ node }: OwnerBook, number: number): void {
@@ -70,7 +70,7 @@ export class Ballots implements Observer {
       node,
       incarnation: node.incarnation,
       last: 0,
-      announced: 0,
+      announced: new Set<number>(),
     }));
     return book;
   }

@@ -16,6 +16,8 @@ export interface ViewsPlan {
   readonly changeEveryMs: number;
   /** Share of messages that tell the sender's view. */
   readonly noteRate: number;
+  /** Stamps and numbers of views are what arrives of them over the wire. */
+  readonly asBytes?: boolean;
 }
 
 /** What of a run depends on whether its members change. */
@@ -57,6 +59,39 @@ export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
       lossRate,
       changeEveryMs: random.magnitude(0.05, 0.5) * ttlMaxMs,
       noteRate: random.pick([0.05, 0.3, 1]),
+    },
+  };
+}
+
+/** More than a set of 32 bits has, and cells of three of them. */
+const manyMembers = 40;
+
+/** Such a run has many more messages than others, and what it is about happens soon. */
+const manyStormLeases = 5;
+
+/** Clients alone want leases of many members, which change all the time, one change after the other. */
+export function withManyMembers<
+  P extends Changing & { readonly clients: number; readonly resources: readonly string[] },
+>(plan: P): P {
+  const { settings, resources } = plan;
+  const members = Array.from({ length: manyMembers }, (_, index) => `m${index}`);
+  const clients = 3;
+  return {
+    ...plan,
+    settings: { ...settings, members, cellSize: 3 },
+    clients,
+    agents: resources.flatMap((resource) =>
+      Array.from({ length: clients }, (_, index) => ({ node: manyMembers + index, resource })),
+    ),
+    stormMs: manyStormLeases * settings.ttlMaxMs,
+    calmMs: 3 * settings.ttlMaxMs + 2 * settings.waitWallMs,
+    views: {
+      stayingCalmMs: 0,
+      first: { members: members.slice(0, -2).sort(), cellSize: 3 },
+      rivals: false,
+      changeEveryMs: 0.1 * settings.ttlMaxMs,
+      noteRate: 0.3,
+      asBytes: true,
     },
   };
 }

@@ -1032,7 +1032,13 @@ export const inFlease = /** @type {const} */ ([
   {
     name: "stampsOverflow",
     why: "Stamps have room for 32 members that begin a change.",
-    edits: [{ file: views, find: "2 ** 23", replace: "2 ** 27" }],
+    edits: [
+      {
+        file: views,
+        find: "from.members.indexOf(by) * numbersOfViews",
+        replace: "from.members.indexOf(by) * 2 ** 27",
+      },
+    ],
     caughtBy: { file: "src/flease/many-members.test.ts", test: /of 34 members with cells of 5/ },
   },
   {
