@@ -33,7 +33,7 @@ import { DiagnosisHandlers } from "./own/diagnosis.js";
 import { ownServices } from "./own/services.js";
 import { join } from "./peers/join.js";
 import { nodePorts } from "./node-ports.js";
-import { Peers, type PeersHandler } from "./peers/peers.js";
+import { isUsualAtStart, Peers, type PeersHandler } from "./peers/peers.js";
 import { isOpenToClients, readTls, readTlsFile, revokedNow } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
@@ -278,7 +278,8 @@ class Server implements RunningCore {
       speaks: (member, version) => this.#host.step({ kind: "peer-version", member, version }),
       removed: () => this.#leave(),
       trouble: (cause, text) => {
-        if (performance.now() > this.#startingEndMs) this.#trouble(cause, text);
+        const isStarting = performance.now() < this.#startingEndMs;
+        if (!isStarting || !isUsualAtStart(text)) this.#trouble(cause, text);
       },
     };
   }

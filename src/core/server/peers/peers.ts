@@ -321,6 +321,11 @@ function nameOf({ id, name }: CoreMember): string {
 
 const notReached = "has to be reached by us first, at its own address";
 
+/** Where servers start one after the other: one is not there yet, or does not know who asks. */
+export function isUsualAtStart(text: string): boolean {
+  return text.endsWith(notReached) || /\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\b/.test(text);
+}
+
 function lostDisk(name: string): string {
   return `${name} has come back without its data directory: what it promised before is lost with it`;
 }
