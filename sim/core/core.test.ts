@@ -18,7 +18,7 @@ test("servers that come and go break no invariant, and hear that they were remov
   for (let seed = 1; seed <= 12; seed += 1) {
     const run = await simulateCore({
       seed,
-      plan: { membershipEveryMs: 800, introduced: seed % 2 === 0 },
+      plan: { membershipEveryMs: 800, introduced: seed % 2 === 0, upgrades: seed % 3 === 0 },
     });
     expect(failureText(run)).toBe("no violation");
     heard += run.counters.removalsHeard;

@@ -340,6 +340,13 @@ export const cored: readonly Cored[] = [
     seed: 34,
     plan: { ...changing, introduced: true },
   },
+  {
+    name: "C: the cluster's version is raised when one server speaks it",
+    faults: { raisedTooEarly: true },
+    breaks: "agreement",
+    seed: 1,
+    plan: { ...changing, introduced: true, upgrades: true },
+  },
   ...restoring,
   {
     name: "CL: exclusive: a holder relies on its lease for twice as long",
