@@ -46,6 +46,7 @@ class Guard {
   /** The exit status of the command, as a shell has it. */
   #status: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Immediate | undefined;
   readonly #toRun: Socket;
 
   constructor(fromRun: Socket, toRun: Socket) {
@@ -74,7 +75,7 @@ class Guard {
         break;
       case "deadline":
         this.#deadline = message.deadline;
-        this.#look();
+        this.#lookSoon();
         break;
       case "lost":
         this.#lost = true;
@@ -115,7 +116,7 @@ class Guard {
     gate.on("exit", (_code, signal) => this.#sweep(signal));
     send(this.#toRun, { type: "ready", groupId: gate.pid });
     // A gate that is never opened is gone by the deadline, too.
-    this.#look();
+    this.#lookSoon();
   }
 
   /** Without a process, and it is said why, when there are too many variables, processes or the like. */
@@ -158,13 +159,22 @@ class Guard {
     for (const signal of this.#signals.splice(0)) this.#processes?.forward(signal);
   }
 
+  /**
+   * Looks when all that has arrived is read: a process that started late, or was stopped, finds one deadline
+   * after the other, and only the last counts.
+   */
+  #lookSoon(): void {
+    clearImmediate(this.#soon);
+    this.#soon = setImmediate(() => this.#look());
+  }
+
   /** Looks at both clocks, acts, and sets the timer for the next look. */
   #look(): void {
     const processes = this.#processes;
     if (processes === undefined) return;
     clearTimeout(this.#timer);
     const { action, cause, wakeInMs } = this.#decide();
-    if (action !== "wait") {
+    if (action !== "wait" && !this.#hasTime) {
       this.#cause ??= cause;
       if (action === "terminate" && this.#progress !== "waiting") {
         this.#terminatedAtMs = now().monotonicMs;
@@ -174,6 +184,12 @@ class Guard {
       }
     }
     this.#timer = setTimeout(() => this.#look(), wakeInMs);
+  }
+
+  /** Nothing runs that needs time to end: until the deadline itself `run` may send a later one. */
+  get #hasTime(): boolean {
+    const isAwaited = this.#progress === "waiting" && !this.#orphaned && !this.#lost;
+    return isAwaited && remainingMs(now(), this.#deadline) > 0;
   }
 
   /** The command has ended: what it left behind must not outlive the lease either. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -116,6 +116,28 @@ function startedPid(): Promise<number> {
     }
   });
 }
+
+test("a guard that starts later than the first lease lasts runs the command under the renewed one", async () => {
+  const ttl = 3_000;
+  const slow = join(folder, "slow-guard.mjs");
+  // As on a machine that is very busy: all messages of `run` wait in the pipe meanwhile.
+  const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
+  writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
+  const ended = start("exit 5", { guardPath: slow, ttl });
+  await vi.waitUntil(() => lease !== undefined);
+  const renewing = setInterval(() => (lease.endMs = performance.now() + ttl), 100);
+  expect(await ended.finally(() => clearInterval(renewing))).toBe(5);
+  expect(said).toEqual([]);
+});
+
+test("a command is not started when its guard starts later than a lease lasts that is not renewed", async () => {
+  const ttl = 1_000;
+  const slow = join(folder, "slow-guard.mjs");
+  const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
+  writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
+  expect(await start(`${announce()} exit 5`, { guardPath: slow, ttl })).toBe(exitCode("lost"));
+  expect(existsSync(join(folder, "pid"))).toBe(false);
+});
 
 describe("the exit code", () => {
   test("is the command's own, and the lease is given back", async () => {
