@@ -79,14 +79,23 @@ export function beFront(): void {
   });
 }
 
+/** Whether the front is there to take a byte. */
+function reaches(byte: number): boolean {
+  try {
+    return writeSync(FRONT_FD, Uint8Array.of(byte)) === 1;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Behind: says that signals are heard, and looks whether the front is still there. What it guards ends as if
  * this process had been killed, and so it is.
  */
 export function watchFront(): void {
-  writeSync(FRONT_FD, Uint8Array.of(0));
-  const link = new Socket({ fd: FRONT_FD, readable: true, writable: false });
   const end = (): void => void process.kill(process.pid, "SIGKILL");
+  if (!reaches(0)) end();
+  const link = new Socket({ fd: FRONT_FD, readable: true, writable: false });
   link.on("end", end).on("error", end).resume();
   link.unref();
 }
@@ -96,6 +105,7 @@ export function watchFront(): void {
  * process.
  */
 export function endFront(code: number): void {
-  writeSync(FRONT_FD, Uint8Array.of(code));
+  // A front that has gone in this moment needs no code.
+  reaches(code);
   for (const fd of [0, 1, 2]) closeSync(fd);
 }
