@@ -114,9 +114,9 @@ describe("the data directory", () => {
     const data = await used();
     const path = join(data, "member.json");
     const record = JSON.parse(readFileSync(path, "utf8")) as object;
-    writeFileSync(path, JSON.stringify({ ...record, format: 3 }));
+    writeFileSync(path, JSON.stringify({ ...record, format: 4 }));
     const { code, stderr } = await refusal();
-    expect(stderr).toMatch(/is of a newer version of Leasehold \(format 3; this one knows 2\)/);
+    expect(stderr).toMatch(/is of a newer version of Leasehold \(format 4; this one knows 3\)/);
     expect(code).toBe(77);
   });
 
