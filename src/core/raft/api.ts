@@ -101,6 +101,9 @@ export interface ReplicatedLog {
   /** The transport could not deliver to a member: back to asking where its log stands, until it answers. */
   reportUnreachable(member: MemberId): void;
 
+  /** A part of a message from a member has arrived: if that is the leader, it is there, and what it sends is long. */
+  reportArriving(member: MemberId): void;
+
   /**
    * How the transfer of an `InstallSnapshot` ended. Every one must be reported, or its receiver gets nothing
    * more.

@@ -61,6 +61,11 @@ export class ElectionTimer {
     this.#transfersOver = Math.max(this.#transfersOver, transfersOver);
   }
 
+  /** The leader is there. It is promised nothing for that. */
+  hears(): void {
+    this.#ticks = 0;
+  }
+
   votes(): void {
     this.#ticks = 0;
   }

@@ -52,6 +52,20 @@ describe("figure 2: rules for servers", () => {
     });
   });
 
+  test("a server that takes in a long message of its leader does not stand", () => {
+    const role = () => {
+      const one = new Single(1n, founding(three));
+      one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
+      one.tick(9);
+      one.raft.reportArriving(3n);
+      one.raft.reportArriving(2n);
+      one.tick(9);
+      return one.raft.status().role;
+    };
+    expect(role()).toBe("follower");
+    expect(withFaults({ arrivingUnheard: true }, role)).not.toBe("follower");
+  });
+
   test("all servers: a later term makes a follower of anybody", () => {
     const lab = Lab.of(3);
     lab.elect(1);

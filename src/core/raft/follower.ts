@@ -37,7 +37,7 @@ export class Follower {
   mustProbe = false;
   /** Where the snapshot stands that is being sent. */
   snapshotIndex = 0;
-  /** In `probe`: the next message waits for the answer to this one, or to a heartbeat. */
+  /** In `probe`: entries wait for the answer to this one. */
   #isProbeSent = false;
   #inflight: Inflight[] = [];
   #inflightBytes = 0;
@@ -103,10 +103,13 @@ export class Follower {
     }
   }
 
-  /** It is there. A probe may have been lost, and so may whatever the window holds. */
+  /**
+   * It is there. A probe may have been lost, and so may whatever the window holds: an append without entries
+   * finds out. What was sent may as well be under way still, on a slow connection behind other entries.
+   */
   answeredHeartbeat(lastIndex: number): void {
-    this.#isProbeSent = false;
-    if (this.matchIndex < lastIndex) this.mustProbe = this.state !== "snapshot";
+    const isProbing = this.state === "probe" && this.#isProbeSent;
+    if (isProbing || this.matchIndex < lastIndex) this.mustProbe = this.state !== "snapshot";
   }
 
   unreachable(): void {

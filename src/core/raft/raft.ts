@@ -104,6 +104,10 @@ export class Raft implements ReplicatedLog {
     this.#leading?.reportUnreachable(member);
   }
 
+  reportArriving(member: MemberId): void {
+    if (this.#leading === undefined && member === this.#leaderId) this.#timer.hears();
+  }
+
   reportSnapshot(member: MemberId, arrived: boolean): void {
     this.#leading?.reportSnapshot(member, arrived);
   }
@@ -370,13 +374,18 @@ export class Raft implements ReplicatedLog {
 
   #accept({ from, previousIndex, previousTerm, entries, commit }: AppendRequest): void {
     this.#log.assertAgrees(previousIndex, previousTerm);
-    // Late, or a new leader's first guess.
-    if (previousIndex < this.#log.commit) {
-      for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-      this.#acknowledge(from, this.#log.commit);
+    for (const { index, term } of entries) this.#log.assertAgrees(index, term);
+    // Late, or a new leader's first guess: what is committed is known to agree, and may not be kept any more.
+    const { commit: known } = this.#log;
+    const late = known - previousIndex;
+    if (late > 0 && late >= entries.length) {
+      this.#acknowledge(from, known);
       return;
     }
-    const agreed = this.#log.accept(previousIndex, previousTerm, entries);
+    const agreed =
+      late > 0
+        ? this.#log.accept(known, entries[late - 1]!.term, entries.slice(late))
+        : this.#log.accept(previousIndex, previousTerm, entries);
     if (agreed === undefined) {
       const hint = this.#log.lastNotAfterTerm(previousIndex, previousTerm);
       this.#sendAfterWrite(rejectedAt(previousIndex, hint, this.#head(from)));

@@ -100,6 +100,19 @@ describe("figure 2: AppendEntries", () => {
     expect(one.raft.status().commit).toBe(2);
   });
 
+  test("of entries that begin before what is committed those behind it are taken", () => {
+    const take = () => {
+      const one = new Single(1n, {
+        ...disk(three, log(2, 2)),
+        hardState: { term: 2, votedFor: 0n, commit: 3 },
+      });
+      const sent = append(2, 1, 1, { entries: log(2, 2, 2, 2), commit: 3 });
+      return answerOf(one.exchange(sent)).index;
+    };
+    expect(take()).toBe(5);
+    expect(withFaults({ lateAppendIsDropped: true }, take)).toBe(3);
+  });
+
   test("the commit index on disk is never beyond the entries that are there, should the write be torn", () => {
     const { raft } = new Single(1n, disk(three, []));
     raft.step(append(2, 1, 1, { entries: log(2, 2), commit: 3 }));

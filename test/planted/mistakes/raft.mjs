@@ -9,6 +9,22 @@ const raft = "src/core/raft/raft.ts";
 
 export const inRaft = /** @type {const} */ ([
   {
+    name: "probesWithEntries",
+    why: "At each answer to a heartbeat a follower is sent once more what is still on its way to it.",
+    edits: [
+      {
+        file: "src/core/raft/follower.ts",
+        find: 'this.state === "probe" && this.#isProbeSent',
+        replace: "(this.#isProbeSent = false)",
+      },
+    ],
+  },
+  {
+    name: "lateAppendIsDropped",
+    why: "Of entries that begin before what is committed a follower takes none.",
+    edits: [{ file: raft, find: "late > 0 && late >= entries.length", replace: "late > 0" }],
+  },
+  {
     name: "voteNotPersisted",
     why: "Figure 2, persistent state: the vote is forgotten by a restart.",
     edits: [
