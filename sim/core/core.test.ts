@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCore, simulateCoreMany } from "./run.js";
+import { patient } from "./world/plan.js";
 
 test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
   const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 24 });
@@ -24,6 +25,17 @@ test("servers that come and go break no invariant, and hear that they were remov
     heard += run.counters.removalsHeard;
   }
   expect(heard).toBeGreaterThan(0);
+});
+
+test("servers whose connections are cut and slow, and that stand still for a moment, answer every request", async () => {
+  const { counters, failed } = await simulateCoreMany({
+    firstSeed: 1,
+    plan: patient,
+    goOn: (runs) => runs < 5,
+  });
+  expect(failed && failureText(failed)).toBeUndefined();
+  for (const count of [counters.cuts, counters.pauses, counters.repeats, counters.backPressure])
+    expect(count).toBeGreaterThan(5);
 });
 
 test("a core that is lost begins again with all that it had, and does not listen to servers of before", async () => {

@@ -15,6 +15,7 @@ export class CoreHazards {
     const untilMs = plan.stableFromMs;
     new Chaos(this.#world).begin([
       { everyMs: plan.compactEveryMs, untilMs, happens: () => this.#compact() },
+      { everyMs: plan.cutEveryMs ?? Infinity, untilMs, happens: () => this.#world.cutConnection() },
       { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#crash() },
       { everyMs: plan.partitionEveryMs, untilMs, happens: () => this.#part() },
       { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },

@@ -64,6 +64,10 @@ export class NumberMap<Value> {
     for (const [key, place] of this.#places) yield [key, this.#values[place] as Value];
   }
 
+  keys(): Iterable<number> {
+    return this.#places.keys();
+  }
+
   *values(): Generator<Value> {
     for (const place of this.#places.values()) yield this.#values[place] as Value;
   }

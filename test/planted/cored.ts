@@ -1,5 +1,5 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { bulky, ending, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
+import { bulky, ending, patient, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 import { restoring } from "./restoring.js";
@@ -346,6 +346,35 @@ export const cored: readonly Cored[] = [
     breaks: "agreement",
     seed: 1,
     plan: { ...changing, introduced: true, upgrades: true },
+  },
+  {
+    name: "C: what a connection that was cut has lost is not proposed again",
+    faults: { lostProposalsStayLost: true },
+    breaks: "answered",
+    seed: 1,
+    plan: patient,
+  },
+  {
+    name: "C: what does not go into the connection to the leader is forgotten",
+    faults: { notSentIsForgotten: true },
+    breaks: "answered",
+    seed: 1,
+    plan: patient,
+  },
+  {
+    name: "C: a proposal that comes again is appended again",
+    faults: { repeatedIsAppendedAgain: true },
+    breaks: "linearizability",
+    seed: 1,
+    plan: patient,
+  },
+  {
+    name: "C: a follower that is asked again where its log stands is sent all of it each time",
+    faults: {},
+    raftFaults: { probesWithEntries: true, lateAppendIsDropped: true },
+    breaks: "answered",
+    seed: 7,
+    plan: patient,
   },
   ...restoring,
   {

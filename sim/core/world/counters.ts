@@ -8,6 +8,10 @@ export const coreCounters = () => ({
   pauses: 0,
   partitions: 0,
   transfers: 0,
+  /** Of connections with a bandwidth: cuts, proposals that were sent again, and such as had to wait. */
+  cuts: 0,
+  repeats: 0,
+  backPressure: 0,
   /** That an operator has asked for, and those of them that were acknowledged. */
   memberChanges: 0,
   memberChangesDone: 0,

@@ -19,6 +19,7 @@ export const coreInvariants = [
   "restored",
   "undisturbed",
   "progress",
+  "answered",
   "exclusion",
   "counted",
   "tokens",
@@ -32,6 +33,7 @@ export type CoreInvariant = (typeof coreInvariants)[number];
 export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant>([
   "expiry",
   "progress",
+  "answered",
   "undisturbed",
   "aftermath",
   "served",

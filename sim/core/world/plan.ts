@@ -19,6 +19,19 @@ export interface CorePlan {
   /** One way, mean. */
   readonly latencyMs: number;
   readonly lossRate: number;
+  /**
+   * Servers have connections as TCP makes them, which carry so much; else each message comes by itself, late
+   * or never.
+   */
+  readonly bytesPerMs?: number | undefined;
+  /** What a socket has room for. */
+  readonly socketBytes?: number | undefined;
+  /** A connection is cut, and made again at once; mean. */
+  readonly cutEveryMs?: number | undefined;
+  /** When a process goes on that stood still, its timers come before what has arrived. */
+  readonly timersFirst?: boolean | undefined;
+  /** Nothing fails for long: no outcome of a request stays unknown. */
+  readonly allAnswered?: boolean | undefined;
   /** Of the log's own messages. */
   readonly duplicateRate: number;
   /** A write to disk, mean. */
@@ -129,6 +142,58 @@ const unequalEvery = 8;
 /** In one run of so many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
 
+/** In one run of so many messages go by connections. No draw, either. */
+const connectedEvery = 24;
+
+/** Of connections that carry a message of a client in some 50 ms, and are full with a few. */
+export const connected = {
+  bytesPerMs: 4,
+  socketBytes: 150,
+  registerClients: 12,
+  cutEveryMs: 1_500,
+  timersFirst: true,
+  forms: undefined,
+} satisfies Partial<CorePlan>;
+
+/**
+ * Three servers with connections that are cut and slow, and that stand still for a moment: every request is
+ * answered all the same.
+ */
+export const patient = {
+  ...connected,
+  servers: 3,
+  cutEveryMs: 800,
+  pauseEveryMs: 2_000,
+  pauseMaxMs: 1_500,
+  timeoutMs: 7_000,
+  allAnswered: true,
+  latencyMs: 2,
+  writeMs: 2,
+  slowDiskFactor: 1,
+  thinkMs: 50,
+  leaseClients: 0,
+  watchClients: 0,
+  bulkKeys: 0,
+  turnMs: 0,
+  limits: {},
+  raftLimits: {},
+  crashEveryMs: Infinity,
+  partitionEveryMs: Infinity,
+  transferEveryMs: Infinity,
+  membershipEveryMs: undefined,
+  introduced: undefined,
+  rights: undefined,
+  corruptCheckMs: undefined,
+  keepRevisions: undefined,
+  restores: undefined,
+  suspends: undefined,
+  holdShare: undefined,
+  unequal: undefined,
+  massLeases: undefined,
+  stableFromMs: 15_000,
+  endMs: 40_000,
+} satisfies Partial<CorePlan>;
+
 /** In one run of so many the core is restored. What programs took since the backup is lost: they stay away. */
 const restoredEvery = 11;
 const restoresMost = 2;
@@ -208,5 +273,6 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     stableFromMs,
     endMs: stableFromMs + 40_000,
     ...(seed % endingEvery === endingEvery - 3 ? ending : {}),
+    ...(seed % connectedEvery === connectedEvery - 5 ? connected : {}),
   };
 }

@@ -28,7 +28,8 @@ export interface ServerWorld {
   after(delayMs: number, body: () => void): void;
   /** Of a write to this server's disk, drawn anew for each. */
   writeMs(server: SimServer): number;
-  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void;
+  /** @returns whether the network takes it */
+  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean;
   /** It leads from now on. */
   leads(server: SimServer): void;
   /** After every turn, when its effects have been carried out. */
@@ -69,6 +70,7 @@ export interface ServerPlan {
   readonly turnsAtOnce: number;
   /** Each life has an election timeout of its own. */
   readonly unequal?: boolean | undefined;
+  readonly timersFirst?: boolean | undefined;
   /** It takes and sends only what `core/server/peers` would. */
   readonly introduced?: boolean | undefined;
   /** Of its steady clock, which begins at `offsetMs`. */
@@ -248,6 +250,7 @@ export class SimServer {
     this.#arrivals = [];
     // Connections have no order among them: clients may be heard before the servers that have elected another
     // leader.
+    if (this.plan.timersFirst === true && random.chance(0.5)) this.step({ kind: "tick" });
     if (random.chance(0.5)) arrivals.sort((one, other) => Number(other.isRequest) - Number(one.isRequest));
     for (const { body, isRequest } of arrivals) this.enter(body, isRequest);
     this.step({ kind: "tick" });
@@ -361,14 +364,11 @@ export class SimServer {
    * The newest snapshot on disk stands in for the one that the log asked for; at first there is an empty
    * state.
    */
-  #send(message: PeerMessage): void {
-    if (message.kind !== "snapshot") {
-      this.#world.send(this, message, undefined);
-      return;
-    }
+  #send(message: PeerMessage): boolean {
+    if (message.kind !== "snapshot") return this.#world.send(this, message, undefined);
     const empty = { meta: message.meta, pieces: [...snapshotPieces(new CoreState())] };
     const snapshot = this.disk.snapshot ?? empty;
-    this.#world.send(this, { ...message, meta: snapshot.meta }, snapshot);
+    return this.#world.send(this, { ...message, meta: snapshot.meta }, snapshot);
   }
 }
 

@@ -15,6 +15,7 @@ import type { Comparison } from "../../../src/core/copies/copies.js";
 import type { CoreState } from "../../../src/core/state/state.js";
 import { called, listens } from "./calls.js";
 import { checkChanges, checkLeader } from "./changes.js";
+import { Connections } from "./connections.js";
 import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { SimEvent } from "../../kit/events.js";
@@ -88,6 +89,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   readonly #leaderTime = new LeaderTime(this.report, this.counters);
   readonly #slowDisk: number;
   readonly #retired = new Set<SimServer>();
+  readonly #connections: Connections | undefined;
   #reference: Reference;
 
   constructor(plan: CorePlan, random: SimRandom, { story, asserted }: CoreWorldOptions = {}) {
@@ -95,6 +97,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.plan = plan;
     this.#reference = new Reference(this.report);
     this.#slowDisk = random.below(plan.servers);
+    this.#connections = plan.bytesPerMs === undefined ? undefined : new Connections(this);
     for (const server of firstServers(plan.servers)) this.start(this.#add(server));
   }
 
@@ -253,7 +256,10 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   // What servers need
 
-  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
+  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean {
+    // A snapshot has a connection of its own.
+    if (this.#connections !== undefined && snapshot === undefined)
+      return this.#connections.send(sender, message);
     const isLog = !["propose", "propose-change", "ask", "leader-answer", "leader-refusal"].includes(
       message.kind,
     );
@@ -262,13 +268,30 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
       this.after(this.random.exponential(this.plan.latencyMs) + lateMsOf(message), () =>
         this.#deliver(sender, message, snapshot),
       );
+    return true;
+  }
+
+  called(sender: SimServer, to: MemberId): SimServer | undefined {
+    return called(this, sender, to);
+  }
+
+  isParted(from: MemberId, to: MemberId): boolean {
+    return (this.side.get(from) ?? 0) !== (this.side.get(to) ?? 0);
+  }
+
+  /** From a connection. */
+  deliver(receiver: SimServer, sender: SimServer, message: PeerMessage): void {
+    if (listens(this, receiver, sender, message.to)) receiver.step({ kind: "message", message });
+  }
+
+  cutConnection(): void {
+    this.#connections?.cutOne();
   }
 
   #deliver(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
     const { from, to } = message;
     const receiver = called(this, sender, to);
-    const isParted = (this.side.get(from) ?? 0) !== (this.side.get(to) ?? 0);
-    const isThere = receiver?.isUp === true && !isParted;
+    const isThere = receiver?.isUp === true && !this.isParted(from, to);
     const arrived = isThere && !this.random.chance(this.plan.lossRate) && listens(this, receiver, sender, to);
     if (arrived) {
       if (message.kind === "snapshot") receiver.receiveSnapshot(message, snapshot!);
@@ -373,7 +396,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     const number = this.#number;
     const answered = (result: ClientResponse | CoreError) =>
       this.after(this.random.exponential(this.plan.latencyMs), () => {
-        if (this.#calls.delete(number)) done(result);
+        if (!this.#calls.delete(number)) return;
+        this.#judgePatience(result, request);
+        done(result);
       });
     this.after(this.random.exponential(this.plan.latencyMs), () => {
       if (!server.isUp) {
@@ -390,6 +415,12 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
         host.request(`${number}`, request, deadlineMs, answered, credentials);
       }, true);
     });
+  }
+
+  /** Where nothing fails for long, nobody is told that nothing is known of a request. */
+  #judgePatience(result: ClientResponse | CoreError, { kind }: ClientRequest): void {
+    if (this.plan.allAnswered === true && result instanceof CoreError && result.failure === "timeout")
+      this.report("answered", `the outcome of a request (${kind}) is not known`);
   }
 
   /** Undefined if the server is down. */

@@ -66,6 +66,8 @@ class Stage {
   /** Snapshots that are being saved. */
   readonly saves: { readonly signal: AbortSignal; readonly done: Done }[] = [];
   readonly turns: (() => void)[] = [];
+  /** Whether the connections to others take messages. */
+  takes = true;
   /** How many effects a turn has time for. */
   takesPerTurn = Infinity;
   tick: (() => void) | undefined;
@@ -100,7 +102,7 @@ class Stage {
           },
         };
       },
-      send: (message) => void this.sent.push(message),
+      send: (message) => this.takes && this.sent.push(message) > 0,
       failed: (error) => void this.failures.push(error),
       trouble: () => undefined,
       leadership: () => undefined,
@@ -222,6 +224,16 @@ describe("a stop", () => {
     await stopping;
     expect(stage.failures).toHaveLength(1);
   });
+});
+
+test("the logic hears which message no connection has taken", () => {
+  stage.turn({ ...nothing, early: [heartbeat] });
+  stage.takes = false;
+  stage.turn({ ...nothing, early: [answer(1)] });
+  expect(stage.sent).toEqual([heartbeat]);
+  expect(stage.inputs.filter(({ kind }) => kind === "not-sent")).toEqual([
+    { kind: "not-sent", message: answer(1) },
+  ]);
 });
 
 test("a turn that is over leaves the rest to the next one", () => {

@@ -226,7 +226,8 @@ export class CoreHost {
   }
 
   #send(messages: readonly PeerMessage[]): void {
-    for (const message of messages) this.#options.send(message);
+    for (const message of messages)
+      if (!this.#options.send(message)) this.step({ kind: "not-sent", message });
   }
 
   /** Persist before send (Raft, figure 2): what a message promises is on disk before the message leaves. */

@@ -46,6 +46,7 @@ export interface HostPorts {
   readonly disk: HostDisk;
   /**
    * Sends to another server. The message may be lost; the newest snapshot on disk stands in for an older one.
+   * @returns false if there is no connection, or it has no room: nothing of the message leaves
    */
-  readonly send: (message: PeerMessage) => void;
+  readonly send: (message: PeerMessage) => boolean;
 }

@@ -5,9 +5,17 @@ import { CoreError, refusalFor } from "../state/errors.js";
 import type { Applied } from "../state/state.js";
 import type { Steps } from "../state/steps.js";
 import type { Callers } from "./callers.js";
-import { commandFor, encodeCommand } from "./commands.js";
+import { commandFor, encodeCommand, renumbered } from "./commands.js";
 import type { Context } from "./context.js";
-import type { Ask, LeaderAnswer, LeaderRefusal } from "./leader-messages.js";
+import type { MemberId } from "../raft/types.js";
+import { Forwarding } from "./proposals/forwarding.js";
+import type {
+  Ask,
+  LeaderAnswer,
+  LeaderRefusal,
+  Propose,
+  ProposeChange,
+} from "./proposals/leader-messages.js";
 import type { MembershipKeeping } from "./membership.js";
 import { type PendingRequest, PendingRequests } from "./pending-requests.js";
 import { answerRead, refreshAnswer } from "./read-answers.js";
@@ -71,6 +79,7 @@ export class ClientRequests {
   readonly #waiting = new NumberMap<PendingRequest>();
   /** The leader could not take them just now: until the next tick or leader. */
   readonly #held = new NumberMap<PendingRequest>();
+  readonly #forwarding: Forwarding<PendingRequest>;
   /** May be in a leader's log by now; by the numbers of their commands. */
   readonly #proposed = new NumberMap<PendingRequest>();
   /** Of the last entry that was applied here. */
@@ -96,6 +105,7 @@ export class ClientRequests {
     // Numbers name commands in the log, which outlives this process: it must not take an older one's answer
     // for its own.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
+    this.#forwarding = new Forwarding(context, this.#number + 1);
   }
 
   isOpen = (number: number): boolean => {
@@ -152,6 +162,7 @@ export class ClientRequests {
     this.#waiting.delete(pending.number);
     this.#held.delete(pending.number);
     this.#proposed.delete(pending.number);
+    this.#forwarding.drop(pending.number);
     this.#reads.drop(pending.number);
   }
 
@@ -161,7 +172,7 @@ export class ClientRequests {
 
   /** Requests that wait for their turn, or for a leader. */
   get waiting(): number {
-    return this.#waiting.size + this.#held.size + this.#reads.size;
+    return this.#waiting.size + this.#held.size + this.#forwarding.size + this.#reads.size;
   }
 
   /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
@@ -169,6 +180,8 @@ export class ClientRequests {
     if (!this.#context.knowsLeader) return;
     this.#catchUp();
     this.#hasCleared = false;
+    this.#forwarding.settled = this.requests.oldest ?? 0;
+    for (const pending of this.#forwarding.take()) this.#forward(pending, pending.command!);
     if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -195,36 +208,64 @@ export class ClientRequests {
   }
 
   #propose(pending: PendingRequest, command: Uint8Array): void {
-    const { id, leads, leadership, raft } = this.#context;
+    const { leads, leadership, raft } = this.#context;
     pending.term = leadership.term;
-    if (isMembershipRequest(pending.request)) {
-      this.#proposeChange(pending, command);
+    pending.connection = -1;
+    if (!leads || isMembershipRequest(pending.request)) {
+      this.#forward(pending, command);
       return;
     }
-    if (leads) {
-      const proposed = raft.propose([command]);
-      if (!proposed.accepted) {
-        if (proposed.reason === "overloaded") this.#fail(pending, "tooManyRequests");
-        else this.#held.set(pending.number, pending);
-        return;
-      }
-      pending.term = proposed.term;
+    const proposed = raft.propose([command]);
+    if (!proposed.accepted) {
+      if (proposed.reason === "overloaded") this.#fail(pending, "tooManyRequests");
+      else this.#held.set(pending.number, pending);
+      return;
     }
+    pending.term = proposed.term;
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
-    const { number, term } = pending;
-    if (!leads)
-      this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, term, command });
   }
 
-  /** The answer may come before this returns. */
-  #proposeChange(pending: PendingRequest, command: Uint8Array): void {
-    const { id: from, leadership } = this.#context;
-    const { number, term } = pending;
+  /** A leader's answer to itself may come before this returns. */
+  #forward(pending: PendingRequest, command: Uint8Array): void {
     pending.stage = "proposed";
-    this.#proposed.set(number, pending);
-    const to = leadership.leader;
-    this.#context.send({ kind: "propose-change", from, to, number, term, command });
+    this.#proposed.set(pending.number, pending);
+    const kind = isMembershipRequest(pending.request) ? "propose-change" : "propose";
+    this.#forwarding.send(kind, pending, command);
+    this.#unpropose(pending);
+  }
+
+  /** If nothing of it has left in this term. */
+  #unpropose(pending: PendingRequest): void {
+    if (pending.connection !== -1) return;
+    pending.stage = "waiting";
+    this.#proposed.delete(pending.number);
+  }
+
+  /** The connection to the leader did not take this. */
+  notSent(message: Propose | ProposeChange | Ask): void {
+    if (message.kind === "ask") {
+      this.refused({ ...message, kind: "leader-refusal", term: 0, failure: "leaderChanged" });
+      return;
+    }
+    const { again, number, term } = message;
+    const pending = this.#proposed.get(number);
+    if (pending === undefined || pending.term !== term) return;
+    this.#forwarding.notSent(pending, again);
+    this.#unpropose(pending);
+  }
+
+  /** The connection to a member takes more. */
+  drained(member: MemberId): void {
+    this.#forwarding.drained(member);
+  }
+
+  /** What was sent on the connection before may be lost. */
+  connected(member: MemberId, takesRepeats: boolean): void {
+    this.#forwarding.connected(member, takesRepeats);
+    if (member !== this.#context.leadership.leader) return;
+    this.#forwarding.repeatLost(this.#proposed.values());
+    this.#askAllAgain();
   }
 
   #ask(about: Ask["about"], lease: bigint, requests: readonly PendingRequest[], deadlineMs: number): void {
@@ -261,12 +302,21 @@ export class ClientRequests {
     this.#proposed.delete(number);
     this.#asking.delete(number);
     if (asking?.requests.length === 0) this.#own = "held";
+    if (proposed !== undefined) this.#forwarding.drop(number);
     for (const pending of proposed === undefined ? (asking?.requests ?? []) : [proposed]) {
       if (failure === "leaderChanged") {
+        if (pending === proposed) this.#renumber(pending);
         lookAgain(pending);
         this.#wait(pending, this.#held);
       } else this.#fail(pending, failure);
     }
+  }
+
+  /** The leader has seen the number it had, and repeats what it has answered. */
+  #renumber(pending: PendingRequest): void {
+    this.#number += 1;
+    pending.number = this.#number;
+    pending.command = renumbered(pending.command!, pending.number);
   }
 
   isAwaited({ proposer, request }: Command): boolean {
@@ -280,6 +330,7 @@ export class ClientRequests {
     const pending = this.#proposed.get(number);
     if (pending === undefined) return;
     this.#proposed.delete(number);
+    this.#forwarding.drop(number);
     if (answer === undefined || answer instanceof CoreError) {
       this.requests.answer(pending, answer ?? new CoreError("timeout"));
       return;
@@ -299,6 +350,7 @@ export class ClientRequests {
     for (const [number, pending] of this.#proposed.entries()) {
       if (pending.term >= term) continue;
       this.#proposed.delete(number);
+      this.#forwarding.drop(number);
       lookAgain(pending);
       this.#wait(pending, this.#waiting);
     }
@@ -349,9 +401,10 @@ export class ClientRequests {
 
   /** Another leader, or none: what was asked is asked again. */
   leadershipChanged(): void {
+    for (const pending of this.#forwarding.leadershipChanged()) this.#wait(pending, this.#waiting);
+    this.#forwarding.repeatLost(this.#proposed.values());
     for (const pending of this.#waiting.values()) lookAgain(pending);
-    for (const asking of this.#asking.values()) this.#askAgain(asking);
-    this.#asking.clear();
+    this.#askAllAgain();
     this.#retryHeld();
   }
 
@@ -371,6 +424,11 @@ export class ClientRequests {
   #failureInTime({ stage }: PendingRequest): "timeout" | "noLeader" | "leaderChanged" {
     if (stage !== "waiting") return "timeout";
     return this.#context.knowsLeader ? "leaderChanged" : "noLeader";
+  }
+
+  #askAllAgain(): void {
+    for (const asking of this.#asking.values()) this.#askAgain(asking);
+    this.#asking.clear();
   }
 
   #askAgain({ requests }: Asking): void {

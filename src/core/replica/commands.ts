@@ -6,6 +6,7 @@ import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly } from "..
 import { refusalByAlarm } from "../state/alarms.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
+import { readCommand } from "./applier.js";
 import type { CommandBody, Context } from "./context.js";
 import type { ClientRequest } from "./types.js";
 
@@ -34,6 +35,11 @@ export function encodeCommand(command: Command, { limits }: Context): Uint8Array
   const bytes = toBinary(CommandSchema, command);
   if (bytes.length > limits.requestBytesMax) throw new CoreError("requestTooLarge");
   return bytes;
+}
+
+/** The same command under another number. */
+export function renumbered(command: Uint8Array, number: number): Uint8Array<ArrayBuffer> {
+  return toBinary(CommandSchema, { ...readCommand(0, command), request: BigInt(number) });
 }
 
 function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefined {

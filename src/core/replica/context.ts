@@ -7,7 +7,7 @@ import { type MemberId, nobody, type Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
 import type { ReplicaLimits } from "./options.js";
 import type { CopyMessage } from "../copies/copies.js";
-import type { LeaderMessage } from "./leader-messages.js";
+import type { LeaderMessage } from "./proposals/leader-messages.js";
 
 export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
 
@@ -85,6 +85,7 @@ export class Context {
     }
     const { term, leader: to } = this.leadership;
     const command = toBinary(CommandSchema, create(CommandSchema, { body }));
-    this.send({ kind: "propose", from: this.id, to, number: 0, term, command });
+    const once = { number: 0, life: 0, settled: 0, again: false };
+    this.send({ kind: "propose", from: this.id, to, term, ...once, command });
   }
 }

@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { CommandBody } from "./context.js";
-import { isProposedBy } from "./leader-messages.js";
+import { isProposedBy } from "./proposals/leader-messages.js";
 
 const commandOf = (proposer: bigint, body?: CommandBody) =>
   toBinary(CommandSchema, create(CommandSchema, body === undefined ? { proposer } : { proposer, body }));

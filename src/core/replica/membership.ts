@@ -15,7 +15,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { least } from "../../common/lists.js";
 import { readCommand } from "./applier.js";
 import type { Context } from "./context.js";
-import type { LeaderRefusal, ProposeChange } from "./leader-messages.js";
+import type { LeaderRefusal, ProposeChange } from "./proposals/leader-messages.js";
 import type { Roll, SelfDescription } from "./roll.js";
 
 /** More make writes slower and nothing safer. */

@@ -9,8 +9,10 @@ export interface PendingRequest extends DeadlineItem {
   readonly id: number;
   readonly client: string;
   readonly request: ClientRequest;
-  /** Names its command in the log. */
-  readonly number: number;
+  /** Names its command in the log. One that was refused, and is proposed again in the same term, gets another. */
+  number: number;
+  /** The first of those. */
+  readonly firstNumber: number;
   readonly credentials: Credentials | undefined;
   /** What has to go through the log; undefined if nothing. */
   command: Uint8Array | undefined;
@@ -25,6 +27,8 @@ export interface PendingRequest extends DeadlineItem {
   stage: "waiting" | "proposed" | "asked";
   /** While it is proposed: in which term, and no later one. */
   term: number;
+  /** In that term it may have reached the leader, by the connection of this number; -1: it was not sent. */
+  connection: number;
   readonly dueMs: number;
   isOpen: boolean;
 }
@@ -51,6 +55,11 @@ export class PendingRequests {
     return this.#byId.size;
   }
 
+  /** The first number of the one that has waited for longest. */
+  get oldest(): number | undefined {
+    return this.#byId.first()?.[1].firstNumber;
+  }
+
   takeAnswers(): readonly Answer[] {
     const answers = this.#answers;
     this.#answers = [];
@@ -71,12 +80,14 @@ export class PendingRequests {
       client,
       request,
       number,
+      firstNumber: number,
       credentials,
       command,
       bytes,
       isUnclear: false,
       stage: "waiting",
       term: 0,
+      connection: -1,
       isOpen: true,
       dueMs: deadlineMs,
       heapIndex: -1,

@@ -24,7 +24,7 @@ import { alarmResponse, allAlarms } from "../state/alarms.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import type { Context } from "./context.js";
 import { freeze } from "./frozen-state.js";
-import type { LeaderAnswer } from "./leader-messages.js";
+import type { LeaderAnswer } from "./proposals/leader-messages.js";
 import type { MembershipKeeping } from "./membership.js";
 import type { AuthRead, ClientRequest, ClientResponse } from "./types.js";
 

@@ -2,7 +2,7 @@ import { NumberMap } from "../../common/number-map.js";
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
-import { type Ask, failureOf, type LeaderRefusal } from "./leader-messages.js";
+import { type Ask, failureOf, type LeaderRefusal } from "./proposals/leader-messages.js";
 
 interface Question {
   readonly ask: Ask;

@@ -4,7 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { CopyMessage } from "../copies/copies.js";
 import { CorruptionCheck } from "../copies/corruption-check.js";
 import { Raft } from "../raft/raft.js";
-import type { Ready } from "../raft/types.js";
+import type { MemberId, Ready } from "../raft/types.js";
 import type { Rights } from "../state/auth-state.js";
 import type { CoreState } from "../state/state.js";
 import type { Visits } from "../state/steps.js";
@@ -22,7 +22,15 @@ import {
   holdShare,
   type ReplicaOptions,
 } from "./options.js";
-import { failureOf, isProposedBy, type LeaderMessage, type Propose } from "./leader-messages.js";
+import { Forwarded } from "./proposals/forwarded.js";
+import {
+  failureOf,
+  isProposedBy,
+  type LeaderMessage,
+  type LeaderRefusal,
+  type Propose,
+  type ProposeChange,
+} from "./proposals/leader-messages.js";
 import { isMember } from "../raft/membership.js";
 import { MembershipKeeping } from "./membership.js";
 import { SnapshotSchedule } from "./snapshot-schedule.js";
@@ -59,6 +67,7 @@ export class Replica implements ServerLogic {
   /** What watches were last held against. */
   #rights: Rights;
   readonly #applier: Applier;
+  readonly #forwarded = new Forwarded();
   #outgoing: (LeaderMessage | CopyMessage)[] = [];
   #objections: string[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
@@ -119,6 +128,18 @@ export class Replica implements ServerLogic {
         return;
       case "unreachable":
         raft.reportUnreachable(input.member);
+        return;
+      case "connected":
+        this.#connected(input.member, input.takesRepeats);
+        return;
+      case "drained":
+        this.#clients.drained(input.member);
+        return;
+      case "not-sent":
+        this.#notSent(input.message);
+        return;
+      case "arriving":
+        raft.reportArriving(input.member);
         return;
       case "persisted":
         raft.persisted(input.sequence);
@@ -264,6 +285,7 @@ export class Replica implements ServerLogic {
   // Messages
 
   #send(message: LeaderMessage | CopyMessage): void {
+    if (message.kind === "leader-refusal") this.#forwarded.refused(message);
     if (message.to === this.#context.id) this.#receive(message);
     else this.#outgoing.push(message);
   }
@@ -285,8 +307,7 @@ export class Replica implements ServerLogic {
       case "propose-change":
         if (message.from !== this.#context.id && !isProposedBy(message.command, message.from))
           this.#objections.push(`${message.from.toString(16)} proposes in another server's name`);
-        else if (message.kind === "propose") this.#proposeFor(message);
-        else this.#members.proposeFor(message, this.#leases.isTracking);
+        else this.#takeProposal(message);
         return;
       case "ask":
         this.#readIndex.ask(message);
@@ -306,6 +327,45 @@ export class Replica implements ServerLogic {
       default:
         this.#context.raft.step(message);
     }
+  }
+
+  /** Raft asks anew where a follower's log stands; what else cannot be sent is asked for again. */
+  #notSent(message: PeerMessage): void {
+    switch (message.kind) {
+      case "append":
+        this.#context.raft.reportUnreachable(message.to);
+        return;
+      case "propose":
+      case "propose-change":
+      case "ask":
+        this.#clients.notSent(message);
+        return;
+      default:
+    }
+  }
+
+  #connected(member: MemberId, takesRepeats: boolean): void {
+    this.#clients.connected(member, takesRepeats);
+    for (const { number, failure } of this.#forwarded.refusalsTo(member))
+      this.#refuse(member, number, failure);
+  }
+
+  /** One that was sent again may have been taken when it came before, also by this server in an earlier term. */
+  #takeProposal(message: Propose | ProposeChange): void {
+    const { from, number } = message;
+    const { leadership, leads } = this.#context;
+    const isOfThisTerm = message.term === leadership.term && leads;
+    if (message.again && !isOfThisTerm) return;
+    const outcome = isOfThisTerm ? this.#forwarded.outcomeOf(message) : undefined;
+    if (outcome === "taken") return;
+    if (outcome !== undefined) this.#refuse(from, number, outcome);
+    else if (message.kind === "propose") this.#proposeFor(message);
+    else this.#members.proposeFor(message, this.#leases.isTracking);
+  }
+
+  #refuse(to: MemberId, number: number, failure: LeaderRefusal["failure"]): void {
+    const { id: from, leadership } = this.#context;
+    this.#send({ kind: "leader-refusal", from, to, number, term: leadership.term, failure });
   }
 
   /**
@@ -339,6 +399,7 @@ export class Replica implements ServerLogic {
     this.#context.leadership = leadership;
     this.#leases.end();
     this.#readIndex.reset();
+    this.#forwarded.reset();
     this.#clients.leadershipChanged();
   }
 

@@ -112,6 +112,9 @@ describe("what a client is told", () => {
         to: leader.id,
         number: 1,
         term: term - 1,
+        life: 0,
+        settled: 0,
+        again: false,
         command,
       } as const;
       leader.step({ kind: "message", message: late });
@@ -132,7 +135,8 @@ describe("what a client is told", () => {
     const body = { case: "put" as const, value: create(PutRequestSchema, { key: bytesOf("a") }) };
     const command = toBinary(CommandSchema, create(CommandSchema, { proposer: ids[inName], body }));
     const { term } = leader.replica!.status();
-    const head = { from: ids[from], to: leader.id, number: 1, term };
+    const once = { life: 0, settled: 0, again: false };
+    const head = { from: ids[from], to: leader.id, number: 1, term, ...once };
     leader.step({ kind: "message", message: { kind: "propose", ...head, command } });
     cluster.run(500);
     return { puts: cluster.ask(leader, RANGE, range("a")).kvs.length, troubles };

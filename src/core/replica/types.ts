@@ -44,7 +44,7 @@ import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { CommandBody } from "./context.js";
 import type { Comparison, CopyMessage } from "../copies/copies.js";
 import type { FrozenState } from "./frozen-state.js";
-import type { LeaderMessage } from "./leader-messages.js";
+import type { LeaderMessage } from "./proposals/leader-messages.js";
 import type { Roll } from "./roll.js";
 
 /**
@@ -188,8 +188,19 @@ export type Input =
   | { readonly kind: "snapshot-received"; readonly message: InstallSnapshot; readonly state: CoreState }
   /** How the transfer of an `InstallSnapshot` ended. Every one must be reported. */
   | { readonly kind: "snapshot-sent"; readonly member: MemberId; readonly arrived: boolean }
-  /** Nothing can be delivered to this member just now. */
+  /** A connection to this member is lost, and what was on its way may be. */
   | { readonly kind: "unreachable"; readonly member: MemberId }
+  /**
+   * There is a connection to this member, and none of what was sent before is on its way any more.
+   * `takesRepeats`: it recognizes proposals that it has had.
+   */
+  | { readonly kind: "connected"; readonly member: MemberId; readonly takesRepeats: boolean }
+  /** The connection did not take this message: nothing of it has left. `drained` or `connected` follows. */
+  | { readonly kind: "not-sent"; readonly message: PeerMessage }
+  /** The connection to this member takes messages again. */
+  | { readonly kind: "drained"; readonly member: MemberId }
+  /** A part of a message from this member has arrived. */
+  | { readonly kind: "arriving"; readonly member: MemberId }
   /** The write `sequence` of `Effects.persist`, and each before it, is on disk. */
   | { readonly kind: "persisted"; readonly sequence: number }
   /** A snapshot is to be taken now, if anything has been applied since the last one. */

@@ -48,6 +48,7 @@ function cutOffBeforeCommit({ world }: VirtualCluster, server: SimServer, after:
     if (isTooMuch && message.kind === "heartbeat") side.set(server.id, 1);
     if (!isTooMuch) send.call(world, sender, message, snapshot);
     if (side.size > 0) world.send = send;
+    return true;
   };
 }
 

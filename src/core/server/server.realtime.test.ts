@@ -20,6 +20,7 @@ import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { type RunningCore, configOf, startCore } from "./index.js";
 import { encodeMessage } from "./peers/codec.js";
 import { Frames, frame } from "./peers/frames.js";
+import { newestVersion } from "../state/members.js";
 import { helloBytes, readWelcome } from "./peers/hello.js";
 import type { PeerMessage } from "../replica/types.js";
 
@@ -138,10 +139,10 @@ async function callAs(from: bigint, messages: readonly PeerMessage[]): Promise<s
     const frames = new Frames((body) => void refusals.push(readWelcome(body).refusal));
     socket.on("data", (chunk) => frames.push(chunk));
     const self = { cluster: server.cluster, id: from, name: "x", disk: 1n, version: 7 };
-    socket.write(Buffer.concat(frame([helloBytes(self, server.id, false)])));
+    socket.write(Buffer.concat(frame([helloBytes(self, server.id, "messages")])));
     while (refusals.length === 0) await once(socket, "data");
     if (refusals[0] === "")
-      socket.write(Buffer.concat(messages.flatMap((each) => frame(encodeMessage(each)))));
+      socket.write(Buffer.concat(messages.flatMap((each) => frame(encodeMessage(each, newestVersion)))));
     return refusals[0]!;
   } finally {
     socket.end();
@@ -159,7 +160,15 @@ test("a stranger at the peer port proposes nothing, and ends nothing", async () 
   const term = Number(header!.raftTerm);
   const head = { from: 99n, to: server.id, term };
   const messages: PeerMessage[] = [
-    { kind: "propose", ...head, number: 1, command: toBinary(CommandSchema, put) },
+    {
+      kind: "propose",
+      ...head,
+      number: 1,
+      life: 1,
+      settled: 1,
+      again: false,
+      command: toBinary(CommandSchema, put),
+    },
     { kind: "heartbeat", ...head, term: term + 1, commit: 1_000_000, round: 1, transfersOver: 0 },
   ];
   const refusals = new Set<string>();

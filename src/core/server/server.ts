@@ -51,6 +51,9 @@ const startingMs = 5_000;
 /** How often a server looks whether its data directory is still its own. */
 const lockCheckMs = 5_000;
 
+/** A peer that stands still for less keeps its connections, and what is on them. */
+const silenceMsMin = 5_000;
+
 /** Leadership is handed over before a server stops; longer than this nobody waits for it. */
 const transferMsMax = 1_000;
 const transferLookMs = 10;
@@ -178,7 +181,7 @@ class Server implements RunningCore {
       roll: rollOf(state, founding),
       initialUrls: otherUrlsOf(config),
       tls: config.peerTls,
-      silenceMs: electionMs,
+      silenceMs: Math.max(silenceMsMin, electionMs),
       snapshots,
       counters: this.#counters,
       handler: this.#peersHandler(),
@@ -269,10 +272,13 @@ class Server implements RunningCore {
     const disks = this.#disks;
     return {
       message: (message: PeerMessage) => this.#host.step({ kind: "message", message }),
+      arriving: (member) => this.#host.step({ kind: "arriving", member }),
       snapshot: (message: InstallSnapshot, pieces, state) =>
         this.#host.receiveSnapshot(message, pieces, state),
       snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
+      connected: (member, takesRepeats) => this.#host.step({ kind: "connected", member, takesRepeats }),
+      drained: (member) => this.#host.step({ kind: "drained", member }),
       isKnownDisk: (member, disk) => this.#agreedDisk(member, disk) ?? disks.isKnown(member, disk),
       learnDisk: async (member, disk) => this.#agreedDisk(member, disk) ?? (await disks.learn(member, disk)),
       speaks: (member, version) => this.#host.step({ kind: "peer-version", member, version }),

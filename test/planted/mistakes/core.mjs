@@ -3,6 +3,7 @@
 const leases = "src/core/state/leases.ts";
 const state = "src/core/state/state.ts";
 const clientRequests = "src/core/replica/client-requests.ts";
+const forwarding = "src/core/replica/proposals/forwarding.ts";
 const replica = "src/core/replica/replica.ts";
 const leaseKeeping = "src/core/replica/lease-keeping.ts";
 const readIndexQueue = "src/core/replica/read-index-queue.ts";
@@ -351,10 +352,17 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: clientRequests,
-        at: "this.#proposed.set(pending.number, pending);\n    const { number, term } = pending;",
-        find: "this.#proposed.set(pending.number, pending);",
+        at: 'pending.term = proposed.term;\n    pending.stage = "proposed";',
+        find: 'pending.stage = "proposed";',
         replace:
-          'this.#proposed.set(pending.number, pending); if (pending.request.kind === "put") this.requests.answer(pending, { $typeName: "etcdserverpb.PutResponse", header: this.#context.header() });',
+          'pending.stage = "proposed"; if (pending.request.kind === "put") this.requests.answer(pending, { $typeName: "etcdserverpb.PutResponse", header: this.#context.header() });',
+      },
+      {
+        file: clientRequests,
+        at: '#forward(pending: PendingRequest, command: Uint8Array): void {\n    pending.stage = "proposed";',
+        find: 'pending.stage = "proposed";',
+        replace:
+          'pending.stage = "proposed"; if (pending.request.kind === "put") this.requests.answer(pending, { $typeName: "etcdserverpb.PutResponse", header: this.#context.header() });',
       },
     ],
   },
@@ -604,12 +612,68 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: clientRequests,
-        at: "this.#asking.clear();\n    this.#retryHeld();",
+        at: "this.#askAllAgain();\n    this.#retryHeld();",
         find: "this.#retryHeld();",
         replace:
           "for (const pending of this.#proposed.values()) this.#wait(pending, this.#waiting); this.#retryHeld();",
       },
     ],
+  },
+  {
+    name: "lostProposalsStayLost",
+    why: "What a connection carried when it was cut is not proposed again to the same leader.",
+    edits: [
+      {
+        file: forwarding,
+        find: "isLost && pending.term === term",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "repeatedIsAppendedAgain",
+    why: "A proposal that comes again on the next connection is appended again.",
+    edits: [
+      { file: "src/core/replica/proposals/forwarded.ts", find: "outcome !== undefined", replace: "false" },
+    ],
+  },
+  {
+    name: "refusalOfARepeatCounts",
+    why: "A leader of a later term says of a proposal that comes again that it was never appended.",
+    edits: [
+      {
+        file: replica,
+        find: "message.again && !isOfThisTerm",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "notSentIsForgotten",
+    why: "What the connection to the leader has no room for is lost without a word.",
+    edits: [
+      {
+        file: clientRequests,
+        find: "this.#forwarding.notSent(pending, again);\n    this.#unpropose(pending);",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "oneConnectionForAll",
+    why: "Heartbeats and answers wait behind what is large.",
+    edits: [
+      {
+        file: "src/core/replica/proposals/bulk.ts",
+        find: 'kind === "append" || kind === "commit" || isProposal(kind)',
+        replace: "kind !== undefined",
+      },
+    ],
+  },
+  {
+    name: "arrivingUnheard",
+    why: "A follower that is just taking in a long message of its leader has not heard it.",
+    edits: [{ file: "src/core/raft/raft.ts", find: "this.#timer.hears();", replace: ";" }],
   },
   {
     name: "budgetOfEachLevel",

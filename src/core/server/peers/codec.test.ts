@@ -1,10 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../raft/types.js";
-import { refusalFailures } from "../../replica/leader-messages.js";
+import { refusalFailures } from "../../replica/proposals/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
-import { decodeMessage, encodeMessage } from "./codec.js";
+import { decodeMessage, encodeMessage, repeatsSince } from "./codec.js";
 import { Frames, frame, helloBytesMax } from "./frames.js";
+
+/** Of the protocol. */
+const newest = repeatsSince;
 
 const count = fc.maxSafeNat();
 const id = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
@@ -45,6 +48,7 @@ function message<const Kind extends PeerMessage["kind"]>(
   }) as unknown as fc.Arbitrary<PeerMessage>;
 }
 
+const proposal = { number: count, term: count, life: count, settled: count, again: flag, command: data };
 const candidate = { term: count, lastIndex: count, lastTerm: count };
 const messages = fc.oneof(
   message("pre-vote", candidate),
@@ -65,8 +69,8 @@ const messages = fc.oneof(
   message("snapshot", { term: count, meta }),
   message("snapshot-answer", { term: count, rejected: flag, index: count }),
   message("timeout-now", { term: count, transfer: count }),
-  message("propose", { number: count, term: count, command: data }),
-  message("propose-change", { number: count, term: count, command: data }),
+  message("propose", proposal),
+  message("propose-change", proposal),
   message("ask", {
     number: count,
     about: fc.constantFrom("read", "refresh", "remaining"),
@@ -88,9 +92,9 @@ describe("messages between servers", () => {
         fc.array(messages, { maxLength: 8 }),
         fc.integer({ min: 1, max: 50 }),
         (sent, chunkBytes) => {
-          const stream = Buffer.concat(sent.flatMap((each) => frame(encodeMessage(each))));
+          const stream = Buffer.concat(sent.flatMap((each) => frame(encodeMessage(each, newest))));
           const received: PeerMessage[] = [];
-          const frames = new Frames((body) => received.push(decodeMessage(body)));
+          const frames = new Frames((body) => received.push(decodeMessage(body, newest)));
           for (let start = 0; start < stream.length; start += chunkBytes)
             frames.push(stream.subarray(start, start + chunkBytes));
           expect(received).toEqual(sent);
@@ -103,7 +107,7 @@ describe("messages between servers", () => {
   test("cut off or damaged, they are refused with a RangeError, or are another message", () => {
     fc.assert(
       fc.property(messages, fc.nat(), fc.nat({ max: 255 }), (sent, where, byte) => {
-        const bytes = Buffer.concat(encodeMessage(sent));
+        const bytes = Buffer.concat(encodeMessage(sent, newest));
         const damaged = Buffer.from(bytes);
         damaged[where % bytes.length] = byte;
         const tried = [damaged, bytes.subarray(0, where % bytes.length), Buffer.concat([bytes, bytes])];
@@ -113,6 +117,25 @@ describe("messages between servers", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test("a server of the version before sends a proposal once, and gets it as it knows it", () => {
+    const once = {
+      kind: "propose",
+      from: 1n,
+      to: 2n,
+      number: 3,
+      term: 4,
+      command: Buffer.from("c"),
+    } as const;
+    const bytes = Buffer.concat(
+      encodeMessage({ ...once, life: 5, settled: 2, again: false }, repeatsSince - 1),
+    );
+    expect(bytes.toString("hex")).toBe(
+      "0b010000000000000002000000000000000000000000000840000000000000104063",
+    );
+    const taken = { ...once, life: 0, settled: 0, again: false, command: Uint8Array.from(once.command) };
+    expect(decodeMessage(bytes, repeatsSince - 1)).toEqual(taken);
   });
 
   test("a stranger gets no memory: what is too long is refused by its length", () => {
@@ -125,7 +148,7 @@ describe("messages between servers", () => {
 
 function outcome(bytes: Buffer): string {
   try {
-    decodeMessage(bytes);
+    decodeMessage(bytes, newest);
     return "a message";
   } catch (error) {
     return error instanceof RangeError ? "RangeError" : String(error);

@@ -1,7 +1,7 @@
 import { copyOutcomes } from "../../copies/copies.js";
 import { entryPayload, parseEntry } from "../../journal/records.js";
 import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
-import { refusalFailures } from "../../replica/leader-messages.js";
+import { refusalFailures } from "../../replica/proposals/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
 
 /**
@@ -17,6 +17,15 @@ type Layouts = {
     Record<Exclude<keyof Extract<PeerMessage, { kind: Kind }>, "kind" | "from" | "to">, Field>
   >;
 };
+
+const proposal = {
+  number: "count",
+  term: "count",
+  life: "count",
+  settled: "count",
+  again: "flag",
+  command: "bytes",
+} as const;
 
 const layouts = {
   "pre-vote": { term: "count", lastIndex: "count", lastTerm: "count" },
@@ -42,25 +51,41 @@ const layouts = {
   snapshot: { term: "count", meta: "meta" },
   "snapshot-answer": { term: "count", rejected: "flag", index: "count" },
   "timeout-now": { term: "count", transfer: "count" },
-  propose: { number: "count", term: "count", command: "bytes" },
+  propose: proposal,
   ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
   "leader-answer": { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
   "leader-refusal": { number: "count", term: "count", failure: refusalFailures },
-  "propose-change": { number: "count", term: "count", command: "bytes" },
+  "propose-change": proposal,
   "copy-question": { number: "count", index: "count", revision: "count" },
   "copy-answer": { number: "count", outcome: copyOutcomes, compacted: "count", hash: "count" },
   commit: { term: "count", index: "count", indexTerm: "count" },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];
-const layoutOf: readonly (readonly [string, Field])[][] = kinds.map((kind) => Object.entries(layouts[kind]));
+type Layout = readonly (readonly [string, Field])[];
+const layoutOf: readonly Layout[] = kinds.map((kind) => Object.entries(layouts[kind]));
 const numberOf = new Map<string, number>(kinds.map((kind, index) => [kind, index]));
+
+/** From this version of the protocol on proposals may come again. */
+export const repeatsSince = 8;
+
+/** What a proposal has not that comes once; in this order, which is that of the layouts. */
+const onceOnly: Readonly<Record<string, number | boolean>> = { life: 0, settled: 0, again: false };
+
+const onceLayoutOf = layoutOf.map((layout) => layout.filter(([name]) => !(name in onceOnly)));
+
+function layoutsOf(version: number): readonly Layout[] {
+  return version < repeatsSince ? onceLayoutOf : layoutOf;
+}
 
 /** Fields of a fixed length: the longest layout has five of 8 bytes. */
 const headBytes = 1 + 8 + 8 + 5 * 8;
 
-/** The parts of a message, to be sent one after another. What is large is not copied. */
-export function encodeMessage(message: PeerMessage): Uint8Array[] {
+/**
+ * The parts of a message, to be sent one after another. What is large is not copied.
+ * @param version of the protocol that the receiver speaks
+ */
+export function encodeMessage(message: PeerMessage, version: number): Uint8Array[] {
   const kind = numberOf.get(message.kind)!;
   const head = Buffer.allocUnsafe(headBytes);
   const parts: Uint8Array[] = [];
@@ -68,7 +93,7 @@ export function encodeMessage(message: PeerMessage): Uint8Array[] {
   offset = head.writeBigUInt64LE(message.from, offset);
   offset = head.writeBigUInt64LE(message.to, offset);
   const values = message as unknown as Record<string, unknown>;
-  for (const [name, field] of layoutOf[kind]!) {
+  for (const [name, field] of layoutsOf(version)[kind]!) {
     const value = values[name];
     if (field === "count") offset = head.writeDoubleLE(value as number, offset);
     else if (field === "id") offset = head.writeBigUInt64LE(value as bigint, offset);
@@ -82,12 +107,14 @@ export function encodeMessage(message: PeerMessage): Uint8Array[] {
   return [head.subarray(0, offset), ...parts];
 }
 
-/** @throws RangeError if no server of this version can have sent that */
-export function decodeMessage(bytes: Buffer): PeerMessage {
+/** @throws RangeError if no server of this version of the protocol can have sent that */
+export function decodeMessage(bytes: Buffer, version: number): PeerMessage {
   const kind = bytes.readUInt8(0);
-  const layout = layoutOf[kind];
+  const layout = layoutsOf(version)[kind];
   if (layout === undefined) throw new RangeError(`a message of the unknown kind ${kind}`);
+  const isProposal = layoutOf[kind]!.some(([name]) => name in onceOnly);
   const message: Record<string, unknown> = {
+    ...(isProposal ? onceOnly : {}),
     kind: kinds[kind],
     from: bytes.readBigUInt64LE(1),
     to: bytes.readBigUInt64LE(9),

@@ -32,6 +32,11 @@ export class Frames {
     this.#take = take;
   }
 
+  /** A part of a frame is there. */
+  get isWithin(): boolean {
+    return this.#length > 0;
+  }
+
   /** @throws RangeError for a length that no frame has */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);

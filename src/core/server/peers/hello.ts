@@ -20,13 +20,25 @@ export interface Self {
   readonly version: number;
 }
 
+/** What the rest of the connection is. */
+export type Purpose = "messages" | "bulk" | "snapshot";
+
+/** From this version on there is a second connection, for what may be large. */
+export const bulkSince = 8;
+
 export function helloBytes(
   { cluster, id, name, disk, version }: Self,
   to: MemberId,
-  snapshot: boolean,
+  purpose: Purpose,
 ): Uint8Array {
-  const hello = { version, newest: newestVersion, cluster, from: id, to, snapshot, name, disk };
+  const isFor = { snapshot: purpose === "snapshot", bulk: purpose === "bulk" };
+  const hello = { version, newest: newestVersion, cluster, from: id, to, ...isFor, name, disk };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, hello));
+}
+
+export function purposeOf({ bulk, snapshot }: PeerHello): Purpose {
+  if (snapshot) return "snapshot";
+  return bulk ? "bulk" : "messages";
 }
 
 export function readHello(bytes: Buffer): PeerHello {
@@ -76,7 +88,7 @@ export function newestOf({ newest, version }: PeerHello): number {
 }
 
 /** The newest that both speak. */
-function spokenWith(hello: PeerHello): number {
+export function spokenWith(hello: PeerHello): number {
   return Math.min(newestOf(hello), newestVersion);
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
-import type { InstallSnapshot } from "../../raft/types.js";
+import type { InstallSnapshot, MemberId } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { RestoringState } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
@@ -8,11 +8,14 @@ import type { CoreMember } from "../../state/members.js";
 import { finishInTurns } from "../common/turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
-import { membersBytes, objectionTo, readHello, type Self, welcomeBytes } from "./hello.js";
+import { membersBytes, objectionTo, readHello, type Self, spokenWith, welcomeBytes } from "./hello.js";
+import { onSilence } from "./sockets.js";
 
 /** What other servers send. */
 export interface Received {
   message(message: PeerMessage): void;
+  /** A part of a message from this member. */
+  arriving(member: MemberId): void;
   /** A snapshot has arrived as a whole; `state` was restored from it. */
   snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
 }
@@ -30,6 +33,9 @@ export interface IncomingHandler {
   readonly received: Received;
   trouble(text: string): void;
 }
+
+/** How often it is reported that a message is arriving, ms: more often than servers tick. */
+const arrivingMs = 50;
 
 /** A server that sends a snapshot sends nothing but that. */
 interface Transfer {
@@ -52,6 +58,7 @@ export class Incoming {
   #hello: PeerHello | undefined;
   #isAdmitted = false;
   #transfer: Transfer | undefined;
+  #reportedMs = -Infinity;
   readonly #self: Self;
   readonly #greeting: NodeJS.Timeout;
 
@@ -66,7 +73,7 @@ export class Incoming {
     this.#socket = socket;
     this.#handler = handler;
     this.#greeting = setTimeout(() => socket.destroy(), helloMs);
-    socket.setTimeout(silenceMs, () => socket.destroy());
+    onSilence(socket, silenceMs, () => socket.destroy());
     socket.on("close", () => clearTimeout(this.#greeting));
     socket.on("error", () => socket.destroy());
     socket.on("data", (chunk) => this.#receive(chunk));
@@ -78,10 +85,20 @@ export class Incoming {
     } catch (error) {
       this.#fail(error);
     }
+    this.#reportArriving();
     // One chunk of a snapshot in each turn of the event loop.
     if (this.#transfer === undefined || this.#socket.destroyed) return;
     this.#socket.pause();
     setImmediate(() => this.#socket.resume());
+  }
+
+  /** What is long takes its time: the other side is there all the while. */
+  #reportArriving(): void {
+    if (!this.#isAdmitted || this.#transfer !== undefined || !this.#frames.isWithin) return;
+    const nowMs = performance.now();
+    if (nowMs < this.#reportedMs + arrivingMs) return;
+    this.#reportedMs = nowMs;
+    this.#handler.received.arriving(this.#hello!.from);
   }
 
   #fail(error: unknown): void {
@@ -94,7 +111,7 @@ export class Incoming {
     else if (!this.#isAdmitted) throw new RangeError("it went on before it was welcome");
     else if (this.#transfer !== undefined) this.#takePiece(this.#transfer, body);
     else if (body.length === 0) this.#socket.write(Buffer.concat(frame([])));
-    else this.#takeMessage(decodeMessage(body));
+    else this.#takeMessage(decodeMessage(body, spokenWith(this.#hello)));
   }
 
   #greet(hello: PeerHello): void {
@@ -141,7 +158,7 @@ export class Incoming {
 
   #takePiece(transfer: Transfer, body: Buffer): void {
     if (transfer.message === undefined) {
-      const message = decodeMessage(body);
+      const message = decodeMessage(body, spokenWith(this.#hello!));
       if (message.kind !== "snapshot" || message.from !== this.#hello!.from)
         throw new RangeError("it sends no snapshot of its own");
       transfer.message = message;

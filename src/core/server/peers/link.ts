@@ -1,37 +1,46 @@
-import type { Socket } from "node:net";
+import type { PeerWelcome } from "../../gen/leasehold/peer_pb.js";
+import { isBulk, isProposal } from "../../replica/proposals/bulk.js";
 import type { PeerMessage } from "../../replica/types.js";
 import type { TlsFiles } from "../common/config.js";
 import { PeerCounts } from "../common/counters.js";
 import type { KnownMember } from "../common/identity.js";
-import { parseUrl } from "../common/urls.js";
-import { encodeMessage } from "./codec.js";
-import { Frames, frame } from "./frames.js";
-import { readWelcome } from "./hello.js";
-import { dial } from "./sockets.js";
+import { encodeMessage, repeatsSince } from "./codec.js";
+import { Connection } from "./connection.js";
+import { bulkSince } from "./hello.js";
 
-/**
- * What waits for a slow peer. Twice what the log has in flight to one; what has no room is dropped, and Raft
- * sends it again.
- */
-const queueBytesMax = 32 * 1024 * 1024;
+/** What waits for a slow peer: twice what the log has in flight to one. */
+const waitingBytesMax = 32 * 1024 * 1024;
+
+/** Proposals that wait here; others wait at their sender until half of these have left. */
+const proposalBytesMax = 1024 * 1024;
+
+/** Beats in which a peer answers nothing, until it counts as gone. */
+const silentBeatsMax = 5;
+
+/** Answers on a slow connection wait behind all that the kernel has taken. */
+const bulkSilentBeatsMax = 30;
 
 /** Between attempts: a server that comes back is found before an election would be over. */
 const redialMs = 200;
 
 export interface LinkOptions {
   readonly peer: KnownMember;
-  readonly hello: () => Uint8Array;
+  /** @param isBulk of the second connection */
+  readonly hello: (isBulk: boolean) => Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
    * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
    * last for minutes.
    */
   readonly silenceMs: number;
-  /** Nothing can be delivered. */
+  /** What was sent may be lost. */
   readonly unreachable: () => void;
   /** For people: why there is no connection. */
   readonly trouble: (text: string) => void;
-  readonly connected: () => void;
+  /** @param takesRepeats it recognizes proposals that it has had */
+  readonly connected: (takesRepeats: boolean) => void;
+  /** There is room for proposals again. */
+  readonly drained: () => void;
   /** It says that this server is no member any more. */
   readonly removed: () => void;
   /** Why we do not talk to a server with this disk; empty if we do. */
@@ -39,24 +48,27 @@ export interface LinkOptions {
   readonly counts?: PeerCounts;
 }
 
-/** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
+/**
+ * The way of all messages to one server: two connections of our own, made again for as long as they are
+ * wanted. One is for what is small and urgent, the other for what may be large (`replica/proposals/bulk.ts`). A server of
+ * an earlier version has one for both.
+ */
 export class PeerLink {
   readonly #options: LinkOptions;
-  readonly #ping: NodeJS.Timeout;
+  readonly #beats: NodeJS.Timeout;
   readonly #counts: PeerCounts;
-  #socket: Socket | undefined;
-  #isWelcome = false;
+  #first: Connection | undefined;
+  #second: Connection | undefined;
   #isClosed = false;
-  #isCorked = false;
   #attempts = -1;
-  #heardMs = 0;
-  #redial: NodeJS.Timeout | undefined;
+  #isFull = false;
+  readonly #redials = new Set<NodeJS.Timeout>();
   #url = "";
 
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#counts = options.counts ?? new PeerCounts();
-    this.#ping = setInterval(() => this.#beat(), options.silenceMs / 3);
+    this.#beats = setInterval(() => this.#beat(), options.silenceMs / silentBeatsMax);
     this.#connect();
   }
 
@@ -65,43 +77,40 @@ export class PeerLink {
     return this.#url;
   }
 
-  get isConnected(): boolean {
-    return this.#isWelcome;
-  }
-
-  /**
-   * What cannot be sent now is dropped: Raft sends again what matters, and nobody else's messages may come
-   * twice.
-   */
-  send(message: PeerMessage): void {
-    const socket = this.#socket;
-    if (socket === undefined || !this.#isWelcome || socket.writableLength > queueBytesMax) {
+  /** @returns whether it is on its way */
+  send(message: PeerMessage): boolean {
+    const connection = isBulk(message) ? this.#bulk : this.#first;
+    if (connection?.isWelcome !== true || connection.waitingBytes > waitingBytesMax) {
       this.#counts.failures += 1;
-      this.#options.unreachable();
-      return;
+      return false;
     }
-    this.#cork(socket);
-    const parts = frame(encodeMessage(message));
-    // Many small buffers cost a socket more to take over than to copy.
-    socket.write(Buffer.concat(parts));
+    if (isProposal(message.kind)) {
+      this.#isFull ||= connection.waitingBytes >= proposalBytesMax;
+      if (this.#isFull) return false;
+    }
+    connection.write(encodeMessage(message, connection.version));
+    return true;
   }
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#ping);
-    clearTimeout(this.#redial);
-    this.#socket?.destroy();
+    clearInterval(this.#beats);
+    for (const redial of this.#redials) clearTimeout(redial);
+    this.#first?.close();
+    this.#second?.close();
   }
 
-  /** All messages of a turn go out as one write. */
-  #cork(socket: Socket): void {
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    socket.cork();
-    process.nextTick(() => {
-      this.#isCorked = false;
-      socket.uncork();
-    });
+  get #isShared(): boolean {
+    return this.#first !== undefined && this.#first.version < bulkSince;
+  }
+
+  get #bulk(): Connection | undefined {
+    return this.#isShared ? this.#first : this.#second;
+  }
+
+  #beat(): void {
+    this.#first?.beat();
+    this.#second?.beat();
   }
 
   #connect(): void {
@@ -109,78 +118,76 @@ export class PeerLink {
     this.#attempts += 1;
     const url = peer.peerUrls[this.#attempts % peer.peerUrls.length]!;
     this.#url = url;
-    let problem = "the connection was closed";
-    let socket: Socket;
-    try {
-      socket = dial(parseUrl("the peer's address", url), tls, () => {
-        for (const part of frame([hello()])) socket.write(part);
-      });
-    } catch (error) {
-      // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.
-      this.#again(`${peer.name} at ${url}: ${(error as Error).message}`);
-      return;
-    }
-    this.#socket = socket;
-    this.#counts.traffic.follow(socket);
-    this.#counts.begun();
-    this.#heardMs = performance.now();
-    const frames = new Frames((body) => {
-      if (body.length === 0) {
-        this.#counts.answered();
-        return;
-      }
-      const { disk, refusal, removed } = readWelcome(body);
-      // A server that refuses us hangs up, perhaps before our own disk is done.
-      if (refusal !== "") problem = refusal;
-      this.#options.judge(disk).then(
-        (own) => {
-          if (own !== "") problem = own;
-          // Not from somebody else.
-          else if (removed) this.#options.removed();
-          if (own !== "" || refusal !== "") socket.destroy();
-          else if (this.#socket === socket && !socket.destroyed) this.#welcome();
-        },
-        (error: unknown) => socket.destroy(error as Error),
-      );
+    this.#first = new Connection({
+      url,
+      hello: hello(false),
+      tls,
+      silentBeatsMax,
+      traffic: this.#counts.traffic,
+      pings: this.#counts,
+      judge: (welcome) => this.#judge(welcome),
+      welcome: () => {
+        if (this.#isShared) this.#connected();
+        else this.#connectBulk(url);
+      },
+      lost: (problem) => {
+        this.#first = undefined;
+        this.#second?.close();
+        this.#second = undefined;
+        this.#lost(url, problem, () => this.#connect());
+      },
+      written: this.#written,
     });
-    socket.on("data", (chunk) => {
-      this.#heardMs = performance.now();
-      try {
-        frames.push(chunk);
-      } catch {
-        problem = "what answers there is no server of a core";
-        socket.destroy();
-      }
+  }
+
+  /** The second connection goes where the first one has found the server. */
+  #connectBulk(url: string): void {
+    const { hello, tls } = this.#options;
+    const first = this.#first;
+    this.#second = new Connection({
+      url,
+      hello: hello(true),
+      tls,
+      silentBeatsMax: bulkSilentBeatsMax,
+      traffic: this.#counts.traffic,
+      judge: (welcome) => this.#judge(welcome),
+      welcome: () => this.#connected(),
+      lost: (problem) => {
+        this.#second = undefined;
+        this.#lost(url, problem, () => {
+          if (this.#first === first) this.#connectBulk(url);
+        });
+      },
+      written: this.#written,
     });
-    socket.on("error", (error) => (problem = error.message));
-    socket.on("close", () => this.#lost(socket, `${peer.name} at ${url}: ${problem}`));
   }
 
-  #welcome(): void {
-    this.#isWelcome = true;
-    this.#options.connected();
+  async #judge({ disk, removed }: PeerWelcome): Promise<string> {
+    const own = await this.#options.judge(disk);
+    // Not from somebody else.
+    if (own === "" && removed) this.#options.removed();
+    return own;
   }
 
-  #lost(socket: Socket, text: string): void {
-    if (this.#socket !== socket || this.#isClosed) return;
-    this.#socket = undefined;
-    this.#isWelcome = false;
-    this.#again(text);
+  #connected(): void {
+    this.#isFull = false;
+    this.#options.connected(this.#first!.version >= repeatsSince);
   }
 
-  #again(text: string): void {
+  #lost(url: string, problem: string, again: () => void): void {
+    if (this.#isClosed) return;
     this.#options.unreachable();
-    this.#options.trouble(text);
-    this.#redial = setTimeout(() => this.#connect(), redialMs);
+    this.#options.trouble(`${this.#options.peer.name} at ${url}: ${problem}`);
+    const redial = setTimeout(() => {
+      this.#redials.delete(redial);
+      again();
+    }, redialMs);
+    this.#redials.add(redial);
   }
 
-  #beat(): void {
-    if (this.#socket === undefined) return;
-    if (performance.now() - this.#heardMs > this.#options.silenceMs)
-      this.#socket.destroy(new Error("it does not answer"));
-    else if (this.#isWelcome) {
-      this.#counts.pinged();
-      for (const part of frame([])) this.#socket.write(part);
-    }
-  }
+  readonly #written = (): void => {
+    if (!this.#isFull || (this.#bulk?.waitingBytes ?? Infinity) > proposalBytesMax / 2) return;
+    this.#isFull = false;
+    this.#options.drained();
+  };
 }

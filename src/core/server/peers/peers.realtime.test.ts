@@ -3,11 +3,13 @@ import { type Server as TcpServer, type Socket, connect, createServer } from "no
 import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import type { Snapshots } from "../../journal/snapshots.js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { PeerWelcomeSchema } from "../../gen/leasehold/peer_pb.js";
 import type { PeerMessage } from "../../replica/types.js";
+import { decodeMessage } from "./codec.js";
 import type { CoreMember } from "../../state/members.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { PeerHelloSchema, type PeerWelcome } from "../../gen/leasehold/peer_pb.js";
 import { helloBytes, readHello, readWelcome, type Self, welcomeBytes } from "./hello.js";
 import { Frames, frame } from "./frames.js";
@@ -96,8 +98,11 @@ class Server {
         message: (message) => void this.messages.push(message),
         snapshot: () => (this.snapshots += 1),
         snapshotSent: () => undefined,
+        arriving: () => undefined,
         unreachable: () => undefined,
         speaks: (member, version) => void this.spoken.set(member, version),
+        connected: () => undefined,
+        drained: () => undefined,
         removed: () => (this.removals += 1),
         isKnownDisk: (member, known) =>
           this.disks.has(member) ? this.disks.get(member) === known : undefined,
@@ -139,7 +144,7 @@ test("a stranger that is first to claim a member's name is not taken for that me
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   await a.open();
-  const forged = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, false));
+  const forged = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, "messages"));
   forged.resume();
   await once(forged, "close");
   expect(a.troubles.join()).toContain("has to be reached by us first");
@@ -148,7 +153,7 @@ test("a stranger that is first to claim a member's name is not taken for that me
   await a.reaches(b, 1n, 2n);
   await b.reaches(a, 2n, 1n);
   expect([a.disks.get(2n), b.disks.get(1n)]).toEqual([22n, 11n]);
-  const again = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, false));
+  const again = await come(ports[0]!, helloBytes(selfOf(1, 99n), 1n, "messages"));
   again.resume();
   await once(again, "close");
   expect(a.troubles.join()).toContain("has come back without its data directory");
@@ -207,7 +212,7 @@ test.runIf(process.platform === "linux")(
       Array.from({ length: 100 }, () => come(ports[0]!, undefined, "127.0.0.2")),
     );
     await eventually("some are given up", () => crowd.filter(({ closed }) => closed).length >= 36);
-    for (const part of frame([helloBytes(selfOf(1, 22n), 1n, false)])) member.write(part);
+    for (const part of frame([helloBytes(selfOf(1, 22n), 1n, "messages")])) member.write(part);
     await eventually("it is answered, or closed", () => isHeard || member.closed);
     expect(isHeard).toBe(true);
   },
@@ -218,7 +223,7 @@ test("a member that comes again takes the place of its older connection", async 
   const a = new Server(0, ports, 11n);
   a.disks.set(2n, 22n);
   await a.open();
-  const hello = helloBytes(selfOf(1, 22n), 1n, false);
+  const hello = helloBytes(selfOf(1, 22n), 1n, "messages");
   const first = await come(ports[0]!, hello);
   await once(first, "data");
   const second = await come(ports[0]!, hello);
@@ -320,6 +325,7 @@ test("files of certificates that cannot be read end nothing: it is tried again",
     unreachable: () => undefined,
     trouble: (text) => void troubles.push(text),
     connected: () => undefined,
+    drained: () => undefined,
     removed: () => undefined,
     judge: () => Promise.resolve(""),
   });
@@ -406,3 +412,130 @@ test.each([
     await eventually("it is forgotten with its connection", () => (a.spoken.get(2n) ?? 0) === 0);
   },
 );
+/** A server of that version of the protocol which takes what it is told, and reads only the connections that it is to. */
+async function peerOf(version: number, reads: (isBulk: boolean) => boolean) {
+  const got: { readonly message: PeerMessage; readonly isBulk: boolean }[] = [];
+  const hellos: boolean[] = [];
+  const bulk: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    let isBulk: boolean | undefined;
+    const frames = new Frames((body) => {
+      if (isBulk === undefined) {
+        const hello = readHello(body);
+        isBulk = hello.bulk;
+        hellos.push(isBulk);
+        if (isBulk) bulk.push(socket);
+        frames.bytesMax = 1 << 24;
+        const welcome = create(PeerWelcomeSchema, { version, disk: 22n });
+        for (const part of frame([toBinary(PeerWelcomeSchema, welcome)])) socket.write(part);
+        if (!reads(isBulk)) setImmediate(() => socket.pause());
+      } else if (body.length === 0) for (const part of frame([])) socket.write(part);
+      else got.push({ message: decodeMessage(Buffer.from(body), version), isBulk });
+    });
+    socket.on("data", (chunk) => frames.push(chunk)).on("error", () => undefined);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { bulk, got, hellos, port };
+}
+
+function linkTo(port: number, heard: string[], silenceMs = 60_000): PeerLink {
+  return new PeerLink({
+    peer: foundingMember({ id: 2n, name: "b", peerUrls: [`http://127.0.0.1:${port}`] }),
+    hello: (isBulk) => helloBytes(selfOf(0, 11n), 2n, isBulk ? "bulk" : "messages"),
+    tls: undefined,
+    silenceMs,
+    unreachable: () => void heard.push("unreachable"),
+    trouble: () => undefined,
+    connected: (takesRepeats) => void heard.push(`connected ${takesRepeats}`),
+    drained: () => void heard.push("drained"),
+    removed: () => undefined,
+    judge: () => Promise.resolve(""),
+  });
+}
+
+const heartbeat = {
+  kind: "heartbeat",
+  term: 1,
+  commit: 0,
+  round: 0,
+  transfersOver: 0,
+  from: 1n,
+  to: 2n,
+} as const;
+const proposal = (bytes: number) =>
+  ({
+    kind: "propose",
+    from: 1n,
+    to: 2n,
+    number: 1,
+    term: 1,
+    life: 3,
+    settled: 1,
+    again: false,
+    command: new Uint8Array(bytes),
+  }) as const;
+
+test("heartbeats do not wait behind proposals; what has no room is handed back until there is some", async () => {
+  const peer = await peerOf(8, (isBulk) => !isBulk);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard);
+  await eventually("both connections", () => heard.includes("connected true"));
+  let sent = 0;
+  // The kernel takes some, too.
+  for (let waited = 0; waited < 10; waited += 1) {
+    for (; link.send(proposal(1 << 20)); sent += 1) waited = 0;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(sent).toBeGreaterThan(0);
+  expect(sent).toBeLessThan(64);
+  heard.splice(0);
+  expect(link.send(proposal(1))).toBe(false);
+  expect(link.send(heartbeat)).toBe(true);
+  await eventually("a heartbeat", () => peer.got.some(({ message }) => message.kind === "heartbeat"));
+  expect(peer.got.every(({ isBulk }) => !isBulk)).toBe(true);
+  expect(heard).not.toContain("drained");
+  peer.bulk[0]!.resume();
+  await eventually("there is room", () => heard.includes("drained"));
+  expect(link.send(proposal(1))).toBe(true);
+  await eventually("all proposals", () => peer.got.filter(({ isBulk }) => isBulk).length === sent + 1);
+  link.close();
+});
+
+test("a server of the version before gets all by one connection, and no proposal twice", async () => {
+  const peer = await peerOf(7, () => true);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard);
+  await eventually("a connection", () => heard.length > 0);
+  expect(heard).toEqual(["connected false"]);
+  for (const message of [proposal(9), heartbeat]) expect(link.send(message)).toBe(true);
+  await eventually("both", () => peer.got.length === 2);
+  const once = { ...proposal(9), life: 0, settled: 0 };
+  expect(peer.got.map(({ message }) => message)).toEqual([once, heartbeat]);
+  expect(peer.hellos).toEqual([false]);
+  link.close();
+});
+
+test("a process that stood still for longer than silence may last keeps its connections", async () => {
+  const silenceMs = 500;
+  const peer = await peerOf(8, () => true);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard, silenceMs);
+  await eventually("both connections", () => heard.length > 0);
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  Atomics.wait(cell, 0, 0, 3 * silenceMs);
+  for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(heard).toEqual(["connected true"]);
+  link.close();
+});
+
+test("a server that answers nothing counts as gone", async () => {
+  const peer = await peerOf(8, () => false);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard, 500);
+  await eventually("it is given up", () => heard.includes("unreachable"));
+  expect(heard[0]).toBe("connected true");
+  link.close();
+});

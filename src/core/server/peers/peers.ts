@@ -11,7 +11,7 @@ import { idText } from "../common/identity.js";
 import { type Comers, Listener } from "../common/listener.js";
 import type { ListenUrl } from "../common/urls.js";
 import { askMembers } from "./ask-members.js";
-import { helloBytes, newestOf, refusalOf, type Self } from "./hello.js";
+import { helloBytes, newestOf, type Purpose, purposeOf, refusalOf, type Self } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
@@ -38,6 +38,10 @@ const askPauseMs = 2_000;
 export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
+  /** @param takesRepeats it recognizes proposals that it has had */
+  connected(member: MemberId, takesRepeats: boolean): void;
+  /** The connection to it has room for proposals again. */
+  drained(member: MemberId): void;
   /** Whether a server has this disk, or came back with another; undefined as long as that is not known. */
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
   /** Remembers which disk a server has, unless it is known; false if it is another. */
@@ -64,7 +68,7 @@ export interface PeersOptions {
 }
 
 /**
- * The other servers of the core. Messages to one go over a connection that we make, messages from it over one
+ * The other servers of the core. Messages to one go over connections that we make, messages from it over those
  * that it makes.
  */
 export class Peers {
@@ -74,7 +78,7 @@ export class Peers {
   readonly #listeners: Listener[] = [];
   /** And from where they come. */
   readonly #strangers = new Map<Socket, string>();
-  /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
+  /** One of each server for each purpose: a newer one takes the place of an older. */
   readonly #admitted = new Map<string, Socket>();
   readonly #closed = new AbortController();
   /** Already said to be out of reach; to say it once for each failure is enough. */
@@ -131,7 +135,8 @@ export class Peers {
   }
 
   #sendAway(id: MemberId): void {
-    for (const isSnapshot of [true, false]) this.#admitted.get(placeOf(id, isSnapshot))?.destroy();
+    for (const purpose of ["messages", "bulk", "snapshot"] as const)
+      this.#admitted.get(placeOf(id, purpose))?.destroy();
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
@@ -142,9 +147,11 @@ export class Peers {
     this.update(this.#roll);
   }
 
-  send(message: PeerMessage): void {
-    if (message.kind === "snapshot") void this.#sendSnapshot(message);
-    else this.#links.get(message.to)?.link.send(message);
+  /** @returns whether it is on its way */
+  send(message: PeerMessage): boolean {
+    if (message.kind !== "snapshot") return this.#links.get(message.to)?.link.send(message) ?? false;
+    void this.#sendSnapshot(message);
+    return true;
   }
 
   close(): void {
@@ -157,7 +164,7 @@ export class Peers {
   #linkTo(peer: CoreMember): PeerLink {
     const { handler, silenceMs, tls } = this.#options;
     return new PeerLink({
-      hello: () => helloBytes(this.#self, peer.id, false),
+      hello: (isBulk) => helloBytes(this.#self, peer.id, isBulk ? "bulk" : "messages"),
       peer: { ...peer, name: nameOf(peer) },
       tls,
       silenceMs,
@@ -174,7 +181,11 @@ export class Peers {
         if (this.#roll.members.some(({ id }) => id === peer.id)) handler.removed();
       },
       trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
-      connected: () => this.#unreachable.delete(peer.id),
+      connected: (takesRepeats) => {
+        this.#unreachable.delete(peer.id);
+        handler.connected(peer.id, takesRepeats);
+      },
+      drained: () => handler.drained(peer.id),
       // Earlier versions do not say it.
       judge: async (disk) =>
         disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
@@ -246,10 +257,11 @@ export class Peers {
   }
 
   #admit(hello: PeerHello, socket: Socket): void {
-    const { from, snapshot } = hello;
-    if (!snapshot) this.#options.handler.speaks(from, newestOf(hello));
+    const { from } = hello;
+    const purpose = purposeOf(hello);
+    if (purpose === "messages") this.#options.handler.speaks(from, newestOf(hello));
     this.#strangers.delete(socket);
-    const place = placeOf(from, snapshot);
+    const place = placeOf(from, purpose);
     this.#admitted.get(place)?.destroy();
     this.#admitted.set(place, socket);
     this.#counters.peer(from).traffic.follow(socket);
@@ -257,7 +269,7 @@ export class Peers {
       if (this.#admitted.get(place) !== socket) return;
       this.#admitted.delete(place);
       // It may come back as it was before.
-      if (!snapshot) this.#options.handler.speaks(from, 0);
+      if (purpose === "messages") this.#options.handler.speaks(from, 0);
     });
   }
 
@@ -310,8 +322,8 @@ function oldestOfMost(strangers: ReadonlyMap<Socket, string>): Socket {
   return first!;
 }
 
-function placeOf(member: MemberId, isSnapshot: boolean): string {
-  return `${member} ${isSnapshot}`;
+function placeOf(member: MemberId, purpose: Purpose): string {
+  return `${member} ${purpose}`;
 }
 
 /** One that has not started has no name yet. */

@@ -5,8 +5,9 @@ import type { TlsFiles } from "../common/config.js";
 import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
+import { newestVersion } from "../../state/members.js";
 import { type Self, helloBytes, readWelcome } from "./hello.js";
-import { dial } from "./sockets.js";
+import { dial, onSilence } from "./sockets.js";
 
 /** A transfer in which nothing moves for so long has failed. */
 const stalledMs = 10_000;
@@ -35,7 +36,7 @@ export async function sendSnapshot(
   const answers: string[] = [];
   const frames = new Frames((body) => void answers.push(readWelcome(body).refusal));
   socket.on("error", fail).on("close", () => fail(new Error("the connection was closed")));
-  socket.setTimeout(stalledMs, () => socket.destroy(new Error("it does not take it in")));
+  onSilence(socket, stalledMs, () => socket.destroy(new Error("it does not take it in")));
   const stop = () => socket.destroy();
   signal.addEventListener("abort", stop);
   const answer = async () => {
@@ -53,9 +54,9 @@ export async function sendSnapshot(
     if (!hasRoom) await once(socket, "drain", { signal: failed.signal });
   };
   try {
-    await send([helloBytes(self, to, true)]);
+    await send([helloBytes(self, to, "snapshot")]);
     await answer();
-    await send(encodeMessage({ ...message, meta }));
+    await send(encodeMessage({ ...message, meta }, newestVersion));
     for await (const pieces of batches) for (const piece of pieces) await send([piece]);
     await send([]);
     await answer();

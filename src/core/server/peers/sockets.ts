@@ -26,3 +26,13 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   });
   return socket.setNoDelay(true) as TLSSocket;
 }
+
+/** When nothing has moved for so long; what has come while this process stood still is read before. */
+export function onSilence(socket: Socket, silenceMs: number, silent: () => void): void {
+  socket.setTimeout(silenceMs, () => {
+    const { bytesRead } = socket;
+    setImmediate(() => {
+      if (socket.bytesRead === bytesRead) silent();
+    });
+  });
+}

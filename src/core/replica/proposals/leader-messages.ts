@@ -1,9 +1,9 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { CommandSchema } from "../gen/leasehold/command_pb.js";
-import type { RefusalReason } from "../raft/api.js";
-import type { MemberId } from "../raft/types.js";
-import type { CoreFailure } from "../state/errors.js";
+import { CommandSchema } from "../../gen/leasehold/command_pb.js";
+import type { RefusalReason } from "../../raft/api.js";
+import type { MemberId } from "../../raft/types.js";
+import type { CoreFailure } from "../../state/errors.js";
 
 interface Base {
   readonly from: MemberId;
@@ -14,24 +14,32 @@ interface Base {
 
 /**
  * What a server asks of its leader for its clients, and what the leader answers. A leader asks itself in
- * the same words. All of it may be lost, and none is sent twice: the transport
- * must not repeat a `propose`, which would then happen twice.
+ * the same words. All of it may be lost with a connection; from one server to another it arrives in the order
+ * of sending. Proposals are sent again on the next connection (`forwarding.ts`), and the leader appends each
+ * once (`forwarded.ts`).
  */
 export type LeaderMessage = Propose | ProposeChange | Ask | LeaderAnswer | LeaderRefusal;
 
-/** A command for the log. It is not answered: the server that sent it sees it applied. */
-export interface Propose extends Base {
-  readonly kind: "propose";
+interface Proposal extends Base {
   /** It is for the leader of this term, and no later one takes it: see `ClientRequests`. */
   readonly term: number;
+  /** Numbers count within one life of a server. 0: an earlier version, or one that sends it once. */
+  readonly life: number;
+  /** All of this life with smaller numbers are over: none of them is ever sent again. */
+  readonly settled: number;
+  /** It was sent before on a connection that was cut, and may have arrived. */
+  readonly again: boolean;
   readonly command: Uint8Array;
 }
 
+/** A command for the log. It is not answered: the server that sent it sees it applied. */
+export interface Propose extends Proposal {
+  readonly kind: "propose";
+}
+
 /** A change of the membership, or of what is known of a member: the leader judges it first. */
-export interface ProposeChange extends Base {
+export interface ProposeChange extends Proposal {
   readonly kind: "propose-change";
-  readonly term: number;
-  readonly command: Uint8Array;
 }
 
 /** What needs a leader that is sure to be one (ReadIndex, thesis 6.4). */
