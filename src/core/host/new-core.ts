@@ -4,7 +4,7 @@ import type { MemberId, SnapshotMeta } from "../raft/types.js";
 import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
 import type { Steps } from "../state/steps.js";
-import { readCommand } from "../replica/applier.js";
+import { readCommand } from "../replica/proposals/read-command.js";
 
 /** What the servers of a core are told when it begins. */
 export interface FoundingPlan<Member> {

@@ -1,10 +1,9 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { LeaseholdError } from "../../lease/errors.js";
-import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
+import type { Command } from "../gen/leasehold/command_pb.js";
 import type { Entry } from "../raft/types.js";
 import type { Applied } from "../state/state.js";
 import type { Steps } from "../state/steps.js";
 import type { Context } from "./context.js";
+import { readCommand } from "./proposals/read-command.js";
 
 /** What any entry costs, beside what it looks at. */
 const unitsPerEntry = 8;
@@ -124,22 +123,5 @@ export class Applier {
   #sweep(): void {
     this.#sweeping ??= this.#context.state.revisions.sweep();
     if (this.#sweeping.next().done === true) this.#sweeping = undefined;
-  }
-}
-
-/**
- * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in
- * transactions) is one deeper here. What stands in the log has to be readable for ever.
- */
-const commandDepthMax = 200;
-
-/** @throws LeaseholdError `LOG_CORRUPT` */
-export function readCommand(index: number, data: Uint8Array): Command {
-  try {
-    return fromBinary(CommandSchema, data, {
-      recursionLimit: commandDepthMax,
-    });
-  } catch (error) {
-    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
   }
 }

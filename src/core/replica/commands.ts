@@ -6,7 +6,7 @@ import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly } from "..
 import { refusalByAlarm } from "../state/alarms.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
-import { readCommand } from "./applier.js";
+import { readCommand } from "./proposals/read-command.js";
 import type { CommandBody, Context } from "./context.js";
 import type { ClientRequest } from "./types.js";
 

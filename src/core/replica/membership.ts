@@ -13,7 +13,7 @@ import type { CoreFailure } from "../state/errors.js";
 import { type CoreMember, memberFields, newestVersion, newMember, oldestVersion } from "../state/members.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { least } from "../../common/lists.js";
-import { readCommand } from "./applier.js";
+import { readCommand } from "./proposals/read-command.js";
 import type { Context } from "./context.js";
 import type { LeaderRefusal, ProposeChange } from "./proposals/leader-messages.js";
 import type { Roll, SelfDescription } from "./roll.js";

@@ -25,7 +25,7 @@ import {
 import { Forwarded } from "./proposals/forwarded.js";
 import {
   failureOf,
-  isProposedBy,
+  isProposedBySender,
   type LeaderMessage,
   type LeaderRefusal,
   type Propose,
@@ -305,8 +305,10 @@ export class Replica implements ServerLogic {
     switch (message.kind) {
       case "propose":
       case "propose-change":
-        if (message.from !== this.#context.id && !isProposedBy(message.command, message.from))
-          this.#objections.push(`${message.from.toString(16)} proposes in another server's name`);
+        if (message.from !== this.#context.id && !isProposedBySender(message))
+          this.#objections.push(
+            `${message.from.toString(16)} proposes in another server's name, or no command`,
+          );
         else this.#takeProposal(message);
         return;
       case "ask":

@@ -156,6 +156,28 @@ describe("what a client is told", () => {
     }
   });
 
+  test("a member's command that cannot be decoded, and a change that is none, end no server", () => {
+    const cluster = new VirtualCluster();
+    const troubles: string[] = [];
+    cluster.world.trouble = (_server, text) => void troubles.push(text);
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    const from = follower!.id;
+    const { term } = leader.replica!.status();
+    const ofSender = toBinary(CommandSchema, create(CommandSchema, { proposer: from }));
+    const unreadable = Buffer.concat([ofSender, Uint8Array.of(0x1a, 0x02, 0x0a, 0x7f)]);
+    const change = { case: "memberChange" as const, value: { member: 99n, peerUrls: ["http://a:1"] } };
+    const unchanged = toBinary(CommandSchema, create(CommandSchema, { proposer: from, body: change }));
+    const head = { from, to: leader.id, number: 1, term, life: 0, settled: 0, again: false };
+    leader.step({ kind: "message", message: { kind: "propose", ...head, command: unreadable } });
+    leader.step({ kind: "message", message: { kind: "propose-change", ...head, command: unreadable } });
+    leader.step({ kind: "message", message: { kind: "propose", ...head, command: unchanged } });
+    cluster.run(500);
+    expect(troubles).toHaveLength(3);
+    expect(cluster.ask(leader, PUT, put("a", "1")).header?.revision).toBe(2n);
+    expect(leader.replica!.status().membership.voters).not.toContain(99n);
+  });
+
   test("a refusal that comes late says nothing of what was proposed again in a later term", () => {
     let last = 0n;
     const applied = (_applied: unknown, { request }: Command) => (last = request);

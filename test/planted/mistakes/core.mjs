@@ -91,7 +91,7 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/replica/replica.ts",
-        find: "!isProposedBy(message.command, message.from)",
+        find: "!isProposedBySender(message)",
         replace: "false",
       },
     ],
@@ -683,7 +683,7 @@ export const inCore = /** @type {const} */ ([
       { file: check, at: "left < 0 || depth > nestingMax", find: "depth > nestingMax", replace: "false" },
       { file: check, at: "checkSize(request.value, left, depth + 1)", find: "left", replace: "budget" },
       {
-        file: applier,
+        file: "src/core/replica/proposals/read-command.ts",
         at: "recursionLimit: commandDepthMax",
         find: "commandDepthMax",
         replace: "100",

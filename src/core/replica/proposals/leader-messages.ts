@@ -1,9 +1,8 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { CommandSchema } from "../../gen/leasehold/command_pb.js";
+import type { Command } from "../../gen/leasehold/command_pb.js";
 import type { RefusalReason } from "../../raft/api.js";
 import type { MemberId } from "../../raft/types.js";
 import type { CoreFailure } from "../../state/errors.js";
+import { readCommand } from "./read-command.js";
 
 interface Base {
   readonly from: MemberId;
@@ -93,37 +92,21 @@ export function failureOf(reason: RefusalReason): "leaderChanged" | "tooManyRequ
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }
 
-const proposerField = CommandSchema.field.proposer.number;
-const attributesField = CommandSchema.field.memberAttributes.number;
+/** Changes of the membership: the leader judges them first. */
+const changes: ReadonlySet<Command["body"]["case"]> = new Set(["memberChange", "memberUpdate"] as const);
 
 /**
- * Whether a command from another server is in that server's name. Only its fields' heads are read, as its body may
- * be large. A command without a proposer acts for the core, past all rights: a follower sends one only to describe
- * itself.
+ * Whether a command from another server is in that server's name, and what its message says it is. It is decoded as
+ * a whole: one that cannot be would end each server that comes to it in the log, for ever. A command without a
+ * proposer acts for the core, past all rights: a follower sends one only to describe itself.
  */
-export function isProposedBy(command: Uint8Array, from: MemberId): boolean {
+export function isProposedBySender({ command, from, kind }: Propose | ProposeChange): boolean {
   try {
-    const { bodies, proposer } = readHead(command);
-    if (proposer === from) return true;
-    if (proposer !== 0n || bodies.length !== 1 || bodies[0] !== attributesField) return false;
-    const { body } = fromBinary(CommandSchema, command);
-    return body.case === "memberAttributes" && body.value.member === from;
+    const { body, proposer } = readCommand(0, command);
+    if (changes.has(body.case) !== (kind === "propose-change")) return false;
+    if (proposer === from) return body.case !== undefined;
+    return proposer === 0n && body.case === "memberAttributes" && body.value.member === from;
   } catch {
     return false;
   }
-}
-
-function readHead(command: Uint8Array): { readonly proposer: bigint; readonly bodies: readonly number[] } {
-  const reader = new BinaryReader(command);
-  const bodies: number[] = [];
-  let proposer = 0n;
-  while (reader.pos < reader.len) {
-    const [field, type] = reader.tag();
-    if (field === proposerField && type === WireType.Varint) proposer = BigInt(reader.uint64());
-    else {
-      reader.skip(type, field);
-      if (type === WireType.LengthDelimited) bodies.push(field);
-    }
-  }
-  return { proposer, bodies };
 }
