@@ -2,7 +2,7 @@ import type { KeyValue } from "../gen/etcd/kv_pb.js";
 import type { RangeResponse, ResponseHeader } from "../gen/etcd/rpc_pb.js";
 import { toKeyValue } from "./key-value.js";
 import type { Key } from "./keys.js";
-import type { KeysView, Version } from "./revisions.js";
+import type { KeysView, LossesSince, Version } from "./revisions.js";
 import { unitsPerStep } from "./steps.js";
 
 /** What a version in an answer takes in memory beside its key and value, measured: its record, two arrays of bytes. */
@@ -47,11 +47,14 @@ const pieceBytes = 14 * 1024;
 export interface VersionPieces {
   /** In memory, about, beside the versions themselves. */
   readonly heldBytes: number;
+  /** Of the tree that it keeps, as far as the state's has changed: 0 if it keeps none. */
+  readonly treeBytes: number;
   pieces(): Iterable<readonly Version[]>;
 }
 
 /** Versions that were put in an order of their own, or that a command has seen. */
 export class ListedVersions implements VersionPieces {
+  readonly treeBytes = 0;
   readonly #versions: readonly Version[];
 
   constructor(versions: readonly Version[]) {
@@ -124,6 +127,10 @@ export class FoundVersions implements VersionPieces {
     return 8 * this.#first.length + 24 * this.#from.length;
   }
 
+  get treeBytes(): number {
+    return this.#view.treeBytes;
+  }
+
   *pieces(): Generator<readonly Version[]> {
     yield this.#first;
     let left = this.#size;
@@ -159,24 +166,22 @@ export class LongRange implements RangeResponse {
   /** Of `kvs` in the encoded message. */
   readonly encodedBytes: number;
   readonly #found: VersionPieces;
-  readonly #removedBytes: () => number;
-  readonly #removedBefore: number;
+  /** Since it was read. */
+  readonly lossesSince: LossesSince;
 
-  /** @param removedBytes of versions that left the state, ever */
   constructor(
     fields: Pick<RangeResponse, "count" | "more">,
     found: VersionPieces,
     encodedBytes: number,
     keysOnly: boolean,
-    removedBytes: () => number,
+    lossesSince: LossesSince,
   ) {
     this.more = fields.more;
     this.count = fields.count;
     this.#found = found;
     this.encodedBytes = encodedBytes;
     this.keysOnly = keysOnly;
-    this.#removedBytes = removedBytes;
-    this.#removedBefore = removedBytes();
+    this.lossesSince = lossesSince;
   }
 
   /** Of memory that this answer takes, about, beside versions that the state has. */
@@ -186,7 +191,11 @@ export class LongRange implements RangeResponse {
 
   /** Of versions that left the state since: this answer keeps no more than these. */
   get retainedBytes(): number {
-    return this.#removedBytes() - this.#removedBefore;
+    return this.lossesSince.removedBytes;
+  }
+
+  get treeBytes(): number {
+    return this.#found.treeBytes;
   }
 
   pieces(): Iterable<readonly Version[]> {

@@ -107,7 +107,7 @@ class Looking {
       return create(RangeResponseSchema, { ...fields, kvs });
     }
     const all = this.#rest ?? new ListedVersions(found);
-    return new LongRange(fields, all, this.#encodedBytes, keysOnly, this.#view.removedBytes);
+    return new LongRange(fields, all, this.#encodedBytes, keysOnly, this.#view.lossesSince);
   }
 
   *#inOrder(): Steps<Version[]> {

@@ -42,6 +42,34 @@ export function sizeOf({ key, value }: Version): number {
 type History = Version | Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 
+/** What a state has lost since it began: a reader that keeps a view of an earlier time may keep that alone. */
+class Losses {
+  /** Of versions, in bytes. */
+  removedBytes = 0;
+  /** Each may have put other nodes of the tree in the place of those that a view shares. */
+  changes = 0;
+}
+
+/** What a state has lost since a moment. */
+export class LossesSince {
+  readonly losses: Readonly<Losses>;
+  readonly changesBefore: number;
+  readonly #removedBefore: number;
+
+  constructor(losses: Readonly<Losses>) {
+    this.losses = losses;
+    this.changesBefore = losses.changes;
+    this.#removedBefore = losses.removedBytes;
+  }
+
+  get removedBytes(): number {
+    return this.losses.removedBytes - this.#removedBefore;
+  }
+}
+
+/** What the tree takes in memory for each key, about: measured, and rounded up. */
+const treeBytesPerKey = 24;
+
 /** Reading keys with their past, up to one revision. */
 export class KeysView {
   /** The newest that is whole. 1 is the empty beginning, as clients know it from etcd. */
@@ -52,16 +80,27 @@ export class KeysView {
    */
   compacted: number;
   readonly visits: Visits;
-  /** Bytes of versions that left the state, ever: who keeps one of an earlier time may be the only one. */
-  readonly removedBytes: () => number;
   protected readonly keys: Keys;
+  protected readonly losses: Losses;
+  readonly #lossesSince: LossesSince;
 
-  constructor(keys: Keys, current: number, compacted: number, visits: Visits, removedBytes: () => number) {
+  constructor(keys: Keys, current: number, compacted: number, visits: Visits, losses: Losses) {
     this.keys = keys;
     this.current = current;
     this.compacted = compacted;
     this.visits = visits;
-    this.removedBytes = removedBytes;
+    this.losses = losses;
+    this.#lossesSince = new LossesSince(losses);
+  }
+
+  /** Since what is read here was all that there is. */
+  get lossesSince(): LossesSince {
+    return this.isFixed ? this.#lossesSince : new LossesSince(this.losses);
+  }
+
+  /** Of its tree, without keys and versions, about. */
+  get treeBytes(): number {
+    return treeBytesPerKey * this.keys.size;
   }
 
   /** It does not change: what was found in it is found again. */
@@ -139,11 +178,8 @@ export class Revisions extends KeysView {
   /** By what is not committed yet. */
   #liveChange = 0;
 
-  #removedBytes = 0;
-
   constructor() {
-    const removedBytes = () => this.#removedBytes;
-    super(new sortedBtree.default<Key, History>(undefined, byKey), 1, -1, new Visits(), removedBytes);
+    super(new sortedBtree.default<Key, History>(undefined, byKey), 1, -1, new Visits(), new Losses());
   }
 
   override get isFixed(): boolean {
@@ -152,7 +188,8 @@ export class Revisions extends KeysView {
 
   /** Another state takes the place of this one: who still reads here keeps it. */
   abandon(): void {
-    this.#removedBytes += this.bytes;
+    this.losses.removedBytes += this.bytes;
+    this.losses.changes = Infinity;
   }
 
   /** How many keys there are now. */
@@ -162,7 +199,7 @@ export class Revisions extends KeysView {
 
   /** All as it is now, while this goes on. The two share what neither changes: this costs next to nothing. */
   view(): KeysView {
-    return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits, this.removedBytes);
+    return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits, this.losses);
   }
 
   /** What the key is now, what is not committed yet included. */
@@ -360,10 +397,12 @@ export class Revisions extends KeysView {
     }
     this.#changes.push(version);
     this.bytes += sizeOf(version);
+    this.losses.changes += 1;
   }
 
   #compactKey(key: Key): void {
     this.visits.count += 1;
+    this.losses.changes += 1;
     const found = this.keys.get(key);
     if (found === undefined) return;
     const history = listOf(found);
@@ -375,7 +414,7 @@ export class Revisions extends KeysView {
 
   #remove(version: Version): void {
     this.bytes -= sizeOf(version);
-    this.#removedBytes += sizeOf(version);
+    this.losses.removedBytes += sizeOf(version);
   }
 }
 

@@ -13,7 +13,7 @@ export const atTheEdge = /** @type {const} */ ([
     edits: [
       {
         file: "src/core/state/revisions.ts",
-        find: "this.#removedBytes += sizeOf(version);",
+        find: "this.losses.removedBytes += sizeOf(version);",
         replace: ";",
       },
     ],
@@ -22,7 +22,21 @@ export const atTheEdge = /** @type {const} */ ([
   {
     name: "stateAbandonedForFree",
     why: "A long answer keeps a whole state after a snapshot has taken its place.",
-    edits: [{ file: "src/core/state/revisions.ts", find: "this.#removedBytes += this.bytes;", replace: ";" }],
+    edits: [
+      { file: "src/core/state/revisions.ts", find: "this.losses.removedBytes += this.bytes;", replace: ";" },
+    ],
+    caughtBy: longAnswersTest,
+  },
+  {
+    name: "treesForFree",
+    why: "Long answers keep as many trees as they like, each of another moment.",
+    edits: [
+      {
+        file: "src/core/server/grpc/answers.ts",
+        find: "this.#shares.take(clientOf(call), more)",
+        replace: "true",
+      },
+    ],
     caughtBy: longAnswersTest,
   },
   {

@@ -156,3 +156,65 @@ test("a long answer ends in its middle when it alone keeps more than the largest
   vi.advanceTimersByTime(1_000);
   expect(stage.told.slice(5)).toEqual([refusal]);
 });
+
+/** Keys enough that their tree counts, and changes in each of its leaves. */
+function bushy(): { readonly store: Store; readonly change: () => void } {
+  const store = new Store();
+  const keyAt = (number: number) => `k${String(number).padStart(5, "0")}`;
+  for (let number = 0; number < 20_000; number += 1) store.put(keyAt(number), new Uint8Array(1));
+  const change = () => {
+    for (let number = 0; number < 20_000; number += 16) store.put(keyAt(number), new Uint8Array(1));
+  };
+  return { store, change };
+}
+
+const cutOff = "cut: etcdserver: too many requests";
+
+test("a client that reads nothing keeps no more trees than it has room for, and one tree however much changes", () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  const cuts = () => stage.told.filter((each) => each === cutOff).length;
+  stage.ask("other", store.read());
+  for (let number = 0; number < 5; number += 1) {
+    change();
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(cuts()).toBe(0);
+  for (let number = 0; number < 5; number += 1) {
+    stage.ask("slow", store.read());
+    change();
+    vi.advanceTimersByTime(1_000);
+  }
+  // Each keeps a tree of 480,000 bytes, and there is room for 2,200,000.
+  expect(cuts()).toBeGreaterThan(2);
+  expect(stage.answers.hasRoomFor("other")).toBe(true);
+});
+
+test("long answers of one moment keep one tree, and what one kept is given back with it", () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  const calls = Array.from({ length: 10 }, (_, number) => stage.ask(`client ${number}`, store.read()));
+  change();
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told).not.toContain(cutOff);
+  for (const taken of calls) taken();
+  for (let number = 0; number < 20; number += 1) {
+    const taken = stage.ask("slow", store.read());
+    change();
+    vi.advanceTimersByTime(1_000);
+    taken();
+  }
+  expect(stage.told).not.toContain(cutOff);
+});
+
+test("answers of a state that a snapshot has replaced keep its tree", () => {
+  vi.useFakeTimers();
+  const stage = new Stage();
+  for (let number = 0; number < 5; number += 1) {
+    const { store } = bushy();
+    stage.ask("slow", store.read());
+    store.abandon();
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(stage.told.filter((each) => each === cutOff).length).toBeGreaterThan(2);
+});

@@ -118,6 +118,17 @@ export function retainedBytes(answer: ClientResponse): number {
   return most;
 }
 
+/** The range in it that keeps a tree: those of a transaction were read from the same one. */
+export function rangeWithTree(answer: ClientResponse): LongRange | undefined {
+  if (answer instanceof LongRange) return answer.treeBytes > 0 ? answer : undefined;
+  if (answer.$typeName !== "etcdserverpb.TxnResponse") return undefined;
+  for (const { response } of answer.responses) {
+    const found = response.value && rangeWithTree(response.value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** What it takes in memory until its client has taken it, about. */
 export function bytesOfAnswer(answer: ClientResponse): number {
   if (answer instanceof LongRange) return longOverheadBytes + answer.heldBytes;
