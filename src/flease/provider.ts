@@ -20,6 +20,7 @@ import { FleaseGrant, PendingAttempt, RequestedRenewal } from "./grant.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { DataTeller } from "./admin/data-teller.js";
 import type { AdminDriver } from "./admin/driver.js";
+import { leftMs } from "./admin/hints.js";
 import { FleaseInspection } from "./admin/inspection.js";
 import type { Lapse, AttemptFailure } from "./protocol/proposer-ports.js";
 import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
@@ -279,7 +280,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     const { owner, token, until, confirmed } = answer;
     const dataMs = Math.min(timeoutMs, peer.settings.rpcTimeoutMs);
     const data = await this.inspection.dataOf(resource, BigInt(token), dataMs);
-    const remainingMs = Math.max(0, until - this.#runner.now().wall);
+    const remainingMs = leftMs(until, this.#runner.now().wall, peer.settings.ttlMaxMs);
     return { state: "held", confirmed, holder: owner, token: BigInt(token), remainingMs, ...data };
   }
 

@@ -6,6 +6,7 @@ import type { Acceptor } from "../protocol/acceptor.js";
 import type { Entry } from "../protocol/entries/entry.js";
 import type { Reading } from "../protocol/clock.js";
 import type { LeaseState } from "../protocol/message.js";
+import { leftMs } from "./hints.js";
 import type { ListedLease, ListPage } from "./listing.js";
 import type { FeedPage } from "./watch-feed.js";
 
@@ -87,7 +88,7 @@ export function memberAnswerFrom(
   address: string,
   value: unknown,
   error: unknown,
-  wall: number,
+  { wall, ttlMaxMs }: { readonly wall: number; readonly ttlMaxMs: number },
 ): { view: MemberView; label: string | undefined; data: string | undefined } {
   const told = error === undefined && isRecord(value) ? value : undefined;
   if (told === undefined) {
@@ -110,7 +111,7 @@ export function memberAnswerFrom(
         holder,
         token: whole(told["token"]),
         state: lease,
-        remainingMs: lease === "live" ? Math.max(0, number(told["until"]) - wall) : 0,
+        remainingMs: lease === "live" ? leftMs(number(told["until"]), wall, ttlMaxMs) : 0,
       },
     }),
   };

@@ -2,14 +2,22 @@ import { dataField } from "../../lease/tenure-data.js";
 import type { ResourceHint } from "../../lease/types.js";
 import type { ListedLease } from "./listing.js";
 
+/**
+ * What is left of a lease that ends at `until`, at most. That end is by its holder's system clock and `wall`
+ * by ours, which may be up to ε apart: no lease has more left than the longest one.
+ */
+export function leftMs(until: number, wall: number, ttlMaxMs: number): number {
+  return Math.min(ttlMaxMs, Math.max(0, until - wall));
+}
+
 /** What acceptors told of a lease, in the form that programs see. */
-export function hintOf(lease: ListedLease, wall: number): ResourceHint {
+export function hintOf(lease: ListedLease, wall: number, ttlMaxMs: number): ResourceHint {
   return {
     resource: lease.resource,
     state: "held",
     holder: lease.owner,
     token: BigInt(lease.token),
-    remainingMs: Math.max(0, lease.until - wall),
+    remainingMs: leftMs(lease.until, wall, ttlMaxMs),
     ...(lease.label !== undefined && { label: lease.label }),
     ...dataField(lease.data),
   };

@@ -6,8 +6,8 @@ import { LeaseholdError } from "../../lease/errors.js";
  * Members that take so long for each answer, as far as they are given the time, and have a lease to tell in
  * each.
  */
-function slowMembers(answerMs: number, pages: number) {
-  const { world, driver, provider } = benchProvider();
+function slowMembers(answerMs: number, pages: number, leftMs = 900) {
+  const { world, driver, peer, provider } = benchProvider();
   const asked: string[] = [];
   const answerTo = (method: string, page: number): unknown => {
     if (method === "list") return { held: [leaseOf(`r${page}`)], more: page + 1 < pages };
@@ -20,7 +20,7 @@ function slowMembers(answerMs: number, pages: number) {
     owner: "q.1",
     number: 1,
     sequence: 0,
-    until: world.clock.wallMs() + 900,
+    until: world.clock.wallMs() + leftMs,
     token: 1,
   });
   driver.ask = (_member, method, params, timeoutMs) =>
@@ -30,7 +30,7 @@ function slowMembers(answerMs: number, pages: number) {
       if (timeoutMs >= answerMs) world.timers.after(answerMs, () => resolve(answerTo(method, page)));
       else world.timers.after(timeoutMs, () => reject(new LeaseholdError("UNREACHABLE", "late")));
     });
-  return { world, inspection: provider.inspection, asked };
+  return { world, inspection: provider.inspection, asked, ttlMaxMs: peer.settings.ttlMaxMs };
 }
 
 test("a list of many pages takes no longer than its time-out", async () => {
@@ -43,6 +43,15 @@ test("a list of many pages takes no longer than its time-out", async () => {
   await world.advance(399);
   expect(told).toMatchObject([{ code: "NO_QUORUM" }]);
   await late;
+});
+
+test("no hint shows more of a lease than the longest one has, whatever clock its end is of", async () => {
+  const { world, inspection, ttlMaxMs } = slowMembers(1, 1, 100_000);
+  const asked = Promise.all([inspection.list("", 100, undefined), inspection.explain("r0", 100)]);
+  await world.advance(100);
+  const [[listed], explained] = await asked;
+  expect(listed).toMatchObject({ remainingMs: ttlMaxMs });
+  expect(explained).toMatchObject({ remainingMs: ttlMaxMs });
 });
 
 test("a list that has no end fails, and is not cut off as if it were whole", async () => {

@@ -89,11 +89,11 @@ export class FleaseInspection implements Inspection {
         throw reasons.find(isTooWide) ?? this.#noQuorum(why);
       onIncomplete(`${why}; resources of which most members are missing may not be listed`);
     }
-    const { world } = this.#driver.runner;
+    const { peer, world } = this.#driver.runner;
     const { wall } = this.#driver.runner.now();
     const hintFrom = ({ lease, votes }: MergedLease) => {
       const confirmed = votes >= this.#cells.of(lease.resource).majority;
-      return Object.assign(hintOf(lease, wall), { confirmed });
+      return Object.assign(hintOf(lease, wall, peer.settings.ttlMaxMs), { confirmed });
     };
     return mapInTurns(merged.leases, hintFrom, world.timers);
   }
@@ -175,9 +175,9 @@ export class FleaseInspection implements Inspection {
     const cell = this.#cells.of(resource);
     const answers = await this.#askCell(cell, "explain", { resource }, timeoutMs);
     const { wall } = this.#driver.runner.now();
-    const { members } = this.#driver.runner.peer.settings;
+    const { members, ttlMaxMs } = this.#driver.runner.peer.settings;
     const told = answers.map(({ member, value, error }) =>
-      memberAnswerFrom(members[member]!, this.#driver.address(member), value, error, wall),
+      memberAnswerFrom(members[member]!, this.#driver.address(member), value, error, { wall, ttlMaxMs }),
     );
     const views = told.map(({ view }) => view);
     const ready = views.filter(({ state }) => state === "ready").length;

@@ -142,9 +142,10 @@ export class ClusterWatch {
 
   #judge(resources: Iterable<string>): void {
     const { wall } = this.#driver.runner.now();
+    const { ttlMaxMs } = this.#driver.runner.peer.settings;
     for (const resource of resources) {
       const verdict = this.#view.judge(resource);
-      if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall));
+      if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall, ttlMaxMs));
       else if (verdict?.state === "free") this.#told({ resource, state: "free" });
     }
   }
