@@ -113,13 +113,20 @@ class Asking {
     const node = await openFleaseClient(this.#addresses, this.#options, this.#world);
     watchAbort(this.over.signal, () => void node.close());
     try {
-      let status = await this.#ask(node, "change", this.#change, changeTimeoutMs);
-      while (status?.waiting !== undefined || status === undefined)
-        status = await this.#ask(node, "change", this.#change, changeTimeoutMs);
-      const { number } = status;
-      // One that was cut off may not know of the change.
-      while (status === undefined || status.joint !== undefined || status.number < number)
-        status = await this.#ask(node, "members", {}, askTimeoutMs);
+      let begun = 0;
+      let status: ViewStatus | undefined;
+      for (;;) {
+        // A member that does not know of the change was cut off, or the only one that knew has gone: it is asked
+        // for again, and not begun twice.
+        const isKnown = status !== undefined && status.waiting === undefined && status.number >= begun;
+        status =
+          begun > 0 && isKnown
+            ? await this.#ask(node, "members", {}, askTimeoutMs)
+            : await this.#ask(node, "change", this.#change, changeTimeoutMs);
+        if (status === undefined || status.waiting !== undefined) continue;
+        if (begun === 0) begun = status.number;
+        if (status.joint === undefined && status.number >= begun) break;
+      }
       return status;
     } finally {
       await node.close();
