@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import type { TcpNetConnectOpts } from "node:net";
 import type { Timer, World } from "../../src/common/ports.js";
@@ -7,8 +8,8 @@ import type { Timer, World } from "../../src/common/ports.js";
  * sent over a pair that is cut waits, as with TCP, and arrives when the cut ends, if both ends are still there.
  */
 export class FakeNet {
-  /** Whose code runs at present: sockets that are opened are his. */
-  #running: Host | undefined;
+  /** Whose code runs at present, also behind its awaits: sockets that are opened are his. */
+  readonly #running = new AsyncLocalStorage<Host>();
   readonly #cuts = new Set<string>();
   readonly #pipes = new Set<Pipe>();
   readonly world: World;
@@ -24,18 +25,13 @@ export class FakeNet {
   }
 
   run<T>(host: Host, body: () => T): T {
-    const before = this.#running;
-    this.#running = host;
-    try {
-      return body();
-    } finally {
-      this.#running = before;
-    }
+    return this.#running.run(host, body);
   }
 
   get running(): Host {
-    if (this.#running === undefined) throw new Error("a socket that belongs to nobody");
-    return this.#running;
+    const host = this.#running.getStore();
+    if (host === undefined) throw new Error("a socket that belongs to nobody");
+    return host;
   }
 
   cut(one: Host, other: Host): void {
