@@ -116,8 +116,8 @@ class Asking {
       let begun = 0;
       let status: ViewStatus | undefined;
       for (;;) {
-        // A member that does not know of the change was cut off, or the only one that knew has gone: it is asked
-        // for again, and not begun twice.
+        // A member that does not know of the change was cut off, or the only one that knew has gone: it is
+        // asked for again, and not begun twice.
         const isKnown = status !== undefined && status.waiting === undefined && status.number >= begun;
         status =
           begun > 0 && isKnown
