@@ -13,9 +13,9 @@ import {
   wholeNumber,
 } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./common/exit-codes.js";
+import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
-import { letSignalsGo } from "./common/signals.js";
 import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import { addSecurityOptions } from "./common/security-options.js";
 import { commandPath, refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
@@ -92,7 +92,7 @@ export function buildProgram(finish: Finish): Command {
   addSecurityOptions(program);
   program.hook("preAction", (_program, action) => {
     refuseUselessOptions(action);
-    if (!listening.has(commandPath(action))) letSignalsGo();
+    if (!listening.has(commandPath(action))) letSignalsEnd();
   });
   addUp(program, finish);
   addRun(program, finish);
