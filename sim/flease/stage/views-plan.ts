@@ -42,7 +42,7 @@ export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
   const all = Array.from({ length: members.length + spares }, (_, index) => `m${index}`);
   const stormMs = stormStretch * plan.stormMs;
   const rivals = random.chance(0.3);
-  const lossRate = random.chance(0.3) ? 0.2 : 0;
+  const lossRate = random.chance(0.4) ? 0.5 : 0;
   return {
     ...plan,
     settings: { ...settings, members: all },
