@@ -73,7 +73,8 @@ test("a leader of a later term does not say of a proposal that comes again that 
     const leader = cluster.leader();
     const [follower] = cluster.followers();
     const { term } = leader.replica!.status();
-    const command = toBinary(CommandSchema, create(CommandSchema, { proposer: follower!.id }));
+    const body = { case: "put", value: { key: new Uint8Array(1) } } as const;
+    const command = toBinary(CommandSchema, create(CommandSchema, { proposer: follower!.id, body }));
     const head = { from: follower!.id, to: leader.id, number: 1, term: term - 1, life: 1, settled: 1 };
     const refusals: PeerMessage[] = [];
     const { send } = cluster.world;
