@@ -33,7 +33,7 @@ function overTheWire(message: Message, owner: string): Message {
   return copyMessage(arrived);
 }
 
-/** So many members, and one who takes leases. Messages arrive at once at those that are up. */
+/** Members, and a participant that takes leases. Messages arrive at once at those that are up. */
 function aCluster(count: number, cellSize: number) {
   const members = Array.from({ length: count }, (_, index) => `m${String(index).padStart(3, "0")}`);
   const settings = benchSettings({ members, cellSize });

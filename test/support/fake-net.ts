@@ -8,7 +8,7 @@ import type { Timer, World } from "../../src/common/ports.js";
  * sent over a pair that is cut waits, as with TCP, and arrives when the cut ends, if both ends are still there.
  */
 export class FakeNet {
-  /** Whose code runs at present, also behind its awaits: sockets that are opened are his. */
+  /** The host whose code runs, also behind its awaits: it owns the sockets that are opened. */
   readonly #running = new AsyncLocalStorage<Host>();
   readonly #cuts = new Set<string>();
   readonly #pipes = new Set<Pipe>();

@@ -32,7 +32,7 @@ export function called({ former, servers }: Servers, sender: SimServer, to: Memb
   return servers.find(({ plan }) => plan.address === meant.plan.address) ?? meant;
 }
 
-/** Who the members are, by those that a server asks and that answer. */
+/** The members, as the servers that were asked and have answered list them. */
 function answers({ plan, random, servers, side }: Servers, asker: SimServer): (readonly CoreMember[])[] {
   const answering = servers.filter(
     (other) =>

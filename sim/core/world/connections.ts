@@ -13,7 +13,7 @@ export interface ConnectedWorld {
   readonly counters: { cuts: number; repeats: number; backPressure: number };
   after(delayMs: number, body: () => void): void;
   say(line: string): void;
-  /** Who is called by that id; undefined if nobody is. */
+  /** The server with that id; undefined if there is none. */
   called(sender: SimServer, to: MemberId): SimServer | undefined;
   isParted(from: MemberId, to: MemberId): boolean;
   /** It takes it, or does not listen. */

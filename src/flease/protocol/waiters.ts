@@ -73,7 +73,7 @@ export class Waiters {
   readonly #patienceMs: number;
   readonly #lists = new Map<string, WaitingList>();
   readonly #byPeer = new Map<number, Waiting>();
-  /** Who may have how many of the places: names cost nothing to invent, so accounts share them. */
+  /** Accounts share the places: names cost nothing to invent. */
   readonly quotas: Quotas;
   #total = 0;
   #sweep: Iterator<[string, WaitingList]> | undefined;

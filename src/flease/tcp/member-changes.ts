@@ -61,7 +61,7 @@ export interface ChangesPort {
 export class MemberChanges {
   readonly #host: ViewsHost;
   readonly #views: ChangesPort;
-  /** Who has this member's consent to begin a change, of which view, and until when, on the steady clock. */
+  /** The member that has this one's consent to begin a change, of which view, and until when (steady). */
   #consentTo = "";
   #consentStamp = 0;
   #consentUntilMono = -Infinity;
