@@ -47,7 +47,7 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  *   (`docs/storage.md`). `flease+…`: Flease on such stores. `delta+memory:name` and `flease+memory:name` are
  *   three stores in this process's memory, for tests.
  * - `core://h1:2379,h2:2379,h3:2379`: leases of a consistent core that speaks etcd's v3 API:
- *   `leasehold core`, or an etcd (`docs/core.md`).
+ *   `leasehold core`, or an etcd (`docs/core-leases.md`).
  *
  * Calls under way and leases that are held keep the process alive; leases that are only open do not
  * (`docs/embedding.md`).

@@ -38,7 +38,7 @@ async function parse(...words: string[]): Promise<string> {
   }
 }
 
-const page = readFileSync(new URL("../../docs/core.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/cli-core.md", import.meta.url), "utf8");
 
 /** Those that a paragraph of the page names. */
 function flagsAfter(words: string): string[] {

@@ -15,7 +15,7 @@ const settings = (line: Given, environment: NodeJS.ProcessEnv = {}) =>
   coreSettings(line, environment, knownFlags);
 
 test("the page lists each flag of etcd that has no effect or is refused", () => {
-  const page = readFileSync(new URL("../../docs/core.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/cli-core.md", import.meta.url), "utf8");
   expect(Object.keys(foreign).filter((flag) => !page.includes(`\`--${flag}\``))).toEqual([]);
 });
 

@@ -160,7 +160,9 @@ describe("faults are one line and have an exit code", () => {
 });
 
 describe("the documentation", () => {
-  const text = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
+  const text = ["cli", "cli-run", "cli-cluster", "cli-core"]
+    .map((page) => readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), "utf8"))
+    .join("\n");
 
   test("shows the table of exit codes", () => {
     for (const { code, meaning } of exitCodes) expect(text).toContain(`| ${code} | ${meaning} |`);
@@ -170,7 +172,7 @@ describe("the documentation", () => {
     const program = buildProgram(() => undefined);
     for (const command of program.commands) {
       expect(text).toContain(`## \`leasehold ${command.name()}`);
-      // Flags that have no effect are in a list of their own (`docs/core.md`).
+      // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
       const shown = [...command.options, ...program.options].filter(({ hidden }) => !hidden);
       for (const { flags } of shown) expect(text).toContain(`\`${flags}\``);
     }

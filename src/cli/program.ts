@@ -262,7 +262,7 @@ function addPeer(program: Command, finish: Finish): void {
   program
     .command("peer")
     .description("run a member of a cluster in this terminal")
-    .option("--config <file>", "settings as JSON; see docs/cli.md")
+    .option("--config <file>", "settings as JSON; see docs/cli-cluster.md")
     .option("--id <id>", "name of this member")
     .option("--member <id=host:port>", "one member, this one included; once for each", collectMembers)
     .option("--listen <host:port>", "address to listen on (default: this member's own)")

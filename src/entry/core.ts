@@ -5,7 +5,7 @@ import { corePackage, loadPackage } from "../runtime/optional-package.js";
 
 export type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 
-/** The settings of `leasehold core` under etcd's names, as text (`docs/cli.md`), and where to say what happens. */
+/** The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and where to say what happens. */
 export interface CoreServerOptions extends CoreFlags {
   readonly logger?: Logger | undefined;
 }

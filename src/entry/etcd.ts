@@ -19,7 +19,7 @@ export type { CoreOptions, NamedLeaseOptions } from "../etcd/open.js";
 
 /**
  * Opens the leases of the core at these addresses, `core://host:port,host:port/prefix`, as `open` of
- * `leasehold` does (`docs/core.md`).
+ * `leasehold` does (`docs/core-leases.md`).
  *
  * @throws LeaseholdError as `open`; `UNSUPPORTED` when `@grpc/grpc-js` or `@bufbuild/protobuf` is not installed.
  * @example
@@ -37,7 +37,7 @@ export async function openEtcd(urls: readonly string[], options: CoreOptions = {
 }
 
 /**
- * Opens the named leases of the core at these addresses, `core://host:port,host:port` (`docs/core.md`): leases
+ * Opens the named leases of the core at these addresses, `core://host:port,host:port` (`docs/core-leases.md`): leases
  * of etcd that have a name beside their id, as *Patterns of Distributed Systems* describes them. They are no
  * {@link Leases}: nothing renews them by itself, and nothing allows for clocks that differ.
  *

@@ -5,7 +5,7 @@ import { usesIdOfEnded } from "./watch-ids.js";
 
 type Actions = readonly Action[];
 
-/** Where ours differs from the etcd that Debian has on purpose: `docs/core.md` has the reasons. */
+/** Where ours differs from the etcd that Debian has on purpose: `docs/core-compatibility.md` has the reasons. */
 const known: Readonly<Record<string, (actions: Actions) => boolean>> = {
   "etcd cuts, then sorts": (actions) => ofKeys(actions).some(({ request }) => holds(request, isCutFirst)),
   "a deletion from a key on, and a put there": (actions) =>
