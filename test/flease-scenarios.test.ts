@@ -1,6 +1,7 @@
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { golden } from "./scenarios/golden.js";
 import { formatScript, idleCommands, parseScript, runScript } from "./scenarios/flease-runner/script.js";
 
 /**
@@ -32,8 +33,7 @@ test.each(names)("%s", (name) => {
   expect(outcomes).toEqual(script.variants.map((variant) => `${variant.name}: ${variant.expected}`));
   expect(idleCommands(runs)).toEqual([]);
   const formatted = formatScript(script, runs);
-  if (process.env["UPDATE_SCRIPTS"] === "1") writeFileSync(directory + name, formatted);
-  expect(read(name)).toBe(formatted);
+  expect(golden(directory + name, formatted)).toBe(formatted);
 });
 
 test.each(names)("%s has one variant as written, which is not one with two holders", (name) => {

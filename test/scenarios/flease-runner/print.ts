@@ -1,6 +1,7 @@
 import { ballotsPerMs, numberAt } from "../../../src/flease/protocol/ballot.js";
 import { Kind, LeaseState, Refusal } from "../../../src/flease/protocol/message.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
+import type { View } from "../../../src/flease/protocol/views.js";
 
 /** The wall clock at time 0 of a script: times and ballots are printed relative to it. */
 export const startWallMs = Date.UTC(2030, 0, 1);
@@ -49,4 +50,10 @@ function leaseText(reply: Message): string {
   if (reply.leaseState === LeaseState.none) return "no lease";
   const state = nameOf(LeaseState, reply.leaseState);
   return `lease of ${reply.leaseOwner} until ${timeText(reply.leaseExpiresWallMs)} (${state})`;
+}
+
+/** A view by its number and members; a joint one by the members before and after. */
+export function printView({ number, members, before }: View): string {
+  if (before === undefined) return `view ${number} of ${members.join(" ")}`;
+  return `joint view ${number} of ${before.members.join(" ")} and ${members.join(" ")}`;
 }

@@ -123,8 +123,10 @@ class Interpreter {
   #perform(world: World, words: readonly string[]): void {
     const [verb = "", object = "", ...rest] = words;
     if (verb === "proposers") world.addProposers(words.slice(1));
+    else if (verb === "newcomer") world.addNewcomer(object);
     else if (verb === "advance") world.advance(Number(object), new Map(Object.entries(optionsOf(rest))));
     else if (verb === "clock") world.setWall(object, Number(rest[0]));
+    else if (verb === "suspend") world.suspend(object, Number(rest[0]));
     else if (verb === "deliver") world.deliver(object, rest);
     else if (verb === "return") world.return(object, rest);
     else if (verb === "drop") world.drop(object, rest);
@@ -140,6 +142,9 @@ class Interpreter {
     else if (verb === "discard") world.discard(name);
     else if (verb === "show") world.show(name);
     else if (verb === "bar") world.bar(name, rest[0] ?? "");
+    else if (verb === "change") world.change(name, rest);
+    else if (verb === "tell") world.tell(name, rest);
+    else if (verb === "use") world.use(name);
     else if (verb === "acquire") world.act(name, rest[0] ?? "", optionsOf(rest));
     else world.act(name, verb, optionsOf(rest));
   }

@@ -8,25 +8,30 @@ import type { ProposerSink } from "../../../src/flease/protocol/proposer-ports.j
 import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { Instance } from "../../../src/flease/protocol/instance.js";
-import { ballotText, printReply, printRequest, startWallMs, timeText } from "./print.js";
+import { cellsOf } from "../../../src/flease/protocol/view-cells.js";
+import { Views, firstView, viewAtFirstStart } from "../../../src/flease/protocol/views.js";
+import { ballotText, printReply, printRequest, printView, startWallMs, timeText } from "./print.js";
 
 /** The one resource of a script. */
 const resource = "r";
 
-/** Two clocks of one participant, set by hand. */
+/** Two clocks of one participant, set by hand, and the view that it is in. */
 class Node {
   readonly name: string;
+  readonly views: Views;
   readonly #skewMs: number;
   #clock: FleaseClock;
   wall: number;
   mono: number;
 
-  constructor(name: string, settings: FleaseSettings, timeMs: number) {
+  constructor(name: string, settings: FleaseSettings, timeMs: number, isNewcomer = false) {
     this.name = name;
     this.#skewMs = settings.maxClockSkewMs;
     this.wall = startWallMs + timeMs;
     this.mono = 10_000 + timeMs;
     this.#clock = this.#startClock();
+    const kept = isNewcomer ? viewAtFirstStart(firstView(settings), "existing") : undefined;
+    this.views = new Views(settings, name, kept, this.now(), () => true);
   }
 
   #startClock(): FleaseClock {
@@ -50,6 +55,8 @@ class AcceptorNode extends Node {
 class ProposerNode extends Node {
   incarnation = 0;
   proposer: Proposer | undefined;
+  /** Of its last tenure. Its program hands it to what the lease protects. */
+  tokenNumber = 0;
   /** How many broadcasts of each kind it has sent, which gives them their names. */
   readonly sent = new Map<Kind, number>();
 
@@ -88,6 +95,8 @@ export class World {
   #time = 0;
   #output: string[] = [];
   #holders = "none";
+  /** What the lease protects: the greatest token that has written there. */
+  #tokenNumberMax = 0;
   /** The greatest number of simultaneous holders so far. */
   holdersMax = 0;
 
@@ -96,16 +105,17 @@ export class World {
     this.#settings = fleaseSettings({
       members: names,
       maxClockSkewMs: options["skew"] ?? 10,
-      clockRateError: 0,
+      clockRateError: options["rate"] ?? 0,
       ttlMaxMs: options["ttlMax"] ?? 1_000,
       rpcTimeoutMs: options["timeout"] ?? 100,
     });
-    this.#time = -this.#settings.waitWallMs;
+    const waitMs = Math.ceil(Math.max(this.#settings.waitWallMs, this.#settings.waitRateMs));
+    this.#time = -waitMs;
     this.#acceptors = this.#settings.members.map(
       (name) => new AcceptorNode(name, this.#settings, this.#time),
     );
     for (const node of this.#acceptors) node.acceptor = new Acceptor(this.#settings, node.now());
-    this.advance(this.#settings.waitWallMs, new Map());
+    this.advance(waitMs, new Map());
   }
 
   /** What has been written since the last call. */
@@ -123,6 +133,14 @@ export class World {
     }
   }
 
+  /** A process that is no member yet has started: it answers nothing before a view counts it. */
+  addNewcomer(name: string): void {
+    const node = new AcceptorNode(name, this.#settings, this.#time, true);
+    node.acceptor = new Acceptor(this.#settings, node.now());
+    this.#acceptors.push(node);
+    this.#sayState(node);
+  }
+
   // Clocks
 
   /** Moves the wall clock of one participant. */
@@ -136,7 +154,7 @@ export class World {
   /** Time passes; for those named in `own`, their clocks move by another amount. */
   advance(byMs: number, own: ReadonlyMap<string, number>): void {
     this.#time += byMs;
-    for (const node of [...this.#acceptors, ...this.#proposers.values()]) {
+    for (const node of this.#nodes()) {
       const ownMs = own.get(node.name) ?? byMs;
       node.wall += ownMs;
       node.mono += ownMs;
@@ -147,6 +165,64 @@ export class World {
       node.acceptor.wake(node.now());
       this.#sayState(node);
     }
+    this.#lookAtViews();
+  }
+
+  /** The machine sleeps: the system clock goes on, the steady one stands still. */
+  suspend(name: string, forMs: number): void {
+    const node = this.#node(name);
+    this.advance(forMs, new Map([[name, 0]]));
+    node.wall += forMs;
+  }
+
+  // Members
+
+  /** A member begins a change, after those that come have been invited. */
+  change(name: string, members: readonly string[]): void {
+    const { views } = this.#node(name);
+    for (const { name: other, views: its } of this.#acceptors)
+      if (members.includes(other) && !views.view.members.includes(other))
+        this.#say(`${other}: ${its.invite(views.view.number + 1) ? "invited" : "not invited"}`);
+    const next = { members, cellSize: members.length };
+    const why = views.whyNoChange(next);
+    if (why === undefined) views.change(next, this.#node(name).now());
+    else this.#say(`${name}: no change, ${why}`);
+    if (why === undefined) this.#entered(this.#node(name));
+  }
+
+  /** A participant's view, and which members have left the one before for good, reaches those named. */
+  tell(name: string, others: readonly string[]): void {
+    const note = this.#node(name).views.note();
+    for (const node of this.#nodes()) {
+      if (node.name === name || !(others.length === 0 || others.includes(node.name))) continue;
+      if (node.views.hear(note, node.now())) this.#entered(node);
+    }
+    this.#lookAtViews();
+  }
+
+  /** Participants look several times a second whether the view after a joint one may be entered. */
+  #lookAtViews(): void {
+    for (const node of this.#nodes()) {
+      const before = node.views.unsettled().length;
+      if (node.views.look(node.now())) this.#entered(node);
+      else if (node.views.unsettled().length < before)
+        this.#say(`${node.name}: has been out of the view before for a full wait`);
+    }
+  }
+
+  #entered(node: Node): void {
+    const { view, barrier } = node.views;
+    this.#say(`${node.name}: enters ${printView(view)}`);
+    if (node instanceof AcceptorNode) node.acceptor?.enterView(view.stamp, barrier);
+    if (node instanceof ProposerNode)
+      node.proposer?.enterView(
+        view.stamp,
+        cellsOf(
+          view,
+          this.#acceptors.map((each) => each.name),
+        ),
+        node.now(),
+      );
   }
 
   // Acceptors
@@ -162,6 +238,8 @@ export class World {
     node.bootClock();
     if (node instanceof AcceptorNode) {
       node.acceptor = new Acceptor(this.#settings, node.now());
+      // The view that a member is in outlives a restart.
+      node.acceptor.enterView(node.views.view.stamp, node.views.barrier);
       this.#sayState(node);
     }
     if (node instanceof ProposerNode) this.#bootProposer(node);
@@ -225,19 +303,33 @@ export class World {
     else node.proposer!.acquire(resource, ttlMs, 100 * this.#settings.ttlMaxMs, fast, node.now());
   }
 
+  /** The program, whatever it believes, writes with its last token to what the lease protects, which checks tokens. */
+  use(name: string): void {
+    const { tokenNumber } = this.#proposer(name);
+    const token = ballotText(tokenNumber);
+    if (tokenNumber < this.#tokenNumberMax)
+      this.#say(`${name} writes with token ${token}: refused, ${ballotText(this.#tokenNumberMax)} was here`);
+    else this.#say(`${name} writes with token ${token}: done`);
+    this.#tokenNumberMax = Math.max(this.#tokenNumberMax, tokenNumber);
+  }
+
   // Messages
 
   /** The request reaches the acceptors named; what they answer is in flight from then on. False if there is none. */
   deliver(broadcastName: string, to: readonly string[]): boolean {
     const broadcast = this.#broadcast(broadcastName);
     if (broadcast === undefined) return false;
-    for (const [index, node] of this.#targets(to)) {
+    for (const [index, node] of this.#targets(to, broadcast.targets)) {
       if (!broadcast.targets.has(index)) throw new Error(`${broadcastName} to ${node.name} was dropped`);
       if (node.acceptor === undefined) {
         this.#say(`${node.name} is down`);
         continue;
       }
       const reply = new Message();
+      if (!node.views.mayVote) {
+        this.#say(`${node.name} has no vote`);
+        continue;
+      }
       if (node.acceptor.receive(broadcast.message, node.now(), reply)) {
         broadcast.replies.set(index, reply);
         this.#say(`${node.name} -> ${broadcast.from.name}  ${printReply(reply)}`);
@@ -255,7 +347,7 @@ export class World {
     const broadcast = this.#broadcast(broadcastName);
     if (broadcast === undefined) return;
     const { proposer } = broadcast.from;
-    for (const [index, node] of this.#targets(from)) {
+    for (const [index, node] of this.#targets(from, broadcast.targets)) {
       const reply = broadcast.replies.get(index);
       if (reply === undefined) {
         continue;
@@ -269,7 +361,7 @@ export class World {
   drop(broadcastName: string, to: readonly string[]): void {
     const broadcast = this.#broadcast(broadcastName);
     if (broadcast === undefined) return;
-    for (const [index] of this.#targets(to)) broadcast.targets.delete(index);
+    for (const [index] of this.#targets(to, broadcast.targets)) broadcast.targets.delete(index);
   }
 
   // The oracle
@@ -303,17 +395,21 @@ export class World {
   #sinkOf(node: ProposerNode): ProposerSink {
     const { name } = node;
     let open: Broadcast | undefined;
+    let last = Infinity;
     return {
       send: (to, message) => {
         // A proposer addresses the members one after the other: the first one opens the next broadcast.
-        if (to === 0) open = this.#open(node, message);
+        if (to <= last) open = this.#open(node, message);
+        last = to;
         open?.targets.add(to);
       },
       reaches: () => true,
-      acquired: (instance) =>
+      acquired: (instance) => {
+        node.tokenNumber = instance.tokenNumber;
         this.#say(
           `${name}: acquired, token ${ballotText(instance.tokenNumber)}, until ${timeText(instance.holdExpiresWallMs)}`,
-        ),
+        );
+      },
       refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
       failed: (_slot, why) => this.#say(`${name}: no answer (${why})`),
       renewed: (instance, longer) =>
@@ -354,8 +450,13 @@ export class World {
     return broadcast;
   }
 
-  #targets(names: readonly string[]): [number, AcceptorNode][] {
-    if (names.length === 0) return [...this.#acceptors.entries()];
+  #nodes(): Node[] {
+    return [...this.#acceptors, ...this.#proposers.values()];
+  }
+
+  /** Acceptors by their names; without names those that the broadcast is for. */
+  #targets(names: readonly string[], all: ReadonlySet<number>): [number, AcceptorNode][] {
+    if (names.length === 0) return [...this.#acceptors.entries()].filter(([index]) => all.has(index));
     return names.map((name) => {
       const index = this.#acceptors.findIndex((node) => node.name === name);
       if (index === -1) throw new Error(`no such acceptor: ${name}`);

@@ -1,27 +1,16 @@
 import { founding, joining } from "../../../src/core/raft/options.js";
 import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
 import type { ConfigChange, MemberId, Persist, Ready } from "../../../src/core/raft/types.js";
+import { printTrace } from "../golden.js";
 import { disk, log } from "./lab.js";
 import { printEntries, printMembership, printMessage, printPersist, printReady } from "./print.js";
 import { bytesOf, Server } from "./server.js";
 import type { Envelope, Observer } from "./server.js";
 
-/** Runs a golden script and writes it anew, each paragraph of commands with what it printed below. */
-export function runScript(text: string): string {
+/** Runs a trace and returns the file with what it printed. */
+export async function runScript(text: string): Promise<string> {
   const world = new ScriptWorld();
-  const parts = text
-    .trim()
-    .split(/\n\s*\n/)
-    .map((paragraph) => {
-      const lines = paragraph.split("\n");
-      const end = lines.indexOf("----");
-      const input = end === -1 ? lines : lines.slice(0, end);
-      const commands = input.filter((line) => !line.startsWith("#"));
-      if (commands.length === 0) return input.join("\n");
-      const output = commands.flatMap((command) => world.run(command.trim().split(/\s+/)));
-      return [...input, "----", ...(output.length === 0 ? ["ok"] : output)].join("\n");
-    });
-  return `${parts.join("\n\n")}\n`;
+  return printTrace(text, (words) => world.run(words));
 }
 
 /** A cluster whose clocks, disks and network are moved by hand, and which writes down what happens. */
@@ -31,7 +20,7 @@ class ScriptWorld implements Observer {
   readonly #cut = new Set<string>();
   #output: string[] = [];
 
-  run([verb = "", ...rest]: string[]): string[] {
+  run([verb = "", ...rest]: readonly string[]): readonly string[] {
     this.#output = [];
     if (!this.#world(verb, rest)) this.#one(verb, rest);
     return this.#output;

@@ -1,0 +1,56 @@
+import { decodeRecord } from "../../../src/delta/record/codec.js";
+import type { AttemptResult } from "../../../src/delta/lease-protocol.js";
+import { leaseRegister } from "../../../src/delta/record/registers.js";
+import type { StoreAnswer, StoreRequest } from "../../../src/delta/store.js";
+
+/** The one resource of a script. */
+export const resource = "r";
+
+/** What was asked of a store, and what it said. */
+export function printOperation(request: StoreRequest, answer: StoreAnswer): string {
+  return `${printRequest(request)}: ${printAnswer(answer)}`;
+}
+
+function printRequest(request: StoreRequest): string {
+  if (request.op === "list") return `list ${request.prefix}`;
+  const where = request.register === leaseRegister(resource) ? "" : ` of ${request.register}`;
+  if (request.op === "read") return `read${where}`;
+  const next = where === "" ? ` ${printRecord(request.next)}` : "";
+  if (request.op === "put") return `write${next}${where}`;
+  const over = request.expected === undefined ? "nothing" : printRecord(request.expected);
+  return `replace ${over} by${next}${where}`;
+}
+
+function printAnswer(answer: StoreAnswer): string {
+  switch (answer.kind) {
+    case "cells":
+      return printCells(answer.cells);
+    case "conflict":
+      return `no, it has ${printCells(answer.cells)}`;
+    case "registers":
+      return `${answer.registers.size} registers`;
+    case "failed":
+      return answer.error.code;
+    case "quiet":
+      return "nothing new";
+    case "written":
+      return "done";
+  }
+}
+
+/** What stands in a register. */
+export function printCells(cells: readonly Uint8Array[]): string {
+  return cells.length === 0 ? "nothing" : cells.map(printRecord).join(" and ");
+}
+
+/** A record as its writer, its number (`#`) and, of a lease, the token. */
+function printRecord(bytes: Uint8Array): string {
+  const { writer, number, epoch, state } = decodeRecord(bytes);
+  return state === "held" ? `[${writer} #${number} token ${epoch}]` : `[${writer} #${number} free]`;
+}
+
+export function printResult(result: AttemptResult): string {
+  if (result.kind === "granted") return `granted, token ${result.tenure.token}`;
+  if (result.kind === "failed") return `failed (${result.error.code})`;
+  return result.holder === undefined ? "refused, others try too" : `refused, ${result.holder} has it`;
+}
