@@ -112,7 +112,7 @@ export class RegularRegister<Value extends Stamp> {
    * before, and its own write since: what others renew or free is no concern of a holder. A contender's
    * record is announced before its pause of 2δ begins, so a look that misses it ended before that pause, and
    * so did the write that followed an earlier look: the contender finds that write when it reads again, or
-   * the holder the announcement. See `ARCHITECTURE.md`.
+   * the holder the announcement. See `docs/internals/storage-leases.md`.
    */
   readByHolder(begun: BothClocks): Protocol<ReadResult<Value>> {
     return this.#read(begun, true);
