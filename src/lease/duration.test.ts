@@ -44,7 +44,7 @@ describe("parseDuration", () => {
     );
   });
 
-  test("the longest duration passes, and none that is longer, as a number or as text", () => {
+  test("accepts the longest duration and rejects any longer one, as a number or as text", () => {
     expect(parseDuration(durationMsMax)).toBe(durationMsMax);
     expect(parseDuration(`${durationMsMax}ms`)).toBe(durationMsMax);
     for (const tooLong of [durationMsMax + 1, Number.MAX_VALUE, "9007199254740992ms", `${"9".repeat(20)}s`]) {
@@ -63,7 +63,7 @@ describe("parseDuration", () => {
     );
   });
 
-  test("Infinity passes only where the caller says so, and never out of text", () => {
+  test("accepts Infinity only where the caller allows it, and never as text", () => {
     expect(parseDuration(Infinity, "wait", { infinity: true })).toBe(Infinity);
     expect(() => parseDuration(`${"9".repeat(400)}s`, "wait", { infinity: true })).toThrow(
       /is not a duration/,
@@ -77,7 +77,7 @@ describe("parseDuration", () => {
     );
   });
 
-  test("a long refused text is not repeated whole", () => {
+  test("shortens a long rejected text in its message", () => {
     expect(() => parseDuration("x".repeat(10_000))).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^.{1,250}$/) }),
     );
@@ -101,7 +101,7 @@ describe("formatDuration", () => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  test("what it writes can be read again, for whole milliseconds", () => {
+  test("writes text that parses to the same value, for whole milliseconds", () => {
     fc.assert(
       fc.property(fc.nat(1_000_000_000), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);

@@ -7,15 +7,15 @@ type Unit = keyof typeof unitMs;
 
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
-/** The text that was read last: most programs write the same one in each call. */
+/** The last text parsed: most programs pass the same one in each call. */
 let last: { readonly text: string; readonly ms: number } = { text: "0ms", ms: 0 };
 
-/** Some 285,000 years: sums of longer ones would not be exact, and a text that is longer is a slip. */
+/** About 285,000 years. Sums of longer durations would not be exact, and a longer one is surely a mistake. */
 export const durationMsMax = Number.MAX_SAFE_INTEGER;
 
 const tooLong = `the longest is ${durationMsMax}ms`;
 
-/** The longest part of a refused input that a message repeats. */
+/** How much of a rejected input an error message quotes. */
 const quotedCharactersMax = 60;
 
 /**
@@ -40,7 +40,7 @@ export function parseDuration(
   if (input === last.text) return last.ms;
   const match = typeof input === "string" ? pattern.exec(input) : null;
   if (match === null) {
-    // On a command line, in an address or a file everything is text: which unit was meant nobody knows.
+    // Text without a unit (a command line, a URL, a file) is ambiguous, so it is refused.
     const unitless = typeof input === "string" && /^\d+(?:\.\d+)?$/.test(input);
     throw invalid(
       quote(input),
@@ -56,19 +56,17 @@ export function parseDuration(
 }
 
 /**
- * Checks how many milliseconds a lease has to have left. For every look at a lease, so it makes nothing.
+ * Checks the argument of `assertHeld`: the milliseconds that must remain. It allocates nothing, since it runs
+ * on every check of a lease.
  *
- * @throws LeaseholdError `INVALID_DURATION` for what is no number, for NaN and for negative numbers
+ * @throws LeaseholdError `INVALID_DURATION` for anything but a number of 0 or more
  */
 export function checkLeastMs(atLeastMs: number): void {
   if (typeof atLeastMs === "number" && atLeastMs >= 0) return;
   throw invalid(quote(atLeastMs), "assertHeld", "give a number of milliseconds, 0 or more");
 }
 
-/**
- * A duration as people write it, in the largest unit that keeps it short: `"15s"`, `"1.5s"`, `"2h"`. For
- * messages.
- */
+/** A duration in the largest unit that keeps it short: `"15s"`, `"1.5s"`, `"2h"`. For messages. */
 export function formatDuration(ms: number): string {
   if (ms === Infinity) return "forever";
   if (ms < 1_000) return `${round(ms)}ms`;

@@ -6,19 +6,19 @@ import { errorCodes, LeaseholdError, LeaseLostError, lossReasons } from "./error
 
 const documentation = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
 
-test("docs/errors.md shows the same table: every code, in order, with its meaning, and no other", () => {
+test("docs/errors.md lists every code in order, with its meaning, and no other", () => {
   const rows = [...documentation.matchAll(/^\| `(\w+)` \| (.+?) \| (.+?) \|$/gm)];
   expect(rows.map((row) => [row[1], row[2]])).toEqual(Object.entries(errorCodes));
-  // No row of the table is written in a way that the pattern above passes over.
+  // No row of the table escapes the pattern above.
   expect(documentation.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(rows.length + 2);
 });
 
-test("docs/errors.md says every reason of a loss, in order, and no other", () => {
+test("docs/errors.md lists every reason of a loss, in order, and no other", () => {
   const reasons = [...documentation.matchAll(/^- `([\w-]+)`: (.+)$/gm)].map((row) => [row[1], row[2]]);
   expect(reasons).toEqual(Object.entries(lossReasons));
 });
 
-test("every code is in use, so that nobody prepares for what never comes", () => {
+test("every code is in use", () => {
   const source = fileURLToPath(new URL("..", import.meta.url));
   const texts = readdirSync(source, { recursive: true, encoding: "utf8" })
     // The command's table of exit codes names all of them, and raises none.
@@ -28,7 +28,7 @@ test("every code is in use, so that nobody prepares for what never comes", () =>
   expect(unused).toEqual([]);
 });
 
-test("an error has its code's meaning as message unless it is given a better one", () => {
+test("an error's message is its code's meaning unless another is given", () => {
   const cause = new Error("socket");
   expect(new LeaseholdError("CLOSED")).toMatchObject({
     code: "CLOSED",
@@ -38,7 +38,7 @@ test("an error has its code's meaning as message unless it is given a better one
   expect(new LeaseholdError("NO_QUORUM", "1 of 3", { cause })).toMatchObject({ message: "1 of 3", cause });
 });
 
-test("a lost lease says which and why", () => {
+test("a lost lease's error names the resource and the reason", () => {
   const error = new LeaseLostError("a", "clock-fault", "2 s ahead");
   expect(error).toBeInstanceOf(LeaseholdError);
   expect(error).toMatchObject({ code: "LEASE_LOST", resource: "a", reason: "clock-fault" });

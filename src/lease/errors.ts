@@ -1,70 +1,63 @@
-/**
- * Every error of Leasehold, in one table. `docs/errors.md` shows the same table; a test holds the two
- * together.
- */
+/** Every error of Leasehold. `docs/errors.md` has the same table, and a test compares the two. */
 export const errorCodes = {
-  LEASE_LOST: "The lease has run out or can no longer be trusted; stop using the resource.",
-  LEASE_HELD: "Another holds the resource, and the call was told not to wait.",
+  LEASE_LOST: "The lease has expired or can no longer be trusted; stop using the resource.",
+  LEASE_HELD: "Another participant holds the resource, and the call doesn't wait.",
   LEASE_BROKEN:
-    "This participant's last lease on the resource was broken; it gets no other until the members have forgotten that.",
-  RELEASE_REQUESTED: "Somebody asks the holder to give the resource back.",
+    "This participant's last lease on the resource was broken; it gets no other until the members have forgotten the break.",
+  RELEASE_REQUESTED: "Another participant asks the holder to release the resource.",
   NO_QUORUM: "No majority of the members answered in time.",
-  TIMEOUT: "What was waited for did not come within the time that the call was willing to wait.",
+  TIMEOUT: "The call timed out.",
   RESOURCES_FULL:
-    "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
-  OVERLOADED:
-    "This participant, or its members, cannot do all work in time, and renew what is held before they begin anything new.",
+    "The members have reached their limit of resources, or this participant's share of it; the message names the participant with the most.",
+  OVERLOADED: "This participant or its members are overloaded: renewals go first, and new work is refused.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME:
-    "A resource's name must be 1 to 512 bytes of UTF-8 without control characters, and not end as a slot's does, with `/~` and a number. Readers have names that end with `/~rw`, and no other name takes a mode.",
-  INVALID_HANDLE: "The text is no handle that `detach` has given out for leases of this ground.",
+    "A resource's name must be 1 to 512 bytes of UTF-8 without control characters, and must not end like a slot's, with `/~` and a number. Only names that end with `/~rw` take a mode.",
+  INVALID_HANDLE: "The text is not a handle that `detach` returned for a lease of this ground.",
   HANDLE_SPENT:
-    "The detached lease of the handle has run out, was attached before, was broken, or another has the resource.",
+    "The handle's detached lease has expired, was attached before, was broken, or another participant has the resource.",
   INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',
-  TTL_OUT_OF_RANGE: "The ttl is outside what the provider allows; its guarantees name both bounds.",
+  TTL_OUT_OF_RANGE: "The ttl is outside the provider's bounds; its guarantees give both.",
   INVALID_CONFIG:
-    "The settings break a rule that safety or progress needs, or name an option that does not exist; the message says which.",
-  INVALID_URL: "The address is not one that Leasehold understands.",
-  TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource, or in lines.",
-  NOT_WAITING: "The one that the lease is to be handed over to does not wait for the resource.",
-  WATCH_TOO_WIDE: "More resources lie below the prefix than one watch or list can tell of.",
-  UNSUPPORTED: "Leases that were opened like this cannot do that.",
+    "The settings violate a rule of safety or progress, or name an unknown option; the message says which.",
+  INVALID_URL: "Leasehold doesn't support this address.",
+  TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource, or in queues.",
+  NOT_WAITING: "The participant that should get the lease isn't waiting for the resource.",
+  WATCH_TOO_WIDE: "More resources match the prefix than one watch or list can report.",
+  UNSUPPORTED: "Leases opened this way don't support the call.",
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",
-  CONFIG_MISMATCH: "A peer or another user of the stores runs with other settings; all must have the same.",
+  CONFIG_MISMATCH: "A peer or another user of the stores has other settings; all must have the same.",
   VERSION_MISMATCH: "The peer speaks another version of the protocol.",
-  UNAUTHENTICATED:
-    "One side does not believe who the other is: a wrong or missing key or certificate; the message says which.",
-  PERMISSION_DENIED: "The credentials, or the role that was chosen, do not allow this.",
+  UNAUTHENTICATED: "Authentication failed: a wrong or missing key or certificate; the message says which.",
+  PERMISSION_DENIED: "The credentials, or the chosen role, do not allow this.",
   UNREACHABLE: "No member could be reached.",
-  STORE_UNAVAILABLE: "The store does not answer, or says that it cannot at the moment.",
-  STORE_FULL: "The store has no room for what should be written.",
-  STORE_READ_ONLY: "The store can only be read.",
-  STORE_PERMISSION: "The store refuses the credentials, or what they may do is not enough.",
-  STORE_FOREIGN:
-    "The store holds something that this version of Leasehold did not write; it is left as it is.",
-  STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
+  STORE_UNAVAILABLE: "The store doesn't answer, or reports that it is unavailable.",
+  STORE_FULL: "The store has no space left for the write.",
+  STORE_READ_ONLY: "The store is read-only.",
+  STORE_PERMISSION: "The store rejects the credentials, or they lack a permission.",
+  STORE_FOREIGN: "The store holds data that this version of Leasehold did not write; it is left untouched.",
+  STORE_CORRUPT: "The store holds a damaged record; it is left untouched.",
   STORE_FORGOTTEN:
-    "So many stores have lost their content that the values of registers and the decisions of consensus cannot be known.",
+    "Too many stores have lost their content: register values and consensus decisions are unknown.",
   LOG_CORRUPT:
-    "The core's replicated log contradicts itself, or a server has other keys than the others: a disk has lost or changed what was on it; the server stops.",
-  STORE_UNFIT:
-    "The store does not do what leases need of it; the message says what was tried and what came of it.",
+    "The core's replicated log contradicts itself, or a server's keys differ from the others': a disk has lost or changed data; the server stops.",
+  STORE_UNFIT: "The store lacks a property that leases need; the message says what was tried and the result.",
   INVALID_PATH:
-    "A file's path must be 1 to 480 bytes of UTF-8 without control characters, in segments of which none is empty, `.` or `..`.",
-  INVALID_RANGE: "An offset, a size or a length lies outside what a file can have.",
-  FILE_NOT_FOUND: "There is no such file.",
-  FILE_EXISTS: "There is such a file already, and the call was told to create it.",
-  FILE_CHANGED: "The file has another version than the call was told to expect.",
-  FILE_UNCERTAIN: "The change of the file may or may not have been done: no majority said so in time.",
+    "A file's path must be 1 to 480 bytes of UTF-8 without control characters, and no segment may be empty, `.` or `..`.",
+  INVALID_RANGE: "An offset, a size or a length is out of the range of a file.",
+  FILE_NOT_FOUND: "The file does not exist.",
+  FILE_EXISTS: "The file exists, and the call creates files only.",
+  FILE_CHANGED: "The file's version is not the one that the call expects.",
+  FILE_UNCERTAIN: "The write may or may not have taken effect: no majority confirmed it in time.",
   FILE_DAMAGED:
-    "A block of the file cannot be read at any node that can be reached and should have it; nothing else of the file is served.",
-  DISK_FAILED: "The disk has refused a write, or to make it durable; the server has stopped.",
+    "A block of the file cannot be read at any reachable node that should have it; the rest of the file isn't served either.",
+  DISK_FAILED: "The disk failed a write or a flush; the server has stopped.",
   MEMBER_REMOVED:
-    "This server was removed from its core, and takes no more part in it; the message names its data directory.",
-  DATA_IN_USE: "Another process works in the data directory.",
+    "This server was removed from its core and no longer takes part in it; the message names its data directory.",
+  DATA_IN_USE: "Another process uses the data directory.",
   CLOSED: "This participant has been closed.",
   BAD_HISTORY:
-    "A journal is cut off, out of order, of another run or not a journal at all; the message names file and line.",
+    "A journal is truncated, out of order, from another run, or not a journal; the message names file and line.",
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
@@ -82,13 +75,13 @@ export class LeaseholdError extends Error {
 
 /** Why a tenure ended without a release. */
 export const lossReasons = {
-  expired: "It ran out: renewals failed, or the process was stopped or blocked for too long.",
+  expired: "It expired: renewals failed, or the process was stopped or blocked for too long.",
   "clock-fault": "The two clocks of this machine disagree, or a majority contradicts them.",
   "max-hold": "The tenure has reached its `maxHold`.",
-  broken: "Somebody has broken the lease, so it could not be renewed.",
+  broken: "Another participant broke the lease, so it could not be renewed.",
   closed: "Its `Leases` was closed.",
-  released: "This program has released it.",
-  detached: "This program has detached it, to let it run out.",
+  released: "The program released it.",
+  detached: "The program detached it, so that it expires by itself.",
 } as const;
 
 export type LossReason = keyof typeof lossReasons;
@@ -112,12 +105,13 @@ export class LeaseLostError extends LeaseholdError {
 }
 
 /**
- * The error of a loss that was found by a look of our own, without a stack: it would lead to no call of the
- * program, and takes longer than a renewal. When many are lost, others would be for that.
+ * The error of a loss that a check of the waist found. It has no stack trace: the stack would lead to no call
+ * of the program, and capturing it takes longer than a renewal. When many leases are lost at once, that time
+ * would cost others theirs.
  */
 export function foundLost(resource: string, reason: LossReason): LeaseLostError {
   const { stackTraceLimit } = Error;
-  // Refused where a program has frozen what the language brings.
+  // `Reflect.set` doesn't throw where a program has frozen `Error`.
   Reflect.set(Error, "stackTraceLimit", 0);
   try {
     return new LeaseLostError(resource, reason);

@@ -1,20 +1,19 @@
-/** What a provider promises and what that rests on; for programs to check and for people to read. */
+/** What a provider guarantees and what that rests on; for programs to check and for people to read. */
 export interface Guarantees {
   readonly ground: "flease" | "grid" | "delta" | "core" | "memory";
-  /** When two can't hold one resource: a sentence. */
+  /** Under which conditions two participants can't hold one resource: a sentence. */
   readonly exclusion: string;
-  /** When the order of tokens is right: a sentence. */
+  /** Under which conditions tokens are ordered: a sentence. */
   readonly token: string;
-  /** When leases can be had: a sentence. */
+  /** Under which conditions leases can be acquired: a sentence. */
   readonly progress: string;
   /**
-   * What the three rest on, with this cluster's numbers: a sentence each, in the order in which the three
-   * cite them.
+   * The assumptions of these three, with this cluster's numbers: a sentence each, in the order of citation.
    */
   readonly assumptions: readonly string[];
-  /** The shortest `ttl` that may be asked for, in milliseconds. */
+  /** The shortest `ttl` that a call may ask for, in milliseconds. */
   readonly ttlMinMs: number;
-  /** The longest `ttl` that may be asked for, in milliseconds, and the default. */
+  /** The longest `ttl` that a call may ask for, in milliseconds, and the default. */
   readonly ttlMaxMs: number;
   /** How far the clocks of two participants may be apart, in milliseconds. */
   readonly maxClockSkewMs: number;
@@ -23,18 +22,18 @@ export interface Guarantees {
    * majority is up: for a lease of `ttlMaxMs`.
    */
   readonly takeoverMsMax: number;
-  /** A tenure can carry data for others to read (`TenureOptions.data`). */
+  /** Whether a tenure can carry data for others to read (`TenureOptions.data`). */
   readonly data: boolean;
-  /** A lease that was detached can be attached (`Leases.attach`). */
+  /** Whether a detached lease can be attached (`Leases.attach`). */
   readonly attach: boolean;
   /**
-   * In which order those get a resource who wait for it with `fair` ({@link AcquireOptions.fair}).
-   * `strict`: in the order in which their calls reached the ground. `bounded`: participants in the order in
-   * which they came to the members, the callers of each in turn; one that is told of a release and does not
-   * answer in time goes to the end, so a lost message costs one round. `none`: such calls are refused with
-   * `UNSUPPORTED`.
+   * The order in which callers that wait with `fair` get a resource ({@link AcquireOptions.fair}). `strict`:
+   * the order in which their calls reached the ground. `bounded`: participants in the order in which they
+   * reached the members, the callers of each in turn; a participant that is notified of a release and does
+   * not answer in time goes to the end, so a lost message costs one round. `none`: such calls are refused
+   * with `UNSUPPORTED`.
    */
   readonly fair: "strict" | "bounded" | "none";
-  /** A holder can give way to one who is named (`Leases.handOver`). */
+  /** Whether a holder can hand over to a named participant (`Leases.handOver`). */
   readonly handOver: boolean;
 }

@@ -3,25 +3,25 @@ import { LeaseholdError } from "./errors.js";
 import { isResourceName, resourceNameBytesMax } from "./resource-name.js";
 import type { Guarantees } from "./types.js";
 
-/** The first word of every handle. Another number is another format. */
+/** The first word of every handle: the format and its version. */
 const format = "lh1";
 
-/** No handle is longer: each byte of a name takes three characters at most, and the rest has its bounds. */
+/** Length limit of a handle: a byte of a name takes at most three characters, and the rest is bounded. */
 const handleCharactersMax = 3 * resourceNameBytesMax + 128;
 
 const shape = /^lh1\.([a-z]{1,16})\.(\d{1,30})\.(\d{1,16})\.([0-9a-f]{16})\.([\w.%~-]+)$/;
 
-/** What the text that `detach` gives out says. */
+/** The content of a handle. */
 export interface Handle extends Detachment {
   readonly ground: Guarantees["ground"];
   readonly resource: string;
-  /** The end of the detached lease, by the system clock of the program that held it. */
+  /** When the detached lease ends, by the system clock of the program that held it. */
   readonly endsWallMs: number;
 }
 
 /**
- * One word of letters, digits and `._~%-`: it needs no quotes in a shell, an environment variable, JSON or
- * an URL.
+ * The handle as one word of letters, digits and `._~%-`: it needs no quotes in a shell, an environment
+ * variable, JSON or a URL.
  */
 export function handleText({ ground, token, endsWallMs, pass, resource }: Handle): string {
   const name = encodeURIComponent(resource).replace(/[!'()*]/g, escaped);
@@ -29,7 +29,7 @@ export function handleText({ ground, token, endsWallMs, pass, resource }: Handle
 }
 
 /**
- * Never guesses: what is not exactly as {@link handleText} writes it is refused.
+ * Parses a handle. Anything that {@link handleText} would not write exactly so is refused.
  *
  * @throws LeaseholdError `INVALID_HANDLE`
  */
@@ -39,7 +39,7 @@ export function handleOf(text: string, ground: Guarantees["ground"]): Handle {
   const resource = decoded(parts[5]!);
   if (resource === undefined || !isResourceName(resource)) throw new LeaseholdError("INVALID_HANDLE");
   if (parts[1] !== ground) {
-    const other = `the handle is of leases on the ground "${parts[1]}", and these are of "${ground}"`;
+    const other = `the handle is of a lease on the ground "${parts[1]}", and these leases are on "${ground}"`;
     throw new LeaseholdError("INVALID_HANDLE", other);
   }
   const [token, endsWallMs, pass] = [BigInt(parts[2]!), Number(parts[3]), parts[4]!];
@@ -48,13 +48,13 @@ export function handleOf(text: string, ground: Guarantees["ground"]): Handle {
   return handle;
 }
 
-/** @throws LeaseholdError `UNSUPPORTED` where a ground has no handles. */
+/** @throws LeaseholdError `UNSUPPORTED` on a ground without handles */
 export function assertAttachable(guarantees: Guarantees): void {
   if (guarantees.attach) return;
   throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
 }
 
-/** Why a handle is of no use any more. */
+/** The error of a handle that can no longer be attached. */
 export function spent(resource: string, why: string): LeaseholdError {
   return new LeaseholdError(
     "HANDLE_SPENT",

@@ -1,7 +1,7 @@
 import type { JsonValue } from "./json-value.js";
 
 /**
- * What participants are told of the leases of others. As JSON, tokens are decimal strings: each answer can be
+ * What participants learn of the leases of others. In JSON, tokens are decimal strings: each answer can be
  * the reply of an HTTP handler.
  */
 
@@ -10,22 +10,22 @@ import type { JsonValue } from "./json-value.js";
  * it.
  */
 export interface HolderHint {
-  /** `unknown`: too few members answered, or they did not say the same. */
+  /** `unknown`: too few members answered, or their answers differ. */
   readonly state: "held" | "free" | "unknown";
-  /** Who has it, `name.incarnation`. Only when held. */
+  /** The holder, `name.incarnation`. Only when held. */
   readonly holder?: string;
   /** Its fencing token. Only when held. */
   readonly token?: bigint;
-  /** Milliseconds. At most this long until the lease runs out unless it is renewed. */
+  /** Milliseconds until the lease expires, at most, unless it is renewed. */
   readonly remainingMs?: number;
-  /** True when a whole majority said the same. */
+  /** True when a majority gave the same answer. */
   readonly confirmed?: boolean;
-  /** What the holder says of itself: host, process and its note. Nobody checks it. */
+  /** The holder's description of itself: host, process and note. It is not verified. */
   readonly label?: string;
   /**
-   * What the holder gave as `data` to `acquire`, at most 1,024 bytes of JSON. Nobody checks it:
-   * treat it as anything that comes from outside. On Flease over TCP it comes a moment after the lease, and
-   * may be missing for a moment after members have restarted.
+   * The `data` that the holder gave to `acquire`, at most 1,024 bytes of JSON. It is not verified: treat it
+   * like any input from outside. On Flease over TCP it arrives shortly after the lease, and may be missing
+   * for a moment after members have restarted.
    */
   readonly data?: JsonValue;
 }
@@ -34,30 +34,30 @@ export interface ResourceHint extends HolderHint {
   readonly resource: string;
 }
 
-/** One change that a watch tells of. */
+/** One change that a watch reports. */
 export interface Change {
   readonly resource: string;
   readonly state: "held" | "free";
-  /** The tenure that began, or the one that ended. Of one resource it never goes back. */
+  /** The tenure that began, or the one that ended. Tokens of one resource never go back. */
   readonly token?: bigint;
   readonly holder?: string;
   readonly label?: string;
-  /** As {@link HolderHint.data}. When it comes after the lease, the tenure is told once more. */
+  /** As {@link HolderHint.data}. When it arrives after the lease, the tenure is reported once more. */
   readonly data?: JsonValue;
-  /** When it was told: at most this long until the lease runs out unless it is renewed. */
+  /** Milliseconds, when this was reported, until the lease expires, at most, unless it is renewed. */
   readonly remainingMs?: number;
 }
 
-/** What one member of a resource's cell says of it. */
+/** One member's view of a resource in its cell. */
 export interface MemberView {
   readonly id: string;
   readonly address: string;
   readonly state: "ready" | "recovering" | "clock-fault" | "unreachable";
   /** Why it did not answer. */
   readonly reason?: string;
-  /** `recovering`: how long until it takes part. */
+  /** `recovering`: milliseconds until it takes part. */
   readonly readyInMs?: number;
-  /** The lease that it keeps. `live` is one that its owner may still rely on. */
+  /** The lease that it stores. `live`: the owner may still rely on it. */
   readonly lease?: {
     readonly holder: string;
     readonly token: bigint;
@@ -66,48 +66,48 @@ export interface MemberView {
   };
   /** The highest ballot that it has promised. */
   readonly promised?: bigint;
-  /** The owner whose lease was broken, and who gets no lease from this member. */
+  /** The owner whose lease was broken: it gets no lease from this member. */
   readonly barred?: string;
-  /** Participants that wait for the resource and are on this member's list. */
+  /** The number of participants on this member's list of waiters for the resource. */
   readonly waiting?: number;
 }
 
-/** Why a resource is not to be had, or that it is. A hint, as everything that one can ask. */
+/** Why a resource can't be acquired, or that it can. A hint, like every answer about the leases of others. */
 export interface Explanation extends ResourceHint {
-  /** False when so few members can answer that nobody gets or renews a lease of this resource now. */
+  /** False when too few members answer for anybody to get or renew a lease on this resource. */
   readonly quorum: boolean;
   /** The lease was broken and cannot be renewed any more. */
   readonly broken: boolean;
-  /** At least so many participants wait for it. */
+  /** The number of participants known to wait for it; there may be more. */
   readonly waiting: number;
-  /** The same in sentences. */
+  /** The same as sentences. */
   readonly reasons: readonly string[];
   /** The members that coordinate this resource; none where there are no members. */
   readonly members: readonly MemberView[];
 }
 
-/** What became of a request to release, or to break a lease. */
+/** The result of a request to release, or to break a lease. */
 export interface HolderAction {
-  /** Whom it concerned; `undefined` when nobody seems to hold the resource. */
+  /** The holder concerned; `undefined` when nobody seems to hold the resource. */
   readonly holder?: string;
   readonly token?: bigint;
   /**
-   * `requestRelease`: the holder was told; what it does is its own choice. `break`: so many members refuse
-   * the holder from now on that it cannot renew.
+   * `requestRelease`: the holder was notified; it may ignore the request. `break`: enough members refuse the
+   * holder from now on that it cannot renew.
    */
   readonly done: boolean;
-  /** At most this long until the lease runs out unless it is renewed. */
+  /** Milliseconds until the lease expires, at most, unless it is renewed. */
   readonly remainingMs?: number;
 }
 
 /**
- * Who leads: the changes of one name, to iterate over, and the newest of them. It follows from the call on,
- * whether anybody reads or not; a change that was not read before the next is replaced by that.
+ * The leader of one name: an iterator over its changes, with the latest at hand. It follows the name from the
+ * call on, whether or not anybody reads; a change that was not read in time is replaced by the next.
  */
 export interface LeaderObserver extends AsyncIterableIterator<Change, undefined> {
   /**
-   * What was told last: `state` is `held` by a leader, or `free` when nobody leads. `undefined` as long as
-   * nobody could say, and after the end. A hint, as all that one is told.
+   * The last change reported: `held` by a leader, or `free` when nobody leads. `undefined` until the first
+   * answer, and after the end. A hint, like every answer about the leases of others.
    */
   readonly current: Change | undefined;
 }

@@ -1,4 +1,4 @@
-/** What JSON carries. */
+/** A value that JSON can carry. */
 export type JsonValue =
   | string
   | number

@@ -28,15 +28,15 @@ async function refusalOf(run: (leases: Leases) => unknown): Promise<string> {
   return refused instanceof Error && "code" in refused ? `${String(refused.code)}: ${refused.message}` : "";
 }
 
-describe("an option that does not exist", () => {
-  test.each(calls)("is refused by %s, by its name and with those that there are", async (name, call) => {
+describe("an unknown option", () => {
+  test.each(calls)("is refused by %s, with its name and the known ones", async (name, call) => {
     expect(await refusalOf((leases) => call(leases, { colour: "red" }))).toMatch(
       new RegExp(`^INVALID_CONFIG: ${name} has no option "colour"; it takes (?:\\w+, )*signal`),
     );
   });
 
   test.each(calls)(
-    "is none for %s as long as it is undefined, or comes from all objects",
+    "is ignored by %s while it is undefined, or comes from Object.prototype",
     async (_, call) => {
       expect(await refusalOf((leases) => call(leases, { colour: undefined }))).not.toMatch("INVALID_CONFIG");
       const all = Object.prototype as unknown as { colour?: string };
@@ -50,7 +50,7 @@ describe("an option that does not exist", () => {
   );
 
   test.each(calls)(
-    "is refused by %s also where it is inherited, as those that exist are taken",
+    "is refused by %s also when it is inherited, as known options are accepted",
     async (_, call) => {
       const inherited = Object.create({ colour: 1 }) as object;
       expect(await refusalOf((leases) => call(leases, inherited))).toMatch(/has no option "colour"/);
@@ -72,7 +72,7 @@ describe("an option that does not exist", () => {
     );
   });
 
-  test("is cut short in the message, however long it is", async () => {
+  test("is shortened in the message, however long it is", async () => {
     const message = await refusalOf((leases) => leases.acquire("a", { ["x".repeat(1e6)]: 1 }));
     expect(message.length).toBeLessThan(200);
   });
@@ -85,18 +85,15 @@ describe("an option that does not exist", () => {
   });
 });
 
-test.each(calls)(
-  "a signal that is none is refused by %s, which keeps no place for it",
-  async (name, call) => {
-    for (const signal of [new AbortController(), null, true])
-      for (let round = 0; round < 17; round += 1)
-        expect(await refusalOf((leases) => call(leases, { signal }))).toMatch(
-          `INVALID_CONFIG: the signal of ${name} is no AbortSignal`,
-        );
-  },
-);
+test.each(calls)("an invalid signal is refused by %s, and costs nothing afterwards", async (name, call) => {
+  for (const signal of [new AbortController(), null, true])
+    for (let round = 0; round < 17; round += 1)
+      expect(await refusalOf((leases) => call(leases, { signal }))).toMatch(
+        `INVALID_CONFIG: the signal of ${name} is not an AbortSignal`,
+      );
+});
 
-test.each([[null], ["15s"], [15]])("options that are %o and no object are refused", async (options) => {
+test.each([[null], ["15s"], [15]])("options that are %o and not an object are refused", async (options) => {
   expect(await refusalOf((leases) => leases.acquire("a", options as unknown as object))).toBe(
     "INVALID_CONFIG: the options of acquire must be an object",
   );

@@ -11,7 +11,7 @@ import type {
   WatchOptions,
 } from "./types.js";
 
-/** Every option that a type has, and nothing else: the compiler holds the names to the type. */
+/** Exactly the options of a type: the compiler checks the names against it. */
 export type OptionNames<Options> = Readonly<Record<keyof Required<Options>, true>>;
 
 const tenure: OptionNames<TenureOptions> = {
@@ -51,7 +51,7 @@ const optionsOfCalls = {
 export type CallWithOptions = keyof typeof optionsOfCalls;
 
 /**
- * Refuses what a call of the waist has no option for, and what cannot be a signal.
+ * Refuses an option that the call doesn't have, and a `signal` that is no `AbortSignal`.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -59,14 +59,13 @@ export function checkOptions(call: CallWithOptions, options: LeaderOptions): voi
   checkOptionNames(call, options, optionsOfCalls[call]);
   const { signal } = options;
   if (signal === undefined || typeof signal?.throwIfAborted === "function") return;
-  const hint = "of an AbortController give its signal";
-  throw new LeaseholdError("INVALID_CONFIG", `the signal of ${call} is no AbortSignal; ${hint}`);
+  const hint = "pass the signal of an AbortController";
+  throw new LeaseholdError("INVALID_CONFIG", `the signal of ${call} is not an AbortSignal; ${hint}`);
 }
 
 /**
- * Refuses an option that does not exist, which would have no effect: the program that misspelt it would
- * believe that it had one. The types do so, too; this is for JavaScript. It allocates nothing unless it
- * refuses.
+ * Refuses an unknown option, which would silently have no effect. TypeScript does so too; this check is for
+ * JavaScript. It allocates nothing unless it refuses.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -78,13 +77,13 @@ export function checkOptionNames(call: string, options: object, names: Readonly<
       throw unknownOption(call, name, Object.keys(names));
 }
 
-/** Not what a program has added to all objects; an option that is `undefined` is none. */
+/** Ignores what a program has added to `Object.prototype`, and options that are `undefined`. */
 function isGiven(options: object, name: string): boolean {
   if (name in Object.prototype && !Object.hasOwn(options, name)) return false;
   return (options as Readonly<Record<string, unknown>>)[name] !== undefined;
 }
 
-/** The longest part of a refused name that a message repeats. */
+/** How much of a rejected name an error message quotes. */
 const quotedCharactersMax = 40;
 
 function unknownOption(call: string, name: string, names: readonly string[]): LeaseholdError {
@@ -94,10 +93,13 @@ function unknownOption(call: string, name: string, names: readonly string[]): Le
   return new LeaseholdError("INVALID_CONFIG", `${call} has no option ${JSON.stringify(shown)}; ${instead}`);
 }
 
-/** More letters than this part of a name are no slip; two that changed places are two of "label"'s five. */
+/**
+ * The fraction of letters that may differ for a suggestion. A swap of two letters counts two of "label"'s
+ * five.
+ */
 const wrongLettersMax = 0.4;
 
-/** The name that differs by the fewest letters, if it is near enough. */
+/** The name that differs by the fewest letters, if it is close enough. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Infinity;
@@ -110,7 +112,7 @@ function nearest(name: string, names: readonly string[]): string | undefined {
     : undefined;
 }
 
-/** Letters to insert, delete or replace until one name is the other (Levenshtein). */
+/** The letters to insert, delete or replace to turn one name into the other (Levenshtein). */
 function distanceOf(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 1; at <= one.length; at += 1) {

@@ -1,6 +1,6 @@
 import type { JsonValue } from "./json-value.js";
 
-/** What calls of the waist may be told. */
+/** The options of the calls of the waist. */
 
 /**
  * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`,
@@ -8,26 +8,26 @@ import type { JsonValue } from "./json-value.js";
  */
 export type Duration = number | string;
 
-/** What is said of a tenure before it begins. */
+/** The options of a tenure. */
 export interface TenureOptions {
   /**
    * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
    * shorter one frees the resource sooner after a crash, and costs more renewals.
    */
   ttl?: Duration | undefined;
-  /** Ends the call; the promise rejects with the signal's reason. */
+  /** Cancels the call; the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Renew at a third of the TTL until released. Default true. */
   autoRenew?: boolean | undefined;
   /**
-   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with
-   * the reason `max-hold`. More than 0. Default: no bound.
+   * The tenure ends at the latest this long after it began, regardless of renewals: it is then lost with the
+   * reason `max-hold`. More than 0. Default: no bound.
    */
   maxHold?: Duration | undefined;
   /**
-   * What others read of this tenure, as `data` of `holder`, `list`, `watch`, `leader` and `explain`: plain
-   * objects, arrays, text, finite numbers, booleans and null, at most 1,024 bytes as JSON in UTF-8. It is a
-   * hint to people and programs, seen by everybody who may ask: no secrets. Anything else is refused with
+   * Data for others to read, as `data` of `holder`, `list`, `watch`, `leader` and `explain`: plain objects,
+   * arrays, text, finite numbers, booleans and null, at most 1,024 bytes as JSON in UTF-8. It is a hint to
+   * people and programs, visible to everybody who may query: no secrets. Anything else is refused with
    * `INVALID_CONFIG`, and any data with `UNSUPPORTED` where `guarantees.data` is false.
    */
   data?: JsonValue | undefined;
@@ -35,13 +35,14 @@ export interface TenureOptions {
 
 export interface TryAcquireOptions extends TenureOptions {
   /**
-   * A counted lease (a semaphore): at most so many hold the name at a time, a whole number from 1 to 64. Each
-   * has a slot ({@link Lease.slot}), which is a resource with tokens of its own ({@link Lease.resource}).
-   * Where callers give different limits, the greatest in use bounds the holders: to let in more, give more;
-   * a smaller one takes effect as holders of the slots beyond it release. Without it, 1: an exclusive lease.
+   * A counted lease (a semaphore): the maximum number of holders of the name at a time, a whole number from 1
+   * to 64. Each holder has a slot ({@link Lease.slot}), which is a resource with tokens of its own ({@link
+   * Lease.resource}). Where callers give different limits, the greatest in use bounds the holders: to admit
+   * more, give more; a smaller limit takes effect as holders of the slots beyond it release. Default 1: an
+   * exclusive lease.
    *
-   * Who waits does so at every slot, and gets the first that becomes free. Callers of one process are served
-   * in turn; between processes no order is promised.
+   * A waiter queues for every slot and takes the first that becomes free. Callers of one process are served
+   * in turn; between processes there is no order.
    *
    * @example
    * ```ts
@@ -51,16 +52,16 @@ export interface TryAcquireOptions extends TenureOptions {
    */
   limit?: number | undefined;
   /**
-   * Readers and a writer, of names that end with `/~rw`: `"shared"` holds beside others that are shared, at
-   * most 16 at a time, `"exclusive"` holds alone, and a call without `mode` is exclusive. A writer's token is
-   * greater than those of all readers before it, and a reader's greater than those of all writers before. A
-   * writer that waits lets no new reader in. Other names have no readers: `mode` is refused with
-   * `INVALID_NAME` there. Not together with `limit`.
+   * Readers and a writer, of names that end with `/~rw`: a `"shared"` lease is held beside other shared ones,
+   * at most 16 at a time; an `"exclusive"` lease is held alone, and so is one acquired without `mode`. A
+   * writer's token is greater than those of all readers before it, and a reader's greater than those of all
+   * writers before. A waiting writer admits no new reader. For other names `mode` is refused with
+   * `INVALID_NAME`. It can't be combined with `limit`.
    *
-   * What the lease protects should refuse a writer with a token smaller than the greatest it has seen, and a
-   * reader with one smaller than the greatest *writer's*: readers come and go beside each other. A reader is
-   * in the way of writers no longer than its `ttl` after it has crashed. A writer's `maxHold` and `ttl` count
-   * from when the readers have gone. A reader's {@link Lease.detach} gives no handle.
+   * The protected resource should refuse a writer with a token smaller than the greatest it has seen, and a
+   * reader with one smaller than the greatest *writer's*: readers overlap in any order. A crashed reader
+   * blocks writers for at most its `ttl`. A writer's `maxHold` and `ttl` count from when the readers have
+   * gone. A reader's {@link Lease.detach} gives no handle.
    *
    * @example
    * ```ts
@@ -74,29 +75,29 @@ export interface TryAcquireOptions extends TenureOptions {
 }
 
 /**
- * What {@link Leases.acquireAll} may be told. It takes no `limit` and no `mode`, as they would be meant for
- * one of the names and count for all: acquire those by calls of their own, in the order of the names' bytes.
- * Of a name that ends with `/~rw` it is the writer.
+ * The options of {@link Leases.acquireAll}. It takes no `limit` and no `mode`, as they would apply to every
+ * name: acquire such names by calls of their own, in the order of the names' bytes. A name that ends with
+ * `/~rw` is acquired as its writer.
  */
 export interface AcquireAllOptions extends TenureOptions {
   /**
-   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
-   * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
-   * take up to 100 ms longer, and its lease is handed out.
+   * How long to wait for the lease. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not
+   * wait (a lease held by another is then `LEASE_HELD`, not `TIMEOUT`). An attempt in flight at the deadline
+   * may take up to 100 ms longer, and its lease is returned.
    */
   wait?: Duration | undefined;
 }
 
 export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {
   /**
-   * Wait in order: who calls first gets the resource first, among those who say `fair`. How strict that is
-   * says `guarantees.fair`; where it is `none` the call is refused with `UNSUPPORTED` before anything is
-   * sent. A call without it may get the resource in between. With `limit` and `mode` those in line come in
-   * order whatever they want: a reader waits for a writer before it. Together with `wait: 0` it is refused
-   * with `INVALID_CONFIG`: who does not wait has no place in a line. Default false.
+   * Wait in order: among callers that set `fair`, the first to call gets the resource first.
+   * `guarantees.fair` says how strict the order is; where it is `none` the call is refused with `UNSUPPORTED`
+   * before anything is sent. A call without `fair` may get the resource in between. Calls with `limit` and
+   * `mode` share the queue of the name: a reader waits for a writer before it. Together with `wait: 0` it is
+   * refused with `INVALID_CONFIG`: a caller that doesn't wait has no place in a queue. Default false.
    *
-   * Where it is strict, a caller that has crashed is in the way of those behind it for its `ttl`, and no
-   * longer than `guarantees.takeoverMsMax`; one that was stopped for so long goes to the end.
+   * Where the order is strict, a caller that has crashed blocks those behind it for its `ttl`, and no longer
+   * than `guarantees.takeoverMsMax`; one that was stopped for that long goes to the end.
    *
    * @example
    * ```ts
@@ -109,32 +110,32 @@ export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {
 
 export interface LeadOptions {
   /**
-   * At most so many lead at a time, as in {@link TryAcquireOptions.limit}: a few active of many that stand
-   * by. Each leads one slot ({@link Lease.slot}). Default 1.
+   * The maximum number of leaders at a time, as in {@link TryAcquireOptions.limit}: a few active among many
+   * on standby. Each leads one slot ({@link Lease.slot}). Default 1.
    */
   limit?: number | undefined;
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
   ttl?: Duration | undefined;
-  /** What others read of the leader, as in {@link TryAcquireOptions.data}. */
+  /** Data for others to read, as in {@link TryAcquireOptions.data}. */
   data?: JsonValue | undefined;
   /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
   signal?: AbortSignal | undefined;
 }
 
 export interface QueryOptions {
-  /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
+  /** Timeout of the whole call, however many answers it needs. Default `"5s"`. */
   timeout?: Duration | undefined;
   /**
-   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease
-   * say, may still be done.
+   * Cancels the call; the promise rejects with the signal's reason. A request already sent, to break a lease
+   * for example, may still take effect.
    */
   signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions extends QueryOptions {
   /**
-   * Told when members that did not answer leave some resources unknown, with a sentence that says which
-   * members; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
+   * Called, with a sentence that names the members, when members that did not answer leave some resources
+   * unknown; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
    */
   onIncomplete?: ((why: string) => void) | undefined;
 }
@@ -148,8 +149,8 @@ export interface WatchOptions {
   /** Ends the watch. */
   signal?: AbortSignal | undefined;
   /**
-   * The text is one name and no prefix: nothing is told of names that only begin so. The ground is still
-   * asked by the prefix, and sends what begins so. Default false.
+   * The text is one name and not a prefix: longer names are not reported. The ground still watches the
+   * prefix, and sends every name below it. Default false.
    */
   exact?: boolean | undefined;
 }

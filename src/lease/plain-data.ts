@@ -1,4 +1,4 @@
-/** What Node's `console.log` shows: without it all that a ground has in mind. */
+/** What Node's `console.log` prints. Without it, Node would print the internals of the ground. */
 export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
 /** `JSON.stringify` refuses a bigint: as JSON, a token is a decimal string. */
@@ -9,8 +9,8 @@ const withTokensAsText = {
 };
 
 /**
- * The same fields in an object that `JSON.stringify` takes, and with it each HTTP framework's reply. A copy
- * by spreading has the fields alone.
+ * The same fields in an object that `JSON.stringify`, and so every HTTP framework's reply, accepts. A copy by
+ * spreading has only the fields.
  */
 export function plainData<Fields extends object>(fields: Fields): Fields {
   return Object.assign(Object.create(withTokensAsText) as Fields, fields);

@@ -5,25 +5,25 @@ import type { ResourceHint } from "./types.js";
 const held = (resource: string): ResourceHint => ({ resource, state: "held" });
 const free = (resource: string): ResourceHint => ({ resource, state: "free" });
 
-test("a list tells all that is held, and that what it has no more is free", () => {
-  const told: ResourceHint[] = [];
-  const view = new PrefixView((hint) => told.push(hint));
+test("a list reports everything that is held, and everything that is missing as free", () => {
+  const reported: ResourceHint[] = [];
+  const view = new PrefixView((hint) => reported.push(hint));
   view.list([held("a"), held("b")]);
   view.free("a");
   view.held(held("c"));
-  told.length = 0;
+  reported.length = 0;
   view.list([held("d"), held("c")]);
-  expect(told).toEqual([free("b"), held("d"), held("c")]);
+  expect(reported).toEqual([free("b"), held("d"), held("c")]);
 });
 
-test("a view that is stopped while it tells a list tells nothing more", () => {
-  const told: ResourceHint[] = [];
+test("a view that is stopped during a list reports nothing more", () => {
+  const reported: ResourceHint[] = [];
   const view = new PrefixView((hint) => {
-    told.push(hint);
+    reported.push(hint);
     view.stop();
   });
   view.list([held("a"), held("b")]);
   view.free("a");
-  expect(told).toEqual([held("a")]);
+  expect(reported).toEqual([held("a")]);
   expect(view.isStopped).toBe(true);
 });

@@ -2,23 +2,23 @@ import type { Watching } from "./provider.js";
 import type { ResourceHint } from "./types.js";
 
 /**
- * What one watch of a prefix has told. A list of all that is held tells of each resource in it, and that
- * those are free which were told to be held and are not in the list. After `stop` nothing is told.
+ * The state that one watch of a prefix has reported. A full list reports every resource in it, and as free
+ * those that were reported as held and are missing. After `stop` nothing is reported.
  */
 export class PrefixView implements Watching {
-  readonly #told: (hint: ResourceHint) => void;
+  readonly #report: (hint: ResourceHint) => void;
   readonly #held = new Set<string>();
   #isStopped = false;
 
-  constructor(told: (hint: ResourceHint) => void) {
-    this.#told = told;
+  constructor(report: (hint: ResourceHint) => void) {
+    this.#report = report;
   }
 
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** All that is held below the prefix now. */
+  /** Everything that is held below the prefix now. */
   list(hints: readonly ResourceHint[]): void {
     const held = new Set(hints.map(({ resource }) => resource));
     for (const resource of this.#held) if (!held.has(resource)) this.free(resource);
@@ -28,13 +28,13 @@ export class PrefixView implements Watching {
   held(hint: ResourceHint): void {
     if (this.#isStopped) return;
     this.#held.add(hint.resource);
-    this.#told(hint);
+    this.#report(hint);
   }
 
   free(resource: string): void {
     if (this.#isStopped) return;
     this.#held.delete(resource);
-    this.#told({ resource, state: "free" });
+    this.#report({ resource, state: "free" });
   }
 
   stop(): void {

@@ -47,7 +47,7 @@ test("a prefix may be empty, and may have no control character", () => {
   expect(() => checkResourcePrefix("\n")).toThrow(/control/);
 });
 
-test("the bytes of a name are counted as the platform's encoder counts them", () => {
+test("the bytes of a name are counted like the platform's encoder counts them", () => {
   const accepted = (name: string) => {
     try {
       checkResourceName(name);

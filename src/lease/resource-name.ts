@@ -1,16 +1,16 @@
 import { LeaseholdError } from "./errors.js";
 
 /**
- * The longest name of a resource, in bytes of UTF-8: it travels in every message and is a key in every store.
+ * The longest name of a resource, in bytes of UTF-8: it is part of every message and a key in every store.
  */
 export const resourceNameBytesMax = 512;
 
-/** The longest part of a refused name that a message repeats. */
+/** How much of a rejected name an error message quotes. */
 const quotedCharactersMax = 80;
 
 /**
- * Refuses what can't be the name of a resource: 1 to 512 bytes of UTF-8, no control characters, no lone
- * surrogates (two different names with one could become the same bytes).
+ * Refuses an invalid name: it must have 1 to 512 bytes of UTF-8, no control characters, and no lone
+ * surrogates (two different names with one could have the same bytes).
  *
  * @throws LeaseholdError `INVALID_NAME`
  */
@@ -19,7 +19,7 @@ export function checkResourceName(name: string): void {
   checkResourcePrefix(name);
 }
 
-/** Whether {@link checkResourceName} lets it pass. */
+/** Whether {@link checkResourceName} accepts it. */
 export function isResourceName(name: string): boolean {
   try {
     checkResourceName(name);
@@ -32,14 +32,14 @@ export function isResourceName(name: string): boolean {
 /** As {@link checkResourceName}, for the beginning of names, which may be empty. */
 export function checkResourcePrefix(prefix: string): void {
   if (typeof prefix !== "string") throw invalid(String(prefix), "it is not text");
-  // No character of a string is shorter than one byte: what is longer than the limit needs no counting.
+  // A character has at least one byte, so text longer than the limit needs no counting.
   const bytes = prefix.length > resourceNameBytesMax ? prefix.length : countBytes(prefix);
   if (bytes > resourceNameBytesMax) {
     throw invalid(prefix, `it is longer than ${resourceNameBytesMax} bytes`);
   }
 }
 
-/** Length in UTF-8, without allocating; refuses on the way what has no place in a name. */
+/** Length in UTF-8, without allocating. Throws at a character that a name can't have. */
 function countBytes(text: string): number {
   let bytes = 0;
   for (let index = 0; index < text.length; index += 1) {

@@ -10,7 +10,7 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   "LEASE_BROKEN",
 ]);
 
-/** Whether an error may pass by itself; with any other an attempt is not repeated. */
+/** Whether an error may be transient; an attempt is retried after no other. */
 export function mayPass(error: unknown): boolean {
   return error instanceof LeaseholdError && retryable.has(error.code);
 }

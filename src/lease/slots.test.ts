@@ -12,7 +12,7 @@ function isSlotName(name: string): boolean {
 }
 
 describe("the slots of a counted lease", () => {
-  test("are the name itself, and names that nobody can give; each tells its number", () => {
+  test("are the name itself, and names that nobody can give; each has its number", () => {
     for (const name of ["a", "workers/7", "~1", "a~1", "a/~", "a/~1x", "a/1", "资源/~r2"]) {
       const [first, ...others] = slotNames(name, limitMax);
       expect(first).toBe(name);

@@ -1,15 +1,15 @@
 import { LeaseholdError } from "./errors.js";
 import { checkResourceName } from "./resource-name.js";
 
-/** The greatest `limit`: a caller that waits does so at every slot at once. */
+/** The greatest `limit`: a waiting caller waits for every slot at once. */
 export const limitMax = 64;
 
-/** Stands between a name and the number of its slot. */
+/** Separates a name from the number of its slot. */
 export const slotMark = "/~";
 
 /**
- * Names that end so have readers and a writer, and no other name has. The form is part of the name, so that
- * every call of it knows: a call that says nothing is a writer.
+ * The suffix of names with readers and a writer; no other name has them. The form is part of the name, so
+ * that every call agrees on it: one without `mode` is a writer.
  */
 export const sharedMark = "/~rw";
 
@@ -23,8 +23,8 @@ export function slotName(name: string, slot: number): string {
 }
 
 /**
- * A counted lease of n is an exclusive lease on one of n resources, its slots. Slot 0 is the name itself, so
- * that a call without a limit is one with the limit 1; the others have names that no program can give.
+ * The slots of a name: a counted lease of n is an exclusive lease on one of them. Slot 0 is the name itself,
+ * so that a call without a limit is one with the limit 1; the others have names that no program can give.
  *
  * @throws LeaseholdError `INVALID_CONFIG`; `INVALID_NAME` when the names of its slots would be too long
  */
@@ -39,7 +39,7 @@ export function slotNames(name: string, limit: number): string[] {
 }
 
 /**
- * Refuses the names that slots have.
+ * Refuses the names of slots.
  *
  * @throws LeaseholdError `INVALID_NAME`
  */
@@ -49,17 +49,20 @@ export function refuseSlotName(name: string): void {
   const suffix = JSON.stringify(name.slice(at));
   throw new LeaseholdError(
     "INVALID_NAME",
-    `no name ends with ${suffix}: so end the slots of counted leases; acquire the name before it, with a limit`,
+    `a name can't end with ${suffix}: that suffix marks a slot of a counted lease; acquire the name before it, with a limit`,
   );
 }
 
-/** Which slot the name is of; 0 for a name that is its own. */
+/** The number of the slot that has this name; 0 for an ordinary name. */
 export function slotNumber(name: string): number {
   const at = suffixOf(name);
   return at < 0 ? 0 : Number(name.slice(at + slotMark.length));
 }
 
-/** Where `/~` and a number begin at the end of a name; -1 without. For every lease, so it makes nothing. */
+/**
+ * Where `/~` and a number begin at the end of a name, or -1. It runs for every lease, so it allocates
+ * nothing.
+ */
 function suffixOf(name: string): number {
   let at = name.length;
   while (isDigit(name.charCodeAt(at - 1))) at -= 1;

@@ -4,7 +4,7 @@ import { dataBytesMax, dataField, dataIn, dataText, withData } from "./tenure-da
 
 const quiet = { noInvalidStrings: true, noUnicodeString: false, maxDepth: 3 };
 
-test("what one gives, others read, if it fits", () => {
+test("data that one participant gives is read by others, if it fits", () => {
   fc.assert(
     fc.property(fc.jsonValue(quiet), (value) => {
       fc.pre(!JSON.stringify(value).includes("__proto__") && JSON.stringify(value).length < 300);
@@ -29,7 +29,7 @@ test.each([
   [JSON.parse('{"a":{"__proto__":1}}'), "data.a.__proto__: this name"],
   ["x".repeat(1_023), "1025 bytes of JSON where 1024 are allowed"],
   ["é".repeat(512), "1026 bytes of JSON"],
-])("data that JSON does not carry, or that is too long, is refused by name: %#", (data, why) => {
+])("data that JSON can't carry, or that is too long, is refused by name: %#", (data, why) => {
   expect(() => dataText(data)).toThrow(
     expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringContaining(why) as string }),
   );

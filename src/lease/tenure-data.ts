@@ -2,22 +2,22 @@ import { LeaseholdError } from "./errors.js";
 import type { JsonValue } from "./json-value.js";
 
 /**
- * The most data that a tenure may carry, in bytes of its JSON text: it lies beside every lease, in stores
- * whose cells hold a few kilobytes, and comes with every answer about it.
+ * The limit of a tenure's data, in bytes of its JSON text: it is stored with every lease, in stores whose
+ * cells hold a few kilobytes, and sent with every answer about it.
  */
 export const dataBytesMax = 1_024;
 
-/** JSON that fits is never nested deeper: each level takes two bytes. */
+/** JSON within the limit can't be nested deeper: each level takes two bytes. */
 const depthMax = dataBytesMax / 2;
 
-/** The longest part of a name in the data that a message repeats. */
+/** How much of a name in the data an error message quotes. */
 const quotedCharactersMax = 40;
 
 const encoder = new TextEncoder();
 
 /**
- * The data of a tenure as the text that grounds keep beside its lease. What JSON would change or leave out is
- * refused: readers would see something else.
+ * The data of a tenure as the text that grounds store with its lease. Data that JSON would change or drop is
+ * refused, since readers would see something else.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -29,21 +29,21 @@ export function dataText(data: unknown): string {
   if (bytes <= dataBytesMax) return text;
   throw new LeaseholdError(
     "INVALID_CONFIG",
-    `data: ${bytes} bytes of JSON where ${dataBytesMax} are allowed; keep what is longer elsewhere`,
+    `data: ${bytes} bytes of JSON where ${dataBytesMax} are allowed; store longer data elsewhere`,
   );
 }
 
-/** What {@link withData} adds, in bytes. */
+/** The number of bytes that {@link withData} adds. */
 export function dataFieldBytes(data: string): number {
   return encoder.encode(`,"data":${data}`).length;
 }
 
-/** A record's JSON with the data as its last field, as JSON within JSON, so that people can read both. */
+/** A record's JSON with the data as its last field: nested JSON, so that people can read both. */
 export function withData(json: string, data: string | undefined): string {
   return data === undefined ? json : `${json.slice(0, -1)},"data":${data}}`;
 }
 
-/** The text of the data in a record that was read; `undefined` for what {@link dataText} would not write. */
+/** The text of the data in a record; `undefined` for data that {@link dataText} would refuse. */
 export function dataIn(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   try {
@@ -54,7 +54,7 @@ export function dataIn(value: unknown): string | undefined {
 }
 
 /**
- * The data that others left beside their lease, as a field of a hint. Nobody has checked it: what is too
+ * The data that a holder left with its lease, as a field of a hint. Nobody has verified it: data that is too
  * long, or not written by {@link dataText}, is left out.
  */
 export function dataField(text: unknown): { readonly data?: JsonValue } {
@@ -62,7 +62,7 @@ export function dataField(text: unknown): { readonly data?: JsonValue } {
 }
 
 function parsed(text: string): { readonly data: JsonValue } | undefined {
-  // No character of a string is shorter than one byte: what is longer than the limit needs no counting.
+  // A character has at least one byte, so text longer than the limit needs no counting.
   if (text.length > dataBytesMax || encoder.encode(text).length > dataBytesMax) return undefined;
   try {
     const data = JSON.parse(text) as JsonValue;
@@ -73,7 +73,7 @@ function parsed(text: string): { readonly data: JsonValue } | undefined {
   }
 }
 
-/** What keeps a value from being the data of a tenure, in a sentence that names the place. */
+/** Why a value can't be the data of a tenure: a sentence that names the place, or `undefined`. */
 function flawOf(value: unknown, place: string, depth: number): string | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number")
@@ -92,7 +92,7 @@ function flawOf(value: unknown, place: string, depth: number): string | undefine
     return `${place}: JSON carries plain objects, arrays, text, numbers, booleans and null`;
   for (const [name, inner] of Object.entries(value)) {
     const at = `${place}.${name.slice(0, quotedCharactersMax)}`;
-    // A program that copies the fields of what it reads would give its copy another prototype.
+    // A program that copies the fields of the data would give its copy another prototype.
     if (name === "__proto__") return `${at}: this name has a meaning of its own in JavaScript`;
     const flaw = flawOf(inner, at, depth + 1);
     if (flaw !== undefined) return flaw;

@@ -1,6 +1,4 @@
-/**
- * The waist: what every program sees, whichever ground its leases rest on.
- */
+/** The waist: the API that every program uses, whichever ground its leases rest on. */
 import type { LeaseLostError } from "./errors.js";
 import type { Guarantees } from "./guarantees.js";
 import type { Change, Explanation, HolderAction, HolderHint, LeaderObserver, ResourceHint } from "./hints.js";
@@ -22,46 +20,45 @@ export type * from "./json-value.js";
 export type * from "./options.js";
 
 /**
- * The right to a resource until a time, as one uninterrupted tenure.
+ * The right to a resource until a deadline, as one uninterrupted tenure.
  *
  * Only {@link Lease.remaining} and {@link Lease.assertHeld} are authoritative: they read the clocks when they
- * are called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
+ * are called, so they are right even after a blocked event loop, a stopped process or a suspended machine.
  */
 export interface Lease extends AsyncDisposable {
   /**
-   * The resource's name: 1 to 512 bytes of UTF-8 without control characters. Of a counted lease it is the
-   * slot's: the name that was given, and for slots from 1 on `/~` and the slot's number.
+   * The resource's name: 1 to 512 bytes of UTF-8 without control characters. A counted lease has its slot's
+   * name: the name that was given, and for slots from 1 on `/~` and the slot's number.
    */
   readonly resource: string;
   /**
-   * Of a counted lease ({@link TryAcquireOptions.limit}) which slot it has, from 0 to its limit - 1. A
-   * reader's slot is 1 to 16 ({@link TryAcquireOptions.mode}); of every other lease it is 0.
+   * The slot of a counted lease ({@link TryAcquireOptions.limit}), from 0 to its limit - 1. A reader's slot
+   * is 1 to 16 ({@link TryAcquireOptions.mode}); every other lease has 0.
    */
   readonly slot: number;
-  /** Who holds the lease, `name.incarnation`: the same as {@link Leases.self} when it was taken. */
+  /** The holder, `name.incarnation`: the same as {@link Leases.self} when the lease was taken. */
   readonly holder: string;
   /**
-   * The fencing token: the same through one tenure, strictly greater in every later tenure of the resource.
-   * Hand it to whatever the lease protects and let that refuse a token smaller than the greatest it has seen.
+   * The fencing token: constant through one tenure, strictly greater in every later tenure of the resource.
+   * Pass it to the protected resource, which should refuse a token smaller than the greatest it has seen.
    * {@link Guarantees.token} says what its order rests on. As text or JSON it is a decimal string.
    */
   readonly token: bigint;
   /** The length in milliseconds that each renewal asks for. */
   readonly ttlMs: number;
   /**
-   * Aborted, with a {@link LeaseLostError} as its reason, when the loss is noticed; also aborted by a
-   * release. A convenience: when the event loop is blocked it is late. Reading this property looks at the
-   * clock first.
+   * Aborts when the loss is noticed, with a {@link LeaseLostError} as its reason, and at a release. A
+   * convenience: it is late when the event loop is blocked. Reading this property checks the clock first.
    *
-   * Under {@link Leases.lead} it also aborts when the leader is asked to step down (its campaign's signal
-   * aborts, the participant closes); the lease is then still held, and renewed, until the work has settled.
+   * Under {@link Leases.lead} it also aborts when the leader should step down (its campaign's signal aborts,
+   * the participant closes); the lease is then still held, and renewed, until the work has settled.
    */
   readonly signal: AbortSignal;
   /**
-   * Aborted when somebody asks the holder to give the resource back ({@link Leases.requestRelease}), or has
+   * Aborts when a participant asks the holder to release the resource ({@link Leases.requestRelease}), or has
    * broken the lease ({@link Leases.break}); its reason is a {@link LeaseholdError} `RELEASE_REQUESTED` that
-   * says which. The lease stays held: whether to follow is the program's choice. Anybody may ask, so it
-   * proves nothing.
+   * says which. The lease stays held: complying is the program's choice. Anybody may ask, so a request proves
+   * nothing.
    *
    * @example
    * ```ts
@@ -78,9 +75,10 @@ export interface Lease extends AsyncDisposable {
    * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (0 or more, default
    * 0).
    *
-   * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remain the lease itself goes
-   * on.
-   * @throws LeaseholdError `INVALID_DURATION` when `atLeastMs` is no number of 0 or more, held or not.
+   * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remains, the lease itself
+   * continues.
+   * @throws LeaseholdError `INVALID_DURATION` when `atLeastMs` is not a number of 0 or more, whether held or
+   * not.
    * @example
    * ```ts
    * lease.assertHeld(500); // enough for the write that follows
@@ -90,10 +88,10 @@ export interface Lease extends AsyncDisposable {
   assertHeld(atLeastMs?: number): void;
   /**
    * Extends the lease to a full `ttlMs` from now, but not past its `maxHold`. Leases renew themselves; this
-   * is for those that should not wait. Calls at the same time share one request.
+   * call is for programs that can't wait for that. Concurrent calls share one request.
    *
-   * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but
-   * the lease still runs, throws `NO_QUORUM` and the lease stays as it was.
+   * @throws LeaseLostError (`LEASE_LOST`) when the lease has expired. When no majority answered in time but
+   * the lease is still valid, throws `NO_QUORUM` and the lease stays as it was.
    * @example
    * ```ts
    * if (lease.remaining() < 2_000) await lease.renew();
@@ -101,21 +99,21 @@ export interface Lease extends AsyncDisposable {
    */
   renew(): Promise<void>;
   /**
-   * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the
+   * Gives the resource back. The program must have stopped using it. Idempotent; never throws because the
    * lease was lost already. From the call on the lease counts as not held; the promise resolves when the
-   * provider was told. When no member can be told, the resource becomes free when the lease runs out.
+   * provider was notified. When no member can be reached, the resource becomes free when the lease expires.
    */
   release(): Promise<void>;
   /**
-   * Stops to renew the lease and does not give it back: a lock that outlives its process, until the lease
-   * runs out by itself. From the call on it counts as not held ({@link signal} aborts with the reason
-   * `detached`), and neither `release` nor `close` frees the resource. Until then nobody gets the resource,
-   * in this process either. Waits for a renewal that is under way.
+   * Stops renewing the lease without releasing it: a lock that outlives its process, until the lease expires.
+   * From the call on it counts as not held ({@link signal} aborts with the reason `detached`), and neither
+   * `release` nor `close` frees the resource. Until it expires nobody gets the resource, in this process
+   * either. A renewal in flight is awaited.
    *
-   * Where {@link Guarantees.attach} is true, whoever has the `handle` can go on with it until then
+   * Where {@link Guarantees.attach} is true, a program with the `handle` can take over the lease until then
    * ({@link Leases.attach}).
    *
-   * @returns what is known of it, as plain data for logs and JSON. Afterwards others may have the resource.
+   * @returns the lease's facts, as plain data for logs and JSON. Afterwards others may have the resource.
    * @throws LeaseLostError (`LEASE_LOST`) when it is not held.
    * @example
    * ```ts
@@ -128,25 +126,26 @@ export interface Lease extends AsyncDisposable {
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number };
 }
 
-/** What is known of a lease that was detached. */
+/** The facts of a detached lease. */
 export interface LeaseTicket {
   readonly resource: string;
   readonly holder: string;
   /** The fencing token, as a decimal string. */
   readonly token: string;
-  /** Milliseconds from now for which nobody else gets the resource; others may have to wait longer. */
+  /** Milliseconds from now during which nobody else gets the resource; others may have to wait longer. */
   readonly remainingMs: number;
   /**
-   * What {@link Leases.attach} takes: one word of letters, digits and `._~%-`, for an environment variable or
-   * JSON. Absent where {@link Guarantees.attach} is false, and when the ground could not be told in time.
+   * The argument of {@link Leases.attach}: one word of letters, digits and `._~%-`, for an environment
+   * variable or JSON. Absent where {@link Guarantees.attach} is false, and when the ground could not be
+   * reached in time.
    */
   readonly handle?: string;
 }
 
 /**
- * Several leases in one hand, from {@link Leases.acquireAll}: held as long as every one of them is, lost as
- * soon as one is. When one is lost the others stay held, and renewed, until they are released: the program
- * may still be at work on what they protect.
+ * Several leases as one, from {@link Leases.acquireAll}: held as long as each of them is, lost as soon as one
+ * is. When one is lost the others stay held, and renewed, until they are released: the program may still be
+ * using what they protect.
  */
 export interface LeaseSet extends AsyncDisposable {
   /** In the order in which they were acquired, that of the bytes of their names. */
@@ -154,17 +153,17 @@ export interface LeaseSet extends AsyncDisposable {
   /** The names of {@link leases}. */
   readonly resources: readonly string[];
   /**
-   * Aborted when the loss of the first is noticed, with its {@link LeaseLostError} as reason; also by a
-   * release. A convenience, as {@link Lease.signal}.
+   * Aborts when the first loss is noticed, with its {@link LeaseLostError} as reason, and at a release. A
+   * convenience, like {@link Lease.signal}.
    */
   readonly signal: AbortSignal;
   /**
-   * The lease of one name: each has a token of its own.
+   * The lease of one name, with its own token.
    *
    * @throws LeaseholdError `INVALID_NAME` for a name that is not in the set.
    */
   get(resource: string): Lease;
-  /** Milliseconds for which all can still be trusted: the least of what remains of each. */
+  /** Milliseconds for which all leases can still be trusted: the minimum over them. */
   remaining(): number;
   /**
    * Returns only if all are held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
@@ -173,30 +172,30 @@ export interface LeaseSet extends AsyncDisposable {
    * @throws LeaseholdError `INVALID_DURATION` as {@link Lease.assertHeld} does.
    */
   assertHeld(atLeastMs?: number): void;
-  /** Gives all back, as {@link Lease.release} does. */
+  /** Releases all, as {@link Lease.release} does. */
   release(): Promise<void>;
   /** Plain data for logs; tokens are decimal strings. */
   toJSON(): { leases: ReturnType<Lease["toJSON"]>[]; remainingMs: number };
 }
 
-/** What a participant tells of its own leases, to those who listen ({@link Leases.on}). */
+/** The events of a participant's own leases ({@link Leases.on}). */
 export interface LeaseEvents {
-  /** A lease was acquired, by whatever call. Told before that call resolves. */
+  /** A lease was acquired, by any call. Emitted before that call resolves. */
   acquired: { readonly lease: Lease };
   /**
    * A lease that renews itself was not renewed: a request failed, or less than a third of its `ttl` remains.
-   * It is still held, and tried again. Once, until a renewal succeeds.
+   * It is still held, and the renewal is retried. Emitted once, until a renewal succeeds.
    */
   "renewal-late": { readonly lease: Lease; readonly remainingMs: number; readonly error?: unknown };
-  /** A lease was lost. Told when that is noticed, after `lease.signal` has aborted. */
+  /** A lease was lost. Emitted when that is noticed, after `lease.signal` has aborted. */
   lost: { readonly lease: Lease; readonly error: LeaseLostError };
-  /** The program has ended a lease, by `release`, `detach`, `using`, `lead` or `close`. */
+  /** The program ended a lease, by `release`, `detach`, `using`, `lead` or `close`. */
   released: { readonly lease: Lease };
 }
 
 /**
  * The leases of one participant on one ground. Leases are not re-entrant: a second `acquire` of a name in the
- * same process waits like anybody else's.
+ * same process waits like any other.
  */
 export interface Leases extends AsyncDisposable {
   readonly guarantees: Guarantees;
@@ -206,11 +205,11 @@ export interface Leases extends AsyncDisposable {
    */
   readonly self: string;
   /**
-   * Waits its turn and takes the lease. Callers in this process are served first in, first out.
+   * Waits for the lease and takes it. Callers in this process are served first in, first out.
    *
    * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `RESOURCES_FULL`,
    * `CLOCK_SKEW`, `INVALID_NAME`, `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `OVERLOADED`,
-   * `INVALID_CONFIG` (an option that does not exist), `CLOSED`; the signal's reason when it aborts.
+   * `INVALID_CONFIG` (an unknown option), `CLOSED`; the signal's reason when it aborts.
    * @example
    * ```ts
    * await using lease = await leases.acquire("reports/nightly", { wait: "5m" });
@@ -223,7 +222,7 @@ export interface Leases extends AsyncDisposable {
   acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
   /**
    * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process, or
-   * one that is about to get it). Calls for one name that wait in this process share one question to the
+   * one that is about to get it). Concurrent calls for one name in this process share one request to the
    * members: when it fails, all of them fail with its error.
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`.
@@ -235,13 +234,13 @@ export interface Leases extends AsyncDisposable {
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
   /**
-   * Goes on with a lease that this or another program has detached, as a lease of {@link Leases.acquire}.
-   * Nobody had the resource in between, and of all that call with one handle at most one gets it. It is a new
-   * tenure: its greater token fences what the program that detached it may still write.
+   * Takes over a lease that this or another program has detached, as a lease of {@link Leases.acquire}.
+   * Nobody had the resource in between, and at most one call with the same handle succeeds. It is a new
+   * tenure: its greater token fences late writes of the program that detached it.
    *
-   * Refused with `HANDLE_SPENT` when the lease has run out (by this machine's system clock, too), was
-   * attached before, broken, or is another's. When two call at the same time, neither may get the lease. A
-   * call that is aborted may have had the lease by then: it is given back, and the handle is spent.
+   * Refused with `HANDLE_SPENT` when the lease has expired (by this machine's system clock, too), was
+   * attached before, was broken, or is another's. When two call at the same time, possibly neither gets the
+   * lease. A call that is aborted may have had the lease by then: it is released, and the handle is spent.
    *
    * @throws LeaseholdError `INVALID_HANDLE`, `HANDLE_SPENT`; `UNSUPPORTED` where {@link Guarantees.attach} is
    * false, before anything is sent; else as {@link Leases.tryAcquire}.
@@ -257,17 +256,17 @@ export interface Leases extends AsyncDisposable {
    */
   attach(handle: string, options?: TenureOptions): Promise<Lease>;
   /**
-   * Acquires several resources, 1 to 64, and answers when it has them all: one handle, lost as soon as one is
-   * lost. A name that is given twice counts once. `wait` is for all together, and the other options are for
-   * each. When one is not to be had those acquired before are released, the last first, and the call rejects
-   * with that one's error.
+   * Acquires several resources, 1 to 64, and resolves when it has them all: one set, lost as soon as one
+   * lease is lost. A name given twice counts once. `wait` bounds the whole call; the other options apply to
+   * each lease. When one can't be acquired, those acquired before are released, the last first, and the call
+   * rejects with that one's error.
    *
    * Every call acquires in the same order, that of the names' bytes in UTF-8. So calls of `acquireAll` never
-   * wait for each other in a circle, in this process or others. That holds for no program that acquires one
-   * resource while it has another: two that do so in different orders both wait, until their `wait` is over.
+   * deadlock with each other, in this process or others. A program that acquires one resource while it has
+   * another can still deadlock: two that do so in different orders both wait until their `wait` is over.
    *
    * @throws as {@link Leases.acquire}; `INVALID_NAME` for no name or too many; `LEASE_LOST` when one was lost
-   * while the call waited for another (with `autoRenew: false` it runs out).
+   * while the call waited for another (with `autoRenew: false` it expires).
    * @example
    * ```ts
    * await using both = await leases.acquireAll(["accounts/7", "accounts/12"], { wait: "10s" });
@@ -277,13 +276,13 @@ export interface Leases extends AsyncDisposable {
    */
   acquireAll(resources: readonly string[], options?: AcquireAllOptions): Promise<LeaseSet>;
   /**
-   * Acquires, runs `work`, releases, and resolves with the value of `work`. With several names as
-   * {@link Leases.acquireAll}. `work` does not begin when the lease is lost by then.
+   * Acquires, runs `work`, releases, and resolves with the value of `work`. Several names are acquired as by
+   * {@link Leases.acquireAll}. `work` does not start when the lease is lost by then.
    *
    * `lease.signal` aborts when the lease is lost, and also when `options.signal` aborts or this participant
-   * is closed: it is then still held until `work` has settled. A value of work that outlived its lease is
-   * not to be trusted: `using` then rejects with the {@link LeaseLostError}. What `work` throws is rethrown,
-   * but for an `AbortError` after a loss, which is the loss. The release is awaited in every case.
+   * is closed: it is then still held until `work` has settled. The value of work that outlived its lease
+   * can't be trusted: `using` then rejects with the {@link LeaseLostError}. An error of `work` is rethrown,
+   * except that an `AbortError` after a loss is reported as the loss. The release is awaited in every case.
    *
    * @throws as {@link Leases.acquire}; `LEASE_LOST`; what `work` throws.
    * @example
@@ -313,7 +312,7 @@ export interface Leases extends AsyncDisposable {
     work: (leases: LeaseSet) => T | Promise<T>,
   ): Promise<T>;
   /**
-   * Who holds the resource: a hint. When too few members answer in time, the state is `unknown`.
+   * The holder of the resource: a hint. When too few members answer in time, the state is `unknown`.
    *
    * @throws LeaseholdError `INVALID_NAME`, `INVALID_DURATION`, `INVALID_CONFIG`, `CLOSED`.
    * @example
@@ -324,7 +323,7 @@ export interface Leases extends AsyncDisposable {
    */
   holder(resource: string, options?: QueryOptions): Promise<HolderHint>;
   /**
-   * The resources below a prefix that are held: hints. Sorted by name.
+   * The held resources below a prefix, sorted by name: hints.
    *
    * @throws LeaseholdError `NO_QUORUM` when members that do not answer leave some resources unknown, unless
    * `onIncomplete` is given; `WATCH_TOO_WIDE` beyond a million resources, or 100,000 in one store.
@@ -332,12 +331,11 @@ export interface Leases extends AsyncDisposable {
   list(prefix?: string, options?: ListOptions): Promise<ResourceHint[]>;
   /**
    * The present holders below a prefix, and then each change. Tokens of one resource never go back. Changes
-   * of one resource that were not read in time are merged into the newest. Lost connections are made again,
-   * and the watch goes on by itself. Ends with the signal, with `close`, or when the loop is left. Hints,
-   * like all answers.
+   * of one resource that were not read in time are merged into the newest. The watch reconnects by itself and
+   * continues. It ends with the signal, with `close`, or when the loop ends. Hints, like all answers.
    *
-   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 resources, `UNSUPPORTED`, `INVALID_NAME`,
-   * `CLOSED` (also when the thread of `renewInWorker` dies while it is read).
+   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 resources, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`
+   * (also when the thread of `renewInWorker` dies while it is read).
    * @example
    * ```ts
    * for await (const { resource, state, holder } of leases.watch("reports/", { signal })) {
@@ -347,9 +345,9 @@ export interface Leases extends AsyncDisposable {
    */
   watch(prefix?: string, options?: WatchOptions): AsyncIterableIterator<Change, undefined>;
   /**
-   * Who leads, and each change: the first thing told is who holds the resource now, or that it is free. Ends
-   * with the signal, with `close`, or when the loop is left; counts as one of 16 watches until then. A hint:
-   * between two leaders neither need be told to be free.
+   * The leader of a name, and each change: the first change reported is the present holder, or that the
+   * resource is free. It ends with the signal, with `close`, or when the loop ends; it counts as one of 16
+   * watches until then. A hint: the time between two leaders may go unreported.
    *
    * @throws LeaseholdError as {@link Leases.watch}.
    * @example
@@ -362,12 +360,11 @@ export interface Leases extends AsyncDisposable {
    */
   leader(resource: string, options?: LeaderOptions): LeaderObserver;
   /**
-   * Calls `listener` at each such event of this participant's leases, and returns what takes it away again.
-   * Listeners run at once, where it happens: they should be short. What one throws, or a promise of
-   * its that rejects, harms nothing; it becomes a warning of the process (`LeaseholdWarning`). Up to 100 for
-   * one event.
+   * Calls `listener` at each such event of this participant's leases. Returns a function that removes the
+   * listener. Listeners run synchronously, so they should be short. An error that one throws, or a promise of
+   * its that rejects, only causes a process warning (`LeaseholdWarning`). Up to 100 listeners per event.
    *
-   * The same is published on Node's `diagnostics_channel`, for all participants of the process:
+   * The same events are published on Node's `diagnostics_channel`, for all participants of the process:
    * `leasehold:acquired`, `leasehold:renewal-late`, `leasehold:lost`, `leasehold:released`.
    *
    * @throws LeaseholdError `INVALID_CONFIG` for another event, `TOO_MANY_WAITERS`.
@@ -379,32 +376,33 @@ export interface Leases extends AsyncDisposable {
    */
   on<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): () => void;
   /**
-   * Why can't I have it: held by whom and until when, which members cannot answer, who waits.
+   * Why a resource can't be acquired: its holder and its end, the members that don't answer, the waiters.
    *
    * @throws LeaseholdError `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
    */
   explain(resource: string, options?: QueryOptions): Promise<Explanation>;
   /**
-   * Asks the holder of the resource to give it back: `lease.releaseRequested` aborts there.
+   * Asks the holder of the resource to release it: `lease.releaseRequested` aborts there.
    *
    * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
    */
   requestRelease(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
-   * Asks the holder of the resource to give it back, as {@link Leases.requestRelease} does, so that one of
-   * those who wait for it has it next. The members tell that one of the release before all others, and leave
-   * it the time to come; it becomes the holder by its own acquisition, with a token of its own. A holder may
-   * call it for its own lease.
+   * Asks the holder of the resource to release it, as {@link Leases.requestRelease} does, so that a chosen
+   * waiter has it next. The members notify that waiter of the release before all others, and give it time to
+   * come; it becomes the holder by its own acquisition, with a token of its own. A holder may call it for its
+   * own lease.
    *
    * @param to a participant that waits for the resource ({@link Leases.acquire}): its label, or the host or
-   * the note in it, its `holder`, or that without the incarnation. Of several the one that has waited longest
-   * @throws LeaseholdError `NOT_WAITING`: nothing has changed. `UNSUPPORTED` where
-   * {@link Guarantees.handOver} is false. `NO_QUORUM`, `PERMISSION_DENIED`, `INVALID_NAME`, `CLOSED`.
+   * the note in it, its `holder`, or that without the incarnation. When several match, the one that has
+   * waited longest.
+   * @throws LeaseholdError `NOT_WAITING`: nothing has changed. `UNSUPPORTED` where {@link
+   * Guarantees.handOver} is false. `NO_QUORUM`, `PERMISSION_DENIED`, `INVALID_NAME`, `CLOSED`.
    */
   handOver(resource: string, to: string, options?: QueryOptions): Promise<HolderAction>;
   /**
-   * Bars the holder of the resource from renewing, so that the lease runs out and another can have it: at the
-   * end that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has
+   * Prevents the holder of the resource from renewing, so that the lease expires and another can have it: at
+   * its present end, never sooner. The holder is notified as by {@link Leases.requestRelease}; its loss has
    * the reason `broken`. For a holder that hangs.
    *
    * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
@@ -414,8 +412,8 @@ export interface Leases extends AsyncDisposable {
    * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was
    * lost. The next campaign begins only after `work` has settled. When `work` returns, the leader steps down
    * and `lead` resolves with its value; when it throws, the lease is released and the error rethrown. A
-   * `LeaseLostError` of this lease counts as the answer to its loss and is not rethrown; so does, after
-   * `lease.signal` has aborted, that signal's reason or an `AbortError`.
+   * `LeaseLostError` of this lease is taken as the end of that term and is not rethrown; the same holds,
+   * after `lease.signal` has aborted, for that signal's reason and for an `AbortError`.
    *
    * When `signal` aborts, `lease.signal` aborts too; the lease is held until `work` has settled, and then
    * `lead` resolves with `undefined`. It campaigns without a time limit, also while no majority answers.
@@ -434,11 +432,11 @@ export interface Leases extends AsyncDisposable {
     options?: LeadOptions,
   ): Promise<T | undefined>;
   /**
-   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Idempotent.
+   * Releases all leases, ends all waits (`CLOSED`) and leaves no handle open. Idempotent.
    *
-   * Takes at most about three seconds, in three steps of one second at most: the work of leaders is asked to
-   * stop, the resources are given back, and connections and stores are closed. A file operation that never
-   * ends does not keep `close` from resolving, but keeps Node's process from ending (`docs/storage.md`).
+   * Takes at most about three seconds, in three steps of one second at most: leaders' work is asked to stop,
+   * the resources are released, and connections and stores are closed. A file operation that never ends does
+   * not keep `close` from resolving, but keeps Node's process from ending (`docs/storage.md`).
    */
   close(): Promise<void>;
 }

@@ -1,13 +1,14 @@
 import type { Watching } from "./provider.js";
 
 /**
- * Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer
+ * Resources that one watch can follow: about 50 megabytes. For more, open several watches with longer
  * prefixes.
  */
 export const watchedMax = 100_000;
 
 /**
- * The open watches of one participant: each leaves the set when it is stopped, and closing the set stops all.
+ * The open watches of one participant: a watch leaves the set when it is stopped, and closing the set stops
+ * all.
  */
 export class WatchSet {
   readonly #open = new Set<Watching>();

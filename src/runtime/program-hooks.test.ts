@@ -8,8 +8,8 @@ test.each([
   [undefined, "undefined"],
 ])("whatever is thrown, %o too, becomes a warning of the process", async (thrown, detail) => {
   const warned = once(process, "warning");
-  programHooks.warn("a listener has thrown", thrown);
+  programHooks.warn("a listener threw", thrown);
   const [warning] = (await warned) as [Error & { detail: string }];
-  expect(warning).toMatchObject({ name: "LeaseholdWarning", message: "a listener has thrown" });
+  expect(warning).toMatchObject({ name: "LeaseholdWarning", message: "a listener threw" });
   expect(warning.detail).toContain(detail);
 });

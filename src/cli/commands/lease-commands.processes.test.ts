@@ -282,7 +282,7 @@ test.each([
   ],
   [["hold"], "give the name of a resource, or --attach HANDLE"],
   [["hold", "x", "--attach", "h"], '--attach takes no name, as the handle has it: "x"'],
-  [["hold", "--attach", "h", "--endpoints", "memory:x"], "no handle that `detach` has given out"],
+  [["hold", "--attach", "h", "--endpoints", "memory:x"], "not a handle that `detach` returned"],
   [
     ["run", "x", "--ttl", "5000", "--", "true"],
     '--ttl: "5000" is not a duration; it has no unit; write "5000ms"',

@@ -11,7 +11,7 @@ const memoryGround = () =>
       new MemoryProvider(ground, world, { name, ttlMaxMs: ttlMs, process }),
   );
 
-test("a greater limit lets more in at once, and a smaller one takes effect as holders release", async () => {
+test("a greater limit admits more at once, and a smaller one takes effect as holders release", async () => {
   const ground = memoryGround();
   const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
   const held: Lease[] = [];
@@ -30,7 +30,7 @@ test("a greater limit lets more in at once, and a smaller one takes effect as ho
   await ground.close();
 });
 
-test("so many lead at a time as the limit says, and one that stands by follows", async () => {
+test("at most `limit` participants lead at a time, and one on standby follows", async () => {
   const ground = memoryGround();
   const opened = [await ground.open("alice"), await ground.open("bob"), await ground.open("carol")];
   const leading = new Map<number, () => void>();

@@ -3,24 +3,26 @@ import type { Random } from "../../common/ports.js";
 import { formatDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
 import type { ExclusiveLeases, Held } from "./exclusive.js";
-import { within } from "./within.js";
+import { withTimeout } from "./with-timeout.js";
 
 /**
- * Counted leases: at most n hold at a time, each with one of n slots, and a slot is an exclusive lease. So
- * exclusion, tokens and loss are those of exclusive leases, on every ground. Callers with different limits
- * use slots of the same names from 0 on: the greatest limit in use bounds the holders.
+ * Counted leases: at most n participants hold the name at a time, each with one of its n slots. A slot is an
+ * exclusive lease, so exclusion, tokens and loss are those of exclusive leases, on every ground. Callers with
+ * different limits use slots of the same names from 0 on: the greatest limit in use bounds the holders.
  */
 
-/** A question about who has a slot is given up after so long: it only saves a try. */
+/** Timeout of a query for the holder of a slot, ms. The query only saves an attempt. */
 const queryTimeoutMs = 1_000;
 
-/** After this part of the ttl a caller that waits does so at all slots, whatever a single one answers. */
+/**
+ * The fraction of the ttl after which a waiting caller waits for every slot, even if queries are unanswered.
+ */
 const looksPerTtl = 3;
 
 /**
- * One answer: a slot, or `undefined` when others have all. First a slot at random, so that those who come do
- * not meet at one; then those that seem free. So it takes one round trip when most are free, and two when all
- * are taken.
+ * One attempt: a slot, or `undefined` when others have all. It tries a random slot first, so that newcomers
+ * do not collide, and then those that seem free. So it takes one round trip when most slots are free, and two
+ * when all are taken.
  */
 export async function tryAny(
   leases: ExclusiveLeases,
@@ -41,7 +43,7 @@ export async function tryAny(
   return undefined;
 }
 
-/** Waits for a slot: whichever becomes free first. */
+/** Waits for every slot, and takes the first that becomes free. */
 export async function waitAny(
   leases: ExclusiveLeases,
   slots: readonly string[],
@@ -51,8 +53,8 @@ export async function waitAny(
   const { clock, timers } = leases.world;
   const deadlineMs = clock.monotonicMs() + waitMs;
   const lookMs = Math.min(waitMs, leases.ttlMs / looksPerTtl);
-  // Waiting takes what is free at every slot, and gives back all but one: it comes after a look.
-  const looking = within(timers, lookMs, signal, (bounded) => tryAny(leases, slots, bounded));
+  // `waitAtAll` takes every free slot and gives back all but one, so a plain attempt comes first.
+  const looking = withTimeout(timers, lookMs, signal, (bounded) => tryAny(leases, slots, bounded));
   const found = await looking.catch(() => undefined);
   if (found !== undefined) return found;
   signal?.throwIfAborted();
@@ -67,7 +69,7 @@ export async function waitAny(
   }
 }
 
-/** @throws AggregateError when no slot was to be had */
+/** @throws AggregateError when no slot could be acquired */
 async function waitAtAll(
   leases: ExclusiveLeases,
   slots: readonly string[],
@@ -80,7 +82,7 @@ async function waitAtAll(
   const waitAt = async (slot: string): Promise<Held> => {
     const lease = await leases.wait(slot, waitMs, stop.signal);
     if (won !== undefined) {
-      // Two became free at one moment.
+      // Two slots became free at the same time.
       await lease.release();
       return won;
     }
@@ -96,7 +98,7 @@ async function waitAtAll(
   }
 }
 
-/** A hint: where nothing can be learnt it does not. */
+/** A hint: false when the query fails. */
 async function seemsTaken(leases: ExclusiveLeases, slot: string): Promise<boolean> {
   const hint = await leases.query(slot, queryTimeoutMs).catch(() => undefined);
   return hint?.state === "held";
@@ -106,7 +108,7 @@ function tooLate(slots: readonly string[], waitMs: number, cause: unknown): Leas
   const name = JSON.stringify(slots[0]);
   return new LeaseholdError(
     "TIMEOUT",
-    `waited ${formatDuration(waitMs)} for one of the ${slots.length} slots of ${name} and others still have them`,
+    `waited ${formatDuration(waitMs)} for one of the ${slots.length} slots of ${name}, and others still have them`,
     { cause },
   );
 }
@@ -115,7 +117,7 @@ function isTimeout(error: unknown): boolean {
   return error instanceof LeaseholdError && error.code === "TIMEOUT";
 }
 
-/** In an order of its own (Fisher and Yates). */
+/** A shuffled copy (Fisher and Yates). */
 function shuffled(slots: readonly string[], random: Random): string[] {
   const order = [...slots];
   for (let last = order.length - 1; last > 0; last -= 1) {

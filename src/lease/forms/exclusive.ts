@@ -7,21 +7,23 @@ import type { HolderHint, Lease } from "../types.js";
 export interface Held extends Lease {
   hasWork: boolean;
   readonly loss: LeaseLostError | undefined;
-  /** Why it ended; undefined while it is held. */
+  /** Why it ended; `undefined` while it is held. */
   readonly ended: LossReason | undefined;
   resign(reason: unknown): void;
-  /** From now on it is kept by these terms: `maxHold` counts from here, and its ttl if it is not renewed. */
+  /**
+   * Applies these terms from now on: `maxHold` counts from here, and so does the ttl if it is not renewed.
+   */
   keep(terms: Upkeep): Promise<void>;
 }
 
 /**
- * The exclusive leases of one participant, of which the other forms are made. Everything but the name and how
- * long to wait is the caller's, as it was given.
+ * The exclusive leases of one participant, from which the other forms are built. All options but the name and
+ * the wait are already bound.
  */
 export interface ExclusiveLeases {
   readonly world: World;
   readonly ttlMs: number;
-  /** One answer: `undefined` when another has it. */
+  /** One attempt: `undefined` when another has it. */
   try(resource: string, signal: AbortSignal | undefined): Promise<Held | undefined>;
   /** Waits for at most `waitMs`. */
   wait(resource: string, waitMs: number, signal: AbortSignal | undefined): Promise<Held>;

@@ -5,22 +5,22 @@ import { formatDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
 import type { Cancellation, Place } from "../provider.js";
 import type { Held } from "./exclusive.js";
-import { within } from "./within.js";
+import { withTimeout } from "./with-timeout.js";
 
 /**
- * Waiting in order: each caller has a place in the ground's line of the name, and the first in line acquires,
- * whatever form it wants. So those who wait this way never contend with each other. The line is no part of
- * exclusion: who is in doubt about its place waits again, at the end.
+ * Waiting in order: each caller has a place in the ground's queue for the name, and the first in the queue
+ * acquires, whatever form it wants. So fair waiters never contend with each other. The queue is no part of
+ * exclusion: a caller that is in doubt about its place re-enters at the end.
  */
 
-/** Entering is tried anew after a random pause, ms, whose bound doubles. */
+/** Base and bound of the random pause before entering is tried again, ms. The bound doubles each time. */
 const pauseMsBase = 50;
 const pauseMsMax = 2_000;
 
-/** One try to enter takes no longer than this, ms, so that a caller is not at the end by its own patience. */
+/** Timeout of one attempt to enter, ms. Without it a caller with a long wait would try once only. */
 const enterMsMax = 5_000;
 
-/** How callers enter the line of one name. */
+/** How callers enter the queue for one name. */
 export interface Line {
   readonly world: World;
   readonly resource: string;
@@ -29,7 +29,7 @@ export interface Line {
   enter(timeoutMs: number, cancellation: Cancellation): Promise<Place>;
 }
 
-/** @param take acquires, for the first in line, within the time that is left */
+/** @param take acquires, for the first in the queue, within the time that is left */
 export async function waitInLine(
   line: Line,
   waitMs: number,
@@ -74,14 +74,14 @@ async function waitUntilStopped(line: Line, waitMs: number, signal: AbortSignal,
     }
     if (leftMs() === 0) throw tooLate(line.resource, waitMs);
     const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));
-    await within(timers, pauseMs, signal, aborted).catch(() => undefined);
+    await withTimeout(timers, pauseMs, signal, aborted).catch(() => undefined);
   }
 }
 
-/** Errors of a ground that may answer again. */
+/** Errors after which the ground may answer again. */
 const passing: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
 
-/** A place; given back if the caller has gone meanwhile. */
+/** A place. It is given back if the caller has gone meanwhile. */
 async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Promise<Place> {
   const cancellation: Cancellation & { cancelled: boolean } = { cancelled: false, onCancel: undefined };
   const cancel = () => {
@@ -96,7 +96,7 @@ async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Prom
   }
 }
 
-/** Waits to be the first, and acquires. `undefined` when the place has gone before that. */
+/** Waits until the place is first, and acquires. `undefined` when the place is gone before that. */
 async function served(
   { world, resource }: Line,
   place: Place,
@@ -132,7 +132,7 @@ function tooLate(resource: string, waitMs: number): LeaseholdError {
   const name = JSON.stringify(resource);
   return new LeaseholdError(
     "TIMEOUT",
-    `waited ${formatDuration(waitMs)} in line for ${name} and others are still before this caller`,
+    `waited ${formatDuration(waitMs)} in the queue for ${name}, and others are still before this caller`,
   );
 }
 

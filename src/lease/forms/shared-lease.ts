@@ -4,7 +4,7 @@ import type { Upkeep } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import type { Held } from "./exclusive.js";
 
-/** A reader's lease: that on its slot, under the name that was given and with the token of its passage. */
+/** A reader's lease: its slot's lease, under the name that the caller gave and with the token of the gate. */
 export class SharedLease implements Held {
   readonly resource: string;
   readonly token: bigint;
@@ -72,7 +72,7 @@ export class SharedLease implements Held {
     return this.#slot.release();
   }
 
-  /** Without a handle: who attached it would have the slot, and no token of the gate. */
+  /** Returns no handle: a program that attached it would have the slot, but no token of the gate. */
   async detach(): Promise<LeaseTicket> {
     const { remainingMs } = await this.#slot.detach();
     const { resource, holder, token } = this;

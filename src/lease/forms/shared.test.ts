@@ -13,7 +13,7 @@ const name = "s/~rw";
 const pause = ({ world }: Parts, ms: number) =>
   new Promise<void>((resolve) => void world.timers.after(ms, resolve));
 
-/** A participant whose attempts for slots, and their releases, are on their way for a while. */
+/** A participant whose attempts for slots, and their releases, take a while. */
 class SlowAtSlots extends MemoryProvider {
   readonly #parts: Parts;
 
@@ -30,13 +30,13 @@ class SlowAtSlots extends MemoryProvider {
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     if (request.resource !== name) await pause(this.#parts, 50);
     const outcome = await super.attempt(request, cancellation);
-    // A refusal comes later than what is granted beside it.
+    // A refusal arrives later than a concurrent grant.
     if (outcome.kind === "held" && request.resource !== name) await pause(this.#parts, 10);
     return outcome;
   }
 }
 
-/** A reader that is stopped when it has the gate and has asked for a slot; a writer comes meanwhile. */
+/** A reader that is stopped when it has the gate and has asked for a slot, while a writer arrives. */
 async function stoppedOnItsWayIn(): Promise<string> {
   const ground = virtualGround((parts) => new SlowAtSlots(parts));
   const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
@@ -62,19 +62,19 @@ async function stoppedOnItsWayIn(): Promise<string> {
 }
 
 describe("a reader that is stopped between gate and slot", () => {
-  test("is not in when it goes on, if a writer may have come, and leaves nothing", async () => {
+  test("does not hold when it resumes, if a writer may have arrived, and leaves nothing behind", async () => {
     expect(await stoppedOnItsWayIn()).toBe("the writer is in, the reader is not in, all is free");
   });
 
   test.each<[Fault, string]>([
     ["readerTrustsItsGate", "the writer is in, the reader is in, something was left"],
     ["lateSlotIsKept", "the writer is in, the reader is not in, something was left"],
-  ])("with the mistake %s is, or leaves something", async (fault, then) => {
+  ])("with the mistake %s holds, or leaves something behind", async (fault, then) => {
     expect(await duringFaults({ [fault]: true }, stoppedOnItsWayIn)).toBe(then);
   });
 });
 
-/** A participant without the right to the readers' slots. */
+/** A participant without permission for the readers' slots. */
 class RefusedAtSlots extends MemoryProvider {
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     if (request.resource === name) return super.attempt(request, cancellation);
@@ -89,7 +89,7 @@ const outcomeOf = (asked: Promise<unknown>) =>
   );
 
 describe("a reader", () => {
-  test("that is refused for good is told so at once, and does not come again and again", async () => {
+  test("that is refused permanently fails at once, and does not retry", async () => {
     const ground = virtualGround(
       ({ ground: memory, world, name, process }) =>
         new RefusedAtSlots(memory, world, { name, ttlMaxMs: ttlMs, process }),
@@ -102,7 +102,7 @@ describe("a reader", () => {
     await ground.close();
   });
 
-  test("whose participant closes while it tries is not told that another is in", async () => {
+  test("whose participant closes while it tries does not report another holder", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
     const writing = bob.acquire(name, { mode: "exclusive" });
@@ -118,7 +118,7 @@ describe("a reader", () => {
 });
 
 describe("a writer", () => {
-  test("that loses the gate while it waits for readers begins anew", async () => {
+  test("that loses the gate while it waits for readers starts again", async () => {
     let memory: MemoryGround | undefined;
     const ground = virtualGround((parts) => {
       memory = parts.ground;
@@ -138,7 +138,7 @@ describe("a writer", () => {
     await ground.close();
   });
 
-  test("that waits in vain is told of readers by the name that it gave, and not of a slot", async () => {
+  test("that times out names readers and its own resource, and no slot", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
     const reading = alice.acquire(name, { mode: "shared" });
@@ -152,7 +152,7 @@ describe("a writer", () => {
     await ground.close();
   });
 
-  test("that is refused leaves all other slots free for the readers who come next", async () => {
+  test("that is refused leaves all other slots free for the next readers", async () => {
     const ground = virtualGround((parts) => new SlowAtSlots(parts));
     const [alice, bob, carol] = [
       await ground.open("alice"),
@@ -191,7 +191,7 @@ test("a reader that was asked to stop and still works keeps out calls without a 
   await ground.close();
 });
 
-/** What becomes of a writer with such terms while a reader stays for five leases. */
+/** The outcome for a writer with such terms while a reader stays for five leases. */
 async function writerBesideALongReader(
   terms: Pick<AcquireOptions, "autoRenew" | "maxHold">,
 ): Promise<string> {
@@ -227,7 +227,7 @@ describe("a writer's terms", () => {
   );
 
   test.each([{ maxHold: 1_500 }, { autoRenew: false }])(
-    "%j that began with its gate would let it wait for ever",
+    "%j would let it wait for ever if they began with its gate",
     async (terms) => {
       const found = await duringFaults({ writerWaitsByItsTerms: true }, () => writerBesideALongReader(terms));
       expect(found).toMatch(/it has 0 s/);

@@ -8,44 +8,47 @@ import { SharedLease } from "./shared-lease.js";
 import type { Upkeep } from "../provider.js";
 import { mayPass } from "../retryable.js";
 import { slotNames } from "../slots.js";
-import { within } from "./within.js";
+import { withTimeout } from "./with-timeout.js";
 
 /**
- * Shared leases: many readers or one writer, made of exclusive leases on any ground. The lease on the name
- * itself is the *gate*. A writer takes the gate, then has each reader's slot once, and holds the gate as its
- * lease. A reader takes the gate, then a slot, looks whether it still has the gate, gives the gate back and
- * holds the slot as its lease; its token is that of its tenure of the gate.
+ * Shared leases: many readers or one writer, built from exclusive leases on any ground. The lease on the name
+ * itself is the *gate*. A writer takes the gate, then takes and releases each reader's slot once, and holds
+ * the gate as its lease. A reader takes the gate, then a slot, checks that it still has the gate, releases
+ * the gate and holds the slot as its lease; its token is that of its tenure of the gate.
  *
- * Why no reader holds beside a writer: at the moment when the reader looks it has both gate and slot. A
- * writer whose gate is later asks for that slot after this moment, so it gets it only when the reader's lease
- * on it is over. A reader whose gate is later has it after the writer's lease is over. That is the exclusion
- * of single leases and nothing else: no clock is compared here. A reader that was stopped between gate and
- * slot may get the slot late, and finds by its look that the gate has gone.
+ * Why no reader holds beside a writer: at the moment of its check the reader has both gate and slot. A writer
+ * whose gate is later asks for that slot after this moment, so it gets the slot only when the reader's lease
+ * on it is over. A reader whose gate is later has it after the writer's lease is over. The argument uses the
+ * exclusion of single leases and nothing else: no clock is compared here. A reader that was stopped between
+ * gate and slot may get the slot late; its check then finds that the gate is gone.
  *
- * All tokens are of tenures of the gate, so they rise in the order in which readers and writers came. A
- * writer that waits has the gate, so no reader goes past it; a reader that crashes is in the way until its
- * slot runs out.
+ * All tokens are of tenures of the gate, so they rise in the order in which readers and writers arrived. A
+ * waiting writer has the gate, so no reader passes it; a reader that crashes blocks writers until its slot
+ * expires.
  */
 
-/** Readers at a time: a writer has each of their slots once, so this is what a writer costs. */
+/** Readers at a time. A writer takes each of their slots once, so this is the cost of a writer. */
 export const readersMax = 16;
 
-/** A reader has the gate for some round trips only: so long waits one that wants a single answer. */
+/**
+ * A reader has the gate for a few round trips only: a caller that doesn't wait still waits this long for it.
+ */
 const passagesPerTtl = 50;
 const passageMsMin = 100;
 
-/** The pause of a reader that found no slot free, ms: random, its bound doubles. */
+/**
+ * Base and bound of the random pause of a reader that found no free slot, ms. The bound doubles each time.
+ */
 const pauseMsBase = 50;
 const pauseMsMax = 2_000;
 
-/** What shared leases are made with. */
+/** The exclusive leases from which shared ones are built. */
 export interface SharedParts {
   /**
-   * The exclusive leases that are handed out: a reader's slot with what the caller wants of its tenure, a
-   * writer's gate without a bound.
+   * The leases that are handed out: a reader's slot with the caller's terms, a writer's gate without a bound.
    */
   readonly own: ExclusiveLeases;
-  /** Those that are taken on the way and given back. */
+  /** The leases that are taken on the way and released. */
   readonly passing: ExclusiveLeases;
 }
 
@@ -54,7 +57,7 @@ export function readerSlots(name: string): string[] {
   return slotNames(name, readersMax + 1).slice(1);
 }
 
-/** One answer to a reader: `undefined` when a writer, or the greatest number of readers, is in. */
+/** One attempt by a reader: `undefined` when a writer, or the maximum number of readers, is in. */
 export async function tryShared(
   { own, passing }: SharedParts,
   name: string,
@@ -62,7 +65,7 @@ export async function tryShared(
 ): Promise<Held | undefined> {
   let gate = await passing.try(name, signal);
   if (gate === undefined) {
-    // It may be a reader on its way in.
+    // The holder may be a reader on its way in.
     const passageMs = Math.max(passageMsMin, passing.ttlMs / passagesPerTtl);
     gate = await passing.wait(name, passageMs, signal).catch((error: unknown) => {
       signal?.throwIfAborted();
@@ -73,7 +76,7 @@ export async function tryShared(
   return gate === undefined ? undefined : enter(own, gate, signal);
 }
 
-/** Waits until no writer is in, or waits, and a slot is free. */
+/** Waits until no writer holds or waits, and a slot is free. */
 export async function waitShared(
   { own, passing }: SharedParts,
   name: string,
@@ -87,20 +90,20 @@ export async function waitShared(
     const gate = await passing.wait(name, leftMs(), signal);
     let failure: unknown;
     const boundMs = Math.min(own.ttlMs, Math.max(leftMs(), passageMsMin));
-    const entering = within(timers, boundMs, signal, (bounded) => enter(own, gate, bounded));
+    const entering = withTimeout(timers, boundMs, signal, (bounded) => enter(own, gate, bounded));
     const lease = await entering.catch((error: unknown) => void (failure = error));
     if (lease !== undefined) return lease;
     signal?.throwIfAborted();
     if (failure !== undefined && !mayPass(failure)) throw failure;
     if (leftMs() === 0) throw failure ?? tooManyReaders(name, waitMs);
     const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));
-    await within(timers, pauseMs, signal, aborted).catch(() => undefined);
+    await withTimeout(timers, pauseMs, signal, aborted).catch(() => undefined);
   }
 }
 
 /**
- * By the gate's lease, which it gives back: `undefined` without a free slot, or when the gate was lost
- * meanwhile.
+ * Takes a slot while the gate is held, and releases the gate. `undefined` when no slot is free, or when the
+ * gate was lost meanwhile.
  */
 async function enter(
   own: ExclusiveLeases,
@@ -110,7 +113,8 @@ async function enter(
   try {
     const slot = await tryAny(own, readerSlots(gate.resource), signal);
     if (slot === undefined) return undefined;
-    // MUST look when it has the slot: what it gets later a writer may have had, and found free.
+    // MUST check after it has the slot: a slot acquired later may be one that a writer has already found
+    // free.
     if (gate.remaining() > 0) return new SharedLease(gate, slot);
     await slot.release();
     return undefined;
@@ -119,7 +123,7 @@ async function enter(
   }
 }
 
-/** One answer to a writer. */
+/** One attempt by a writer. */
 export async function tryExclusive(
   { own, passing }: SharedParts,
   name: string,
@@ -138,13 +142,13 @@ export async function tryExclusive(
     if (error === held) return undefined;
     signal?.throwIfAborted();
     if (gate.loss === undefined) throw error;
-    throw new LeaseholdError("NO_QUORUM", "the gate was lost before all slots of readers were seen free");
+    throw new LeaseholdError("NO_QUORUM", "the gate was lost before all readers' slots were free");
   });
 }
 
 /**
- * Waits for the gate, and then until the readers who are in have gone. One that loses the gate meanwhile
- * begins anew: nothing was handed out, so nothing was lost.
+ * Waits for the gate, and then until the readers that are in have gone. A writer that loses the gate
+ * meanwhile starts again: nothing was handed out, so nothing was lost.
  */
 export async function waitExclusive(
   { own, passing }: SharedParts,
@@ -172,8 +176,9 @@ export async function waitExclusive(
 }
 
 /**
- * Has each reader's slot once, each after the gate was had; then the gate is the writer's lease, and its
- * terms begin: however long the readers stayed, none of that is of the writer's `maxHold` or `ttl`.
+ * Takes and releases each reader's slot once, all of them while the gate is held. Then the gate is the
+ * writer's lease, and its terms begin: the time that the readers stayed counts for neither `maxHold` nor
+ * `ttl`.
  */
 async function outlast(
   gate: Held,
@@ -200,7 +205,7 @@ async function outlast(
     return gate;
   } catch (error) {
     stop.abort(error);
-    // Those who come in by the gate find the slots free.
+    // The next owner of the gate MUST find the slots free.
     await Promise.allSettled(taking);
     await Promise.allSettled(given);
     await gate.release();

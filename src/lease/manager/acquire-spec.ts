@@ -1,6 +1,6 @@
 import { formatDuration, parseDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
-import type { HeldLeaseOptions } from "./lease-parts.js";
+import type { HeldLeaseOptions } from "./lease-terms.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
 import { refuseSlotName } from "../slots.js";
 import type { Handle } from "../handle.js";
@@ -12,13 +12,13 @@ const waitMsDefault = 60_000;
 
 const endless = { infinity: true };
 
-/** What a caller wants, checked. */
+/** The checked options of a caller. */
 export interface AcquireSpec extends HeldLeaseOptions {
   readonly resource: string;
   readonly signal: AbortSignal | undefined;
   /** JSON. */
   readonly data: string | undefined;
-  /** What is attached. */
+  /** The detached lease to attach. */
   readonly handle?: Handle;
 }
 
@@ -26,7 +26,7 @@ export function waitMsOf(options: Pick<AcquireOptions, "wait">): number {
   return parseDuration(options.wait ?? waitMsDefault, "wait", endless);
 }
 
-/** @throws LeaseholdError for what the ground cannot do, before anything is sent. */
+/** @throws LeaseholdError for anything that the ground does not support, before anything is sent. */
 export function acquireSpec(
   guarantees: Guarantees,
   call: CallWithOptions,
@@ -34,7 +34,7 @@ export function acquireSpec(
   options: TenureOptions,
 ): AcquireSpec {
   checkResourceName(resource);
-  // A handle names the slot whose lease was detached.
+  // The handle of a slot's lease names the slot.
   if (call !== "attach") refuseSlotName(resource);
   checkOptions(call, options);
   const { ttlMinMs, ttlMaxMs } = guarantees;

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const code = (code: string) => expect.objectContaining({ code });
 
-describe("what callers give is checked before the provider is asked", () => {
+describe("arguments are checked before the provider is asked", () => {
   test.each(["", "a\nb", "x".repeat(513)])("the name %j is refused with INVALID_NAME", async (name) => {
     for (const call of [
       leases.acquire(name),
@@ -59,7 +59,7 @@ describe("what callers give is checked before the provider is asked", () => {
     },
   );
 
-  test("the timeout and the prefix of queries are refused if they make no sense", async () => {
+  test("an invalid timeout or prefix of a query is refused", async () => {
     await expect(leases.holder("a", { timeout: "x" })).rejects.toThrow(code("INVALID_DURATION"));
     await expect(leases.list("\n")).rejects.toThrow(code("INVALID_NAME"));
     expect((await leases.list()).map((hint) => hint.resource)).toEqual(["a", "b"]);
@@ -97,7 +97,7 @@ describe("callers of one process", () => {
     expect(provider.attempts).toHaveLength(1);
   });
 
-  test("do not wait for a lease whose loss nobody has noticed", async () => {
+  test("do not wait for a lease whose loss has gone unnoticed", async () => {
     const first = leases.acquire("a");
     provider.attempts[0]!.grant();
     await first;
@@ -126,7 +126,7 @@ describe("callers of one process", () => {
 });
 
 describe("while another holds the resource", () => {
-  test("it tries again when the provider says that this makes sense, as a contender", async () => {
+  test("it tries again when the provider suggests it, as contended", async () => {
     const lease = watch(leases.acquire("a"));
     expect(provider.attempts[0]!.request.contended).toBe(false);
     provider.attempts[0]!.held(700);
@@ -153,7 +153,7 @@ describe("while another holds the resource", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("one that was told that the resource is free asks as if it were alone, until it is refused again", async () => {
+  test("after a hint it asks as uncontended, until it is refused again", async () => {
     void leases.acquire("a");
     provider.attempts[0]!.held(700);
     await world.advance(10);
@@ -165,7 +165,7 @@ describe("while another holds the resource", () => {
     expect(provider.attempts[2]!.request.contended).toBe(true);
   });
 
-  test("a hint that comes while it asks is not forgotten", async () => {
+  test("a hint during an attempt is not forgotten", async () => {
     void leases.acquire("a");
     provider.events!.hint("a");
     provider.attempts[0]!.held(700);
@@ -176,7 +176,7 @@ describe("while another holds the resource", () => {
     expect(provider.attempts).toHaveLength(2);
   });
 
-  test("a provider that says to try again at once makes no busy loop", async () => {
+  test("a provider that suggests an immediate retry causes no busy loop", async () => {
     void leases.acquire("a");
     provider.attempts[0]!.held(0);
     await world.settle();
@@ -219,7 +219,7 @@ describe("while another holds the resource", () => {
 });
 
 describe("without an answer", () => {
-  test("it tries again after a random, capped time, and at its deadline throws why", async () => {
+  test("it tries again after a random, capped pause, and at its deadline throws the last error", async () => {
     const lease = watch(leases.acquire("a", { wait: "30s" }));
     const startsMs: number[] = [];
     while (lease.state === "pending") {
@@ -239,7 +239,7 @@ describe("without an answer", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("an error that does not pass by itself is thrown at once", async () => {
+  test("a permanent error is thrown at once", async () => {
     const lease = watch(leases.acquire("a"));
     provider.attempts[0]!.fail("CONFIG_MISMATCH");
     await world.settle();
@@ -267,7 +267,7 @@ describe("without an answer", () => {
     expect(second.state).toBe("fulfilled");
   });
 
-  test("a grant that had run out when it arrived is given back and not handed out", async () => {
+  test("a grant that had expired on arrival is released and not handed out", async () => {
     const lease = watch(leases.acquire("a"));
     const grant = provider.attempts[0]!.grant();
     world.block(TTL_MS);
@@ -282,7 +282,7 @@ describe("without an answer", () => {
 describe("a signal", () => {
   const reason = new Error("enough");
 
-  test("that has aborted already ends the call before it began", async () => {
+  test("that has already aborted ends the call before it begins", async () => {
     await expect(leases.acquire("a", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     await expect(leases.tryAcquire("a", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(provider.attempts).toHaveLength(0);
@@ -317,7 +317,7 @@ describe("a signal", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("aborts the attempt and rejects when that has been withdrawn", async () => {
+  test("aborts the attempt, and the call rejects when the attempt has been withdrawn", async () => {
     const controller = new AbortController();
     const lease = watch(leases.acquire("a", { signal: controller.signal }));
     controller.abort(reason);
@@ -330,7 +330,7 @@ describe("a signal", () => {
   });
 
   test.each(["acquire", "tryAcquire"] as const)(
-    "too late for %s: the grant is given back and never handed out",
+    "too late for %s: the grant is released and never handed out",
     async (method) => {
       const controller = new AbortController();
       const lease = watch(leases[method]("a", { signal: controller.signal }));
@@ -350,7 +350,7 @@ describe("a signal", () => {
     },
   );
 
-  test("that aborts after the lease was handed out does nothing to it", async () => {
+  test("that aborts after the lease was handed out has no effect on it", async () => {
     const controller = new AbortController();
     const lease = watch(leases.acquire("a", { signal: controller.signal }));
     provider.attempts[0]!.grant();

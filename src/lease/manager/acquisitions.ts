@@ -6,21 +6,22 @@ import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provide
 import { mayPass } from "../retryable.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 import { Contender, type Contest } from "./contender.js";
-import type { Detached } from "./detached.js";
+import type { DetachedLeases } from "./detached-leases.js";
 import type { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
-import type { HeldLeaseOptions } from "./lease-parts.js";
+import type { HeldLeaseOptions } from "./lease-terms.js";
 import type { LocalQueues } from "./local-queues.js";
 
 /**
- * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
+ * The timeout of an attempt is at least this, ms, even when the caller has less time left: a shorter attempt
+ * could not succeed on any network.
  */
 const attemptTimeoutMsMin = 100;
 
-/** The least sleep between two attempts, so that no provider can make a busy loop. */
+/** The minimum pause between two attempts, so that no provider can cause a busy loop. */
 const retryMsMin = 1;
 
-/** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
+/** After a failure the pause before the next attempt is random; its bound doubles up to the maximum. */
 const backoffMsBase = 50;
 const backoffMsMax = 2_000;
 
@@ -32,50 +33,50 @@ export interface AcquisitionPorts extends LeaseKeeper {
   readonly events: Events;
   /** @throws LeaseholdError `CLOSED` */
   assertOpen(): void;
-  /** Best effort, and never rejects; `undefined` when it has been done. */
+  /** Best effort, never rejects; `undefined` when the release is already done. */
   giveBack(grant: Grant): Promise<void> | undefined;
 }
 
 /**
- * How callers get their leases: each waits for its turn in the queue of its resource, makes attempts through
- * the provider, and sleeps between them. Steps, not async functions: one promise is made for a call, and one
- * more only where it has to sleep.
+ * Acquires leases for callers: each waits for its turn in the queue of its resource, makes attempts through
+ * the provider, and sleeps between them. These are steps, not async functions: a call costs one promise, and
+ * one more only when it sleeps.
  */
 export class Acquisitions implements Contest {
   readonly world: World;
   readonly #ports: AcquisitionPorts;
   readonly #queues: LocalQueues;
-  readonly #detached: Detached;
+  readonly #detached: DetachedLeases;
 
-  constructor(ports: AcquisitionPorts, queues: LocalQueues, detached: Detached) {
+  constructor(ports: AcquisitionPorts, queues: LocalQueues, detached: DetachedLeases) {
     this.world = ports.world;
     this.#ports = ports;
     this.#queues = queues;
     this.#detached = detached;
   }
 
-  /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */
+  /** Waits for the turn for at most `waitMs`, and repeats attempts until one is granted. */
   wait(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
     return new Promise<HeldLease>((resolve, reject) => {
-      // A patient contender is answered with a lease, or not at all.
+      // A patient contender never resolves with `undefined`.
       this.#begin(spec, true, waitMs, resolve as Resolve, reject);
     });
   }
 
-  /** One answer: a lease, or `undefined` if another has it. */
+  /** One attempt: a lease, or `undefined` if another has it. */
   try(spec: AcquireSpec): Promise<HeldLease | undefined> {
     return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, resolve, reject));
   }
 
-  /** As `try`, of a lease that was detached. Rejects where that cannot be had. */
+  /** As `try`, for a detached lease. Rejects when it can't be attached. */
   attach(spec: AcquireSpec & { readonly handle: Handle }): Promise<HeldLease> {
     return new Promise<HeldLease>((resolve, reject) => {
-      // One that attaches is answered with a lease, or not at all.
+      // An attaching contender never resolves with `undefined`.
       this.#begin(spec, false, Infinity, resolve as Resolve, reject);
     });
   }
 
-  /** Puts a caller into the queue of its resource until it has its answer. */
+  /** Adds a caller to the queue of its resource until it is answered. */
   #begin(
     spec: AcquireSpec,
     patient: boolean,
@@ -95,7 +96,7 @@ export class Acquisitions implements Contest {
     this.#goOn(contender);
   }
 
-  /** It begins, or has been woken. */
+  /** Advances a contender that has just joined or was woken. */
   #goOn(contender: Contender): void {
     try {
       contender.throwIfGivenUp();
@@ -141,7 +142,7 @@ export class Acquisitions implements Contest {
     const { provider } = this.#ports;
     const { spec, patient } = contender;
     const { resource, ttlMs, data } = spec;
-    // A try waits without a deadline.
+    // A try has no deadline of its own.
     const timeoutMs = Math.min(Math.max(contender.leftMs, attemptTimeoutMsMin), provider.guarantees.ttlMaxMs);
     const contended = contender.queue!.contended;
     const request = { resource, ttlMs, timeoutMs, contended, waiting: patient, data, upkeep: spec };
@@ -194,15 +195,15 @@ export class Acquisitions implements Contest {
     const lease = new HeldLease(this.#ports, grant, this.#kept(contender.spec), remainingMs);
     contender.queue!.occupy(contender, lease);
     const { acquired } = this.#ports.events;
-    if (acquired.isHeard) acquired.tell({ lease });
+    if (acquired.hasListeners) acquired.emit({ lease });
     // A listener may have aborted the call.
     if (contender.hasGivenUp) void lease.release().then(() => this.#goOn(contender));
     else this.#serve(contender, lease);
   }
 
   /**
-   * What renews also ends it. Two that count `maxHold`, each from when it heard of the grant, would have two
-   * ends.
+   * The party that renews a lease also ends it: if two counted `maxHold`, each from when it learned of the
+   * grant, the lease would have two ends.
    */
   #kept(spec: AcquireSpec): HeldLeaseOptions {
     if (this.#ports.provider.renewsByItself !== true) return spec;
@@ -213,12 +214,12 @@ export class Acquisitions implements Contest {
   #tooLate(contender: Contender): void {
     const error = new LeaseholdError(
       "NO_QUORUM",
-      "the answer came when the lease that it granted had run out",
+      "the answer arrived after the lease that it granted had expired",
     );
     this.told(contender, { kind: "failed", error });
   }
 
-  /** Of one that waits: it tries again after a while. */
+  /** A patient contender tries again after a pause. */
   #sleep(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     const isHeld = outcome.kind === "held";
     contender.failures = isHeld ? 0 : contender.failures + 1;
@@ -241,7 +242,7 @@ export class Acquisitions implements Contest {
     this.#goOn(contender);
   }
 
-  /** Of one that tries once. */
+  /** A try ends with its first outcome. */
   #answer(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     contender.queue!.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
     if (outcome.kind === "failed") throw outcome.error;
@@ -250,8 +251,8 @@ export class Acquisitions implements Contest {
   }
 
   /**
-   * A random pause up to the bound; after a hint when to come back it is half of that longer, and its bound
-   * at least the hint.
+   * A random pause up to the bound. After `retryInMs` from the provider the pause is longer by half of that,
+   * and its bound is at least that.
    */
   #backoffMs(failures: number, retryInMs = 0): number {
     const boundMs = backOffBoundMs(failures, backoffMsBase, backoffMsMax);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { Alarm, wakesPerTurn } from "./alarm.js";
 
-test("of very many that are due together, each turn of the event loop wakes some, in their order", async () => {
+test("of very many leases due together, each turn of the event loop wakes some, in order", async () => {
   const world = new VirtualWorld();
   const alarm = new Alarm(world);
   const woken: number[] = [];
@@ -12,7 +12,7 @@ test("of very many that are due together, each turn of the event loop wakes some
     const wake = () => void woken.push(each);
     alarm.set({ heapIndex: -1, wake }, 10, 0);
   }
-  // Between two turns others have theirs.
+  // Other tasks run between two turns.
   const look = () => {
     turns.push(woken.length);
     if (woken.length < count) world.timers.after(0, look);

@@ -1,20 +1,20 @@
 import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import type { Timer, World } from "../../common/ports.js";
 
-/** What wants to be woken. */
+/** An object that the alarm wakes. */
 export interface Sleeper extends DeadlineItem {
   wake(): void;
 }
 
 /**
- * Sleepers that are woken in one turn of the event loop: some milliseconds. The end of a lease costs more
- * than its renewal. When very many ended in one turn, which took seconds, the others ended in that time.
+ * Sleepers woken per turn of the event loop: some milliseconds. Ending a lease costs more than renewing it.
+ * If very many ended in one turn, it would take seconds, in which the other leases would expire.
  */
 export const wakesPerTurn = 1_024;
 
 /**
- * Wakes the leases of a participant by one timer for all of them: there may be hundreds of thousands, and a
- * timer for each would take more memory than what is known of a lease.
+ * Wakes the leases of a participant with a single timer: there may be hundreds of thousands, and a timer for
+ * each would take more memory than the lease itself.
  */
 export class Alarm {
   readonly #world: World;
@@ -28,8 +28,8 @@ export class Alarm {
   }
 
   /**
-   * Wakes it then, or as soon as it was to be woken before. One that is woken too early finds nothing to do
-   * and asks again: cheaper than to move it each time.
+   * Wakes the sleeper at `dueMs`, or earlier if an earlier time was set. A sleeper that is woken early sets
+   * the alarm again, which is cheaper than to move its entry each time.
    */
   set(sleeper: Sleeper, dueMs: number, nowMs: number): void {
     if (sleeper.heapIndex !== -1 && this.#sleepers.dueMs(sleeper) <= dueMs) return;

@@ -6,8 +6,8 @@ import type { Grant } from "../provider.js";
 import type { Guarantees } from "../types.js";
 
 /**
- * What a handle names, if it may be attached at all. The look at the system clock refuses what has run out
- * for certain as far as clocks agree; that nobody else had the resource in between is for the ground to say.
+ * The content of a handle, if it may be attached at all. The system clock refuses leases that have certainly
+ * expired, as far as clocks agree; the ground decides whether another had the resource in between.
  *
  * @throws LeaseholdError `UNSUPPORTED`, `INVALID_HANDLE`, `HANDLE_SPENT`
  */
@@ -15,7 +15,7 @@ export function attachable(guarantees: Guarantees, clock: Clock, text: string): 
   assertAttachable(guarantees);
   const handle = handleOf(text, guarantees.ground);
   const overMs = readBothClocks(clock).wallMs - handle.endsWallMs;
-  if (overMs >= 0) throw spent(handle.resource, `it ran out ${formatDuration(Math.round(overMs))} ago`);
+  if (overMs >= 0) throw spent(handle.resource, `it expired ${formatDuration(Math.round(overMs))} ago`);
   return handle;
 }
 
@@ -26,14 +26,17 @@ export function handleFor(grant: Grant, pass: string, { ground }: Guarantees, cl
   return handleText({ ground, resource, token, pass, endsWallMs });
 }
 
-/** 32 bits of a number from 0 to 1, as 8 hexadecimal digits. */
+/** 32 random bits, as 8 hexadecimal digits. */
 function digits(random: Random): string {
   return Math.floor(random.next() * 2 ** 32)
     .toString(16)
     .padStart(8, "0");
 }
 
-/** Tells a detached lease from every other. Who may write to the ground needs none. */
+/**
+ * A random pass that identifies a detached lease. It is no protection against a participant that can write to
+ * the ground.
+ */
 export function drawPass(random: Random): string {
   return digits(random) + digits(random);
 }

@@ -40,7 +40,7 @@ test("close releases what is held, all at the same time, and then closes the pro
   expect(world.pendingTimers).toBe(0);
 });
 
-test("close does not wait longer than two seconds for what does not come back", async () => {
+test("close waits no longer than two seconds for pending releases", async () => {
   const lease = await take("a");
   void lease.renew().catch(() => undefined);
   await take("b");
@@ -54,7 +54,7 @@ test("close does not wait longer than two seconds for what does not come back", 
   expect(world.pendingTimers).toBe(0);
 });
 
-test("close does not wait longer than a second for a provider that does not close, and hears of one that cannot", async () => {
+test("close waits no longer than a second for a provider that does not close, and reports one that fails to", async () => {
   provider.close = () => new Promise(() => undefined);
   const closed = watch(leases.close());
   await world.advance(999);
@@ -67,7 +67,7 @@ test("close does not wait longer than a second for a provider that does not clos
   expect(world.pendingTimers).toBe(0);
 });
 
-test("close ends what waits with CLOSED: in the queue, asleep, and in the middle of an attempt", async () => {
+test("close ends all waits with CLOSED: in the queue, asleep, and during an attempt", async () => {
   await take("a");
   const queued = watch(leases.acquire("a"));
   const asleep = watch(leases.acquire("b"));
@@ -107,7 +107,7 @@ test("close is idempotent, and every later call is refused with CLOSED", async (
   expect(leases.guarantees.ttlMaxMs).toBe(12_000);
 });
 
-test("a caller that begins anew when it hears of the end is refused, and closes no second time", async () => {
+test("a caller that calls again when it is notified of the end is refused, and closes no second time", async () => {
   const lease = await take("a");
   const heard: unknown[] = [];
   lease.signal.addEventListener("abort", () => {

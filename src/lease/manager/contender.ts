@@ -6,7 +6,7 @@ import type { HeldLease } from "./held-lease.js";
 import type { AttemptOutcome, AttemptTaker } from "../provider.js";
 import type { Timer, World } from "../../common/ports.js";
 
-/** Where a contender stands in line; `LocalQueue` is it, and says what each of these is. */
+/** A contender's place among the callers of its process; implemented and described by `LocalQueue`. */
 export interface Line {
   readonly contended: boolean;
   rejoin(contender: Contender): void;
@@ -15,42 +15,43 @@ export interface Line {
   leave(contender: Contender): void;
 }
 
-/** Who goes on with a contender when its attempt has ended. Never throws. */
+/** Advances a contender when its attempt has ended. Never throws. */
 export interface Contest {
   readonly world: World;
   told(contender: Contender, outcome: AttemptOutcome): void;
 }
 
 /**
- * One caller that wants a resource, from the call to its answer: how long it is willing to wait, whether it
- * has given up, and its sleep.
+ * One caller that wants a resource, from the call to its answer: its deadline, whether it has given up, and
+ * its sleep.
  *
- * A patient contender waits its turn until its deadline; one that is not patient (a try) wants one answer.
+ * A patient contender waits for the turn until its deadline; one that is not patient (a try) wants one
+ * answer.
  */
 export class Contender implements AttemptTaker {
   readonly spec: AcquireSpec;
   readonly patient: boolean;
-  /** That of its resource. Written by the queue. */
+  /** The queue of its resource. Written by the queue. */
   queue: Line | undefined;
   /** On the steady clock. */
   readonly deadlineMs: number;
-  /** Attempts of its that failed in a row. */
+  /** Its failed attempts in a row. */
   failures = 0;
   /** It waits for the turn to make an attempt. Written by the queue. */
   wantsTurn = false;
   /** It may make an attempt now. Written by the queue. */
   hasTurn = false;
   /**
-   * What a try has learnt from another's attempt: another participant or caller has the resource, or why
-   * nobody can say. Written by the queue.
+   * The result for a try of another contender's attempt: another participant or caller has the resource, or
+   * the error of that attempt. Written by the queue.
    */
   answer: "held" | LeaseholdError | undefined;
-  /** In the order in which contenders came. Written by the queue. */
+  /** The order of arrival. Written by the queue. */
   ticket = 0;
-  /** Its neighbours in the list of those who wait, while it is in one. Written by the list. */
+  /** Its neighbours in a list of contenders, while it is in one. Written by the list. */
   previous: Contender | undefined;
   next: Contender | undefined;
-  /** Why the last attempt failed; what a caller is told whose deadline has come. */
+  /** Why the last attempt failed: the error for a caller whose deadline has passed. */
   lastError: LeaseholdError | undefined;
 
   /** Set by the provider during an attempt. */
@@ -92,14 +93,14 @@ export class Contender implements AttemptTaker {
   }
 
   /**
-   * How long it is willing to wait from now on. One that has not slept is still in the call that made it, for
-   * which the clock is not read again.
+   * Milliseconds until its deadline. A contender that has not slept is still in the call that made it, so the
+   * clock is not read again.
    */
   get leftMs(): number {
     return this.#hasSlept ? this.deadlineMs - this.#contest.world.clock.monotonicMs() : this.#waitMs;
   }
 
-  /** It wants one answer about a lease that was detached, which another's lease is not. */
+  /** Whether it attaches a detached lease: only a lease of this process makes it give up. */
   get attaches(): boolean {
     return this.spec.handle !== undefined;
   }
@@ -132,7 +133,7 @@ export class Contender implements AttemptTaker {
     if (this.#onAbort !== undefined) unwatchAbort(this.spec.signal, this.#onAbort);
   }
 
-  /** The caller wants no lease any more (its signal aborted, the participant closes). */
+  /** The caller no longer wants a lease (its signal aborted, the participant closes). */
   giveUp(reason: unknown): void {
     if (this.#gaveUp !== undefined) return;
     this.#gaveUp = { reason };
@@ -145,7 +146,7 @@ export class Contender implements AttemptTaker {
     if (this.#gaveUp !== undefined) throw this.#gaveUp.reason;
   }
 
-  /** @throws why it had to wait until now, if its deadline has come. */
+  /** @throws the reason of the wait, if the deadline has passed. */
   throwIfLate(): void {
     if (this.#contest.world.clock.monotonicMs() < this.deadlineMs) return;
     if (this.lastError !== undefined) throw this.lastError;
@@ -161,12 +162,12 @@ export class Contender implements AttemptTaker {
     this.#resume?.();
   }
 
-  /** What happened until now is no reason to wake from the next sleep. */
+  /** Discards wake-ups that came before the next sleep. */
   forgetWakes(): void {
     this.#woken = false;
   }
 
-  /** Sleeps until `ms` have passed, the deadline has come or somebody wakes it. */
+  /** Sleeps until `ms` have passed, the deadline has passed or `wake` is called. */
   async sleep(ms: number): Promise<void> {
     this.#hasSlept = true;
     if (!this.#woken) {

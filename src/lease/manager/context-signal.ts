@@ -1,6 +1,6 @@
 import type { World } from "../../common/ports.js";
 
-/** A signal whose listeners run in the async context in which it was made, not in that of its abort. */
+/** A signal whose listeners run in the async context in which it was created, not in that of its abort. */
 export class ContextSignal {
   readonly #controller = new AbortController();
   readonly #enter: (<R>(run: () => R) => R) | undefined;

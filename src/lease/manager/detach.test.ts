@@ -21,7 +21,7 @@ async function take(resource: string): Promise<Lease> {
   return lease;
 }
 
-test("a lease that was detached asks the provider for nothing until it has run out, and no timer is left", async () => {
+test("a detached lease sends the provider nothing until it has expired, and leaves no timer", async () => {
   const lease = await take("a");
   const ticket = watch(lease.detach());
   await world.settle();
@@ -44,21 +44,21 @@ test("a lease that was detached asks the provider for nothing until it has run o
   expect(next.state).toBe("fulfilled");
 });
 
-test("detach is a loss to who looks, an end to who listens, and is refused for what is not held", async () => {
+test("detach is a loss for checks and a release for listeners, and is refused when the lease is not held", async () => {
   const lease = await take("a");
-  const told: string[] = [];
-  leases.on("lost", () => told.push("lost"));
-  leases.on("released", () => told.push("released"));
+  const emitted: string[] = [];
+  leases.on("lost", () => emitted.push("lost"));
+  leases.on("released", () => emitted.push("released"));
   const { signal } = lease;
   const detached = lease.detach();
   expect(signal.reason).toMatchObject({ code: "LEASE_LOST", reason: "detached" });
   expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ reason: "detached" }));
   await detached;
   await expect(lease.detach()).rejects.toMatchObject({ code: "LEASE_LOST", reason: "detached" });
-  expect(told).toEqual(["released"]);
+  expect(emitted).toEqual(["released"]);
 });
 
-test("neither release nor close gives back what was detached", async () => {
+test("neither release nor close releases a detached lease", async () => {
   const lease = await take("a");
   await lease.detach();
   await lease.release();
@@ -71,7 +71,7 @@ test("neither release nor close gives back what was detached", async () => {
   expect(world.pendingTimers).toBe(0);
 });
 
-test("work that detaches its lease has ended well", async () => {
+test("work that detaches its lease has succeeded", async () => {
   const working = leases.using("a", async (lease) => (await lease.detach()).token);
   await world.settle();
   provider.attempts.pop()!.grant();
@@ -79,7 +79,7 @@ test("work that detaches its lease has ended well", async () => {
   expect(provider.releases).toHaveLength(0);
 });
 
-test("leases that have run out are not kept", async () => {
+test("expired leases are not kept", async () => {
   for (let index = 0; index < 64; index += 1) await (await take(`n/${index}`)).detach();
   expect(provider.releases).toHaveLength(0);
   await world.advance("1h");

@@ -11,7 +11,7 @@ import { LeaseManager } from "./lease-manager.js";
 import type { AttemptOutcome } from "../provider.js";
 import type { LeaseEvents, Leases } from "../types.js";
 
-/** Renews as a thread does: the program's side sees what remains, and nothing else. */
+/** Renews as a worker thread does: the program's side only sees the remaining time. */
 class RenewsByItself extends MemoryProvider {
   readonly renewsByItself = true;
   readonly #tenures: MemoryTenure[] = [];
@@ -32,36 +32,36 @@ const names = ["acquired", "renewal-late", "lost", "released"] as const;
 
 let cluster: MemoryCluster;
 let alice: Leases;
-let told: string[];
+let emitted: string[];
 
 function listen(leases: Leases): void {
   for (const name of names)
-    leases.on(name, (event: LeaseEvents[typeof name]) => told.push(`${name} ${event.lease.resource}`));
+    leases.on(name, (event: LeaseEvents[typeof name]) => emitted.push(`${name} ${event.lease.resource}`));
 }
 
 beforeEach(() => {
   cluster = new MemoryCluster();
   alice = cluster.open("alice");
-  told = [];
+  emitted = [];
   listen(alice);
 });
 
 describe("listeners", () => {
-  test("hear of each lease's begin and end, by whatever call", async () => {
+  test("are notified of each lease's begin and end, by any call", async () => {
     await (await alice.acquire("a")).release();
     await (await alice.tryAcquire("b"))!.release();
     await alice.using(["d", "c"], () => undefined);
     await alice.lead("e", async () => undefined);
-    expect(told).toEqual(
+    expect(emitted).toEqual(
       [..."ab"]
         .flatMap((name) => [`acquired ${name}`, `released ${name}`])
         .concat(["acquired c", "acquired d", "released d", "released c", "acquired e", "released e"]),
     );
   });
 
-  test("hear of a loss after the signal, with the reason, and of what close ends as released", async () => {
+  test("are notified of a loss after the signal, with the reason, and of leases that close ends as released", async () => {
     const lease = await alice.acquire("a");
-    lease.signal.addEventListener("abort", () => told.push("signal"));
+    lease.signal.addEventListener("abort", () => emitted.push("signal"));
     const reasons: string[] = [];
     alice.on("lost", ({ error }) => reasons.push(error.reason));
     cluster.lose("a");
@@ -69,27 +69,27 @@ describe("listeners", () => {
     const closed = alice.close();
     await cluster.advance("1s");
     await closed;
-    expect(told).toEqual(["acquired a", "signal", "lost a", "acquired b", "released b"]);
+    expect(emitted).toEqual(["acquired a", "signal", "lost a", "acquired b", "released b"]);
     expect(reasons).toEqual(["clock-fault"]);
   });
 
-  test("hear once that a renewal failed, and again after one that succeeded", async () => {
+  test("are notified once that a renewal failed, and again after one that succeeded", async () => {
     await alice.acquire("a", { ttl: "12s" });
     const left: number[] = [];
     alice.on("renewal-late", ({ remainingMs }) => left.push(remainingMs));
     cluster.cutOff("alice");
     await cluster.advance("8s");
-    expect(told).toEqual(["acquired a", "renewal-late a"]);
+    expect(emitted).toEqual(["acquired a", "renewal-late a"]);
     expect(left[0]).toBeGreaterThan(4_000);
     cluster.reconnect("alice");
     await cluster.advance("10s");
-    expect(told).toHaveLength(2);
+    expect(emitted).toHaveLength(2);
     cluster.cutOff("alice");
     await cluster.advance("20s");
-    expect(told.slice(2)).toEqual(["renewal-late a", "lost a"]);
+    expect(emitted.slice(2)).toEqual(["renewal-late a", "lost a"]);
   });
 
-  test("hear when less than a third remains and no answer to the renewal has come", async () => {
+  test("are notified when less than a third remains and the renewal is unanswered", async () => {
     const world = new VirtualWorld();
     const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
     provider.renew = () => new Promise(() => undefined);
@@ -106,9 +106,9 @@ describe("listeners", () => {
   });
 
   test.each<[string, Fault | undefined]>([
-    ["hear it of a lease that another thread renews, each time anew", undefined],
-    ["would miss the first with the mistake", "threadIsNeverLate"],
-    ["would miss the second with the mistake", "threadIsLateOnce"],
+    ["are notified of each late renewal by another thread", undefined],
+    ["would miss the first one with the mistake", "threadIsNeverLate"],
+    ["would miss the second one with the mistake", "threadIsLateOnce"],
   ])("%s %s", async (_title, fault) => {
     const world = new VirtualWorld();
     const provider = new RenewsByItself(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
@@ -142,7 +142,7 @@ describe("listeners", () => {
     expect(renew).not.toHaveBeenCalled();
   });
 
-  test("may release a lease whose renewal is late: nothing is asked of the ground for it from then on", async () => {
+  test("may release a lease whose renewal is late: nothing is sent to the ground for it from then on", async () => {
     for (const blocked of [true, false]) {
       const world = new VirtualWorld();
       const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
@@ -158,14 +158,14 @@ describe("listeners", () => {
     }
   });
 
-  test("hear of nothing late when the lease is to end: it does not renew itself, or maxHold is near", async () => {
+  test("are not notified of lateness when the lease is to end: it does not renew itself, or maxHold is near", async () => {
     await alice.acquire("a", { autoRenew: false });
     await alice.acquire("b", { maxHold: "20s" });
     await cluster.advance("1m");
-    expect(told.filter((text) => text.startsWith("renewal-late"))).toEqual([]);
+    expect(emitted.filter((text) => text.startsWith("renewal-late"))).toEqual([]);
   });
 
-  test("are taken away by what `on` returns, one at a time, also while they are called", async () => {
+  test("are removed by the function that `on` returns, one at a time, also while they are called", async () => {
     const heard: string[] = [];
     const both = () => heard.push("both");
     const stops = [alice.on("acquired", both), alice.on("acquired", both)];
@@ -180,23 +180,23 @@ describe("listeners", () => {
     expect(heard).toEqual(["both", "once", "both"]);
   });
 
-  test.each([["waits"], ["tries"]])("may abort the call that %s: it has no lease then", async (how) => {
+  test.each([["waits"], ["tries"]])("may abort the call that %s: it then has no lease", async (how) => {
     const stop = new AbortController();
-    const reason = new Error("not wanted any more");
+    const reason = new Error("no longer wanted");
     alice.on("acquired", () => stop.abort(reason));
     const { signal } = stop;
     const call = how === "waits" ? alice.acquire("a", { signal }) : alice.tryAcquire("a", { signal });
     await expect(call).rejects.toBe(reason);
-    expect(told).toEqual(["acquired a", "released a"]);
+    expect(emitted).toEqual(["acquired a", "released a"]);
     expect(await cluster.open("bob").tryAcquire("a")).toBeDefined();
   });
 
-  test("may close the participant: the call has no lease then", async () => {
+  test("may close the participant: the call then has no lease", async () => {
     alice.on("acquired", () => void alice.close());
     await expect(alice.acquire("a")).rejects.toThrow(expect.objectContaining({ code: "CLOSED" }));
   });
 
-  test("that a listener adds hear from the next event on, and those that one takes away hear no more", async () => {
+  test("that a listener adds are called from the next event on, and those that one removes are called no more", async () => {
     const heard: string[] = [];
     const stop = alice.on("acquired", () => {
       heard.push("first");
@@ -211,7 +211,7 @@ describe("listeners", () => {
     expect(heard).toEqual(["first", "added"]);
   });
 
-  test("are bounded, are functions, and hear of events that exist", () => {
+  test("are bounded in number, are functions, and listen to events that exist", () => {
     for (let count = 1; count < 100; count += 1) alice.on("lost", () => undefined);
     expect(() => alice.on("lost", () => undefined)).toThrow(
       expect.objectContaining({ code: "TOO_MANY_WAITERS" }),
@@ -227,7 +227,7 @@ describe("listeners", () => {
 });
 
 describe("a program's hooks", () => {
-  /** A participant whose process listens on all channels, or on none. */
+  /** A participant whose process subscribes to all channels, or to none. */
   function hooked(hasSubscribers: boolean) {
     const published: string[] = [];
     const warned: unknown[] = [];
@@ -247,7 +247,7 @@ describe("a program's hooks", () => {
     return { leases: new LeaseManager(provider, world), published, warned };
   }
 
-  test("channels have a name for each event, and are told of nothing that nobody hears", async () => {
+  test("channels have a name for each event, and nothing is published without a subscriber", async () => {
     for (const hasSubscribers of [true, false]) {
       const { leases, published } = hooked(hasSubscribers);
       await (await leases.acquire("a")).release();
@@ -256,7 +256,7 @@ describe("a program's hooks", () => {
     }
   });
 
-  test("listeners of a lease's signals run in the async context in which those were first read", async () => {
+  test("listeners of a lease's signals run in the async context in which the signals were first read", async () => {
     const context = new AsyncLocalStorage<string>();
     const { clock, timers, random } = new VirtualWorld();
     const world = { clock, timers, random, hooks: programHooks };
@@ -278,15 +278,15 @@ describe("a program's hooks", () => {
     expect(heard).toEqual(["asked reader", "ended reader"]);
   });
 
-  test("what a listener's promise rejects with harms nothing, and is warned of", async () => {
+  test("a rejected promise of a listener is only warned of", async () => {
     const { leases, warned } = hooked(false);
     const bug = new Error("of the listener");
     leases.on("acquired", () => Promise.reject(bug));
     await leases.acquire("a");
-    expect(warned).toEqual(['a listener of "acquired" has thrown', bug]);
+    expect(warned).toEqual(['a listener of "acquired" threw', bug]);
   });
 
-  test("what a listener throws harms nothing, is warned of, and the other listeners hear all the same", async () => {
+  test("an error of a listener is only warned of, and the other listeners are called all the same", async () => {
     const { leases, warned } = hooked(false);
     const bug = new Error("of the listener");
     const heard = vi.fn<() => void>();
@@ -300,12 +300,7 @@ describe("a program's hooks", () => {
     await lease.release();
     expect(lease.remaining()).toBe(0);
     expect(heard).toHaveBeenCalledTimes(2);
-    expect(warned).toEqual([
-      'a listener of "acquired" has thrown',
-      bug,
-      'a listener of "released" has thrown',
-      bug,
-    ]);
+    expect(warned).toEqual(['a listener of "acquired" threw', bug, 'a listener of "released" threw', bug]);
     expect((await leases.acquire("a")).token).toBeGreaterThan(lease.token);
   });
 });

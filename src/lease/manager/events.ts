@@ -2,18 +2,18 @@ import type { Channel, ProgramHooks } from "../../common/ports.js";
 import { LeaseholdError } from "../errors.js";
 import type { LeaseEvents } from "../types.js";
 
-/** Listeners of one event: more than these are a program that never takes one away. */
+/** Limit of listeners of one event: more would mean that a program never removes one. */
 const listenersMax = 100;
 
 type Listener<Event> = (event: Event) => void;
 
-/** One kind of event, and who wants to hear of it. */
+/** One kind of event, and its listeners. */
 class Source<Event> {
   readonly #name: string;
   readonly #hooks: ProgramHooks | undefined;
   readonly #channel: Channel | undefined;
   readonly #listeners = new Set<{ readonly run: Listener<Event> }>();
-  readonly #warn = (error: unknown) => this.#hooks?.warn(`a listener of "${this.#name}" has thrown`, error);
+  readonly #warn = (error: unknown) => this.#hooks?.warn(`a listener of "${this.#name}" threw`, error);
 
   constructor(name: keyof LeaseEvents, hooks: ProgramHooks | undefined) {
     this.#name = name;
@@ -21,23 +21,24 @@ class Source<Event> {
     this.#channel = hooks?.channel(`leasehold:${name}`);
   }
 
-  /** Nobody makes an event that nobody hears. */
-  get isHeard(): boolean {
+  /** Whether there is a listener: without one, callers don't create the event. */
+  get hasListeners(): boolean {
     return this.#listeners.size > 0 || this.#channel?.hasSubscribers === true;
   }
 
   add(run: Listener<Event>): () => void {
-    if (typeof run !== "function") throw new LeaseholdError("INVALID_CONFIG", "a listener is a function");
+    if (typeof run !== "function")
+      throw new LeaseholdError("INVALID_CONFIG", "the listener must be a function");
     if (this.#listeners.size >= listenersMax)
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${listenersMax} listeners hear of "${this.#name}"`);
-    // Of its own, so that one that is added twice can be taken away once.
+      throw new LeaseholdError("TOO_MANY_WAITERS", `"${this.#name}" already has ${listenersMax} listeners`);
+    // An object of its own, so that a function that is added twice can be removed once.
     const listener = { run };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  tell(event: Event): void {
-    // Not those that a listener adds; and not those that one takes away.
+  emit(event: Event): void {
+    // Listeners that a listener adds or removes meanwhile are not called.
     const listeners = [...this.#listeners];
     for (const listener of listeners) {
       if (!this.#listeners.has(listener)) continue;
@@ -52,7 +53,7 @@ class Source<Event> {
   }
 }
 
-/** What a participant tells of its own leases. */
+/** The events of a participant's own leases. */
 export class Events {
   readonly acquired: Source<LeaseEvents["acquired"]>;
   readonly renewalLate: Source<LeaseEvents["renewal-late"]>;
@@ -66,7 +67,7 @@ export class Events {
     this.released = new Source("released", hooks);
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` for an event that does not exist. */
+  /** @throws LeaseholdError `INVALID_CONFIG` for an unknown event. */
   on<Name extends keyof LeaseEvents>(name: Name, listener: Listener<LeaseEvents[Name]>): () => void {
     const sources: { [Each in keyof LeaseEvents]: Source<LeaseEvents[Each]> } = {
       acquired: this.acquired,
@@ -78,7 +79,7 @@ export class Events {
     const known = Object.keys(sources).join(", ");
     throw new LeaseholdError(
       "INVALID_CONFIG",
-      `there is no event ${JSON.stringify(name)}; there are ${known}`,
+      `there is no event ${JSON.stringify(name)}; the events are ${known}`,
     );
   }
 }

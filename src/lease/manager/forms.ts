@@ -11,7 +11,7 @@ import type { Cancellation, Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 import type { Acquisitions } from "./acquisitions.js";
 
-/** What leases of other forms than the exclusive are made with. */
+/** Parts from which leases of the other forms are built. */
 export interface FormParts {
   readonly acquisitions: Acquisitions;
   readonly provider: Provider;
@@ -20,7 +20,7 @@ export interface FormParts {
   readonly closed: AbortSignal;
 }
 
-/** Whether a call asks for another form than an exclusive lease. */
+/** Whether a call asks for another form than a plain exclusive lease. */
 export function asksForForm(resource: string, options: AcquireOptions): boolean {
   const { limit, mode, fair } = options;
   return isSharedName(resource) || limit !== undefined || mode !== undefined || fair !== undefined;
@@ -67,7 +67,8 @@ export async function acquireForm(
 }
 
 /**
- * Where the ground has no lines it has an order of its own, in which all wait.
+ * Whether the call waits in the ground's line. A ground without lines has an order of its own, for all
+ * callers.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `UNSUPPORTED`
  */
@@ -76,13 +77,13 @@ function isFair({ provider }: FormParts, { fair }: AcquireOptions, waitMs: numbe
     throw new LeaseholdError("INVALID_CONFIG", `fair: true or false, not ${JSON.stringify(fair)}`);
   if (fair !== true) return false;
   if (waitMs === 0)
-    throw new LeaseholdError("INVALID_CONFIG", "fair is about those who wait, and wait: 0 does not");
+    throw new LeaseholdError("INVALID_CONFIG", "fair needs a wait: it can't be combined with wait: 0");
   if (provider.guarantees.fair === "none")
-    throw new LeaseholdError("UNSUPPORTED", "this ground cannot say who came first: wait without fair");
+    throw new LeaseholdError("UNSUPPORTED", "this ground keeps no order of arrival: wait without fair");
   return true;
 }
 
-/** How a lease of some form is had. */
+/** How a form's lease is acquired. */
 interface Form {
   try(signal: AbortSignal | undefined): Promise<Held | undefined>;
   wait(waitMs: number, signal: AbortSignal | undefined): Promise<Held>;
@@ -108,7 +109,7 @@ function formOf(parts: FormParts, spec: AcquireSpec, { limit, mode }: TryAcquire
 }
 
 /**
- * MUST refuse a mode of any other name: callers of that without one would not look for its readers.
+ * MUST refuse a mode for any other name: a caller of that name without a mode would ignore its readers.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME`
  */
@@ -117,7 +118,7 @@ function checkForm(resource: string, limit: unknown, mode: unknown): void {
   if (limit !== undefined && (mode !== undefined || isShared))
     throw new LeaseholdError(
       "INVALID_CONFIG",
-      "limit is of counted leases, and readers and writers have none",
+      "limit is for counted leases and can't be combined with readers and writers",
     );
   if (mode !== undefined && mode !== "shared" && mode !== "exclusive")
     throw new LeaseholdError("INVALID_CONFIG", `mode: "shared" or "exclusive", not ${JSON.stringify(mode)}`);
@@ -127,7 +128,7 @@ function checkForm(resource: string, limit: unknown, mode: unknown): void {
     const name = JSON.stringify(resource + sharedMark);
     throw new LeaseholdError(
       "INVALID_NAME",
-      `mode is for names that end with "${sharedMark}", so that every call of a name knows of its readers: ${name}`,
+      `mode needs a name that ends with "${sharedMark}", so that every call of the name knows of its readers: ${name}`,
     );
   }
 }
@@ -141,7 +142,7 @@ function reader(parts: FormParts, spec: AcquireSpec): Form {
   };
 }
 
-/** Its own terms begin when the readers have gone: they must not end the gate while it waits. */
+/** A writer's terms begin when the readers have gone: they must not end the gate while it waits. */
 function writer(parts: FormParts, spec: AcquireSpec): Form {
   const { resource, data } = spec;
   const bare = untilGivenBack(spec);
@@ -152,7 +153,7 @@ function writer(parts: FormParts, spec: AcquireSpec): Form {
   };
 }
 
-/** Leases of the form's own, that nobody else is told of. */
+/** The terms of internal leases: renewed until released, without data. */
 function untilGivenBack(spec: AcquireSpec): AcquireSpec {
   return { ...spec, data: undefined, autoRenew: true, maxHoldMs: Infinity };
 }

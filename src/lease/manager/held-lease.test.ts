@@ -29,8 +29,8 @@ async function take(options: TryAcquireOptions = {}): Promise<Lease> {
 
 const lostBy = (reason: string) => expect.objectContaining({ code: "LEASE_LOST", resource: "a", reason });
 
-describe("what a lease says of itself", () => {
-  test("remaining() is what the provider says now, assertHeld() goes by it", async () => {
+describe("the facts of a lease", () => {
+  test("remaining() is the provider's present answer, and assertHeld() follows it", async () => {
     const lease = await take({ autoRenew: false });
     expect(lease.remaining()).toBe(TTL_MS);
     world.block(TTL_MS - 500);
@@ -65,7 +65,7 @@ describe("what a lease says of itself", () => {
   });
 });
 
-test("a loss that a call finds tells where that was, and one that the alarm finds spends no time on it", async () => {
+test("an error of a loss that a call finds has a stack; one that the alarm finds has none", async () => {
   const { signal } = await take({ autoRenew: false });
   await world.advance(TTL_MS + 10);
   expect((signal.reason as Error).stack).not.toContain(" at ");
@@ -82,16 +82,16 @@ function caught(call: () => void): Error {
   } catch (error) {
     return error as Error;
   }
-  throw new Error("it threw nothing");
+  throw new Error("nothing was thrown");
 }
 
-test("what rounding leaves of a lease, less than the clock can show, is not looked at again and again in one instant", async () => {
+test("a remainder smaller than the clock's resolution is not checked over and over in one instant", async () => {
   await take({ autoRenew: false });
   let looks = 0;
   vi.spyOn(grant, "remainingMs").mockImplementation(() => {
     looks += 1;
-    // Else the test would hang.
-    if (looks > 100) throw new Error("it is looked at without end");
+    // Without this the test would hang.
+    if (looks > 100) throw new Error("endless checks");
     return 1e-13;
   });
   await world.advance(TTL_MS + 10);
@@ -100,7 +100,7 @@ test("what rounding leaves of a lease, less than the clock can show, is not look
 });
 
 describe("renewal", () => {
-  test("is asked for when a third of the TTL has passed since the last request was sent", async () => {
+  test("is sent when a third of the TTL has passed since the last request", async () => {
     const lease = await take();
     await world.advance(TTL_MS / 3 - 1);
     expect(provider.renewals).toHaveLength(0);
@@ -117,7 +117,7 @@ describe("renewal", () => {
     expect(provider.renewals[1]!.sentMs).toBe((2 * TTL_MS) / 3);
   });
 
-  test("is tried again sooner after a failure, but not without a pause, until the lease has run out", async () => {
+  test("is retried sooner after a failure, but not without a pause, until the lease has expired", async () => {
     const lease = await take();
     for (let ms = 0; ms < TTL_MS; ms += 10) {
       await world.advance(10);
@@ -131,7 +131,7 @@ describe("renewal", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("that was slow to fail is tried again without a further pause", async () => {
+  test("that was slow to fail is retried without a further pause", async () => {
     await take();
     await world.advance(TTL_MS / 3);
     await world.advance(2_000);
@@ -151,7 +151,7 @@ describe("renewal", () => {
     expect(provider.renewals).toHaveLength(2);
   });
 
-  test("by a provider that extends by little does not make a busy loop", async () => {
+  test("by a provider that extends by little causes no busy loop", async () => {
     await take();
     for (let ms = 0; ms < TTL_MS; ms += 100) {
       await world.advance(100);
@@ -162,7 +162,7 @@ describe("renewal", () => {
     expect(provider.renewals.length).toBeLessThan(20);
   });
 
-  test("by hand extends the lease; callers at the same time share one request", async () => {
+  test("by hand extends the lease; concurrent calls share one request", async () => {
     const lease = await take({ autoRenew: false });
     world.block(TTL_MS / 2);
     const calls = [watch(lease.renew()), watch(lease.renew()), watch(lease.renew())];
@@ -175,7 +175,7 @@ describe("renewal", () => {
     expect(provider.renewals).toHaveLength(2);
   });
 
-  test("by hand throws NO_QUORUM while the lease still runs, LEASE_LOST when it has run out", async () => {
+  test("by hand throws NO_QUORUM while the lease is still valid, LEASE_LOST when it has expired", async () => {
     const lease = await take({ autoRenew: false });
     const failed = watch(lease.renew());
     provider.renewals[0]!.answer(false);
@@ -205,7 +205,7 @@ describe("renewal", () => {
 });
 
 describe("loss", () => {
-  test("is noticed by the timer: the signal aborts with the reason, the provider is told", async () => {
+  test("is noticed by the timer: the signal aborts with the reason, the provider is notified", async () => {
     const lease = await take({ autoRenew: false });
     const heard = vi.fn<() => void>();
     lease.signal.addEventListener("abort", heard);
@@ -223,7 +223,7 @@ describe("loss", () => {
     ["remaining()", (lease: Lease) => lease.remaining() === 0],
     ["the signal", (lease: Lease) => lease.signal.aborted],
     ["toJSON()", (lease: Lease) => lease.toJSON().remainingMs === 0],
-  ])("is noticed by the first look at %s after a blocked event loop", async (_, isLost) => {
+  ])("is noticed by the first check of %s after a blocked event loop", async (_, isLost) => {
     const lease = await take();
     world.block(TTL_MS - 1);
     expect(isLost(lease)).toBe(false);
@@ -246,7 +246,7 @@ describe("loss", () => {
     expect(provider.renewals).toHaveLength(0);
   });
 
-  test("is for ever, whatever the provider says later", async () => {
+  test("is final, whatever the provider answers later", async () => {
     const lease = await take({ autoRenew: false });
     world.block(TTL_MS);
     expect(lease.remaining()).toBe(0);
@@ -256,7 +256,7 @@ describe("loss", () => {
     expect(lease.signal.aborted).toBe(true);
   });
 
-  test("told by the provider counts with its reason", async () => {
+  test("reported by the provider counts with its reason", async () => {
     const lease = await take();
     const error = new LeaseLostError("a", "clock-fault");
     provider.events!.lost(grant, error);
@@ -268,7 +268,7 @@ describe("loss", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("told by the provider for a grant that nobody has does nothing", async () => {
+  test("reported by the provider for an unknown grant has no effect", async () => {
     const lease = await take();
     await lease.release();
     expect(() => provider.events!.lost(grant, new LeaseLostError("a", "expired"))).not.toThrow();
@@ -277,7 +277,7 @@ describe("loss", () => {
 });
 
 describe("maxHold", () => {
-  test("caps remaining(), ends the tenure and gives the resource back, whatever the renewals say", async () => {
+  test("caps remaining(), ends the tenure and releases the resource, whatever the renewals achieve", async () => {
     const lease = await take({ maxHold: "21s" });
     while (world.clock.monotonicMs() < 20_500) {
       await world.advance(500);
@@ -291,7 +291,7 @@ describe("maxHold", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("a lease that outlasts it is not renewed", async () => {
+  test("longer than the lease is not reached: the lease is renewed no more", async () => {
     await take({ maxHold: "5s" });
     await world.advance("5s");
     expect(provider.renewals).toHaveLength(0);
@@ -300,7 +300,7 @@ describe("maxHold", () => {
 });
 
 describe("release", () => {
-  test("first ends the lease, then tells the provider, then lets the next caller try", async () => {
+  test("first ends the lease, then notifies the provider, then lets the next caller try", async () => {
     const lease = await take();
     const next = watch(leases.acquire("a"));
     provider.holdReleases = true;
@@ -320,7 +320,7 @@ describe("release", () => {
     expect(provider.attempts).toHaveLength(1);
   });
 
-  test("is idempotent; after it the lease says released", async () => {
+  test("is idempotent; after it the reason is released", async () => {
     const lease = await take();
     await Promise.all([lease.release(), lease.release()]);
     await lease.release();
@@ -340,7 +340,7 @@ describe("release", () => {
     await take();
   });
 
-  test("waits for a renewal under way: one request at a time", async () => {
+  test("waits for a renewal in flight: one request at a time", async () => {
     const lease = await take();
     const renewed = watch(lease.renew());
     const released = watch(lease.release());
@@ -354,7 +354,7 @@ describe("release", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("can be called by what listens to the signal", async () => {
+  test("can be called by a listener of the signal", async () => {
     const lease = await take({ autoRenew: false });
     let released: Promise<void> | undefined;
     lease.signal.addEventListener("abort", () => (released = lease.release()));

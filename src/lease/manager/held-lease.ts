@@ -8,56 +8,68 @@ import type { Alarm, Sleeper } from "./alarm.js";
 import type { Events } from "./events.js";
 import type { Grant, Provider, RenewalTaker, Upkeep } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
-import { type CommonTerms, type LeaseTerms, type HeldLeaseOptions, Rarity, Renewal } from "./lease-parts.js";
+import {
+  type CommonTerms,
+  type LeaseTerms,
+  type HeldLeaseOptions,
+  RareState,
+  Renewal,
+} from "./lease-terms.js";
 import type { Holding } from "./work.js";
 
-/** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
+/** A lease is renewed when a third of its ttl has passed: two thirds are left for retries. */
 const renewalsPerTtl = 3;
 
 /**
- * The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries
- * before the end.
+ * The minimum time between two automatic renewals is this fraction of the TTL: at most eight retries before
+ * the end.
  */
 const renewalRetriesPerTtl = 12;
 
-/** A lease of which less than a third remains, and that should be renewed by itself, is late. */
+/** A self-renewing lease is late when less than this fraction of its ttl remains. */
 const lateParts = 3;
 
 /**
- * No look follows another sooner, as no timer of Node fires sooner. A ground that subtracts what has passed
- * from a length may have less left than the clock can show: looks would follow each other without end.
+ * The minimum delay until the next check, which is that of Node's timers. A ground that subtracts elapsed
+ * time may report less than the clock can show: without a minimum, checks would follow each other without
+ * end.
  */
 const soonestMs = 1;
 
-/** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
+/**
+ * Delays the check for lateness: otherwise rounding could make it find a little more than a third, for ever.
+ */
 const lateLookMs = 1;
 
-/** In place of a time: no renewal is planned. */
+/** A sentinel: no renewal is planned. */
 const never = -1;
 
-/** The answer to all whose lease was given back within the call. */
+/** The result for every lease that was released synchronously. */
 const given = Promise.resolve();
 
-/** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
+/**
+ * The owner of a lease, which made it and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker
+ * thread.
+ */
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal" | "keep">;
   readonly world: World;
   readonly alarm: Alarm;
-  /** Absent where nobody can listen. */
+  /** Absent where there can be no listeners. */
   readonly events?: Events;
   readonly terms: CommonTerms<LeaseKeeper>;
   /**
-   * Called once, when the lease has ended and no request for it is under way. Never rejects; returns nothing
-   * when it is done.
+   * Called once, when the lease has ended and no request for it is in flight. Never rejects; returns
+   * `undefined` when it is done.
    */
   takeBack(lease: HeldLease): Promise<void> | undefined;
 }
 
 /**
  * A tenure in the hands of the program. The alarm only wakes it (to renew, or to notice the end); every
- * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
+ * answer is a fresh check of the clocks, and a lease that was once found expired is lost for ever.
  *
- * There may be a million of them: what is the same for many, or needed by few, is kept beside them.
+ * There may be a million of them: state that many share, or few need, is kept in separate objects.
  */
 export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   readonly grant: Grant;
@@ -65,13 +77,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   heapIndex = -1;
 
   #terms: LeaseTerms<LeaseKeeper>;
-  /** On the steady clock, in whole ms: a small integer lies in the object, any other number beside it. */
+  /** On the steady clock, in whole ms: V8 stores a small integer inline, and any other number on the heap. */
   #nextRenewalMs = never;
   #renewal: Renewal | undefined;
-  #rarity: Rarity | undefined;
+  #rareState: RareState | undefined;
   #ended: LossReason | undefined;
 
-  /** @param remainingMs what the grant has just answered */
+  /** @param remainingMs the grant's latest answer */
   constructor(
     keeper: LeaseKeeper,
     grant: Grant,
@@ -83,7 +95,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     const { maxHoldMs } = options;
     const nowMs = keeper.world.clock.monotonicMs();
     if (maxHoldMs < Infinity) this.#rare.latestMs = nowMs + maxHoldMs;
-    // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
+    // A lease that has expired meanwhile is found by the first check, when listeners know of the lease.
     const leftMs = Math.min(remainingMs, maxHoldMs);
     this.#planRenewal(leftMs, nowMs);
     this.#setAlarm(leftMs, nowMs);
@@ -105,40 +117,40 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return this.#terms.ttlMs;
   }
 
-  /** The end that `maxHold` sets, on the steady clock. */
+  /** The deadline that `maxHold` sets, on the steady clock. */
   get latestMs(): number {
-    return this.#rarity?.latestMs ?? Infinity;
+    return this.#rareState?.latestMs ?? Infinity;
   }
 
-  /** Work runs under this lease that `close` asks to stop first. */
+  /** Work runs under this lease, so `close` first asks it to stop. */
   get hasWork(): boolean {
-    return this.#rarity?.hasWork === true;
+    return this.#rareState?.hasWork === true;
   }
 
   set hasWork(hasWork: boolean) {
     this.#rare.hasWork = hasWork;
   }
 
-  /** By which it can be attached; written by its keeper when it was detached. */
+  /** The handle with which it can be attached; written by its keeper when it was detached. */
   get handle(): string | undefined {
-    return this.#rarity?.handle;
+    return this.#rareState?.handle;
   }
 
   set handle(handle: string) {
     this.#rare.handle = handle;
   }
 
-  /** Less than a third of it is left, and those who listen have been told. */
+  /** Less than a third of it is left, and `renewal-late` was emitted. */
   #isLate(): boolean {
-    return this.#rarity?.isLate === true;
+    return this.#rareState?.isLate === true;
   }
 
   #noteInTime(): void {
-    if (this.#rarity !== undefined) this.#rarity.isLate = false;
+    if (this.#rareState !== undefined) this.#rareState.isLate = false;
   }
 
-  get #rare(): Rarity {
-    return (this.#rarity ??= new Rarity());
+  get #rare(): RareState {
+    return (this.#rareState ??= new RareState());
   }
 
   get slot(): number {
@@ -164,7 +176,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return rare.releaseRequests.signal;
   }
 
-  /** Somebody asks for the resource. Only the first is told; the others want the same. */
+  /**
+   * Another participant asks for the resource. Only the first request is reported; the others ask the same.
+   */
   noteReleaseRequest(why: LeaseholdError): void {
     const rare = this.#rare;
     if (this.#ended !== undefined || rare.releaseRequest !== undefined) return;
@@ -177,7 +191,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return reason === undefined || isOwnEnd(reason) ? undefined : this.#lossError(reason);
   }
 
-  /** Why the lease ended; undefined while it is held. */
+  /** Why the lease ended; `undefined` while it is held. */
   get ended(): LossReason | undefined {
     this.remaining();
     return this.#ended;
@@ -187,7 +201,10 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return this.#look();
   }
 
-  /** @param errorOf makes the error if the look finds the end; else it is made where somebody asks for it */
+  /**
+   * @param errorOf makes the error if the check finds the end; without it, the error is made when it is first
+   * read
+   */
   #look(errorOf?: typeof foundLost): number {
     if (this.#ended !== undefined) return 0;
     const { latestMs } = this;
@@ -211,18 +228,18 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   async renew(): Promise<void> {
     this.assertHeld();
     const extended = await this.#requestRenewal().outcome;
-    // Who said that it was extended has looked at the clocks.
+    // The party that reported the extension has checked the clocks.
     if (extended && this.#ended === undefined) return;
     this.assertHeld();
     throw new LeaseholdError(
       "NO_QUORUM",
       `the lease on ${JSON.stringify(this.resource)} was not renewed; it runs for ${formatDuration(this.remaining())} more`,
-      { cause: this.#rarity?.renewalError },
+      { cause: this.#rareState?.renewalError },
     );
   }
 
   release(): Promise<void> {
-    // A loss that nobody has noticed stays a loss.
+    // A loss that has gone unnoticed stays a loss.
     this.remaining();
     return this.end("released");
   }
@@ -239,7 +256,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return handle === undefined ? ticket : { ...ticket, handle };
   }
 
-  /** It stays held until it runs out: nothing renews it from now on. */
+  /** It stays held until it expires: nothing renews it from now on. */
   letRunOut(): void {
     this.#terms = { ...this.#terms, autoRenew: false };
     this.#nextRenewalMs = never;
@@ -247,7 +264,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /**
    * Sets the terms of a lease that was acquired without a bound. Its `maxHold` counts from here, and so does
-   * its ttl if it is not going to be renewed, as far as a renewal is to be had.
+   * its ttl if it will not be renewed, provided that one more renewal succeeds.
    */
   async keep(terms: Upkeep): Promise<void> {
     const { autoRenew, maxHoldMs } = terms;
@@ -286,8 +303,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has
-   * been given back.
+   * Ends the tenure, if it has not ended yet, with the given error if any. Resolves when the resource has
+   * been released.
    */
   end(reason: LossReason, error?: LeaseLostError): Promise<void> {
     if (this.#ended === undefined) {
@@ -295,29 +312,30 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
       if (error !== undefined) this.#rare.error = error;
       this.#terms.keeper.alarm.cancel(this);
       const returned = this.#mayReturnAtOnce() ? this.#terms.keeper.takeBack(this) : this.#returnToKeeper();
-      // Set before the signal aborts: what listens there may call release().
+      // Set before the signal aborts: a listener may call release().
       if (returned !== undefined) this.#rare.returned = returned;
-      this.#rarity?.signal?.abort(this.#lossError(reason));
-      this.#tellOfEnd(reason);
+      this.#rareState?.signal?.abort(this.#lossError(reason));
+      this.#emitEnd(reason);
     }
-    return this.#rarity?.returned ?? given;
+    return this.#rareState?.returned ?? given;
   }
 
   /**
-   * The program has called `release`, no request has to be waited for, and no listener would run after it. An
-   * end that a look has found waits until the look is over: it may have been made in the middle of anything.
+   * Whether the grant can be returned synchronously: the program has called `release`, no request is in
+   * flight, and no listener would run after it. An end that a check has found waits until the check is over:
+   * it may have run in the middle of anything.
    */
   #mayReturnAtOnce(): boolean {
-    const isHeard = this.#rarity?.signal !== undefined;
-    return this.#ended === "released" && this.#renewal === undefined && !isHeard;
+    const hasListeners = this.#rareState?.signal !== undefined;
+    return this.#ended === "released" && this.#renewal === undefined && !hasListeners;
   }
 
-  /** What the program ends itself is no loss to be told of. */
-  #tellOfEnd(reason: LossReason): void {
+  /** An end by the program itself is no loss. */
+  #emitEnd(reason: LossReason): void {
     const { events } = this.#terms.keeper;
     if (isOwnEnd(reason) || reason === "closed") {
-      if (events?.released.isHeard) events.released.tell({ lease: this });
-    } else if (events?.lost.isHeard) events.lost.tell({ lease: this, error: this.#lossError(reason) });
+      if (events?.released.hasListeners) events.released.emit({ lease: this });
+    } else if (events?.lost.hasListeners) events.lost.emit({ lease: this, error: this.#lossError(reason) });
   }
 
   #lossError(reason: LossReason): LeaseLostError {
@@ -335,25 +353,25 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   async #returnToKeeper(): Promise<void> {
     const renewal = this.#renewal;
     if (renewal !== undefined) this.#terms.keeper.provider.forgoRenewal?.(this.grant);
-    // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is
-    // given back.
+    // One request at a time. Awaiting `undefined` also lets the signal's listeners run before the release.
     await renewal?.outcome;
     await this.#terms.keeper.takeBack(this);
   }
 
-  /** It is renewed by itself, and not about to end as it was told to. */
+  /** It renews itself, and is not about to end by its `maxHold`. */
   #canBeLate(endMs: number): boolean {
     return this.#terms.renewedElsewhere || (this.#terms.autoRenew && endMs < this.latestMs);
   }
 
-  /** Once, until a renewal succeeds. */
+  /** Emitted once, until a renewal succeeds. */
   #noteLate(leftMs: number): void {
     if (this.#isLate() || !this.#canBeLate(this.#nowMs() + leftMs)) return;
     this.#rare.isLate = true;
     const { events } = this.#terms.keeper;
-    const renewalError = this.#rarity?.renewalError;
+    const renewalError = this.#rareState?.renewalError;
     const error = renewalError === undefined ? {} : { error: renewalError };
-    if (events?.renewalLate.isHeard) events.renewalLate.tell({ lease: this, remainingMs: leftMs, ...error });
+    if (events?.renewalLate.hasListeners)
+      events.renewalLate.emit({ lease: this, remainingMs: leftMs, ...error });
   }
 
   #nowMs(): number {
@@ -366,7 +384,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
     else if (this.#terms.renewedElsewhere) this.#noteInTime();
-    // Who was told that it is late may have released it.
+    // A listener of `renewal-late` may have released it.
     if (this.#ended !== undefined) return;
     if (this.#nextRenewalMs !== never && this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
     this.#setAlarm(leftMs, this.#nowMs());
@@ -381,8 +399,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * What remains counts from when the request was sent, and so does the third of the TTL after which to ask
-   * again.
+   * The remaining time counts from when the request was sent, and so does the third of the TTL until the
+   * next.
    */
   #planRenewal(leftMs: number, nowMs: number): void {
     if (!this.#terms.autoRenew || nowMs + leftMs >= this.latestMs) {
@@ -393,13 +411,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#nextRenewalMs = Math.ceil(nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl));
   }
 
-  /** Callers at the same time share one request. */
+  /** Concurrent callers share one request. */
   #requestRenewal(): Renewal {
     if (this.#renewal !== undefined) return this.#renewal;
     const renewal = new Renewal(this.#nowMs());
     this.#renewal = renewal;
     this.#nextRenewalMs = never;
-    if (this.#rarity !== undefined) this.#rarity.renewalError = undefined;
+    if (this.#rareState !== undefined) this.#rareState.renewalError = undefined;
     this.#sendRenewal();
     return renewal;
   }
@@ -440,7 +458,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 }
 
-/** The program itself has ended it, by a call of its own. */
+/** Whether the program itself ended it, by a call of its own. */
 export function isOwnEnd(reason: LossReason): boolean {
   return reason === "released" || reason === "detached";
 }

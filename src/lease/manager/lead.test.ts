@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const forever = new Promise<never>(() => {});
 
-/** Work that ends when the test says so. */
+/** Work that ends on the test's command. */
 function work() {
   const terms: { lease: Lease; finish: (value: string) => void; fail: (error: unknown) => void }[] = [];
   const run = (lease: Lease) =>
@@ -26,7 +26,7 @@ function work() {
   return { terms, run };
 }
 
-test("lead begins no work under a lease that is lost by then, and campaigns on", async () => {
+test("lead begins no work under a lease that is already lost, and campaigns on", async () => {
   const stop = alice.on("acquired", ({ lease }) => {
     cluster.lose(lease.resource);
     stop();
@@ -36,7 +36,7 @@ test("lead begins no work under a lease that is lost by then, and campaigns on",
   expect(held).toEqual([true]);
 });
 
-test("lead runs the work while the lease is held, over many renewals, and resolves with what it returns", async () => {
+test("lead runs the work while the lease is held, over many renewals, and resolves with its value", async () => {
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));
   await cluster.advance("5m");
@@ -49,7 +49,7 @@ test("lead runs the work while the lease is held, over many renewals, and resolv
   expect(cluster.world.pendingTimers).toBe(0);
 });
 
-test("lead waits for its turn without bound", async () => {
+test("lead waits without a time limit", async () => {
   const first = await bob.acquire("a");
   const { terms, run } = work();
   void alice.lead("a", run);
@@ -92,7 +92,7 @@ test("lead campaigns again when the lease was lost, but only after the work has 
   await other!.release();
   await cluster.advance("1m");
   expect(terms).toHaveLength(1);
-  terms[0]!.finish("of no value any more");
+  terms[0]!.finish("no longer of value");
   await cluster.advance(0);
   expect(terms).toHaveLength(2);
   expect(terms[1]!.lease.token).toBeGreaterThan(terms[0]!.lease.token);
@@ -118,7 +118,7 @@ describe("after a loss", () => {
     ],
   ];
 
-  test.each(answers)("%s, thrown by the work, counts as its answer", async (_, errorOf) => {
+  test.each(answers)("%s, thrown by the work, ends the term without an error", async (_, errorOf) => {
     const { terms, run } = work();
     void alice.lead("a", run);
     await cluster.advance(0);
@@ -144,7 +144,7 @@ test("an AbortError without a loss is an error like any other", async () => {
   await expect(alice.lead("a", () => Promise.reject(error))).rejects.toBe(error);
 });
 
-test("work that released the lease itself and went on has led to the end", async () => {
+test("work that released the lease itself and went on has succeeded", async () => {
   const value = await alice.lead("a", async (lease) => {
     await lease.release();
     return "done";
@@ -164,7 +164,7 @@ describe("its signal", () => {
     expect(await alice.lead("a", () => forever, { signal: AbortSignal.abort() })).toBeUndefined();
   });
 
-  test("ends the leadership: the work is told, keeps the lease until it has settled, and then it is released", async () => {
+  test("ends the leadership: the work is asked to stop, keeps the lease until it has settled, and then it is released", async () => {
     const controller = new AbortController();
     const { terms, run } = work();
     const led = watch(alice.lead("a", run, { signal: controller.signal }));
@@ -205,7 +205,7 @@ describe("its signal", () => {
     expect(led.error).toEqual(new Error("could not clean up"));
   });
 
-  test("may be shared by many without a warning", async () => {
+  test("may be shared by many calls without a warning", async () => {
     const warned = vi.spyOn(process, "emitWarning");
     const { signal } = new AbortController();
     for (let index = 0; index < 40; index += 1) {
@@ -235,7 +235,7 @@ describe("when the participant closes", () => {
     expect(await bob.tryAcquire("a")).toBeDefined();
   });
 
-  test("work that does not stop holds up the close for a bounded time", async () => {
+  test("work that does not stop delays the close for a bounded time", async () => {
     void alice.lead("a", () => forever);
     await cluster.advance(0);
     const closed = watch(alice.close());

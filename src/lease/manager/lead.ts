@@ -7,8 +7,8 @@ import { runUnder } from "./work.js";
 type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly stepsDown: false };
 
 /**
- * Campaigns, leads and campaigns again; see `Leases.lead`. `campaign` waits for the lease, however long,
- * until `signal` aborts.
+ * Campaigns, leads and campaigns again; see `Leases.lead`. `campaign` waits for the lease without a time
+ * limit, until `signal` aborts.
  */
 export async function lead<T>(
   campaign: () => Promise<Held>,
@@ -48,17 +48,17 @@ function serve<T>(
   });
 }
 
-/** The work stopped because it was told to, by a signal or by `assertHeld`: no failure of its own. */
+/** Whether the work stopped because a signal or `assertHeld` asked it to, and not by a failure of its own. */
 function isAnswer(error: unknown, lease: Held, signal: AbortSignal | undefined): boolean {
   if (error instanceof LeaseLostError && error.resource === lease.resource) return !isOwnEnd(error.reason);
-  const toldToStop =
+  const stopRequested =
     isAborted(signal) || (lease.signal.aborted && (lease.ended === undefined || !isOwnEnd(lease.ended)));
-  if (!toldToStop) return false;
+  if (!stopRequested) return false;
   if (error === lease.signal.reason || error === signal?.reason) return true;
   return error instanceof Error && error.name === "AbortError";
 }
 
-/** A function, because the compiler takes a property that it has seen to be false for false ever after. */
+/** A function, since the compiler narrows a property that was once false to false for good. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

@@ -5,7 +5,7 @@ import { duringFaults, type Fault } from "../../../test/planted/switches.js";
 import { MemoryCluster } from "../../testing/memory-cluster.js";
 import type { Change, Lease } from "../types.js";
 
-/** Observers of one name while leaders come and go, under that name and under those that begin so. */
+/** Observers of one name while leaders come and go, under that name and under longer ones. */
 
 const names = ["a", "a", "ab"];
 const people = ["alice", "bob"];
@@ -52,10 +52,10 @@ class Run {
     });
   }
 
-  /** What is wrong although nothing has happened for a while. */
+  /** The flaws that remain although nothing has happened for a while. */
   async violations(): Promise<string[]> {
     const found: string[] = [];
-    for (const { resource } of this.read) if (resource !== "a") found.push(`told of ${resource}`);
+    for (const { resource } of this.read) if (resource !== "a") found.push(`reported ${resource}`);
     const tokens = this.read.map(({ token = 0n }) => token);
     if (tokens.some((token, index) => index > 0 && token < tokens[index - 1]!)) found.push("tokens go back");
     const held = this.leases.find((lease) => lease.resource === "a" && lease.remaining() > 0);
@@ -84,13 +84,13 @@ function search(numRuns: number) {
   return fc.check(property, { numRuns, endOnFailure: true });
 }
 
-test("an observer comes to know who leads, whatever happened, is told of no other name, and of no older tenure", async () => {
+test("an observer learns who leads, and is sent no other name and no older tenure", async () => {
   const { failed, counterexample, errorInstance } = await search(runs);
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
 });
 
 test.each<[Fault, string | RegExp]>([
-  ["exactIsAPrefix", /told of ab|resource: 'ab'/],
+  ["exactIsAPrefix", /reported ab|resource: 'ab'/],
   ["olderLeaderIsKept", "the last change was not read"],
   ["nobodyIsNotTold", "is thought to lead"],
 ])("the mistake %s is found by random scripts", async (fault, what) => {

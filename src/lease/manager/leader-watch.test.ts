@@ -16,7 +16,7 @@ beforeEach(() => {
   bob = cluster.open("bob");
 });
 
-/** Reads what has been told by now. */
+/** Reads what has been reported so far. */
 async function read(changes: AsyncIterator<Change, undefined>): Promise<string> {
   const next = watch(changes.next());
   await cluster.advance(100);
@@ -27,7 +27,7 @@ async function read(changes: AsyncIterator<Change, undefined>): Promise<string> 
 }
 
 describe("a leader's observer", () => {
-  test("is told first that nobody leads, and then of each change", async () => {
+  test("first reports that nobody leads, and then each change", async () => {
     const leader = bob.leader("a");
     expect(leader.current).toBeUndefined();
     expect(await read(leader)).toBe("free");
@@ -39,7 +39,7 @@ describe("a leader's observer", () => {
     await alice.close();
   });
 
-  test("is told first who leads, and nothing of renewals or of names that only begin so", async () => {
+  test("first reports who leads, and nothing of renewals or of longer names", async () => {
     await alice.acquire("a");
     const leader = bob.leader("a");
     expect(await read(leader)).toBe(`held ${alice.self}`);
@@ -50,7 +50,7 @@ describe("a leader's observer", () => {
     expect(next.state).toBe("pending");
   });
 
-  test("knows the newest although nobody reads, and merges what was not read", async () => {
+  test("has the newest change although nobody reads, and merges unread changes", async () => {
     const leader = bob.leader("a");
     for (let term = 0; term < 5; term += 1) {
       const lease = await alice.acquire("a");
@@ -66,7 +66,7 @@ describe("a leader's observer", () => {
     expect(next.state).toBe("pending");
   });
 
-  test("sees a leader that was cut off no longer than its lease", async () => {
+  test("reports a leader that was cut off for no longer than its lease", async () => {
     await alice.acquire("a");
     const leader = bob.leader("a");
     await read(leader);
@@ -75,7 +75,7 @@ describe("a leader's observer", () => {
     expect(leader.current).toMatchObject({ state: "free" });
   });
 
-  test("knows nothing while it is cut off itself, and more when it is connected again", async () => {
+  test("knows nothing while it is cut off itself, and learns more when it is connected again", async () => {
     cluster.cutOff("bob");
     const leader = bob.leader("a");
     await alice.acquire("a");
@@ -85,7 +85,7 @@ describe("a leader's observer", () => {
     expect(await read(leader)).toBe(`held ${alice.self}`);
   });
 
-  test("is told that nobody leads as soon as somebody can say it", async () => {
+  test("reports that nobody leads as soon as a query can tell", async () => {
     cluster.cutOff("bob");
     const leader = bob.leader("a");
     await cluster.advance("30s");
@@ -97,7 +97,7 @@ describe("a leader's observer", () => {
     expect(cluster.world.pendingTimers).toBe(0);
   });
 
-  test("keeps a process alive only while somebody waits for its next change", async () => {
+  test("keeps a process alive only while a reader waits for its next change", async () => {
     let uses = 0;
     const keepAlive = { ref: () => void (uses += 1), unref: () => void (uses -= 1) };
     const { clock, timers, random } = cluster.world;
@@ -143,24 +143,24 @@ describe("a leader's observer", () => {
   });
 });
 
-test("a watch of one exact name tells of no name that only begins so", async () => {
+test("a watch of one exact name reports no longer name", async () => {
   for (const name of ["a", "a/b", "ab"]) await alice.acquire(name);
   const exact = bob.watch("a", { exact: true });
   expect(await read(exact)).toBe(`held ${alice.self}`);
   expect(await read(exact)).toBe("nothing");
 });
 
-describe("what participants are told", () => {
+describe("the answers to participants", () => {
   const parsed = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-  test("is JSON as it stands: tokens are decimal strings, also those within", async () => {
+  test("are JSON as they are: tokens are decimal strings, also nested ones", async () => {
     const lease = await alice.acquire("a");
     const token = String(lease.token);
     const leader = bob.leader("a");
     await cluster.advance(100);
     const watching = bob.watch("a").next();
     await cluster.advance(100);
-    const told = [
+    const answers = [
       bob.holder("a"),
       bob.list().then(([first]) => first),
       bob.explain("a"),
@@ -169,11 +169,11 @@ describe("what participants are told", () => {
       bob.requestRelease("a"),
       bob.break("a"),
     ];
-    for (const each of await Promise.all(told)) expect(parsed(each)).toMatchObject({ token });
+    for (const each of await Promise.all(answers)) expect(parsed(each)).toMatchObject({ token });
     expect(parsed({ list: await bob.list() })).toMatchObject({ list: [{ token }] });
   });
 
-  test("has the same fields as ever", async () => {
+  test("have the same fields as ever", async () => {
     const lease = await alice.acquire("a");
     const hint = await bob.holder("a");
     expect(Object.keys(hint).toSorted()).toEqual(["confirmed", "holder", "remainingMs", "state", "token"]);

@@ -2,12 +2,12 @@ import type { Timer, World } from "../../common/ports.js";
 import type { Change, HolderHint, LeaderObserver } from "../types.js";
 import { Readers } from "./readers.js";
 
-/** As long as nobody can say who leads, one asks again after so long. */
+/** The interval of queries while the leader is unknown. */
 const askAgainMs = 1_000;
 
 /**
- * Follows the changes of one name, whether anybody reads them or not. What was not read in time is replaced
- * by what is newer.
+ * Follows the changes of one name, whether or not anybody reads them. A change that was not read in time is
+ * replaced by a newer one.
  */
 export class LeaderWatch implements LeaderObserver {
   readonly #resource: string;
@@ -22,7 +22,7 @@ export class LeaderWatch implements LeaderObserver {
 
   /**
    * @param changes is read from now on: it must not keep a process alive
-   * @param ask who holds the name now: a watch tells of nothing as long as nobody does
+   * @param ask queries the holder: a watch reports nothing as long as nobody holds the name
    */
   constructor(
     resource: string,
@@ -51,34 +51,34 @@ export class LeaderWatch implements LeaderObserver {
     return this.#readers.next();
   }
 
-  /** The reader wants no more. */
+  /** The reader is done. */
   async return(): Promise<IteratorResult<Change, undefined>> {
     this.#end();
     await this.#changes.return?.();
     return { done: true, value: undefined };
   }
 
-  /** Until something is known. */
+  /** Queries until something is known. */
   async #begin(): Promise<void> {
     const state = await this.#ask().then(
       (hint) => hint.state,
       () => "unknown",
     );
     if (this.#hasEnded || this.#current !== undefined) return;
-    if (state === "free") this.#tell({ resource: this.#resource, state });
+    if (state === "free") this.#publish({ resource: this.#resource, state });
     else this.#again = this.#timers.after(askAgainMs, () => void this.#begin());
   }
 
   async #follow(): Promise<void> {
     try {
-      for await (const change of this.#changes) this.#tell(change);
+      for await (const change of this.#changes) this.#publish(change);
       this.#end();
     } catch (error) {
       this.#end(error);
     }
   }
 
-  #tell(change: Change): void {
+  #publish(change: Change): void {
     if (this.#hasEnded) return;
     this.#again?.cancel();
     this.#current = change;

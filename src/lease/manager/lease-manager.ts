@@ -4,18 +4,18 @@ import { LeaseholdError, LeaseLostError } from "../errors.js";
 import { Acquisitions } from "./acquisitions.js";
 import { attachable, drawPass, handleFor } from "./attach.js";
 import { Alarm } from "./alarm.js";
-import { Detached } from "./detached.js";
+import { DetachedLeases } from "./detached-leases.js";
 import { Events } from "./events.js";
 import { acquireForm, asksForForm, type FormParts, tryForm } from "./forms.js";
 import type { Held } from "../forms/exclusive.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
-import { CommonTerms } from "./lease-parts.js";
+import { CommonTerms } from "./lease-terms.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
-import { Questions } from "./questions.js";
+import { Queries } from "./queries.js";
 import type {
   AcquireAllOptions,
   AcquireOptions,
@@ -41,8 +41,8 @@ import type {
 import { using } from "./work.js";
 
 /**
- * How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the
- * provider to close.
+ * How long `close` waits for the work of leaders to settle, then for releases, then for the provider to
+ * close.
  */
 const closeStepMs = 1_000;
 
@@ -54,8 +54,8 @@ type UsingArguments<Held, T> =
   | readonly [options: AcquireOptions | undefined, work: (held: Held) => T | Promise<T>];
 
 /**
- * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends
- * leases. It makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
+ * The waist over one provider: checks arguments, queues callers, repeats attempts, renews and ends leases. It
+ * makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
  */
 export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly provider: Provider;
@@ -65,9 +65,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly terms: CommonTerms<LeaseKeeper> = new CommonTerms<LeaseKeeper>(this);
 
   readonly #queues: LocalQueues;
-  readonly #detached = new Detached((grant) => this.giveBack(grant));
+  readonly #detached = new DetachedLeases((grant) => this.giveBack(grant));
   readonly #acquisitions: Acquisitions;
-  readonly #questions: Questions;
+  readonly #queries: Queries;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
@@ -78,7 +78,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.alarm = new Alarm(world);
     this.#queues = new LocalQueues(world.keepAlive);
     this.#acquisitions = new Acquisitions(this, this.#queues, this.#detached);
-    this.#questions = new Questions(provider, world);
+    this.#queries = new Queries(provider, world);
     provider.attach(this);
   }
 
@@ -94,7 +94,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     try {
       const spec = acquireSpec(this.guarantees, "acquire", resource, options);
       const waitMs = waitMsOf(options);
-      // No async function: its promise would be a second one.
+      // Not an async function, which would create a second promise.
       return this.#acquireAs(spec, options, waitMs);
     } catch (error) {
       return Promise.reject(error);
@@ -134,15 +134,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
-    return this.#questions.holder(resource, options);
+    return this.#queries.holder(resource, options);
   }
 
   list(prefix = "", options: ListOptions = {}): Promise<ResourceHint[]> {
-    return this.#questions.list(prefix, options);
+    return this.#queries.list(prefix, options);
   }
 
   watch(prefix = "", options: WatchOptions = {}): AsyncIterableIterator<Change, undefined> {
-    return this.#questions.watch(prefix, options);
+    return this.#queries.watch(prefix, options);
   }
 
   on<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): () => void {
@@ -150,23 +150,23 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   leader(resource: string, options: LeaderOptions = {}): LeaderObserver {
-    return this.#questions.leader(resource, options);
+    return this.#queries.leader(resource, options);
   }
 
   explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {
-    return this.#questions.explain(resource, options);
+    return this.#queries.explain(resource, options);
   }
 
   requestRelease(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    return this.#questions.requestRelease(resource, options);
+    return this.#queries.requestRelease(resource, options);
   }
 
   handOver(resource: string, to: string, options: QueryOptions = {}): Promise<HolderAction> {
-    return this.#questions.handOver(resource, to, options);
+    return this.#queries.handOver(resource, to, options);
   }
 
   break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    return this.#questions.break(resource, options);
+    return this.#queries.break(resource, options);
   }
 
   async lead<T>(
@@ -181,7 +181,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       let settle: (closed: Promise<void>) => void = () => undefined;
-      // Before anything ends: a program that hears of an end may begin something anew, which must be refused
+      // Set before anything ends: a program that is notified of an end may call again, which must be refused
       // by then.
       this.#closing = new Promise((resolve) => (settle = resolve));
       settle(keptAlive(this.world.keepAlive, () => this.#close()));
@@ -265,19 +265,19 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     else this.#detached.add(grant);
   }
 
-  /** Whether the ground has noted it. */
+  /** Whether the ground has stored the pass. */
   async #noteDetached(grant: Grant, pass: string): Promise<boolean> {
     try {
       return (await this.provider.detach?.(grant, pass)) === true;
     } catch {
-      // What renews it has gone, and does so no more.
+      // The part of the provider that renews it is gone, so it is not renewed.
       return false;
     }
   }
 
-  /** Best effort: a resource that cannot be released now becomes free when its lease runs out. */
+  /** Best effort: a resource that cannot be released now becomes free when its lease expires. */
   giveBack(grant: Grant): Promise<void> | undefined {
-    // The program has stopped using the resource, which is all that it can do; there is nobody to tell.
+    // The program has stopped using the resource, and nobody could handle the error.
     const ignored = () => undefined;
     try {
       return this.provider.release(grant)?.catch(ignored);
@@ -287,11 +287,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async #close(): Promise<void> {
-    this.#questions.close();
+    this.#queries.close();
     this.#closed.abort(new LeaseholdError("CLOSED"));
     this.#queues.giveUpAll(new LeaseholdError("CLOSED"));
     for (const lease of this.#queues.leases()) {
-      // The work of a leader is asked to stop and given time for it, before another may lead.
+      // A leader's work is asked to stop and given time, before another may lead.
       if (lease.hasWork) lease.resign(new LeaseLostError(lease.resource, "closed"));
       else void lease.end("closed");
     }
@@ -302,14 +302,14 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     await this.#closeProvider();
   }
 
-  /** A store that hangs, or a peer that does not answer, must not keep a program from going on. */
+  /** A store that hangs, or a peer that does not answer, must not block the program. */
   async #closeProvider(): Promise<void> {
     let late: Timer | undefined;
     const given = new Promise<void>((resolve) => (late = this.world.timers.after(closeStepMs, resolve)));
     await Promise.race([this.provider.close(), given]).finally(() => late?.cancel());
   }
 
-  /** Resolves when no caller waits and nothing is held, or after a while. */
+  /** Resolves when no caller waits and nothing is held, or after `closeStepMs`. */
   async #quiet(): Promise<void> {
     if (this.#queues.size === 0) return;
     await new Promise<void>((resolve) => {

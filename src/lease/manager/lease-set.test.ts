@@ -27,7 +27,7 @@ describe("the order", () => {
     expect(inOrder(names)).not.toEqual([...new Set(names.toSorted())]);
   });
 
-  test("refuses no names, too many, and one that cannot be", () => {
+  test("refuses no names, too many, and an invalid one", () => {
     const many = Array.from({ length: leasesOfSetMax + 1 }, (_, index) => `n${index}`);
     for (const names of [[], many, ["a", ""]])
       expect(() => inOrder(names)).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
@@ -35,7 +35,7 @@ describe("the order", () => {
     expect(inOrder([...many.slice(1), "n1"])).toHaveLength(leasesOfSetMax);
   });
 
-  test.each([["ab"], [undefined], [null], [5], [{}]])("refuses %o, which is no array of names", (names) =>
+  test.each([["ab"], [undefined], [null], [5], [{}]])("refuses %o, which is not an array of names", (names) =>
     expect(() => inOrder(names as unknown as string[])).toThrow(
       expect.objectContaining({ code: "INVALID_NAME" }),
     ),
@@ -43,7 +43,7 @@ describe("the order", () => {
 });
 
 describe("acquireAll", () => {
-  test("acquires in order, whatever the order in which they are named", async () => {
+  test("acquires in order, whatever the order of its arguments", async () => {
     const order: string[] = [];
     const first = await bob.acquire("b");
     const both = watch(alice.acquireAll(["c", "b", "a"]));
@@ -56,7 +56,7 @@ describe("acquireAll", () => {
     expect(both.value!.leases.map(({ resource }) => resource)).toEqual(["a", "b", "c"]);
   });
 
-  test("two calls that name the same in other orders never wait for each other in a circle", async () => {
+  test("two calls with the same names in different orders never deadlock", async () => {
     const served: string[] = [];
     const call = async (leases: Leases, names: string[]) => {
       await using all = await leases.acquireAll(names, { wait: Infinity });
@@ -70,7 +70,7 @@ describe("acquireAll", () => {
     expect(served.toSorted()).toEqual(["a", "b", "b"]);
   });
 
-  test("shares one wait among all, and gives back what it has when that is over", async () => {
+  test("shares one wait among all, and releases those it has on a timeout", async () => {
     const [b, c] = [await bob.acquire("b"), await bob.acquire("c")];
     const all = watch(alice.acquireAll(["a", "b", "c"], { wait: "10s" }));
     await cluster.advance("6s");
@@ -92,7 +92,7 @@ describe("acquireAll", () => {
     expect((await alice.acquireAll(["b", "c"], { wait: 0 })).leases).toHaveLength(2);
   });
 
-  test("ends with its signal's reason, and gives back what it has", async () => {
+  test("ends with its signal's reason, and releases those it has", async () => {
     await bob.acquire("b");
     const controller = new AbortController();
     const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity, signal: controller.signal }));
@@ -105,7 +105,7 @@ describe("acquireAll", () => {
     await expect(alice.acquireAll(["c"], { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  test("rejects with the loss when one runs out while it waits for another", async () => {
+  test("rejects with the loss when one expires while it waits for another", async () => {
     await bob.acquire("b");
     const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity, ttl: "2s", autoRenew: false }));
     await cluster.advance("1900ms");
@@ -118,7 +118,7 @@ describe("acquireAll", () => {
     ["lost", ({ resource }) => cluster.lose(resource), { reason: "clock-fault" }],
     ["released", (lease) => lease.release(), { reason: "released" }],
   ];
-  test.each(ends)("waits for no other when one was %s before the call heard of it", async (_, end, why) => {
+  test.each(ends)("waits for no other when one was %s before the call was notified", async (_, end, why) => {
     await bob.acquire("b");
     alice.on("acquired", ({ lease }) => void end(lease));
     const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity }));
@@ -126,7 +126,7 @@ describe("acquireAll", () => {
     expect(all.error).toMatchObject({ code: "LEASE_LOST", resource: "a", ...why });
   });
 
-  test("refuses wrong options by its own name", () =>
+  test("refuses wrong options under its own name", () =>
     expect(alice.acquireAll(["a"], { tt: 1 } as object)).rejects.toThrow('acquireAll has no option "tt"'));
 });
 
@@ -146,7 +146,7 @@ describe("several leases", () => {
     expect(await bob.tryAcquire("a")).toBeDefined();
   });
 
-  test("have the least of what remains, and ask each for as much as is asked for", async () => {
+  test("have the minimum of what remains, and check each for what is asked", async () => {
     const all = await alice.acquireAll(["a", "b"], { ttl: "6s", autoRenew: false });
     await cluster.advance("2s");
     await all.get("a").renew();
@@ -155,7 +155,7 @@ describe("several leases", () => {
     all.assertHeld(3_000);
   });
 
-  test("abort their signal whichever look at the clocks finds the loss, and are acquired before they are lost", async () => {
+  test("abort their signal whichever check of the clocks finds the loss, and are acquired before they are lost", async () => {
     const outcomes = new Set<string>();
     for (let jumpAt = 1; jumpAt <= 40; jumpAt += 1) {
       const run = new VirtualWorld();
@@ -173,26 +173,26 @@ describe("several leases", () => {
       };
       const provider = new MemoryProvider(new MemoryGround(), world, { name: "a", ttlMaxMs: 1_000 });
       const leases = new LeaseManager(provider, world);
-      const told: string[] = [];
-      for (const name of ["acquired", "lost"] as const) leases.on(name, () => told.push(name));
+      const emitted: string[] = [];
+      for (const name of ["acquired", "lost"] as const) leases.on(name, () => emitted.push(name));
       const all = watch(leases.acquireAll(["a"]));
       await run.advance(0);
       if (all.state === "pending") continue;
       aheadMs += 5_000;
       await run.advance("2s");
       outcomes.add(`${all.state} ${all.value?.signal.aborted} ${all.value?.remaining()}`);
-      expect(told).toEqual(["acquired", "lost"]);
+      expect(emitted).toEqual(["acquired", "lost"]);
     }
     expect([...outcomes].toSorted()).toEqual(["fulfilled true 0", "rejected undefined undefined"]);
   });
 
-  test("abort their signal on the first look after a loss that no timer has told of", async () => {
+  test("abort their signal on the first check after a loss that no timer has noticed", async () => {
     const all = await alice.acquireAll(["a", "b"]);
     await cluster.world.block("1m");
     expect(all.signal.aborted).toBe(true);
   });
 
-  test("are given back together, from the last to the first, and count as not held from the call on", async () => {
+  test("are released together, from the last to the first, and count as not held from the call on", async () => {
     const all = await alice.acquireAll(["a", "b", "c"]);
     const ended: string[] = [];
     for (const lease of all.leases) lease.signal.addEventListener("abort", () => ended.push(lease.resource));
@@ -204,7 +204,7 @@ describe("several leases", () => {
     expect(await bob.list()).toEqual([]);
   });
 
-  test("know each by its name, and are plain data for logs", async () => {
+  test("can be found by name, and are plain data for logs", async () => {
     const all = await alice.acquireAll(["b", "a"]);
     expect(() => all.get("c")).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
     const plain = JSON.parse(JSON.stringify(all)) as ReturnType<typeof all.toJSON>;

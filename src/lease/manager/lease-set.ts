@@ -10,8 +10,8 @@ import type { Lease, LeaseSet } from "../types.js";
 import type { Holding } from "./work.js";
 
 /**
- * Names in one set. They are acquired one after the other: with round trips of 50 ms so many take three
- * seconds, while the first wait for the last. To hold more, take one name that stands for all of them.
+ * Limit of names in one set. They are acquired one after the other: with round trips of 50 ms this many take
+ * three seconds, while the first wait for the last. To hold more, take one name that stands for all of them.
  */
 export const leasesOfSetMax = 64;
 
@@ -21,20 +21,21 @@ export const leasesOfSetMax = 64;
  * @throws LeaseholdError `INVALID_NAME`
  */
 export function inOrder(names: readonly string[]): string[] {
-  // Text is a list of its letters.
-  if (!Array.isArray(names)) throw new LeaseholdError("INVALID_NAME", "several names are an array of text");
+  // A string is iterable too, letter by letter.
+  if (!Array.isArray(names))
+    throw new LeaseholdError("INVALID_NAME", "several names must be an array of strings");
   for (const name of names) checkResourceName(name);
   const distinct = [...new Set(names)];
   if (distinct.length === 0 || distinct.length > leasesOfSetMax) {
     throw new LeaseholdError(
       "INVALID_NAME",
-      `${distinct.length} names were given; several at once are 1 to ${leasesOfSetMax}`,
+      `${distinct.length} names were given; one call takes 1 to ${leasesOfSetMax}`,
     );
   }
   return distinct.toSorted(byBytes);
 }
 
-/** The bytes of UTF-8 have the order of code points; the units of a string do not. */
+/** The bytes of UTF-8 sort like code points; the units of a string do not. */
 function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let index = 0; index < length; index += 1) {
@@ -44,12 +45,12 @@ function byBytes(one: string, other: string): number {
   return one.length - other.length;
 }
 
-/** How one lease of a set is acquired; `signal` ends the wait. */
+/** Acquires one lease of a set; `signal` ends the wait. */
 export type AcquireOne = (name: string, waitMs: number, signal: AbortSignal) => Promise<Held>;
 
 /**
- * Acquires the names one after the other, all within `waitMs`. When one is not to be had, or one that was
- * acquired is lost meanwhile, gives back those that it has and rejects.
+ * Acquires the names one after the other, all within `waitMs`. When one can't be acquired, or one that was
+ * acquired is lost meanwhile, releases those that it has and rejects.
  */
 export async function acquireInOrder(
   names: readonly string[],
@@ -101,12 +102,12 @@ function tooLate(
   );
 }
 
-/** The last that was acquired goes first: none of them counts as held from the call on. */
+/** Releases the last acquired first: none of them counts as held from the call on. */
 async function releaseAll(leases: readonly Held[]): Promise<void> {
   await Promise.all(leases.toReversed().map((lease) => lease.release()));
 }
 
-/** Several leases in one hand; see `LeaseSet`. */
+/** Several leases as one; see `LeaseSet`. */
 export class HeldLeaseSet implements LeaseSet, Holding {
   readonly leases: readonly Held[];
   readonly #controller = new AbortController();

@@ -9,9 +9,9 @@ import { duringFaults } from "../../../test/planted/switches.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
 import type { Lease } from "../types.js";
 
-// The waist alone, over a provider whose every answer a random script gives, at any microtask. Callers do
-// what programs do; a model beside it knows what the provider may be asked, who may be served, and what each
-// caller may be told.
+// The waist alone, over a provider whose every answer comes from a random script, at any microtask. Callers
+// act as programs do; a model knows which requests the provider may get, which caller may be served, and what
+// each caller may be answered.
 
 const resources = ["a", "b"] as const;
 type Resource = (typeof resources)[number];
@@ -19,23 +19,24 @@ type Resource = (typeof resources)[number];
 class Surrender extends Error {}
 
 /**
- * Enough for every deadline that a call may have (`3 * 1_000` ms), and for what is behind it in its queue.
+ * Enough for every deadline that a call may have (`3 * 1_000` ms), and for the callers behind it in its
+ * queue.
  */
 const endStepMs = 50;
 const endRoundsMax = 500;
 
-/** Random scripts that are played each time; set `RUNS` for a longer search. */
+/** Number of random scripts; set `RUNS` for a longer search. */
 const RUNS = Number(process.env["RUNS"] ?? 1_000);
 
-/** What one resource comes to, as the provider is asked and as callers are told. */
+/** The expected state of one resource: requests to the provider and answers to callers. */
 class Model {
-  /** The one request under way. */
+  /** The one request in flight. */
   request: "attempt" | "renew" | "release" | undefined;
-  /** Granted, and not given back yet. */
+  /** Granted, and not released yet. */
   grant: Grant | undefined;
-  /** Somebody else was said to have it, or a caller of this process had it. */
+  /** Another was reported to have it, or a caller of this process had it. */
   wasTaken = false;
-  /** Calls of `acquire` that wait, in their order. */
+  /** Calls of `acquire` that wait, in order. */
   readonly waiting = new Set<Call>();
   readonly given = new Set<Lease>();
 }
@@ -46,7 +47,7 @@ interface Call {
   readonly deadlineMs: number;
 }
 
-/** Asks the model before it does what the script says. */
+/** Consults the model before it acts on the script. */
 class JudgedProvider extends ScriptedProvider {
   readonly wrong: string[];
   isClosing = false;
@@ -61,7 +62,7 @@ class JudgedProvider extends ScriptedProvider {
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     if (this.isClosing)
-      this.wrong.push(`an attempt for ${request.resource} begins although all is being closed`);
+      this.wrong.push(`an attempt for ${request.resource} begins although the participant is closing`);
     const model = this.#begin("attempt", request.resource, undefined);
     try {
       const outcome = await super.attempt(request, cancellation);
@@ -125,7 +126,7 @@ const step = fc.record({
   ),
   resource: fc.constantFrom(...resources),
   pick: fc.nat(1_000),
-  /** So many microtasks later the next step comes. */
+  /** Microtasks until the next step. */
   turns: fc.nat(12),
 });
 
@@ -142,7 +143,7 @@ class Run {
   unsettled = 0;
   served = 0;
   ending = false;
-  /** Calls that a listener has aborted when it heard of their lease. */
+  /** Calls that a listener has aborted when it was notified of their lease. */
   readonly abortedByListener = new Set<AbortSignal>();
 
   constructor() {
@@ -191,7 +192,7 @@ class Run {
       case "lost":
         return this.lose(pick);
       case "close":
-        // In a few scripts: nothing can be had after it.
+        // In a few scripts only: nothing can be acquired after it.
         return pick % 8 === 0 ? this.close() : undefined;
       case "pass":
         return this.world.block(pick);
@@ -209,7 +210,7 @@ class Run {
     void this.leases.close();
   }
 
-  /** What a caller does must end, with what the waist may say. */
+  /** A caller's program must end, with an error that the waist may throw. */
   program(running: Promise<unknown>): void {
     this.unsettled += 1;
     void running
@@ -218,7 +219,7 @@ class Run {
         const codes = ["TIMEOUT", "NO_QUORUM", "CONFIG_MISMATCH"];
         if (this.provider.isClosing) codes.push("CLOSED");
         if (!known && !(error instanceof LeaseholdError && codes.includes(error.code)))
-          this.wrong.push(`a caller hears ${String(error)}`);
+          this.wrong.push(`a caller gets ${String(error)}`);
       })
       .finally(() => this.unsettled--);
   }
@@ -268,7 +269,7 @@ class Run {
     return lease;
   }
 
-  /** The first of all names that can be had; the others are given up, or back. */
+  /** The first name that can be acquired; the others are given up, or released. */
   any(pick: number): Promise<Lease> {
     return this.mind(async (signal) => {
       const others = new AbortController();
@@ -294,7 +295,7 @@ class Run {
     return this.any(pick);
   }
 
-  /** Gives back what it has and wants it again in the same turn. */
+  /** Releases its lease and wants it again in the same turn. */
   async again(pick: number): Promise<Lease | undefined> {
     const lease = chosen(this.held, pick);
     if (lease === undefined) return undefined;
@@ -310,14 +311,14 @@ class Run {
   enter(lease: Lease): Lease {
     this.served += 1;
     const { given } = this.models.get(lease.resource)!;
-    // Each looks for itself whether it still has it, as a program does before it goes on.
+    // Each caller checks whether it still has it, as a program does before it continues.
     for (const other of given) {
       if (other.remaining() > 0 && lease.remaining() > 0)
         this.wrong.push(`two callers have ${lease.resource}`);
       if (lease.token <= other.token) this.wrong.push(`the token of ${lease.resource} is not greater`);
     }
     given.add(lease);
-    // Some want it back as soon as they hear that it is gone.
+    // Some want it back as soon as they are notified of its loss.
     if (lease.token % 2n === 0n) lease.signal.addEventListener("abort", () => this.wantBack(lease));
     if (this.ending) void lease.release();
     else this.held.push(lease);
@@ -330,8 +331,8 @@ class Run {
   }
 
   /**
-   * Everything is answered from here on, and nobody keeps what it has: all must be served or end, and nothing
-   * may be left.
+   * Everything is answered from here on, and nobody keeps a lease: all must be served or end, and nothing may
+   * be left.
    */
   async end(): Promise<void> {
     this.ending = true;
@@ -381,7 +382,7 @@ async function play(steps: readonly Step[]): Promise<Run> {
   return run;
 }
 
-/** Plays random scripts until one goes wrong. */
+/** Plays random scripts until one fails. */
 const playMany = (runs: number, look: (run: Run) => void = () => {}, seed?: number) =>
   fc.check(
     fc.asyncProperty(scripts, async (steps) => {
@@ -392,14 +393,14 @@ const playMany = (runs: number, look: (run: Run) => void = () => {}, seed?: numb
     { numRuns: runs, endOnFailure: true, ...(seed !== undefined && { seed }) },
   );
 
-test("whatever callers do and hear, there is one request and one holder at a time, in order, and nothing stays behind", async () => {
+test("whatever callers do, there is one request and one holder at a time, in order, and nothing is left behind", async () => {
   let served = 0;
   const { failed, counterexample, errorInstance } = await playMany(RUNS, (run) => (served += run.served));
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
   expect(served).toBeGreaterThan(2 * RUNS);
 });
 
-/** The scripts that follow from it find both mistakes soon; others need up to some thousands. */
+/** Scripts from this seed find both mistakes soon; other seeds need up to some thousands. */
 const seed = 12;
 
 test("without the count of its users a stale queue drops a newer one, and random scripts find it", async () => {
@@ -407,11 +408,11 @@ test("without the count of its users a stale queue drops a newer one, and random
   expect(found.failed).toBe(true);
 });
 
-test("a caller that begins anew when all is being closed is found by random scripts, if it may", async () => {
+test("a caller that calls again during the close is found by random scripts, if it may", async () => {
   const found = await duringFaults({ closesBeforeItIsKnown: true }, () =>
     playMany(40 * RUNS, undefined, seed),
   );
-  const what = expect.stringContaining("although all is being closed");
+  const what = expect.stringContaining("although the participant is closing");
   expect(found.errorInstance).toMatchObject({ actual: expect.arrayContaining([what]) });
 });
 

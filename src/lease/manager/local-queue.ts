@@ -6,24 +6,24 @@ import { LeaseholdError } from "../errors.js";
 export const waitersMax = 10_000;
 
 /**
- * The callers of this process that want one resource, and the lease on it if this process has one. It passes
- * on one *turn*: its owner makes the process's only attempt, and a lease that was granted keeps it until it
- * has been given back.
+ * The callers of this process that want one resource, and the lease on it if this process has one. The queue
+ * passes on one *turn*: its owner makes the process's only attempt, and a granted lease keeps the turn until
+ * it has been released.
  *
- * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the
- * attempt that it meets, and makes its own only when that one found no answer. That a try found none is the
- * answer of all who were there when it began: each with an attempt of its own, one after the other, would
- * wait for hours when nobody answers.
+ * Waiters take turns first in, first out. A try never queues behind waiters: it shares the result of the
+ * attempt in flight, and makes its own only when that one failed. A try that failed answers all tries that
+ * were there when it began: attempts for each of them, one after the other, could take hours while nobody
+ * answers.
  *
- * One that attaches goes before all others: what they are refused for is what it has come for. Only a lease
- * of this process is an answer for it.
+ * A caller that attaches goes before all others: the lease that blocks them is the one it takes over. Only a
+ * lease of this process is an answer for it.
  *
- * Its *users* are the contenders from `join` to `leave`, also after they have had their answer. With the last
- * of them it retires for ever, and leaves behind no more than the lease, of which another can be made.
+ * Its *users* are the contenders from `join` to `leave`, also after they were answered. When the last one
+ * leaves, the queue retires for good, and only the lease remains, from which another queue can be made.
  */
 export class LocalQueue {
   readonly resource: string;
-  /** The last attempt was not granted, and no hint has come since. */
+  /** The last attempt was not granted, and no hint has arrived since. */
   contended = false;
 
   #waiters: ContenderList | undefined;
@@ -31,18 +31,21 @@ export class LocalQueue {
   #attachers: ContenderList | undefined;
   #turn: "free" | "attempt" | "lease" = "free";
   #lease: HeldLease | undefined;
-  /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
+  /**
+   * The first waiter was just refused because another participant has the resource, and sleeps until that
+   * lease ends.
+   */
   #heldElsewhere = false;
   #users = 0;
   #retired = false;
   #nextTicket = 0;
-  /** Callers with a lower ticket were here when the attempt under way began. */
+  /** Callers with a lower ticket were here when the attempt in flight began. */
   #turnTicket = 0;
   readonly #unused: (queue: LocalQueue) => void;
 
   /**
-   * @param lease has the turn
-   * @param unused is called once, when the last user has gone
+   * @param lease the lease that has the turn, if any
+   * @param unused is called once, when the last user has left
    */
   constructor(resource: string, lease: HeldLease | undefined, unused: (queue: LocalQueue) => void) {
     this.resource = resource;
@@ -51,7 +54,7 @@ export class LocalQueue {
     if (lease !== undefined) this.#turn = "lease";
   }
 
-  /** The lease that has the turn, from its grant until it has been given back. */
+  /** The lease that has the turn, from its grant until it has been released. */
   get lease(): HeldLease | undefined {
     return this.#lease;
   }
@@ -71,10 +74,10 @@ export class LocalQueue {
     contender.queue = this;
     contender.ticket = this.#nextTicket++;
     contender.wantsTurn = true;
-    // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
+    // Checked for every contender: the check ends an expired lease even if its timer is late.
     const isHeld = this.#isHeld();
     if (isHeld && !contender.patient && (!contender.attaches || this.#turn === "lease"))
-      this.#tell(contender, "held");
+      this.#answer(contender, "held");
     this.#passOn();
   }
 
@@ -84,12 +87,12 @@ export class LocalQueue {
     this.#passOn();
   }
 
-  /** The attempt brought no lease: another has it, nobody can say, or the caller has gone. */
+  /** The attempt was not granted: another has the resource, the attempt failed, or the caller has gone. */
   settle(contender: Contender, outcome: "held" | "gone" | LeaseholdError): void {
     contender.hasTurn = false;
     this.#turn = "free";
     if (contender.attaches) {
-      // What became of a handle says nothing about those who have none.
+      // The outcome of a handle says nothing about callers without one.
       this.#attachers?.delete(contender);
       this.#passOn();
       return;
@@ -98,32 +101,32 @@ export class LocalQueue {
     if (!contender.patient) this.#tries?.delete(contender);
     if (outcome === "held") {
       this.#heldElsewhere = contender.patient;
-      this.#tellTries("held");
+      this.#answerTries("held");
     } else if (outcome !== "gone" && !contender.patient) {
       // A waiter's attempt may have been shorter than theirs would be.
-      this.#tellTries(outcome, this.#turnTicket);
+      this.#answerTries(outcome, this.#turnTicket);
     }
     this.#passOn();
   }
 
-  /** The attempt brought a lease, which keeps the turn. */
+  /** The attempt was granted a lease, which keeps the turn. */
   occupy(contender: Contender, lease: HeldLease): void {
     contender.hasTurn = false;
     this.#turn = "lease";
     this.#lease = lease;
     this.contended = false;
-    this.#tellTries("held");
-    while (this.#attachers?.first !== undefined) this.#tell(this.#attachers.first, "held");
+    this.#answerTries("held");
+    while (this.#attachers?.first !== undefined) this.#answer(this.#attachers.first, "held");
   }
 
-  /** The lease has been given back. */
+  /** The lease has been released. */
   vacate(): void {
     this.#lease = undefined;
     this.#turn = "free";
     this.#passOn();
   }
 
-  /** The caller is served or has gone. Once for each that joined. */
+  /** The caller was served or has gone. Called once for each that joined. */
   leave(contender: Contender): void {
     if (contender.hasTurn) this.settle(contender, "gone");
     if (contender.patient) {
@@ -140,7 +143,7 @@ export class LocalQueue {
     this.#userGone();
   }
 
-  /** The resource may have become free: the first waiter should not sleep on. False when there is none. */
+  /** The resource may have become free: wakes the first waiter. False when there is none. */
   hint(): boolean {
     this.#heldElsewhere = false;
     this.contended = false;
@@ -150,8 +153,8 @@ export class LocalQueue {
   }
 
   /**
-   * Another has it, as far as this process knows. It looks at its own lease, whose loss nobody may have
-   * noticed yet.
+   * Whether another has it, as far as this process knows. It checks its own lease, whose loss may have gone
+   * unnoticed.
    */
   #isHeld(): boolean {
     if (this.#turn === "lease") return this.#lease !== undefined && this.#lease.remaining() > 0;
@@ -159,8 +162,8 @@ export class LocalQueue {
   }
 
   /**
-   * The first waiter goes before a try. As it sleeps after an attempt of its own, and a try that has its
-   * answer goes, neither can starve the other.
+   * The first waiter goes before a try. It sleeps after an attempt of its own, and a try leaves when it is
+   * answered, so neither can starve the other.
    */
   #passOn(): void {
     if (this.#turn !== "free") return;
@@ -187,29 +190,29 @@ export class LocalQueue {
     if (this.#retired) this.#unused(this);
   }
 
-  /** Tells all tries, or those that came before a ticket was given out. */
-  #tellTries(answer: "held" | LeaseholdError, beforeTicket = Infinity): void {
+  /** Answers all tries, or those that arrived before the given ticket. */
+  #answerTries(answer: "held" | LeaseholdError, beforeTicket = Infinity): void {
     let next: Contender | undefined;
     for (let each = this.#tries?.first; each !== undefined && each.ticket < beforeTicket; each = next) {
       next = each.next;
-      if (!each.hasTurn) this.#tell(each, answer);
+      if (!each.hasTurn) this.#answer(each, answer);
     }
   }
 
-  /** None of those who wait here wants the resource any more. */
+  /** Makes everyone in this queue give up. */
   giveUpAll(reason: LeaseholdError): void {
     for (const list of [this.#waiters, this.#tries, this.#attachers])
       for (let each = list?.first; each !== undefined; each = each.next) each.giveUp(reason);
   }
 
-  #tell(contender: Contender, answer: "held" | LeaseholdError): void {
+  #answer(contender: Contender, answer: "held" | LeaseholdError): void {
     this.#listOf(contender).delete(contender);
     contender.answer = answer;
     contender.wake();
   }
 }
 
-/** Contenders in the order in which they came: each knows its neighbours, and is in one list at most. */
+/** Contenders in order of arrival: each knows its neighbours, and is in one list at most. */
 class ContenderList {
   first: Contender | undefined;
   #last: Contender | undefined;

@@ -5,10 +5,10 @@ import type { HeldLease } from "./held-lease.js";
 import { LocalQueue } from "./local-queue.js";
 
 /**
- * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and
- * drops them: a queue is handed out together with a place in it, and goes when the last of its users has
- * gone. So the queue that a user has is the one that others find under that name. A lease for which nobody
- * waits stands here without a queue.
+ * The queues of one participant, one for each resource that a caller here wants or has. Only this class makes
+ * and drops them: a queue is handed out together with a place in it, and is dropped when the last of its
+ * users has left. So a user's queue is always the one registered under that name. A lease without waiters is
+ * stored here without a queue.
  */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue | HeldLease>();
@@ -26,7 +26,7 @@ export class LocalQueues {
   }
 
   /**
-   * Puts a caller into the queue of its resource, which it must leave.
+   * Adds a caller to the queue of its resource; the caller must leave it.
    *
    * @throws LeaseholdError `TOO_MANY_WAITERS`
    */
@@ -41,27 +41,27 @@ export class LocalQueues {
     queue.join(contender);
   }
 
-  /** The lease of this participant on the resource, until it has been given back. */
+  /** The lease of this participant on the resource, until it has been released. */
   leaseOn(resource: string): HeldLease | undefined {
     const found = this.#queues.get(resource);
     return found instanceof LocalQueue ? found.lease : found;
   }
 
-  /** Every lease that has not been given back. */
+  /** Every lease that has not been released. */
   leases(): HeldLease[] {
     return [...this.#queues.values()].flatMap(
       (each) => (each instanceof LocalQueue ? each.lease : each) ?? [],
     );
   }
 
-  /** The lease has been given back. */
+  /** The lease has been released. */
   vacate(lease: HeldLease): void {
     const found = this.#queues.get(lease.resource);
     if (found === lease) this.#drop(lease.resource);
     else if (found instanceof LocalQueue && found.lease === lease) found.vacate();
   }
 
-  /** Nobody who waits wants anything any more. */
+  /** Makes all waiting callers give up. */
   giveUpAll(reason: LeaseholdError): void {
     for (const each of this.#queues.values()) if (each instanceof LocalQueue) each.giveUpAll(reason);
   }

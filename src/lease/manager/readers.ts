@@ -5,7 +5,9 @@ interface Reader<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Those who wait for the next value of an iterator, in order. Each keeps its process alive meanwhile. */
+/**
+ * The callers that wait for the next value of an iterator, in order. Each keeps its process alive meanwhile.
+ */
 export class Readers<T> {
   readonly #take: () => T | undefined;
   readonly #keepAlive: KeepAlive | undefined;
@@ -13,7 +15,7 @@ export class Readers<T> {
   #hasEnded = false;
   #error: unknown;
 
-  /** @param take the next value, which is gone then; `undefined` while there is none */
+  /** @param take removes and returns the next value; `undefined` while there is none */
   constructor(take: () => T | undefined, keepAlive: KeepAlive | undefined) {
     this.#take = take;
     this.#keepAlive = keepAlive;
@@ -27,7 +29,7 @@ export class Readers<T> {
     });
   }
 
-  /** There may be something to take. */
+  /** Serves waiting readers, since there may be a value. */
   serve(): void {
     while (this.#waiting.length > 0) {
       const value = this.#take();
@@ -44,7 +46,7 @@ export class Readers<T> {
     }
   }
 
-  /** Nothing more comes. One reader is told of the error, if there is one; all others that it is over. */
+  /** No more values. One reader gets the error, if there is one; all others get `done`. */
   end(error?: unknown): void {
     this.#hasEnded = true;
     this.#error = error;

@@ -29,7 +29,7 @@ test("tryAcquire gives undefined when another participant has the resource", asy
   expect(world.pendingTimers).toBe(0);
 });
 
-test("tryAcquire gives undefined without asking when another caller of this process has the resource", async () => {
+test("tryAcquire gives undefined without a request when another caller of this process has the resource", async () => {
   void leases.acquire("a");
   provider.attempts[0]!.grant();
   await world.settle();
@@ -45,7 +45,7 @@ test("tryAcquire throws NO_QUORUM when there is no answer", async () => {
 });
 
 test.each(["acquire", "tryAcquire"] as const)(
-  "tryAcquire shares the answer of an %s that it meets, held or granted",
+  "tryAcquire shares the answer of a concurrent %s, held or granted",
   async (method) => {
     for (const answer of ["held", "grant"] as const) {
       const resource = `resource-${answer}`;
@@ -62,7 +62,7 @@ test.each(["acquire", "tryAcquire"] as const)(
 );
 
 test.each(["acquire", "tryAcquire"] as const)(
-  "tryAcquire makes its own attempt when the %s that it meets finds no answer",
+  "tryAcquire makes its own attempt when the concurrent %s fails",
   async (method) => {
     void watch<unknown>(leases[method]("a"));
     const mine = watch(leases.tryAcquire("a"));
@@ -75,7 +75,7 @@ test.each(["acquire", "tryAcquire"] as const)(
   },
 );
 
-test("tryAcquire makes its own attempt when the caller that it meets gives up", async () => {
+test("tryAcquire makes its own attempt when the concurrent caller gives up", async () => {
   const controller = new AbortController();
   void watch(leases.acquire("a", { signal: controller.signal }));
   const mine = watch(leases.tryAcquire("a"));
@@ -99,7 +99,7 @@ test("tryAcquire does not wait behind a waiter that sleeps until another's lease
   expect(waiter.state).toBe("fulfilled");
 });
 
-test("tryAcquire does not wait behind a waiter that sleeps after an attempt without an answer", async () => {
+test("tryAcquire does not wait behind a waiter that sleeps after an unanswered attempt", async () => {
   const waiter = watch(leases.acquire("a", { wait: Infinity }));
   provider.attempts[0]!.fail();
   await world.settle();
@@ -128,7 +128,7 @@ test("tries and waiters do not starve each other while there are no answers", as
   expect(tries.filter((each) => each.state === "rejected").length).toBeGreaterThan(5);
 });
 
-test("tryAcquire waits for a release that is under way and then takes the resource", async () => {
+test("tryAcquire waits for a release in flight and then takes the resource", async () => {
   const first = watch(leases.acquire("a"));
   provider.attempts[0]!.grant();
   await world.settle();
@@ -144,7 +144,7 @@ test("tryAcquire waits for a release that is under way and then takes the resour
   expect(mine.state).toBe("fulfilled");
 });
 
-test("a lease of this process whose loss nobody has noticed is in nobody's way", async () => {
+test("a lease of this process whose loss has gone unnoticed blocks nobody", async () => {
   const first = watch(leases.acquire("a"));
   provider.attempts[0]!.grant();
   await world.settle();

@@ -15,14 +15,14 @@ beforeEach(() => {
 
 const pause = (ms: number) => new Promise<void>((resolve) => void cluster.world.timers.after(ms, resolve));
 
-/** Rejects as the platform's functions do that are given a signal. */
+/** Rejects as the platform's functions with a signal do. */
 const untilAborted = ({ signal }: Lease | LeaseSet) =>
   new Promise<never>((_, reject) =>
     signal.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError"))),
   );
 
 describe("using", () => {
-  test("acquires, runs, gives back, and resolves with the value of the work", async () => {
+  test("acquires, runs, releases, and resolves with the value of the work", async () => {
     const token = await alice.using("a", async (lease) => {
       expect(await bob.tryAcquire("a")).toBeUndefined();
       lease.assertHeld();
@@ -37,7 +37,7 @@ describe("using", () => {
     expect(await alice.using(["b", "a"], { ttl: "1s" }, ({ resources }) => resources)).toEqual(["a", "b"]);
   });
 
-  test("waits for its turn, and runs nothing when that does not come", async () => {
+  test("waits for the lease, and runs nothing when that times out", async () => {
     const lease = await bob.acquire("a");
     const work = vi.fn<() => void>();
     const late = watch(alice.using("a", { wait: "5s" }, work));
@@ -48,7 +48,7 @@ describe("using", () => {
     await lease.release();
   });
 
-  test("rejects with the loss when the lease was lost before the work returned: its value is not to be trusted", async () => {
+  test("rejects with the loss when the lease was lost before the work returned: its value cannot be trusted", async () => {
     const used = watch(alice.using("a", () => pause(20_000).then(() => "value")));
     await cluster.advance("1s");
     cluster.lose("a");
@@ -58,7 +58,7 @@ describe("using", () => {
     expect(used.error).toMatchObject({ code: "LEASE_LOST", reason: "clock-fault" });
   });
 
-  test.each([["a"], [["a", "b"]]])("begins no work on %j when the lease is lost by then", async (names) => {
+  test.each([["a"], [["a", "b"]]])("begins no work on %j when the lease is already lost", async (names) => {
     alice.on("acquired", ({ lease }) => cluster.lose(lease.resource));
     const work = vi.fn<() => void>();
     const used = watch(
@@ -69,12 +69,12 @@ describe("using", () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test("finds a loss that no timer has told of, by the clock", async () => {
+  test("finds a loss that no timer has noticed, by the clock", async () => {
     const used = alice.using("a", () => cluster.world.block("1m"));
     await expect(used).rejects.toMatchObject({ code: "LEASE_LOST", reason: "expired" });
   });
 
-  test("rethrows the work's own error, also after a loss, and gives back first", async () => {
+  test("rethrows the work's own error, also after a loss, and releases first", async () => {
     const bug = new Error("of the work");
     await expect(alice.using("a", () => Promise.reject(bug))).rejects.toBe(bug);
     expect(await bob.tryAcquire("a")).toBeDefined();
@@ -85,7 +85,7 @@ describe("using", () => {
     await expect(lost).rejects.toBe(bug);
   });
 
-  test("takes an AbortError after a loss for the loss", async () => {
+  test("reports an AbortError after a loss as the loss", async () => {
     const used = watch(alice.using("a", untilAborted));
     await cluster.advance("1s");
     cluster.lose("a");
@@ -93,7 +93,7 @@ describe("using", () => {
     expect(used.error).toMatchObject({ code: "LEASE_LOST" });
   });
 
-  test("resolves with the value of work that gave the lease back itself", async () =>
+  test("resolves with the value of work that released the lease itself", async () =>
     expect(await alice.using("a", (lease) => lease.release().then(() => 7))).toBe(7));
 
   test.each([["a"], [["a", "b"]]])(
@@ -135,7 +135,7 @@ describe("using", () => {
     expect([used.value, closed.state]).toEqual(["stopped", "fulfilled"]);
   });
 
-  test("says what to write when there is no work", async () => {
+  test("explains its arguments when there is no work", async () => {
     const using = alice.using.bind(alice) as unknown as (...args: unknown[]) => Promise<unknown>;
     for (const args of [["a"], ["a", {}], ["a", () => 1, {}]])
       await expect(using(...args)).rejects.toMatchObject({

@@ -15,7 +15,7 @@ import type { Lease, Leases } from "../types.js";
 const TTL_MS = 1_000;
 const resources = ["a", "b"];
 
-/** Answers late, and notes when the waist asks for two things of one resource at a time. */
+/** Answers late, and notes when the waist sends two requests for one resource at a time. */
 class SlowProvider extends MemoryProvider {
   readonly overlaps: string[] = [];
   /** How often each tenure was renewed, by its token. */
@@ -100,7 +100,7 @@ const step = fc.record({
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** A detached lease, and until when nobody has its resource unless by its handle. */
+/** A detached lease, and until when only its handle gives access to the resource. */
 interface Blocked {
   readonly resource: string;
   readonly token: bigint;
@@ -109,7 +109,7 @@ interface Blocked {
   readonly ends: readonly [number, number];
   /** How often it was attached. */
   attached: number;
-  /** A call that was to attach it was aborted. */
+  /** A call that should attach it was aborted. */
   isGivenUp: boolean;
 }
 
@@ -143,13 +143,13 @@ class Run {
     });
     leases.on("renewal-late", ({ lease, remainingMs }) => {
       const story = this.#stories.get(lease);
-      // Not by the end that it had: while the machine was suspended the system clock alone went on.
+      // Not by its former end: while the machine was suspended only the system clock advanced.
       const renewals = Math.max(...this.providers.map((each) => each.renewals.get(lease.token) ?? 0));
       if (story === undefined || story.ended) this.#badStories.push("late before its begin or after its end");
       else if (renewals === story.lateAfter) this.#badStories.push("late twice although it was not renewed");
       else story.lateAfter = renewals;
       this.late += 1;
-      // Some give up rather than wait for what becomes of it.
+      // Some release instead of waiting for the outcome.
       if (Math.floor(remainingMs) % 3 === 0) void lease.release();
     });
     const end = (lease: Lease, isLoss: boolean) => {
@@ -159,7 +159,7 @@ class Run {
       else story.ended = true;
       const { reason } = lease.signal.reason as LeaseLostError;
       if (isLoss === ["released", "detached", "closed"].includes(reason))
-        this.#badStories.push(`an end (${reason}) that was told as another`);
+        this.#badStories.push(`an end (${reason}) that was reported as another`);
     };
     leases.on("lost", ({ lease }) => end(lease, true));
     leases.on("released", ({ lease }) => end(lease, false));
@@ -197,13 +197,13 @@ class Run {
     }
   }
 
-  /** One that is held, if there is any. */
+  /** A held one, if there is any. */
   pick(ms: number): Lease | undefined {
     const held = this.leases.filter((lease) => lease.remaining() > 0);
     return held[ms % held.length];
   }
 
-  /** Nobody has the resource before the ticket says so, by the clock that ends it sooner. */
+  /** Nobody has the resource before the time in the ticket, by the clock that ends it sooner. */
   detach(lease: Lease | undefined, attachers: number): void {
     lease?.detach().then(
       ({ resource, token, remainingMs, handle }) => {
@@ -218,13 +218,13 @@ class Run {
     );
   }
 
-  /** Whoever comes first goes on with it, if it has not run out by the clock that ends it sooner. */
+  /** The first to attach continues it, if it has not expired by the clock that ends it sooner. */
   attach(blocked: Blocked | undefined, who: number): void {
     const handle = blocked?.handle;
     if (blocked === undefined || handle === undefined) return;
     const wasRunning = this.#isRunning(blocked);
     this.call(async (signal) => {
-      // It may have been had by then, and is given back.
+      // It may have been attached by then, and is released.
       signal.addEventListener("abort", () => (blocked.isGivenUp = true));
       const lease = await this.participants[who]!.attach(handle, { signal });
       this.attached += 1;
@@ -256,10 +256,10 @@ class Run {
   violations(): string[] {
     const found = [...this.providers.flatMap((provider) => provider.overlaps), ...this.#badStories];
     for (const lease of this.leases) {
-      // First: a look may be what ends it.
+      // First: a check may be what ends it.
       const isOver = lease.remaining() === 0;
       if (this.#stories.get(lease)?.ended !== isOver)
-        found.push(`what was told of ${lease.resource} is not how it is`);
+        found.push(`the events of ${lease.resource} do not match its state`);
     }
     for (const blocked of this.#blocked) {
       const { resource, token, attached, isGivenUp } = blocked;
@@ -309,18 +309,18 @@ const search = (parameters: { readonly numRuns: number; readonly seed?: number }
     endOnFailure: true,
   });
 
-test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners hear all of it", async () => {
+test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners are notified of all of it", async () => {
   const { failed, counterexample, errorInstance } = await search({ numRuns: 200 });
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
-  // It proves something only if all of this happened. Each is far below what is usual, for other seeds:
-  // twelve runs had at least 344, 23, 83 and 19.
+  // It proves something only if all of this happened. Each bound is far below the usual count, for other
+  // seeds: twelve runs had at least 344, 23, 83 and 19.
   expect(tenures).toBeGreaterThan(100);
   expect(late).toBeGreaterThan(3);
   expect(detached).toBeGreaterThan(20);
   expect(attached).toBeGreaterThan(2);
 });
 
-test("a renewal that is late again after one that succeeded is told again, though a suspension has taken what that one had won", async () => {
+test("a renewal that is late again after one that succeeded is reported again, although a suspension has consumed the extension", async () => {
   const script: Step[] = [
     { kind: "acquire", who: 1, resource: "a", ms: 414 },
     { kind: "pass", who: 1, resource: "b", ms: 371 },
@@ -337,16 +337,16 @@ test("a renewal that is late again after one that succeeded is told again, thoug
   await expect(play(script)).resolves.toBeUndefined();
 });
 
-/** The scripts that follow from it find each mistake below within 200; others need up to some thousands. */
+/** Scripts from this seed find each mistake below within 200; other seeds need up to some thousands. */
 const seed = 10;
 
 test.each<[Fault, RegExp]>([
-  ["lossIsToldAsRelease", /that was told as another/],
+  ["lossIsToldAsRelease", /that was reported as another/],
   // A listener may have released it, or detached it.
   ["releasedWhenLateIsRenewed", /during release|while a detached lease ran/],
   ["lateIsToldEachTime", /late twice although it was not renewed/],
   ["detachedBlocksOthersAlone", /the tokens of/],
-  ["detachedIsHeld", /is not how it is/],
+  ["detachedIsHeld", /do not match its state/],
   ["attachedPassIsGood", /was attached twice/],
 ])("the mistake %s is found by random scripts", async (fault, what) => {
   const found = await duringFaults({ [fault]: true }, () => search({ numRuns: 2_000, seed }));

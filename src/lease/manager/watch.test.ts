@@ -8,10 +8,10 @@ import { watchedMax } from "../watch-set.js";
 import { Watch } from "./watch.js";
 
 function setUp() {
-  const ground = { told: (_hint: ResourceHint): void => undefined, watching: 0, stopped: 0, ended: 0 };
+  const ground = { report: (_hint: ResourceHint): void => undefined, watching: 0, stopped: 0, ended: 0 };
   const watch = new Watch(
-    (told) => {
-      ground.told = told;
+    (report) => {
+      ground.report = report;
       ground.watching += 1;
       return { stop: () => (ground.stopped += 1) };
     },
@@ -39,53 +39,53 @@ async function read(watch: Watch, count: number): Promise<string[]> {
 
 const textOf = ({ resource, state, token }: Change) => `${resource} ${state} ${token}`;
 
-test("nothing is asked for before somebody reads", async () => {
+test("nothing is requested before the first read", async () => {
   const { ground, watch } = setUp();
   expect(ground.watching).toBe(0);
   const first = watch.next();
   expect(ground.watching).toBe(1);
-  ground.told(held("a", 1));
+  ground.report(held("a", 1));
   expect((await first).value).toEqual({ resource: "a", state: "held", holder: "h1", token: 1n });
 });
 
 test("a slow reader gets the newest of each resource", async () => {
   const { ground, watch } = setUp();
   const first = watch.next();
-  ground.told(held("a", 1));
+  ground.report(held("a", 1));
   await first;
   for (let token = 2; token < 1_000; token += 1) {
-    ground.told(free("a"));
-    ground.told(held("a", token));
+    ground.report(free("a"));
+    ground.report(held("a", token));
   }
-  ground.told(held("b", 5));
-  ground.told(free("b"));
+  ground.report(held("b", 5));
+  ground.report(free("b"));
   expect(await read(watch, 2)).toEqual(["a held 999", "b free 5"]);
 });
 
-test("tokens never go back, and what was told is not told again", async () => {
+test("tokens never go back, and nothing is reported twice", async () => {
   const { ground, watch } = setUp();
   const all = read(watch, 4);
-  ground.told(free("a"));
-  ground.told(held("a", 5));
+  ground.report(free("a"));
+  ground.report(held("a", 5));
   await Promise.resolve();
-  ground.told(held("a", 5));
-  ground.told(held("a", 4));
-  ground.told(free("a"));
+  ground.report(held("a", 5));
+  ground.report(held("a", 4));
+  ground.report(free("a"));
   await Promise.resolve();
-  ground.told(free("a"));
-  ground.told(held("a", 4));
-  ground.told(held("a", 5));
+  ground.report(free("a"));
+  ground.report(held("a", 4));
+  ground.report(held("a", 5));
   await Promise.resolve();
-  ground.told(held("a", 6));
+  ground.report(held("a", 6));
   expect(await all).toEqual(["a held 5", "a free 5", "a held 5", "a held 6"]);
 });
 
-test("a watch that is ended ends for its readers, and tells the ground to stop", async () => {
+test("a watch that is ended ends for its readers, and stops the ground's watch", async () => {
   const { ground, watch } = setUp();
   const reading = read(watch, 2);
   watch.end();
   expect(await reading).toEqual(["end", "end"]);
-  ground.told(held("a", 1));
+  ground.report(held("a", 1));
   expect(await read(watch, 1)).toEqual(["end"]);
   expect(ground).toMatchObject({ watching: 1, stopped: 1, ended: 1 });
 });
@@ -94,13 +94,13 @@ test("a watch forgets resources that are free, and fails with WATCH_TOO_WIDE whe
   const { ground, watch } = setUp();
   const first = watch.next();
   for (let number = 0; number < 1_000; number += 1) {
-    ground.told(held(`old${number}`, 1));
-    ground.told(free(`old${number}`));
+    ground.report(held(`old${number}`, 1));
+    ground.report(free(`old${number}`));
   }
   await first;
-  for (let number = 0; number < watchedMax; number += 1) ground.told(held(`r${number}`, 1));
+  for (let number = 0; number < watchedMax; number += 1) ground.report(held(`r${number}`, 1));
   expect((await watch.next()).done).toBe(false);
-  ground.told(held("one too many", 1));
+  ground.report(held("one too many", 1));
   await expect(watch.next()).rejects.toMatchObject({ code: "WATCH_TOO_WIDE" });
   expect((await watch.next()).done).toBe(true);
   expect(ground).toMatchObject({ stopped: 1, ended: 1 });
@@ -117,8 +117,8 @@ function manager(inspection?: Partial<Inspection>) {
 test("a watch ends by its signal, by leaving the loop and by close", async () => {
   let stopped = 0;
   const { leases } = manager({
-    watch: (_prefix, told) => {
-      void Promise.resolve().then(() => told(held("a", 1)));
+    watch: (_prefix, report) => {
+      void Promise.resolve().then(() => report(held("a", 1)));
       return { stop: () => (stopped += 1) };
     },
   });
@@ -143,18 +143,18 @@ test("a watch ends by its signal, by leaving the loop and by close", async () =>
   expect(() => leases.watch("")).toThrow("closed");
 });
 
-test("a seventeenth watch is refused, and every watch on a ground that knows none", async () => {
+test("a seventeenth watch is refused, and every watch on a ground without watches", async () => {
   const { leases } = manager({ watch: () => ({ stop: () => undefined }) });
   const watches = Array.from({ length: 16 }, () => leases.watch(""));
-  expect(() => leases.watch("")).toThrow("16 watches");
+  expect(() => leases.watch("")).toThrow("16 open watches");
   await watches[0]!.return?.();
   expect(() => leases.watch("")).not.toThrow();
   const without = manager();
-  expect(() => without.leases.watch("")).toThrow("cannot do that");
+  expect(() => without.leases.watch("")).toThrow("don't support the call");
   await expect(without.leases.explain("a")).rejects.toMatchObject({ code: "UNSUPPORTED" });
 });
 
-test("a holder is asked to release once, and stays the holder", async () => {
+test("a holder is asked to release once, and remains the holder", async () => {
   const { leases, provider } = manager();
   const acquiring = leases.acquire("a");
   provider.attempts[0]!.grant();

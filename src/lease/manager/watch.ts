@@ -6,31 +6,31 @@ import { watchedMax } from "../watch-set.js";
 import { Readers } from "./readers.js";
 import type { Change, ResourceHint } from "../types.js";
 
-/** What has last been told of a resource. */
-interface Told {
+/** The last change reported for a resource. */
+interface Reported {
   readonly state: Change["state"];
   readonly token: bigint;
-  /** With what its holder lets others read, which may come later. */
+  /** With the holder's data, which may arrive later. */
   readonly hasData: boolean;
 }
 
-/** Begins to look: what `Inspection.watch` does with its prefix. */
+/** Starts watching: `Inspection.watch` with its prefix bound. */
 export type Subscribe = (
-  told: (hint: ResourceHint) => void,
+  report: (hint: ResourceHint) => void,
   failed: (error: LeaseholdError) => void,
 ) => Watching;
 
 /**
- * The changes below a prefix as a program reads them. What a slow reader has not taken is merged, the newest
- * for each resource, so that it needs no more room than there are resources. Nothing is asked for before the
- * first is read.
+ * The changes below a prefix for a program to read. Changes that a slow reader has not taken are merged, the
+ * newest for each resource, so memory is bounded by the number of resources. Nothing is requested before the
+ * first read.
  */
 export class Watch implements AsyncIterableIterator<Change, undefined> {
   readonly #subscribe: Subscribe;
   readonly #onEnd: () => void;
-  readonly #held = new Map<string, Told>();
-  /** Free ones are remembered, oldest first, so that no older tenure is told after a newer one. */
-  readonly #free = new Map<string, Told>();
+  readonly #held = new Map<string, Reported>();
+  /** Free resources are remembered, oldest first, so that no older tenure is reported after a newer one. */
+  readonly #free = new Map<string, Reported>();
   readonly #pending = new Map<string, Change>();
   readonly #readers: Readers<Change>;
   #watching: Watching | undefined;
@@ -50,19 +50,19 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   next(): Promise<IteratorResult<Change, undefined>> {
     if (!this.#hasEnded)
       this.#watching ??= this.#subscribe(
-        (hint) => this.#tell(hint),
+        (hint) => this.#report(hint),
         (error) => this.end(error),
       );
     return this.#readers.next();
   }
 
-  /** The reader wants no more. */
+  /** The reader is done. */
   return(): Promise<IteratorResult<Change, undefined>> {
     this.end();
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** Ends the watch, for an error if there is one; what has not been read yet is not told any more. */
+  /** Ends the watch, with the given error if any; unread changes are dropped. */
   end(error?: unknown): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -72,11 +72,11 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     this.#readers.end(error);
   }
 
-  #tell(hint: ResourceHint): void {
+  #report(hint: ResourceHint): void {
     if (this.#hasEnded) return;
     const { resource } = hint;
-    const told = this.#held.get(resource) ?? this.#free.get(resource);
-    const change = changeOf(hint, told);
+    const last = this.#held.get(resource) ?? this.#free.get(resource);
+    const change = changeOf(hint, last);
     if (change === undefined) return;
     const [into, outOf] = change.state === "held" ? [this.#held, this.#free] : [this.#free, this.#held];
     outOf.delete(resource);
@@ -86,12 +86,14 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     this.#readers.serve();
   }
 
-  /** Makes room by forgetting what has been free the longest. */
+  /** Makes room by forgetting the resources that have been free the longest. */
   #forget(): void {
     while (this.#held.size + this.#free.size > watchedMax) {
       const oldest = this.#free.keys().next().value;
       if (oldest === undefined) {
-        this.end(new LeaseholdError("WATCH_TOO_WIDE", `more than ${watchedMax} resources are held there`));
+        this.end(
+          new LeaseholdError("WATCH_TOO_WIDE", `more than ${watchedMax} resources are held below the prefix`),
+        );
         return;
       }
       this.#free.delete(oldest);
@@ -106,20 +108,18 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   }
 }
 
-/**
- * What is new in a hint; `undefined` when nothing is, or when it tells of an earlier tenure than was told.
- */
-function changeOf(hint: ResourceHint, told: Told | undefined): (Change & { token: bigint }) | undefined {
+/** The news in a hint; `undefined` when there is none, or when its tenure is older than the one reported. */
+function changeOf(hint: ResourceHint, last: Reported | undefined): (Change & { token: bigint }) | undefined {
   const { resource, state } = hint;
   if (state === "free") {
-    if (told === undefined || told.state === "free") return undefined;
-    return plainData({ resource, state, token: told.token });
+    if (last === undefined || last.state === "free") return undefined;
+    return plainData({ resource, state, token: last.token });
   }
   const { token, holder, label, data, remainingMs } = hint;
   if (state !== "held" || token === undefined) return undefined;
-  if (told !== undefined && token < told.token) return undefined;
-  const isSame = token === told?.token && told.state === "held";
-  if (isSame && (data === undefined || told.hasData)) return undefined;
+  if (last !== undefined && token < last.token) return undefined;
+  const isSame = token === last?.token && last.state === "held";
+  if (isSame && (data === undefined || last.hasData)) return undefined;
   return plainData({
     resource,
     state,

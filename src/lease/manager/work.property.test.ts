@@ -19,9 +19,9 @@ const job = fc.record({
   startMs: fc.nat(1_500),
   who: fc.nat(1),
   names: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
-  /** The work looks at its lease after each of these pauses. */
+  /** The work checks its lease after each of these pauses. */
   pausesMs: fc.array(fc.nat(400), { maxLength: 4 }),
-  /** Whether it gives up its signal, and when. */
+  /** Whether its signal aborts, and when. */
   abortMs: fc.option(fc.nat(3_000), { freq: 3, nil: undefined }),
   /** Some wait without bound, which only ends if nobody waits for them. */
   waitMs: fc.oneof(fc.nat(800), fc.constant(Infinity)),
@@ -115,7 +115,7 @@ class Run {
     return held.remaining();
   }
 
-  /** A job that is told that it holds names uses them. */
+  /** A job uses the names that it holds. */
   #look(given: Job, held: LeaseSet | Lease): void {
     if (held.remaining() === 0) {
       if (!held.signal.aborted) this.violations.push("the signal does not know of a loss");
@@ -168,7 +168,7 @@ function search(numRuns: number, onRun: (run: Run) => unknown = () => undefined)
   );
 }
 
-test("whatever happens under `using`, nobody works beside another, each call ends, and all is given back", async () => {
+test("whatever happens under `using`, nobody works beside another, each call ends, and everything is released", async () => {
   let worked = 0;
   const { failed, counterexample, errorInstance } = await search(runs, (run) => (worked += run.worked));
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });

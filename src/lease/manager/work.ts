@@ -1,20 +1,20 @@
 import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import type { LeaseLostError } from "../errors.js";
 
-/** A lease, or several at once, under which work runs. */
+/** A lease, or a set of leases, under which work runs. */
 export interface Holding {
-  /** Work runs under it: `close` asks that to stop, and waits a little, before it takes the lease. */
+  /** Work runs under it: `close` asks the work to stop, and waits a little, before it ends the lease. */
   hasWork: boolean;
-  /** By a fresh look at the clocks: how it was lost; `undefined` while it is held, and after a release. */
+  /** How it was lost, by a fresh check of the clocks; `undefined` while it is held, and after a release. */
   readonly loss: LeaseLostError | undefined;
-  /** @throws LeaseLostError when it is not held, by a fresh look at the clocks. */
+  /** @throws LeaseLostError when it is not held, by a fresh check of the clocks. */
   assertHeld(): void;
   /** Asks the work, by the signal, to stop; the lease stays held. */
   resign(reason: unknown): void;
   release(): Promise<void>;
 }
 
-/** Runs work, which is asked to stop when `signal` aborts, and releases the lease when it has settled. */
+/** Runs work, asks it to stop when `signal` aborts, and releases the lease when the work has settled. */
 export async function runUnder<R>(
   holding: Holding,
   signal: AbortSignal | undefined,
@@ -45,7 +45,7 @@ export function using<H extends Holding, T>(
       if (loss !== undefined) throw loss;
       return value;
     } catch (error) {
-      // What was stopped by the signal says no more than that it was stopped.
+      // An `AbortError` says nothing about the cause of the abort.
       if (error instanceof Error && error.name === "AbortError") throw holding.loss ?? error;
       throw error;
     }

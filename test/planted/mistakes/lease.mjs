@@ -232,7 +232,7 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "exactIsAPrefix",
     why: "A watch of one exact name tells of those that begin so, too.",
-    edits: [{ file: "src/lease/manager/questions.ts", find: "hint.resource === prefix", replace: "true" }],
+    edits: [{ file: "src/lease/manager/queries.ts", find: "hint.resource === prefix", replace: "true" }],
   },
   {
     name: "olderLeaderIsKept",

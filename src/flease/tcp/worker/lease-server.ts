@@ -1,7 +1,7 @@
 import { Alarm } from "../../../lease/manager/alarm.js";
 import { HeldLease } from "../../../lease/manager/held-lease.js";
 import type { LeaseKeeper } from "../../../lease/manager/held-lease.js";
-import { CommonTerms } from "../../../lease/manager/lease-parts.js";
+import { CommonTerms } from "../../../lease/manager/lease-terms.js";
 import type { LeaseLostError } from "../../../lease/errors.js";
 import type { World } from "../../../common/ports.js";
 import type {

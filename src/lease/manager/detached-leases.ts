@@ -1,18 +1,18 @@
 import type { Grant } from "../provider.js";
 
-/** Those that have run out are looked for at so many, and again at twice as many as are left then. */
+/** The size at which expired leases are removed; after that, twice the size that is left. */
 const sweepAtMin = 64;
 
 /**
- * Leases that the program has let run out on purpose: nobody here may have their resources before that,
- * though a ground would give them to the same participant.
+ * Leases that the program has detached: no caller here may have their resources before they expire, though a
+ * ground would grant them to the same participant.
  */
-export class Detached {
+export class DetachedLeases {
   readonly #release: (grant: Grant) => Promise<void> | undefined;
   readonly #grants = new Map<string, Grant>();
   #sweepAt = sweepAtMin;
 
-  /** @param release tells the provider that a grant which has run out is not needed any more */
+  /** @param release notifies the provider that an expired grant is no longer needed */
   constructor(release: (grant: Grant) => Promise<void> | undefined) {
     this.#release = release;
   }
@@ -28,7 +28,7 @@ export class Detached {
     this.#sweepAt = Math.max(sweepAtMin, 2 * this.#grants.size);
   }
 
-  /** How long a resource is still blocked, ms; 0 when it is not. */
+  /** Milliseconds for which a resource is still blocked; 0 when it is not. */
   async leftMs(resource: string): Promise<number> {
     const grant = this.#grants.get(resource);
     if (grant === undefined) return 0;
@@ -37,14 +37,14 @@ export class Detached {
     return leftMs;
   }
 
-  /** It has ended. */
+  /** The lease has ended. */
   async drop(grant: Grant): Promise<void> {
     if (this.#grants.get(grant.resource) !== grant) return;
     this.#grants.delete(grant.resource);
     await this.#release(grant);
   }
 
-  /** Nobody asks any more; none of them is given back. */
+  /** On close: the detached leases stay unreleased. */
   clear(): void {
     this.#grants.clear();
   }

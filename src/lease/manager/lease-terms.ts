@@ -1,18 +1,18 @@
 import type { ContextSignal } from "./context-signal.js";
 import type { LeaseholdError, LeaseLostError } from "../errors.js";
 
-/** What a held lease keeps beside itself: what it has in common with others, and what few of them need. */
+/** The state of a held lease that is shared with others, or that few leases need. */
 
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
   readonly autoRenew: boolean;
   /** `Infinity` for no bound. */
   readonly maxHoldMs: number;
-  /** The provider renews it by itself, which can be seen by what remains alone. */
+  /** The provider renews it by itself; only the remaining time shows it. */
   readonly renewedElsewhere?: boolean;
 }
 
-/** What leases have in common that one keeper grants in the same way: each has one reference to all of it. */
+/** The terms that leases of one keeper share: each lease has one reference to all of them. */
 export interface LeaseTerms<Keeper> {
   readonly keeper: Keeper;
   readonly holder: string;
@@ -21,7 +21,7 @@ export interface LeaseTerms<Keeper> {
   readonly renewedElsewhere: boolean;
 }
 
-/** Hands out the terms of a keeper's leases. Most programs ask for all their leases in the same way. */
+/** Returns shared terms for a keeper's leases. Most programs acquire all their leases with the same terms. */
 export class CommonTerms<Keeper extends { readonly provider: { readonly holder: string } }> {
   readonly #keeper: Keeper;
   #last: LeaseTerms<Keeper> | undefined;
@@ -46,9 +46,9 @@ export class CommonTerms<Keeper extends { readonly provider: { readonly holder: 
   }
 }
 
-/** A renewal that is under way. */
+/** A renewal in flight. */
 export class Renewal {
-  /** When it was asked for. */
+  /** When it was requested. */
   readonly sentMs: number;
   #extended: boolean | undefined;
   #outcome: Promise<boolean> | undefined;
@@ -58,7 +58,7 @@ export class Renewal {
     this.sentMs = sentMs;
   }
 
-  /** True when it has extended the lease; never rejects. Nobody asks of most renewals. */
+  /** True when it has extended the lease; never rejects. Created on demand: most renewals are not awaited. */
   get outcome(): Promise<boolean> {
     this.#outcome ??=
       this.#extended === undefined
@@ -73,22 +73,22 @@ export class Renewal {
   }
 }
 
-/** What most leases never need. */
-export class Rarity {
-  /** The end that `maxHold` sets, on the steady clock. */
+/** State that few leases need. */
+export class RareState {
+  /** The deadline that `maxHold` sets, on the steady clock. */
   latestMs = Infinity;
   isLate = false;
-  /** Work runs under the lease that `close` asks to stop first. */
+  /** Work runs under the lease, so `close` first asks it to stop. */
   hasWork = false;
-  /** By which the lease can be attached. */
+  /** The handle with which the lease can be attached. */
   handle: string | undefined;
   signal: ContextSignal | undefined;
   releaseRequests: ContextSignal | undefined;
   releaseRequest: LeaseholdError | undefined;
   /** Why the last renewal failed. */
   renewalError: unknown;
-  /** Settles when the resource has been given back, where that takes a while. */
+  /** Settles when the resource has been released, unless that was synchronous. */
   returned: Promise<void> | undefined;
-  /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
+  /** Created on demand: an error captures the stack, which is too expensive for every release. */
   error: LeaseLostError | undefined;
 }

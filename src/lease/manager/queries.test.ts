@@ -5,7 +5,7 @@ import { LeaseManager } from "./lease-manager.js";
 import type { Inspection } from "../provider.js";
 import type { QueryOptions } from "../types.js";
 
-/** Leases on a ground that answers no question. */
+/** Leases on a ground that answers no query. */
 function silentLeases() {
   const world = new VirtualWorld();
   const asked: string[] = [];
@@ -45,7 +45,7 @@ test.each(["holder", "list", "explain", "requestRelease", "break"] as const)(
   },
 );
 
-test("nobody hears of what a list lacks after it was given up", async () => {
+test("onIncomplete is not called after its list was cancelled", async () => {
   const { leases, incomplete } = silentLeases();
   const controller = new AbortController();
   const heard: string[] = [];

@@ -3,7 +3,7 @@ import type { Timers } from "../../common/ports.js";
 import { LeaseholdError } from "../errors.js";
 
 /** Runs `work` with a signal that aborts with `signal`, and as `TIMEOUT` after `ms`. */
-export async function within<T>(
+export async function withTimeout<T>(
   timers: Timers,
   ms: number,
   signal: AbortSignal | undefined,

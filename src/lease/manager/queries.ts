@@ -26,8 +26,8 @@ const queryTimeoutDefault = "5s";
 /** Watches of one participant at a time: each costs the members a list of its own. */
 const watchesMax = 16;
 
-/** What a participant asks about the leases of others, and does to them. */
-export class Questions {
+/** A participant's queries and actions on the leases of others. */
+export class Queries {
   readonly #provider: Provider;
   readonly #world: Pick<World, "timers" | "keepAlive">;
   readonly #watches = new Set<Watch>();
@@ -71,7 +71,7 @@ export class Questions {
     checkResourceName(resource);
     const inspection = this.#inspection();
     if (!this.#provider.guarantees.handOver || inspection.favour === undefined)
-      throw new LeaseholdError("UNSUPPORTED", "on this ground nobody can be named to have a resource next");
+      throw new LeaseholdError("UNSUPPORTED", "this ground does not support handing over");
     const ask = async (timeoutMs: number) => {
       if (!(await inspection.favour!(resource, to, timeoutMs)))
         throw new LeaseholdError("NOT_WAITING", `${JSON.stringify(to)} does not wait for ${resource}`);
@@ -98,7 +98,7 @@ export class Questions {
     return this.#watch(prefix, options, this.#world.keepAlive);
   }
 
-  /** Ends all watches; what is asked from now on is refused. */
+  /** Ends all watches; later calls are refused. */
   close(): void {
     this.#isClosed = true;
     for (const watch of this.#watches) watch.end();
@@ -110,13 +110,13 @@ export class Questions {
     else checkResourcePrefix(prefix);
     const inspection = this.#inspection();
     if (this.#watches.size >= watchesMax)
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${watchesMax} watches of this participant are open`);
+      throw new LeaseholdError("TOO_MANY_WAITERS", `this participant already has ${watchesMax} open watches`);
     const { signal, exact = false } = options;
     const end = () => watch.end();
     const watch: Watch = new Watch(
-      (told, failed) => {
-        const tellOne = (hint: ResourceHint) => (hint.resource === prefix ? told(hint) : undefined);
-        return inspection.watch(prefix, exact ? tellOne : told, failed);
+      (report, failed) => {
+        const reportExact = (hint: ResourceHint) => (hint.resource === prefix ? report(hint) : undefined);
+        return inspection.watch(prefix, exact ? reportExact : report, failed);
       },
       () => {
         this.#watches.delete(watch);
@@ -129,7 +129,7 @@ export class Questions {
     return watch;
   }
 
-  /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
+  /** A query that its caller may give up: the request in flight then ends by its timeout. */
   async #ask<T>(
     call: CallWithOptions,
     options: QueryOptions,
