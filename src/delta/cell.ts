@@ -5,7 +5,7 @@ import type { DeltaRecord } from "./record/record.js";
 import { compareStamps } from "./record/stamp.js";
 import type { StoreAnswer } from "./store.js";
 
-/** What an atomic store's cell holds, as it is known. */
+/** The known content of a cell in an atomic store. */
 export interface Cell {
   /** `undefined`: never written. */
   readonly content: Uint8Array | undefined;
@@ -14,21 +14,21 @@ export interface Cell {
 
 export type CellOrError = Cell | { readonly error: LeaseholdError };
 
-/** Cells are in the answer to a read, and in the one to a write that found something else than it expected. */
+/** Cells come with the answer to a read, and with the answer to a write that found another content. */
 export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellOrError | undefined {
   if (answer.kind === "failed") return { error: answer.error };
   if (answer.kind !== "cells" && answer.kind !== "conflict") return undefined;
   return readCells(answer.cells, resource, storeName);
 }
 
-/** Of several slots the one with the greatest timestamp counts. */
+/** With several slots, the record with the greatest timestamp counts. */
 export function readCells(cells: readonly Uint8Array[], resource: string, storeName: string): CellOrError {
   let greatest: Cell = { content: undefined, record: undefined };
   try {
     for (const content of cells) {
       const record = decodeRecord(content);
       if (record.resource !== resource)
-        throw corrupt(`it stands where that of ${JSON.stringify(resource)} belongs`, content);
+        throw corrupt(`it is stored in the place of ${JSON.stringify(resource)}`, content);
       if (compareStamps(record, greatest.record) > 0) greatest = { content, record };
     }
     return greatest;

@@ -34,7 +34,7 @@ const answered = (count: number) => (answers: readonly (StoreAnswer | undefined)
 const cancellation = (): Cancellation & { cancelled: boolean } => ({ cancelled: false, onCancel: undefined });
 
 describe("a question", () => {
-  test("ends with enough answers, and the late one is told", async () => {
+  test("ends with enough answers, and reports the late one", async () => {
     const { world, media, driver } = stage();
     media[2]!.latencyMs = { request: 10, answer: 10 };
     const late: unknown[] = [];
@@ -51,7 +51,7 @@ describe("a question", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("ends when all have answered, and at its time if they do not", async () => {
+  test("ends when all have answered, or at its timeout", async () => {
     const { world, media, driver } = stage();
     expect(kinds(await driver.run(asking({})))).toEqual(["cells", "cells", "cells"]);
     media[1]!.stall("requests");
@@ -64,7 +64,7 @@ describe("a question", () => {
     expect(end.now.monotonicMs).toBe(50);
   });
 
-  test("asks only those that it names", async () => {
+  test("asks only the stores that it names", async () => {
     const { driver, media } = stage();
     expect(kinds(await driver.run(asking({ requests: [undefined, read, undefined] })))).toEqual([
       undefined,
@@ -74,7 +74,7 @@ describe("a question", () => {
     expect(media.map(({ performed }) => performed.read)).toEqual([0, 1, 0]);
   });
 
-  test("that nobody can answer ends, without recursion", async () => {
+  test("that no store can answer ends, without recursion", async () => {
     const { driver } = stage();
     function* stubborn(): Protocol<number> {
       for (let times = 0; times < 20_000; times += 1) yield { ...ask, requests: [read, read, read] };
@@ -89,7 +89,7 @@ describe("a question", () => {
     expect(await driver.run(stubborn(), { gate })).toBe(1);
   });
 
-  test("an answer counts as the gate says", async () => {
+  test("counts an answer as the gate decides", async () => {
     const { driver } = stage();
     const error = new LeaseholdError("STORE_UNAVAILABLE");
     const run = driver.run(asking({}), {
@@ -102,7 +102,7 @@ describe("a question", () => {
   });
 });
 
-describe("a caller that wants no more", () => {
+describe("a caller that gives up", () => {
   test("ends reads and delays at once", async () => {
     const { world, media, driver } = stage();
     for (const medium of media) medium.stall("requests");
@@ -143,7 +143,7 @@ describe("a caller that wants no more", () => {
 });
 
 describe("a store that hangs", () => {
-  test(`has at most ${underWayMax} operations under way, and what waits is never sent after its time`, async () => {
+  test(`has at most ${underWayMax} operations under way, and queued ones are not sent after their timeout`, async () => {
     const { world, media, driver } = stage(1);
     media[0]!.stall("requests");
     const asks = Array.from({ length: underWayMax + 50 }, () =>
@@ -157,7 +157,7 @@ describe("a store that hangs", () => {
     expect(kinds(await driver.run(asking({ requests: [read] })))).toEqual(["cells"]);
   });
 
-  test("what waits is sent when there is room", async () => {
+  test("gets queued operations when there is room", async () => {
     const { world, media, driver } = stage(1);
     media[0]!.latencyMs = { request: 1, answer: 1 };
     const asks = Array.from({ length: 3 * underWayMax }, () => driver.run(asking({ requests: [read] })));
@@ -167,7 +167,7 @@ describe("a store that hangs", () => {
   });
 });
 
-describe("a store that can give up", () => {
+describe("a store that supports giving up", () => {
   function hanging() {
     const { world, media } = stage(1);
     const callers: StoreCaller[] = [];
@@ -183,7 +183,7 @@ describe("a store that can give up", () => {
     return { world, run, caller: callers[0]! };
   }
 
-  test("is asked to when the question's time is up, with one signal", async () => {
+  test("is asked to at the question's timeout, with one signal", async () => {
     const { world, run, caller } = hanging();
     const { signal } = caller;
     expect([caller.signal === signal, signal.aborted]).toEqual([true, false]);
@@ -193,7 +193,7 @@ describe("a store that can give up", () => {
     expect(signal.reason).toMatchObject({ code: "STORE_UNAVAILABLE" });
   });
 
-  test("is asked to at once when it wants to know only after that", async () => {
+  test("is asked to at once when it reads the signal only after that", async () => {
     const { world, run, caller } = hanging();
     await world.advance(10);
     await run;
@@ -212,7 +212,7 @@ test("an adapter that rejects is a store that fails, not an empty one", async ()
   expect(end.answers[0]).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
 });
 
-test("a caller gets what its algorithm throws", async () => {
+test("a caller gets the error that its algorithm throws", async () => {
   const { driver } = stage();
   function* failing(): Protocol<void> {
     yield lookAtClocks;
@@ -221,7 +221,7 @@ test("a caller gets what its algorithm throws", async () => {
   await expect(driver.run(failing())).rejects.toThrow("of the algorithm");
 });
 
-test("a look at the clocks takes no time, and needs no timer", async () => {
+test("reading the clocks takes no time, and needs no timer", async () => {
   const { world, driver } = stage();
   await world.advance(7);
   function* looking(): Protocol<number> {
@@ -232,7 +232,7 @@ test("a look at the clocks takes no time, and needs no timer", async () => {
   expect(await run).toBe(7);
 });
 
-test("closing ends what waits, and nothing is sent any more", async () => {
+test("closing ends all waits, and nothing is sent any more", async () => {
   const { world, media, driver } = stage();
   for (const medium of media) medium.stall("requests");
   const run = driver.run(asking({ timeoutMs: 60_000 }));

@@ -6,23 +6,23 @@ import type { Ask, Effect, Protocol } from "./effects.js";
 import { Lane, type Operation } from "./lane.js";
 import type { Store, StoreAnswer, StoreRequest } from "./store.js";
 
-/** Decides which stores count: what it makes of an answer is what an algorithm sees. */
+/** Decides which stores count; an algorithm sees answers only through it. */
 export interface Gate {
-  /** The answer of a store that must not be asked now; `undefined` for one that may be. */
+  /** The answer of a store that must not be asked now; `undefined` for one that may be asked. */
   refusal(store: number, now: BothClocks): StoreAnswer | undefined;
-  /** The answer as it counts: one of a store that has forgotten is a `failed`. */
+  /** The answer as it counts: an answer of a store that has forgotten becomes `failed`. */
   admit(store: number, answer: StoreAnswer): StoreAnswer;
 }
 
 export interface RunOptions {
-  /** Without one every store counts. */
+  /** Without a gate every store counts. */
   readonly gate?: Gate;
   readonly cancellation?: Cancellation | undefined;
 }
 
 /**
- * Runs algorithms over stores and clocks. The same driver serves the real world and virtual time: it knows both only as
- * ports. Answers that come after an algorithm has stopped waiting for them change nothing but what it says itself (`Ask.late`).
+ * Runs algorithms over stores and clocks. The same driver serves real and virtual time, since it uses only
+ * ports. An answer that arrives after an algorithm has stopped waiting for it reaches only `Ask.late`.
  */
 export class Driver {
   readonly world: World;
@@ -34,12 +34,12 @@ export class Driver {
     this.#lanes = stores.map((store) => new Lane(store));
   }
 
-  /** A fresh look at both clocks. */
+  /** A fresh reading of both clocks. */
   now(): BothClocks {
     return readBothClocks(this.world.clock);
   }
 
-  /** Resolves with what the algorithm returns, and rejects with what it throws. */
+  /** Resolves with the algorithm's result, and rejects with what it throws. */
   run<Result>(protocol: Protocol<Result>, options: RunOptions = {}): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const run = new Run(this, this.#lanes, protocol as Protocol<unknown>, options);
@@ -50,19 +50,19 @@ export class Driver {
     });
   }
 
-  /** It is under way no more. */
+  /** The run has ended. */
   ended(run: Run): void {
     this.#runs.delete(run);
   }
 
-  /** Ends what is under way as if it had been cancelled, and closes the stores. */
+  /** Cancels all runs, and closes the stores. */
   async close(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.close()));
     for (const run of this.#runs) run.cancel();
   }
 }
 
-/** One algorithm on its way. */
+/** One algorithm in execution. */
 class Run {
   onResult!: (result: unknown) => void;
   onError!: (error: unknown) => void;
@@ -74,7 +74,7 @@ class Run {
   #isCancelled = false;
   /** The present wait, if a cancellation may end it. */
   #interruptible: Pause | Wait | undefined;
-  /** The last question: what is late for an earlier one may be enough for it. */
+  /** The last question: a late answer to an earlier one may complete it. */
   #wait: Wait | undefined;
 
   constructor(driver: Driver, lanes: readonly Lane[], protocol: Protocol<unknown>, options: RunOptions) {
@@ -90,7 +90,7 @@ class Run {
       this.#isCancelled = this.#cancellation.cancelled;
       this.#cancellation.onCancel = () => this.cancel();
     }
-    // A generator's first `next` only brings it to its first effect: what it is given there nobody reads.
+    // The first `next` of a generator runs to its first effect and ignores its argument.
     this.resume([]);
   }
 
@@ -99,7 +99,7 @@ class Run {
     this.#interruptible?.end();
   }
 
-  /** Hands the algorithm what came of its last effect, and starts the next. */
+  /** Resumes the algorithm with the result of its last effect, and starts the next one. */
   resume(answers: readonly (StoreAnswer | undefined)[]): void {
     this.#interruptible = undefined;
     let step: IteratorResult<Effect, unknown>;
@@ -120,7 +120,7 @@ class Run {
     }
   }
 
-  /** An earlier question was told something late. */
+  /** An earlier question has received a late answer. */
   late(): void {
     this.#wait?.endIfOver();
   }
@@ -135,7 +135,7 @@ class Run {
       this.resume([]);
       return;
     }
-    // With a timer even if it is over at once: a loop of cancelled delays must not starve the process.
+    // A timer even for an immediate end: a loop of cancelled delays must not starve the process.
     const pause = new Pause(this, this.#isCancelled ? 0 : delayMs);
     if (!this.#isCancelled) this.#interruptible = pause;
   }
@@ -151,7 +151,7 @@ class Run {
   }
 }
 
-/** One delay: ends once. */
+/** One delay. It ends once. */
 class Pause {
   readonly #run: Run;
   readonly #timer: Timer;
@@ -167,16 +167,16 @@ class Pause {
   }
 }
 
-/** Why stores are to give up. One for all: to make one costs more than the question. */
-const gaveUp = new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+/** The abort reason for stores. It is shared, since creating an error costs more than the question. */
+const gaveUp = new LeaseholdError("STORE_UNAVAILABLE", "the caller gave up");
 
-/** One question to several stores: ends once, with enough answers, all, or at its time. */
-class Wait implements Asker {
+/** One question to several stores. It ends once: with enough answers, with all of them, or at its timeout. */
+class Wait implements RequestOwner {
   readonly #ask: Ask;
   readonly #run: Run;
   readonly #answers: (StoreAnswer | undefined)[];
-  /** What was not sent at once: seldom any. */
-  #unsent: Question[] | undefined;
+  /** The requests that were not sent at once; usually none. */
+  #unsent: PendingRequest[] | undefined;
   #controller: AbortController | undefined;
   #pending = 0;
   #timer: Timer | undefined;
@@ -203,7 +203,7 @@ class Wait implements Asker {
       else this.#take(store, refusal);
     });
     this.#hasBegun = true;
-    // Not from within this call: an algorithm whose every question is refused must not recurse.
+    // Asynchronous: an algorithm whose every question is refused must not recurse.
     if (this.#isOver()) void Promise.resolve().then(() => this.end());
   }
 
@@ -211,14 +211,14 @@ class Wait implements Asker {
     if (this.#hasBegun && !this.#hasEnded && this.#isOver()) this.end();
   }
 
-  /** Stops waiting; what is under way goes on. */
+  /** Stops waiting; requests in flight continue. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#run.resume(this.#answers.slice());
   }
 
-  /** Made for the first store that wants it: not all do, and it costs more than a question. */
+  /** Created for the first store that reads it: not all do, and it costs more than a question. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#hasGivenUp) this.#controller.abort(gaveUp);
@@ -230,8 +230,8 @@ class Wait implements Asker {
   }
 
   #send(lane: Lane, request: StoreRequest, store: number): void {
-    const question = new Question(this, lane, request, store);
-    if (lane.send(question)) (this.#unsent ??= []).push(question);
+    const pending = new PendingRequest(this, lane, request, store);
+    if (lane.send(pending)) (this.#unsent ??= []).push(pending);
   }
 
   #take(store: number, answer: StoreAnswer): void {
@@ -251,41 +251,41 @@ class Wait implements Asker {
     return this.#pending === 0 || this.#ask.enough(this.#answers);
   }
 
-  /** The time is up: asks the stores to give up, too, and sends nothing that still waits. */
+  /** The timeout: aborts the requests at the stores, and drops those that were not sent. */
   #giveUp(): void {
     this.#hasGivenUp = true;
-    for (const question of this.#unsent ?? []) question.drop();
+    for (const pending of this.#unsent ?? []) pending.drop();
     this.#controller?.abort(gaveUp);
     this.end();
   }
 }
 
-/** What a question to one store is part of. */
-interface Asker {
+/** The question that a request to one store belongs to. */
+interface RequestOwner {
   readonly signal: AbortSignal;
   answered(store: number, answer: StoreAnswer): void;
 }
 
-/** The part of a question that goes to one store. */
-class Question implements Operation {
+/** The request of a question to one store. */
+class PendingRequest implements Operation {
   readonly request: StoreRequest;
-  readonly #asker: Asker;
+  readonly #owner: RequestOwner;
   readonly #lane: Lane;
   readonly #store: number;
 
-  constructor(asker: Asker, lane: Lane, request: StoreRequest, store: number) {
+  constructor(owner: RequestOwner, lane: Lane, request: StoreRequest, store: number) {
     this.request = request;
-    this.#asker = asker;
+    this.#owner = owner;
     this.#lane = lane;
     this.#store = store;
   }
 
   get signal(): AbortSignal {
-    return this.#asker.signal;
+    return this.#owner.signal;
   }
 
   done(answer: StoreAnswer): void {
-    this.#asker.answered(this.#store, answer);
+    this.#owner.answered(this.#store, answer);
   }
 
   drop(): void {

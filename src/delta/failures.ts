@@ -1,6 +1,6 @@
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 
-/** Failures that do not pass by themselves: a waiter must be told of them. */
+/** Permanent failures: a waiter must get them. */
 const lasting: ReadonlySet<ErrorCode> = new Set([
   "STORE_FULL",
   "STORE_READ_ONLY",
@@ -11,13 +11,15 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   "WATCH_TOO_WIDE",
 ]);
 
-/** It passes by itself: the farm is told of greater epochs at the next look. */
+/** A transient failure: the farm publishes greater epochs at its next look. */
 export const tooFewEpochs = new LeaseholdError(
   "NO_QUORUM",
-  "a majority of the stores has not heard yet that tokens become so great; it is told now",
+  "a majority of the stores does not yet allow tokens this great; the bound is being raised now",
 );
 
-/** Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer. */
+/**
+ * Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer.
+ */
 export function noMajority(
   size: number,
   majority: number,

@@ -7,7 +7,7 @@ import type { Observations } from "./observations.js";
 
 const silence = new LeaseholdError("STORE_UNAVAILABLE", "it did not answer in time");
 
-/** What a farm's cells say together of a resource. */
+/** The combined view of a resource from a farm's cells. */
 export function holderViewOf(
   farm: FarmView,
   resource: string,
@@ -40,7 +40,7 @@ export function holderViewOf(
   return { state: isFree ? "free" : "unknown", confirmed: isFree, remainingMs: 0, stores };
 }
 
-/** The tenure with the most votes among live ones, and the one of its records that lasts the longest. */
+/** The tenure with the most votes among live ones, and its record that lasts the longest. */
 function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
   live: readonly S[],
 ): { readonly votes: number; readonly holderView: S } | undefined {
@@ -55,7 +55,7 @@ function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
   return best;
 }
 
-/** What stores told of a resource, in the form that programs see. */
+/** The view of a resource as the public hint. */
 export function holderHintOf({ state, confirmed, record, remainingMs }: HolderView): HolderHint {
   if (state === "unknown") return { state };
   if (state === "free" || record === undefined) return { state: "free", confirmed };

@@ -1,20 +1,23 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { Store, StoreAnswer, StoreCaller, StoreRequest } from "./store.js";
 
-/** Operations under way at one store: enough for a distant one to be busy, few enough for a disk. One that hangs holds no more. */
+/**
+ * Operations in flight at one store: enough to keep a distant one busy, few enough for a disk. A store that
+ * hangs holds no more than these.
+ */
 export const underWayMax = 128;
 
-/** Operations that wait for one of those to end: a renewal of each lease that a process can sensibly hold. */
+/** Queued operations of one store: a renewal of each lease that a process can sensibly hold. */
 export const waitingMax = 65_536;
 
-/** One request to one store on its way. */
+/** One request to one store. */
 export interface Operation extends StoreCaller {
   readonly request: StoreRequest;
   /** Called once, unless the operation is dropped before it was sent. */
   done(answer: StoreAnswer): void;
 }
 
-/** The way to one store: bounds how many operations are under way there. */
+/** The queue to one store. It bounds the operations in flight there. */
 export class Lane {
   readonly store: Store;
   readonly #waiting = new Set<Operation>();
@@ -25,7 +28,7 @@ export class Lane {
     this.store = store;
   }
 
-  /** True when it has to wait, and may be dropped. */
+  /** True when the operation was queued, and may be dropped. */
   send(operation: Operation): boolean {
     const isFull = this.#underWay >= underWayMax;
     const waits = !this.#isClosed && isFull && this.#waiting.size < waitingMax;
@@ -36,7 +39,7 @@ export class Lane {
     return waits;
   }
 
-  /** What has not been sent yet never will be. */
+  /** Drops an operation that was not sent yet. */
   drop(operation: Operation): void {
     this.#waiting.delete(operation);
   }
@@ -60,7 +63,7 @@ export class Lane {
       operation.done(answer);
     };
     this.store.perform(operation.request, operation).then(end, (error: unknown) => {
-      // An adapter that breaks its promise must not take the process with it, nor look like an empty store.
+      // An adapter that rejects against its contract must not end the process, nor look like an empty store.
       end(this.#refusal(String(error)));
     });
   }

@@ -2,32 +2,32 @@ import { stretched } from "../common/clock-rates.js";
 import type { DeltaRecord } from "./record/record.js";
 
 /**
- * Resources that are kept in mind, some 30 megabytes. Forgetting one is safe: a process that waits for its
- * end has to wait anew.
+ * Resources that are remembered: about 30 megabytes. Forgetting one is safe: a process that waits for its end
+ * starts the wait again.
  */
 export const observedMax = 100_000;
 
 interface Observation {
   readonly writer: string;
   readonly nonce: number;
-  /** The end of the read that first returned it, on this process's steady clock. */
+  /** When the first read that returned it ended, on this process's steady clock. */
   readonly sinceMs: number;
 }
 
 /**
- * Since when each store's cell has been what it is, by this process's own steady clock. No clock is ever compared with
- * another's: a lease of Δ is over when its record has been seen unchanged for Δ.
+ * How long each store's cell has been unchanged, by this process's own steady clock. Clocks are never
+ * compared with each other: a lease of Δ is over when its record has been observed unchanged for Δ.
  */
 export class Observations {
   readonly #clockRateError: number;
-  /** By resource, then by the index of the store. The resource that was looked at last comes last. */
+  /** By resource, then by the index of the store. The most recently used resource is last. */
   readonly #seen = new Map<string, (Observation | undefined)[]>();
 
   constructor(clockRateError: number) {
     this.#clockRateError = clockRateError;
   }
 
-  /** `nowMs` is a reading after the answer had come. */
+  /** `nowMs` is a reading after the answer arrived. */
   see(resource: string, store: number, record: DeltaRecord, nowMs: number): void {
     const seen = this.#seen.get(resource) ?? [];
     const last = seen[store];
@@ -43,7 +43,7 @@ export class Observations {
     this.#seen.delete(resource);
   }
 
-  /** How long until the record's lease is certainly over if it stays what it is, ms; 0 when it is. */
+  /** Milliseconds until the record's lease is certainly over if the record does not change; 0 when it is. */
   untilOverMs(resource: string, store: number, record: DeltaRecord, nowMs: number): number {
     const last = this.#seen.get(resource)?.[store];
     const isSame = last !== undefined && last.writer === record.writer && last.nonce === record.nonce;

@@ -7,7 +7,10 @@ import { leaseRegister, resourceOf } from "./record/registers.js";
 import { holderViewOf } from "./holder-view.js";
 import type { StoreAnswer } from "./store.js";
 
-/** Registers that one look at a store lists: as many as one watch follows. Of a store with more nobody knows what is missing. */
+/**
+ * Registers that one listing of a store returns: as many as one watch follows. If a store has more, the
+ * listing is incomplete.
+ */
 export const listedMax = 100_000;
 
 /** Reads a resource's cells at all stores into `cells`, until they are enough. */
@@ -36,7 +39,7 @@ export function* readAll(
   return step;
 }
 
-/** Asks every store what it says of a resource; none is waited for longer than δ. */
+/** Reads every store's view of a resource; none is awaited longer than δ. */
 export function* lookAtFarm(
   { farm, settings }: ProtocolEnvironment,
   observations: Observations,
@@ -49,7 +52,7 @@ export function* lookAtFarm(
   return holderViewOf(farm, resource, cells, observations, now.monotonicMs);
 }
 
-/** Asks every store for all that it holds below a prefix. */
+/** Lists the leases below a prefix at every store. */
 export function* listFarm(
   { farm, settings }: ProtocolEnvironment,
   observations: Observations,
@@ -91,10 +94,10 @@ export function* listFarm(
 
 const tooWide = new LeaseholdError(
   "WATCH_TOO_WIDE",
-  `a store has ${listedMax} resources or more below the prefix, those that are free included`,
+  `a store has ${listedMax} resources or more below the prefix, including free ones`,
 );
 
-/** The store told of all that it has below the prefix. */
+/** Whether the store listed everything below the prefix. */
 function isWhole(answer: StoreAnswer | undefined): boolean {
   return answer?.kind === "registers" && answer.registers.size < listedMax;
 }

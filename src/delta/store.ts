@@ -1,16 +1,19 @@
 import type { LeaseholdError } from "../lease/errors.js";
 
-/** What the users of a store have to know of it. */
+/** The properties of a store. */
 export interface StoreTraits {
-  /** For people: its address without credentials. */
+  /** For messages: its address without credentials. */
   readonly name: string;
   /** `atomic`: `replace` compares and sets. `slotted`: `put` writes this writer's slot, `read` returns every slot. */
   readonly kind: "atomic" | "slotted";
-  /** What it has acknowledged survives loss of power and a restart of its server. */
+  /** Acknowledged writes survive a power loss and a restart of its server. */
   readonly durable: boolean;
-  /** The longest register content in bytes that it takes. */
+  /** The longest register content that it takes, in bytes. */
   readonly bytesMax: number;
-  /** How often it may be asked whether a lease has become free, ms: what is cheap for a disk is dear at an object store. */
+  /**
+   * The interval for polling whether a lease has become free, ms: cheap for a disk, expensive for an object
+   * store.
+   */
   readonly pollMs: number;
   /** The default bound on one operation (δ), ms. */
   readonly delayMs: number;
@@ -19,13 +22,14 @@ export interface StoreTraits {
 }
 
 /**
- * What a store said. `id` is its marker at that moment: another marker means that it has forgotten. The marker is the
- * adapter's own: drawn at random and written by create-if-absent when the store is first used, and lost with everything else.
+ * A store's answer. `id` is its marker at that moment: another marker means that it has forgotten. The marker
+ * belongs to the adapter: it is drawn at random and written by create-if-absent when the store is first used,
+ * and lost with everything else.
  */
 export type StoreAnswer =
   /**
-   * `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in use. With `mark` it
-   * can be asked later whether anything was announced since.
+   * `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in
+   * use. With `mark` the store can be asked later whether anything was announced since.
    */
   | {
       readonly kind: "cells";
@@ -33,23 +37,31 @@ export type StoreAnswer =
       readonly cells: readonly Uint8Array[];
       readonly mark?: string;
     }
-  /** Since the read whose answer had the mark `quietSince`, nothing was announced: every `put` that was not quiet and has ended by now was seen by that read. */
+  /**
+   * Nothing was announced since the read whose answer had the mark `quietSince`: that read saw every `put`
+   * that was not quiet and has ended by now.
+   */
   | { readonly kind: "quiet"; readonly id: string }
   | { readonly kind: "written"; readonly id: string }
-  /** Nothing was written, as the cell is not what was expected. */
+  /** Nothing was written, as the cell differs from `expected`. */
   | { readonly kind: "conflict"; readonly id: string; readonly cells: readonly Uint8Array[] }
   | {
       readonly kind: "registers";
       readonly id: string;
       readonly registers: ReadonlyMap<string, readonly Uint8Array[]>;
     }
-  /** It answered that it cannot: never taken for an empty cell. The error has one of the `STORE_…` codes. */
+  /**
+   * The store reported a failure: never taken for an empty cell. The error has one of the `STORE_…` codes.
+   */
   | { readonly kind: "failed"; readonly error: LeaseholdError };
 
 export type StoreRequest =
   /** With the mark of an earlier answer, a slotted store may answer `quiet`. */
   | { readonly op: "read"; readonly register: string; readonly quietSince?: string }
-  /** Atomic stores: writes `next` if the cell is `expected` (`undefined`: never written) and its marker is `id`, all in one step. */
+  /**
+   * Atomic stores: writes `next` if the cell is `expected` (`undefined`: never written) and its marker is
+   * `id`, all in one step.
+   */
   | {
       readonly op: "replace";
       readonly register: string;
@@ -58,38 +70,38 @@ export type StoreRequest =
       readonly next: Uint8Array;
     }
   /**
-   * Slotted stores: writes this writer's slot, and announces that, unless it is `quiet`: a renewal, which tells those who hold
-   * nothing that they have to know.
+   * Slotted stores: writes this writer's slot, and announces the write unless it is `quiet`. A renewal is
+   * quiet: processes without a hold need not know of it.
    */
   | { readonly op: "put"; readonly register: string; readonly next: Uint8Array; readonly quiet?: boolean }
   /** Up to `registersMax` registers whose names begin with `prefix`. */
   | { readonly op: "list"; readonly prefix: string; readonly registersMax: number };
 
 /**
- * What a Δ-lease needs of shared storage: plain cells that hold a few hundred bytes each. A store answers, or it
+ * The shared storage that a Δ-lease needs: plain cells of a few hundred bytes each. A store answers, or it
  * never does; up to t of n > 2t may fall silent. There are two kinds. *Atomic* stores compare and set, so any
- * number of writers share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a slot
- * of its own in each register, and a read returns all of them.
+ * number of writers share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a
+ * slot of its own in each register, and a read returns all of them.
  *
- * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so content that is
- * what it was has not changed meanwhile.
+ * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so an equal
+ * content means that nothing was written meanwhile.
  */
 export interface Store {
   readonly traits: StoreTraits;
   /**
-   * Never rejects: what goes wrong is a `failed`. It may take for ever, or answer long after its caller has given up (a
-   * ghost write); the caller bounds how many are under way.
+   * Never rejects: every failure is a `failed`. It may take for ever, or answer long after its caller has
+   * given up (a ghost write); the caller bounds the operations in flight.
    */
   perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer>;
   /** Leaves no handle open. */
   close(): Promise<void>;
 }
 
-/** Who asks, and may want no more. */
+/** The caller of an operation, which may give up. */
 export interface StoreCaller {
-  /** Asks to give up early. To be read by stores that can: it is made when it is read for the first time. */
+  /** Aborts when the caller gives up. Stores that support it read it: it is created when it is first read. */
   readonly signal: AbortSignal;
 }
 
-/** The register that every store has under this name tells the store's marker and which stores belong to its farm. */
+/** The register of this name in every store has the store's marker and the list of stores of its farm. */
 export const farmRegister = "leasehold.farm";

@@ -3,25 +3,25 @@ import type { LossReason } from "../lease/errors.js";
 import { type BothClocks, elapsedMs } from "../common/both-clocks.js";
 import type { Asked } from "./record/record.js";
 
-/** What a majority has been told: held from the start of the write on, for as long as Δ. */
+/** A majority has it: held for Δ from the start of the write. */
 export interface Hold {
   /** Read before the write was sent. */
   readonly begun: BothClocks;
   readonly leaseMs: number;
 }
 
-/** One uninterrupted holding, in the hands of its holder. An algorithm may extend it with what it has to remember. */
+/** One uninterrupted tenure, in the hands of its holder. An algorithm may extend it with its own state. */
 export class Tenure {
   readonly resource: string;
   /** The fencing token. */
   readonly token: bigint;
   /** Moved by each renewal. */
   hold: Hold;
-  /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
+  /** Set once, by the first code that finds it lost; nothing undoes it. */
   lost: LossReason | undefined;
   /** Its holder has detached it, and renews no more. */
   isDetached = false;
-  /** Somebody wants the resource. */
+  /** Another participant wants the resource. */
   asked: Asked | undefined;
 
   constructor(resource: string, token: bigint, hold: Hold) {
@@ -30,14 +30,15 @@ export class Tenure {
     this.hold = hold;
   }
 
-  /** It was broken, and is not renewed any more. */
+  /** It was broken, and can't be renewed. */
   get isBroken(): boolean {
     return this.asked?.broken === true;
   }
 
   /**
-   * Milliseconds that are left. Each of the two clocks can end it, and so does their disagreement: the steady one stands still
-   * while the machine sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
+   * Milliseconds that are left. Each of the two clocks can end it, and so does their disagreement: the steady
+   * clock stands still while the machine sleeps, and the system clock may be wrong when it wakes. Once 0,
+   * always 0.
    */
   remainingMs(now: BothClocks): number {
     if (this.lost !== undefined) return 0;

@@ -7,8 +7,8 @@ import type { DeltaRecord } from "../record/record.js";
 type Cells = readonly (CellOrError | undefined)[];
 
 /**
- * What an attempt that is to adopt a detached lease may replace at once: its pass in any cell proves that the tenure there has
- * stopped, also where the cell has not heard of it yet.
+ * Whether an attempt that adopts a detached lease may replace a record at once: its pass in any cell proves
+ * that the tenure there has stopped, even in cells that don't have the pass yet.
  */
 export function adopted(wish: AttemptWish, cells: Cells): (record: DeltaRecord | undefined) => boolean {
   const detached = recordsOf(cells).filter((record) => isDetached(record, wish));
@@ -18,8 +18,9 @@ export function adopted(wish: AttemptWish, cells: Cells): (record: DeltaRecord |
 }
 
 /**
- * Why such an attempt cannot go on, by what a majority shows. Who loses an attempt to adopt leaves the pass behind; so a later epoch
- * without it is a tenure, or an attempt of one who has waited for the end. Where nobody has the pass, it was released or taken over.
+ * Why such an attempt cannot succeed, by the cells of a majority. An adopter that loses leaves the pass in
+ * place; so a later epoch without it is a tenure, or an attempt by a process that waited for the end. If no
+ * cell has the pass, the lease was released or taken over.
  */
 export function whyNotAdopted(wish: AttemptWish, cells: Cells, majority: number): LeaseholdError | undefined {
   const { adopts, resource } = wish;

@@ -13,9 +13,9 @@ import type { StoreRequest } from "../store.js";
 const triesMax = 5;
 
 /**
- * Leaves a request in the holder's own record, by compare-and-set, so that it costs a holder nothing until there is one: its next
- * renewal finds another content than it wrote, and reads. The record's timestamp stays what it is, so that nobody has to wait any
- * longer for its end.
+ * Leaves a request in the holder's own record, by compare-and-set, so that requests cost a holder nothing
+ * until there is one: its next renewal finds another content than it wrote, and reads. The record keeps its
+ * timestamp, so that nobody has to wait any longer for its end.
  */
 export function* askHolder(
   environment: ProtocolEnvironment,
@@ -29,11 +29,11 @@ export function* askHolder(
   const endMs = begun.now.monotonicMs + withinMs;
   let last = begun.now;
   const register = leaseRegister(resource);
-  const told = new Set<number>();
+  const notified = new Set<number>();
   let first: HolderView | undefined;
   for (let tries = 0; ; tries += 1) {
     const cells: (CellOrError | undefined)[] = [];
-    // A store that is silent must not take the time in which the others could be told.
+    // A silent store must not use up the time for notifying the others.
     const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);
     const { now, cancelled } = yield* readAll(farm, resource, cells, lookMs, () => false);
     cells.forEach((cell, store) => {
@@ -47,7 +47,7 @@ export function* askHolder(
     const requests = cells.map((cell, store): StoreRequest | undefined => {
       if (!isCell(cell) || !isOf(cell.record, holder)) return undefined;
       if (cell.record.asked?.broken === true || (cell.record.asked !== undefined && !asked.broken)) {
-        told.add(store);
+        notified.add(store);
         return undefined;
       }
       const next = encodeRecord({ ...cell.record, asked });
@@ -56,17 +56,17 @@ export function* askHolder(
     const leftMs = endMs - now.monotonicMs;
     const isGivenUp = cancelled || tries >= triesMax || leftMs <= 0;
     if (isGivenUp || requests.every((request) => request === undefined))
-      return { holderView: first, stores: told.size };
+      return { holderView: first, stores: notified.size };
     const timeoutMs = Math.min(settings.delayMs, leftMs);
     const written = yield { kind: "ask", requests, timeoutMs, enough: () => false };
     const { answers } = written;
     last = written.now;
     answers.forEach((answer, store) => {
-      if (answer?.kind === "written") told.add(store);
+      if (answer?.kind === "written") notified.add(store);
     });
     const isOver = last.monotonicMs >= endMs;
     if (isOver || answers.every((answer) => answer?.kind !== "conflict"))
-      return { holderView: first, stores: told.size };
+      return { holderView: first, stores: notified.size };
   }
 }
 

@@ -64,11 +64,11 @@ class Stage {
   }
 }
 
-/** What (c) makes a contender wait, with this stage's ρ. */
+/** The wait of a contender in (c), with this stage's ρ. */
 const stretchedMs = Math.ceil((ttlMs * 1.01) / 0.99);
 
 describe("a contender replaces a cell", () => {
-  test("(a) that was never written, at once and with one read and one write a store", async () => {
+  test("(a) that was never written, at once and with one read and one write per store", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const before = stage.media.map(({ performed }) => ({ ...performed }));
@@ -91,7 +91,7 @@ describe("a contender replaces a cell", () => {
     expect(stage.world.clock.monotonicMs()).toBe(0);
   });
 
-  test("(a) that it released itself, without a read: each store compares what it left there", async () => {
+  test("(a) that it released itself, without a read: each store compares with the content it left there", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     await alice.release(await stage.take(alice));
@@ -126,12 +126,12 @@ describe("a contender replaces a cell", () => {
     expect([first.remainingMs(), stage.world.clock.monotonicMs()]).toEqual([0, 0]);
   });
 
-  test("(c) that it has seen unchanged for Δ by its own clock, stretched, and no sooner", async () => {
+  test("(c) that it has observed unchanged for Δ by its own clock, stretched, and no sooner", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     await stage.take(alice);
     await stage.world.advance(300);
-    // Seen at 300 ms for the first time: that it may be older bob does not know.
+    // First observed at 300 ms: bob does not know that it may be older.
     expect(await stage.attempt(bob)).toMatchObject({ kind: "held", retryInMs: 5 });
     await stage.world.advance(stretchedMs - 1);
     expect(await stage.attempt(bob)).toMatchObject({ kind: "held", retryInMs: 1 });
@@ -150,7 +150,7 @@ describe("a contender replaces a cell", () => {
     expect((await stage.attempt(bob, 200)).kind).toBe("granted");
   });
 
-  test("(c) whose observation starts anew with every renewal", async () => {
+  test("(c) whose observation starts again with every renewal", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -169,7 +169,7 @@ describe("a contender replaces a cell", () => {
     await stage.attempt(bob);
     stage.world.stepWall(60_000);
     expect((await stage.attempt(bob)).kind).toBe("held");
-    // For the holder it counts: it may have been asleep.
+    // For the holder the wall clock counts: its machine may have been asleep.
     expect([grant.remainingMs(), grant.lossReason]).toEqual([0, "clock-fault"]);
   });
 });
@@ -219,7 +219,7 @@ describe("a hold", () => {
 });
 
 describe("a renewal", () => {
-  test("costs one write a store and no read", async () => {
+  test("costs one write per store and no read", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);
@@ -234,7 +234,7 @@ describe("a renewal", () => {
     });
   });
 
-  test("without an answer is unknown: the old end stands, and the next finds what came of it", async () => {
+  test("without an answer is unknown: the old end stands, and the next one learns the outcome", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -243,13 +243,13 @@ describe("a renewal", () => {
     expect(await stage.renew(alice, grant)).toBe(false);
     expect(grant.remainingMs()).toBe(ttlMs - 350);
     for (const medium of stage.media) medium.resume();
-    // It did land: bob must wait from then on, and alice goes on from there.
+    // It did land: bob must wait from then on, and alice continues from there.
     expect((await stage.attempt(bob)).kind).toBe("held");
     expect(await stage.renew(alice, grant)).toBe(true);
     expect(grant.remainingMs()).toBe(ttlMs);
   });
 
-  test("that lands late, as a ghost, gives nothing and takes nothing", async () => {
+  test("that lands late, as a ghost, extends nothing and takes nothing", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -259,7 +259,7 @@ describe("a renewal", () => {
     expect(await ghost).toBe(false);
     await stage.world.advance(stretchedMs);
     expect(grant.remainingMs()).toBe(0);
-    // The ghosts land before bob's writes: he has to wait for what they wrote. Nobody holds meanwhile.
+    // The ghosts land before bob's writes: he has to wait for their Δ. Nobody holds meanwhile.
     for (const medium of stage.media) medium.resume();
     await stage.world.settle();
     expect((await stage.attempt(bob)).kind).toBe("held");
@@ -283,7 +283,7 @@ describe("a renewal", () => {
     const next = await stage.take(bob);
     stage.media[0]!.resume();
     await stage.world.advance(50);
-    // Alice's ghost came to the first store only, which bob has not written: it is one of three.
+    // Alice's ghost reached only the first store, which bob has not written: it is one of three.
     expect(stage.writers().filter((writer) => writer === "bob").length).toBeGreaterThanOrEqual(2);
     expect(await stage.renew(alice, grant)).toBe(false);
     expect(await stage.renew(bob, next)).toBe(true);
@@ -332,7 +332,7 @@ describe("a release", () => {
     expect(stage.writers()).toEqual(["bob", "bob", "alice"]);
     await stage.wait(alice.release(grant));
     expect(stage.writers()).toEqual(["bob", "bob", "free"]);
-    // Bob's renewals see what stands at the third store, and then heal it.
+    // Bob's renewals read the third store's content, and then heal it.
     for (let renewals = 0; renewals < 2; renewals += 1) {
       await stage.world.advance(100);
       expect(await stage.renew(bob, next)).toBe(true);
@@ -341,7 +341,7 @@ describe("a release", () => {
     expect(stage.writers()).toEqual(["bob", "bob", "bob"]);
   });
 
-  test("frees every store though nobody knows whether the last renewal was written", async () => {
+  test("frees every store even if it is unknown whether the last renewal was written", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);
@@ -368,7 +368,7 @@ describe("several contenders", () => {
     expect(stage.world.clock.monotonicMs()).toBeLessThan(200);
   });
 
-  test("what a crashed one left at a minority is in nobody's way", async () => {
+  test("are not blocked by a record that a crashed one left at a minority", async () => {
     const stage = new Stage();
     const bob = await stage.open("bob");
     stage.media[1]!.plant(register, encodeRecord(held("crashed", 9n)));
@@ -376,7 +376,7 @@ describe("several contenders", () => {
     expect([grant.token, stage.world.clock.monotonicMs()]).toEqual([10n, 0]);
   });
 
-  test("what crashed ones left at a majority has to run out", async () => {
+  test("wait for the end of records that crashed ones left at a majority", async () => {
     const stage = new Stage();
     const bob = await stage.open("bob");
     stage.media[0]!.plant(register, encodeRecord(held("one", 3n)));
@@ -386,7 +386,7 @@ describe("several contenders", () => {
     expect((await stage.take(bob)).token).toBe(5n);
   });
 
-  test("the cost does not grow with how many have been there", async () => {
+  test("have the same cost however many have been there", async () => {
     const stage = new Stage();
     const cost: number[] = [];
     for (let index = 0; index < 40; index += 1) {
@@ -413,7 +413,7 @@ const held = (writer: string, epoch: bigint): DeltaRecord => ({
   delayMs: 50,
 });
 
-describe("what is not a record of this resource", () => {
+describe("content that is not a record of this resource", () => {
   const line = encodeRecord(held("alice.1", 1n));
   const damaged = line.slice();
   damaged[40]! ^= 1;
@@ -439,14 +439,14 @@ describe("what is not a record of this resource", () => {
 });
 
 describe("stores that fail", () => {
-  test("with a lasting error, and leave no majority, end an attempt with that error", async () => {
+  test("with a permanent error, and leave no majority, end an attempt with that error", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     for (const medium of stage.media.slice(1)) medium.failing = new LeaseholdError("STORE_READ_ONLY");
     expect(await stage.attempt(alice)).toMatchObject({ error: { code: "STORE_READ_ONLY" } });
   });
 
-  test("with a passing error, or in silence, end an attempt with NO_QUORUM and what they said", async () => {
+  test("with a transient error, or silent, end an attempt with NO_QUORUM and their errors", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     stage.media[0]!.failing = new LeaseholdError("STORE_UNAVAILABLE", "it restarts");
@@ -457,7 +457,7 @@ describe("stores that fail", () => {
     expect(stage.writers()).toEqual(["-", "-", "-"]);
   });
 
-  test("a write that found no majority is withdrawn", async () => {
+  test("withdraw a write that found no majority", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     for (const medium of stage.media) medium.latencyMs = { request: 5, answer: 0 };

@@ -26,21 +26,20 @@ import { leaseRegister } from "../record/registers.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 
 /**
- * After so many split votes in a row an attempt answers that others have the resource: a waiter tries again
- * later.
+ * After this many split votes in a row an attempt reports the resource as held: a waiter tries again later.
  */
 const splitsMax = 12;
 
-/** A write that found its own newer record repeats itself with that; a store cannot surprise it for ever. */
+/** Repetitions of a write that found its own newer record; a store cannot cause more. */
 const rewritesMax = 3;
 
-/** The least bound of the random pause after a split vote, ms. */
+/** The minimum bound of the random pause after a split vote, ms. */
 const backoffMsMin = 2;
 
-/** Resources that this process has released are kept in mind, some 10 megabytes. One that is forgotten is read again. */
+/** Resources that this process has released and remembers: about 10 megabytes. Any other is read again. */
 const leftMax = 10_000;
 
-/** What a look at all stores showed of a resource. */
+/** The stores by whether their cell may be replaced. */
 interface Board {
   /** Stores whose cell may be replaced. */
   readonly open: number[];
@@ -48,21 +47,24 @@ interface Board {
   readonly blocked: { readonly record: DeltaRecord; readonly untilMs: number }[];
 }
 
-/** What a write reached. */
+/** The result of a write. */
 interface Reach {
   readonly written: Set<number>;
   readonly step: Resumption;
 }
 
-/** The shortest lease, in δ: time for a renewal that takes its whole δ, and for another when that one fails. */
+/**
+ * The shortest lease, in δ: time for a renewal that takes its whole δ, and for another when that one fails.
+ */
 export const conditionalLeaseDelaysMin = 3;
 
 /**
- * The Δ-lease where every store can compare and set. It needs no bound on how long an operation takes: a lease has been
- * taken when a majority of cells was replaced, each exactly as it had been observed, and a held cell is replaced only when its
- * observer has seen it unchanged for Δ on its own steady clock. Two majorities have a store in common. There, a successor's
- * replacement either came after the holder's last renewal, was based on it, and waited its Δ out; or it came before that
- * renewal, which then found another cell than it expected, and failed.
+ * The Δ-lease where every store can compare and set. It needs no bound on how long an operation takes: a
+ * lease is taken when a majority of cells was replaced, each exactly as it had been observed, and a held cell
+ * is replaced only when its observer has seen it unchanged for Δ on its own steady clock. Two majorities have
+ * a store in common. There, a successor's replacement either came after the holder's last renewal, was based
+ * on it, and waited its Δ out; or it came before that renewal, which then found another cell than it
+ * expected, and failed.
  */
 export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly promise: LeaseProtocol["promise"];
@@ -70,7 +72,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly leaseDelaysMin = conditionalLeaseDelaysMin;
   readonly observations: Observations;
   readonly #environment: ProtocolEnvironment;
-  /** By resource: what this process believes each cell to be since it released it. */
+  /** By resource: the assumed content of each cell after this process released it. */
   readonly #left = new Map<string, readonly (Cell | undefined)[]>();
   #nonce = 0;
 
@@ -97,7 +99,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       };
       step = yield* readAll(farm, wish.resource, cells, this.#timeoutMs(wish, before), isPlain);
       this.#observe(wish.resource, cells, step.now);
-      if (step.cancelled) return failed("the attempt was ended by its caller");
+      if (step.cancelled) return failed("the caller cancelled the attempt");
       const board = this.#board(wish, cells, step.now);
       const { open, blocked } = board;
       const error = whyNotAdopted(wish, cells, farm.majority);
@@ -109,15 +111,14 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       } else if (open.length + blocked.length < farm.majority) {
         return { kind: "failed", error: this.#noMajority(cells) };
       } else if (this.#isHeld(board) || open.length + blocked.length < farm.size || splits >= splitsMax) {
-        // With a store that does not say what it holds, split votes cannot be told from a holder's.
+        // With a silent store, split votes cannot be distinguished from a holder's votes.
         return this.#held(open.length, blocked);
       }
       const roundMs = step.now.monotonicMs - before.monotonicMs;
       const delayMs = backOffMs(random, splits, Math.max(backoffMsMin, roundMs), settings.delayMs);
       step = yield { kind: "delay", delayMs };
-      if (step.cancelled) return failed("the attempt was ended by its caller");
-      if (step.now.monotonicMs >= wish.deadlineMs)
-        return failed("others competed for the resource all the time");
+      if (step.cancelled) return failed("the caller cancelled the attempt");
+      if (step.now.monotonicMs >= wish.deadlineMs) return failed("others kept competing for the resource");
     }
   }
 
@@ -174,9 +175,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Takes what this process released last without a read, over what it left there: the stores compare, so a belief that
-   * is wrong costs a round, never more. Not where there would be no time for another, nor for a detached lease: that has to
-   * be seen.
+   * Takes a resource that this process released last without a read, over the records that it left: the
+   * stores compare, so a wrong assumption costs a round, never more. Skipped when there would be no time for
+   * another round, and for a detached lease, which has to be read.
    */
   *#takeAgain(wish: AttemptWish, now: BothClocks): Protocol<ConditionalTenure | undefined> {
     const { farm, settings } = this.#environment;
@@ -189,7 +190,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return yield* this.#take(wish, cells, open, now);
   }
 
-  /** Replaces the open cells, and tries cells that nobody could read as if they had never been written. */
+  /** Replaces the open cells, and tries cells that could not be read as if they had never been written. */
   *#take(
     wish: AttemptWish,
     cells: readonly (CellOrError | undefined)[],
@@ -213,8 +214,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Writes *free* where the lost attempt's record stands or may stand, or *detached* as it was if it was to adopt: until that is
-   * over nobody else may have it. Best effort: what it misses runs out.
+   * Writes *free* where the lost attempt's record is or may be, or restores *detached* after a failed
+   * adoption: until the detached lease is over nobody else may have it. Best effort: a record that it misses
+   * expires.
    */
   *#withdraw(
     tenure: ConditionalTenure,
@@ -237,8 +239,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Writes a holder's record over its own cells. With `heals` also over such that a contender might replace: a store that
-   * was silent or has lost a vote then counts again. What it must not write over it reads.
+   * Writes a holder's record over its own cells. With `heals` also over cells that a contender might replace:
+   * a store that was silent or has lost a vote then counts again. Cells that it must not overwrite are read.
    */
   *#write(tenure: ConditionalTenure, record: DeltaRecord, now: BothClocks, heals: boolean): Protocol<Reach> {
     const { farm } = this.#environment;
@@ -259,7 +261,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       ({ step } = yield* this.#replace(tenure, record, targets, rewrites === 0 ? reads : [], written));
       if (tenure.isBroken && heals) break;
       if (written.size >= farm.majority && heals) break;
-      // Only what has answered is repeated: it said what stands there now.
+      // Only stores that answered are repeated: their present content is known.
       todo = todo.filter(
         (store) => !written.has(store) && step.answers[store] !== undefined && mayReplace(store),
       );
@@ -268,7 +270,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return { written, step };
   }
 
-  /** One round of writes. Keeps the tenure's beliefs up to date, also by answers that come after it has ended. */
+  /** One round of writes. Keeps the tenure's known cells up to date, also by late answers. */
   *#replace(
     tenure: ConditionalTenure,
     record: DeltaRecord,
@@ -301,7 +303,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       for (const store of targets)
         if (answers[store] === undefined) open += 1;
         else if (answers[store].kind === "written") wins += 1;
-      // A majority can still be reached. What frees or detaches goes on without: each cell that it finds counts.
+      // Whether a majority can still be reached. Freeing and detaching continue without one: each cell
+      // counts.
       const hopes = record.state === "free" || record.detached !== undefined || wins + open >= farm.majority;
       return wins >= farm.majority || !hopes;
     };
@@ -351,11 +354,11 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return board;
   }
 
-  /** How long until a contender may replace the cell, ms; 0 when it may. */
+  /** Milliseconds until a contender may replace the cell; 0 when it may. */
   #untilOpenMs({ record }: Cell, resource: string, store: number, now: BothClocks): number {
     if (record === undefined || record.state === "free") return 0;
-    // What this process wrote itself in an attempt or a tenure that is over: it knows that it does not hold. Unless that
-    // was broken or detached: then the others come first.
+    // A record that this process wrote itself in an attempt or a tenure that is over: it knows that it does
+    // not hold. Unless that lease was broken or detached: then the others come first.
     const { writer, asked, detached } = record;
     if (writer === this.#environment.writer && asked?.broken !== true && detached === undefined) return 0;
     return this.observations.untilOverMs(resource, store, record, now.monotonicMs);
@@ -365,7 +368,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return record?.writer === this.#environment.writer && record.epoch === tenure.token;
   }
 
-  /** One tenure alone stands in the way of every majority. With split votes none does. */
+  /** Whether one tenure alone blocks every majority. Split votes don't. */
   #isHeld({ blocked }: Board): boolean {
     const { size, majority } = this.#environment.farm;
     return blocked.some(({ record: { writer, epoch } }) => {
@@ -382,7 +385,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return { kind: "held", holder: needed.record.writer, retryInMs };
   }
 
-  /** How many stores have the record of a later tenure. */
+  /** The number of stores with a later tenure's record. */
   #successors(tenure: ConditionalTenure): number {
     return tenure.cells.filter((cell) => (cell?.record?.epoch ?? 0n) > tenure.token).length;
   }

@@ -1,6 +1,6 @@
 import type { LeaseProtocol, ProtocolEnvironment } from "../lease-protocol.js";
 
-/** What conditional leases promise, with this farm's numbers. */
+/** The guarantees of conditional leases, with this farm's numbers. */
 export function conditionalPromise({ farm, settings }: ProtocolEnvironment): LeaseProtocol["promise"] {
   const { size, majority } = farm;
   const others = size - majority;
@@ -14,9 +14,9 @@ export function conditionalPromise({ farm, settings }: ProtocolEnvironment): Lea
       "Every store compares and sets in one step, and keeps what it has acknowledged.",
       `Every steady clock runs within ${settings.clockRateError * 100} % of real time while its machine is awake, and the system's clock is not set back while it sleeps.`,
       size === 1
-        ? "The store does not forget. One of a kind that is empty after a restart is waited for; one that was emptied otherwise, or put back to an earlier state, is not recognised."
-        : `At most ${others} of the ${size} stores forget before they have recovered. One that comes back empty is recognised, and waited for; one that was put back to an earlier state is not.`,
-      "Records are written by this library alone; damage is recognised by their checksum.",
+        ? "The store does not forget. A store that is always empty after a restart has to wait; one that was emptied otherwise, or restored to an earlier state, is not detected."
+        : `At most ${others} of the ${size} stores forget before they have recovered. A store that comes back empty is detected, and has to wait; one that was restored to an earlier state is not.`,
+      "Records are written by this library alone; damage is detected by their checksum.",
     ],
   };
 }

@@ -2,18 +2,24 @@ import type { Cell } from "../cell.js";
 import { Tenure } from "../tenure.js";
 import type { Hold } from "../tenure.js";
 
-/** A tenure of the conditional lease: what its holder believes each cell to be, which is what its next write expects there. */
+/**
+ * A tenure of the conditional lease, with the assumed content of each cell, which the next write expects
+ * there.
+ */
 export class ConditionalTenure extends Tenure {
-  /** By the index of the store; `undefined` where nothing is known. A belief that is wrong costs a round, never more. */
+  /**
+   * By the index of the store; `undefined` where nothing is known. A wrong assumption costs a round, never
+   * more.
+   */
   readonly cells: (Cell | undefined)[];
   /** The record's `number` at the last write. */
   number: bigint;
   /**
-   * The greatest Δ that it ever wrote. A record with a smaller one could be waited for and found over while an older, longer
-   * record still counted.
+   * The greatest Δ that it ever wrote. A record with a smaller one could be observed as over while an older,
+   * longer record still counted.
    */
   leaseMsMax: number;
-  /** What others are to read of it, as JSON. */
+  /** The data for others to read, as JSON. */
   data: string | undefined;
 
   constructor(resource: string, token: bigint, hold: Hold, number: bigint, cells: (Cell | undefined)[]) {

@@ -16,10 +16,10 @@ const stepMs = 5;
 const steps = 3_000;
 const seeds = 3 * effort;
 const ttlMs = 400;
-/** A timer never wakes anybody too soon, also not by the last bit. */
+/** Timers never fire early, not even by the last bit. */
 const roundingMs = 1e-6;
 
-/** How much later each participant than the one before hears of what has happened long ago. */
+/** How much later each participant than the previous one gets answers about the past. */
 const answerMs = 11;
 
 interface Outcome {
@@ -44,8 +44,9 @@ function hardOfHearing(store: Store, timers: Timers, lateMs: number): Store {
 }
 
 /**
- * Participants whose clocks go at rates of their own, some of whom hear late, contend for one resource, on stores that stall before and after they have
- * taken effect, answer late, crash and, one at a time, forget. Every participant is asked at every step whether it holds.
+ * Participants whose clocks run at rates of their own, some of which get answers late, contend for one
+ * resource, on stores that stall before and after they have taken effect, answer late, crash and, one at a
+ * time, forget. At every step each participant is asked whether it holds.
  */
 async function badDays(seed: number): Promise<Outcome> {
   const world = new VirtualWorld({ seed });
@@ -92,7 +93,7 @@ async function badDays(seed: number): Promise<Outcome> {
   };
 
   const runs = Promise.all(Array.from({ length: participants }, (_, index) => run(index)));
-  // Nothing goes wrong before all have opened the farm.
+  // No fault occurs before all have opened the farm.
   await world.advance(1_000);
   let overlaps = 0;
   let forgetAgainStep = 0;
@@ -103,7 +104,7 @@ async function badDays(seed: number): Promise<Outcome> {
       if (chance(0.005)) medium.crash();
       if (chance(0.05)) medium.latencyMs = { request: random.next() * 3, answer: random.next() * 3 };
     }
-    // The promise is for a minority: the next may forget when the last has recovered.
+    // The guarantee is for a minority: the next may forget when the last has recovered.
     if (chance(0.02) && step >= forgetAgainStep) {
       farm.media[Math.floor(random.next() * storesOfFarm)]!.forget();
       forgetAgainStep = step + (20 * ttlMs) / stepMs;
@@ -119,20 +120,21 @@ async function badDays(seed: number): Promise<Outcome> {
   return { tenures: tokens.length, overlaps, disorders };
 }
 
-test("on bad days of stores and clocks there is one holder at a time, and tokens rise", async () => {
+test("with faulty stores and clocks there is one holder at a time, and tokens rise", async () => {
   let tenures = 0;
   for (let seed = 1; seed <= seeds; seed += 1) {
     const outcome = await badDays(seed);
     expect({ seed, ...outcome }).toMatchObject({ overlaps: 0, disorders: 0 });
     tenures += outcome.tenures;
   }
-  // They did hold, in spite of everything.
+  // There were holders, despite the faults.
   expect(tenures).toBeGreaterThan(10 * seeds);
 });
 
-test("a hold that counts from the end of its write is seen", async () => {
+test("a hold that counts from the end of its write is detected", async () => {
   const seen = await duringFaults({ holdFromEndOfWrite: true }, async () => {
-    // The first is known to show it, as long as nothing changes what happens in a run; 15, 16 and 50 do, too.
+    // The first seed is known to show it, as long as nothing changes the course of a run; 15, 16 and 50 do,
+    // too.
     for (let seed = 12; seed <= 50; seed += 1) if ((await badDays(seed)).overlaps > 0) return seed;
     return undefined;
   });

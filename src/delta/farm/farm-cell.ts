@@ -1,42 +1,45 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { isCount } from "../../common/json.js";
 import { greatest } from "../../common/lists.js";
-import { DecodedBefore } from "../record/decoded-before.js";
+import { DecodeCache } from "../record/decode-cache.js";
 import { corrupt, encodeEnvelope, openEnvelope } from "../record/envelope.js";
 import { bigintOf, greatestBigint, isDuration } from "../record/fields.js";
 
-/** The first word of what stands in a store's {@link farmRegister}. */
+/** The first word of the content of a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/2";
 
-/** A list of stores that belong together. A later one takes the place of an earlier one. */
+/** A list of stores that belong together. A later one replaces an earlier one. */
 export interface FarmList {
-  /** One more each time that another store, or one that has forgotten, took a member's place. */
+  /** Increases each time that another store, or one that has forgotten, takes a member's place. */
   readonly generation: number;
   /** The markers of all stores, sorted. */
   readonly farm: readonly string[];
 }
 
-/** What every store says of the farm that it belongs to. */
+/** A store's data about the farm that it belongs to. */
 export interface FarmTerms extends FarmList {
-  /** The longest lease that any user of the farm asks for, ms: so long must be waited when a store has forgotten. */
+  /** The longest lease that any user of the farm asks for, ms: the wait when a store has forgotten. */
   readonly leaseMsMax: number;
   /** The greatest δ that any user relies on, ms. */
   readonly delayMsMax: number;
-  /** What a cell counts as that a store may have forgotten: no lease by an earlier list has a greater epoch. */
+  /** The epoch of a cell that a store may have forgotten: no lease by an earlier list has a greater one. */
   readonly epochFloor: bigint;
   /** No lease by this list has a greater epoch. It is raised before it is reached. */
   readonly epochMax: bigint;
 }
 
-/** What each store says of itself and of its farm. */
+/** A store's data about itself and its farm. */
 export interface FarmCell extends FarmTerms {
   /** The store's own marker, so that a copy of a store is not taken for it. */
   readonly id: string;
-  /** `recovering`: it may have forgotten leases that still run, and does not count. */
+  /** `recovering`: it may have forgotten leases that are still valid, and does not count. */
   readonly state: "ready" | "recovering";
-  /** The generation in which it came. What was written in an earlier one it may have forgotten. */
+  /** The generation in which it joined. It may have forgotten writes of earlier ones. */
   readonly since: number;
-  /** While it is recovering: at least so long ago a list with it was agreed on, ms by its users' steady clocks. */
+  /**
+   * While it is recovering: a list with it was agreed on at least this long ago, ms by its users' steady
+   * clocks.
+   */
   readonly waitedMs: number;
 }
 
@@ -56,7 +59,7 @@ export function decodeFarmCell(bytes: Uint8Array): FarmCell {
   return known.decode(bytes);
 }
 
-const known = new DecodedBefore(decodeAnew);
+const known = new DecodeCache(decodeAnew);
 
 function decodeAnew(bytes: Uint8Array): FarmCell {
   const { json, value } = openEnvelope(farmFormat, bytes);
@@ -97,8 +100,9 @@ export function sameCell(a: FarmCell, b: FarmCell): boolean {
 }
 
 /**
- * In one order for all: the later generation first. Two processes that saw different markers of a store that came back twice may each
- * have written a list for the same generation; of those any will do, as long as all take the same.
+ * A total order of lists: the later generation first. Two processes that saw different markers of a store
+ * that came back twice may each have written a list for the same generation; either will do, as long as all
+ * take the same.
  */
 export function compareLists(a: FarmList, b: FarmList): number {
   if (a.generation !== b.generation) return b.generation - a.generation;
@@ -107,8 +111,9 @@ export function compareLists(a: FarmList, b: FarmList): number {
 }
 
 /**
- * The terms of `list` by all cells that were read. Bounds only ever grow. What leases by other lists may have reached is below the floor:
- * a list is agreed on by a majority, and so was the greatest epoch by which anybody took a lease, so the two have met.
+ * The terms of `list` by all cells that were read. Bounds only grow. The epochs of leases by other lists are
+ * below the floor: a majority agreed on the list, and a majority on the greatest epoch of any lease, so the
+ * two have a store in common.
  */
 export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerms[]): FarmTerms {
   const epochs = cells.map((cell) =>
@@ -125,10 +130,11 @@ export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerm
 }
 
 /**
- * One of the cells that several writers of a slotted store have written: what was reached by any of them has been reached, and
- * bounds only ever grow.
+ * The merged cells of a slotted store's writers: a state that any of them reached has been reached, and
+ * bounds only grow.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have founded it with different stores, or rely on different δ.
+ * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have founded it with different stores, or rely on
+ * different δ.
  */
 export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
   const [latest] = cells.toSorted((a, b) => compareLists(a, b) || rank(b) - rank(a));

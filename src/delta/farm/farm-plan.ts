@@ -1,14 +1,14 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { compareLists, type FarmCell, type FarmTerms, sameList, termsOf } from "./farm-cell.js";
 
-/** What one store answered when it was asked for its farm. */
+/** A store's answer to a read of its farm's register. */
 export type FarmAnswer =
   | { readonly kind: "silent"; readonly error: LeaseholdError }
   | { readonly kind: "answered"; readonly id: string; readonly cell: FarmCell | undefined };
 
-/** What the answers of all stores come to. */
+/** The farm that the answers of all stores describe. */
 export type FarmPlan =
-  /** Nobody has used these stores before, but not all of them answer: no farm can be founded yet. */
+  /** These stores were never used before, but not all of them answer: no farm can be founded yet. */
   { readonly kind: "unfounded" } | Founded;
 
 /** A majority has to have these terms before anything else counts. */
@@ -23,7 +23,7 @@ export interface Founded extends FarmTerms {
 }
 
 /**
- * Which farm these stores are. Pure, and the same for everybody who reads the same.
+ * Determines the farm of these stores. Pure, and deterministic for the same answers.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` when they cannot be the stores of one farm.
  */
@@ -55,7 +55,7 @@ export function planFarm(names: readonly string[], answers: readonly FarmAnswer[
     throw mismatch(
       `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
     );
-  // One that another list of the same generation names has lost against this one, and comes anew.
+  // A store on another list of the same generation has lost against this one, and joins as a newcomer.
   const wasMember = ({ id, cell }: (typeof answered)[number]) =>
     cell?.id === id && cell.generation < generation;
   const replaced = strangers.filter(wasMember).map(({ store }) => store);
@@ -63,7 +63,9 @@ export function planFarm(names: readonly string[], answers: readonly FarmAnswer[
   return { kind: "farm", ...termsOf(latest, known), members, newcomers, replaced };
 }
 
-/** The last list; of several for the last generation the one that a majority has, or else the first in their order. */
+/**
+ * The last list. Of several for the last generation, the one that a majority has, or else the first in order.
+ */
 function latestOf(known: readonly FarmCell[], size: number): FarmCell | undefined {
   const inOrder = known.toSorted(compareLists);
   const last = inOrder.filter(({ generation }) => generation === inOrder[0]!.generation);

@@ -12,23 +12,23 @@ import type { FarmAnswer } from "./farm-plan.js";
 import { unavailable } from "./farm-reasons.js";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
-/** What a look at a farm has read of one store. */
+/** One store's answer in a look at a farm. */
 export type Sight = FarmAnswer & { readonly content?: Uint8Array | undefined };
 
-/** What the store says under its present marker. */
+/** The store's cell under its present marker. */
 export function ownCell(sight: Sight): FarmCell | undefined {
   return sight.kind === "answered" && sight.cell?.id === sight.id ? sight.cell : undefined;
 }
 
-/** The store has all of the plan in its cell. */
+/** Whether the store's cell has all of the terms. */
 export function knows(sight: Sight, terms: FarmTerms): boolean {
   const cell = ownCell(sight);
   return cell !== undefined && sameTerms(cell, terms);
 }
 
 /**
- * The greatest bound on epochs that a majority has reached which says all other terms; `undefined` when no majority
- * says them.
+ * The greatest bound on epochs that a majority has reached which agrees on all other terms; `undefined` when
+ * no majority does.
  */
 export function agreedEpochMax(
   sights: readonly Sight[],
@@ -43,7 +43,7 @@ export function agreedEpochMax(
   return bounds.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0))[majority - 1];
 }
 
-/** Nothing was written but how long the store has waited: that is no reason to look again. */
+/** Only the store's waiting time was written: that is no reason to look again. */
 export function isMereWait(sight: Sight, request: StoreRequest | undefined): boolean {
   const cell = ownCell(sight);
   if (cell === undefined || (request?.op !== "replace" && request?.op !== "put")) return false;
@@ -51,15 +51,15 @@ export function isMereWait(sight: Sight, request: StoreRequest | undefined): boo
   return sameCell({ ...cell, waitedMs: next.waitedMs }, next);
 }
 
-/** A sight, and the mark with which the store can be asked whether anything was announced since. */
+/** A sight, and the mark with which the store can report whether anything was announced since. */
 export interface Seen {
   readonly mark: string;
   readonly sight: Sight & { readonly kind: "answered" };
 }
 
 /**
- * @param last what was wrong with the store before
- * @param seen what stands there if the store answers `quiet`
+ * @param last the store's previous error
+ * @param seen the present content if the store answers `quiet`
  */
 export function sightOf(
   answer: StoreAnswer | undefined,

@@ -9,7 +9,7 @@ import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister } from "../store.js";
 
 describe("a farm", () => {
-  test("is founded at the first use, and found at every other", async () => {
+  test("is founded at the first use, and found at every other one", async () => {
     const stage = new Stage();
     await Promise.all([stage.open("alice"), stage.open("bob")]);
     const ids = stage.media.map(({ id }) => id);
@@ -69,7 +69,7 @@ describe("a farm", () => {
     for (const cell of stage.cells()) expect(cell).toMatchObject({ leaseMsMax: 9_000, delayMsMax: 70 });
   });
 
-  test("with a store that holds something foreign goes on without it, and leaves it alone", async () => {
+  test("with a store of foreign content continues without it, and does not touch it", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const foreign = new TextEncoder().encode("not yours");
@@ -111,7 +111,7 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
     await stage.open("bob");
   });
 
-  test("in the middle of a run, too, once what was last seen of the farm is too old", async () => {
+  test("in the middle of a run, too, once the last look is too old", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice, leaseMsMax);
@@ -129,7 +129,7 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
     expect(await stage.wait(alice.query("r", 100))).toEqual({ state: "unknown" });
   });
 
-  test("a store that is a copy of another's contents is taken for an empty one", async () => {
+  test("when a store is a copy of another's contents, which is taken for an empty one", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const copied = stage.media[0]!.cells(farmRegister)[0]!;
@@ -147,7 +147,7 @@ test.each([
   [{ leaseMsMax: 100 }, /at least 3 times δ/],
   [{ leaseMsMax: Infinity }, /at least 3 times δ/],
   [{ clockRateError: 0.5 }, /clockRateError/],
-])("settings that make no sense are refused: %o", async (options, why) => {
+])("invalid settings are refused: %o", async (options, why) => {
   expect(await refused(new Stage().open("alice", options))).toMatch(why);
 });
 
@@ -161,7 +161,7 @@ describe("a farm of stores that can only write", () => {
     throw new Error("nobody gets it");
   };
 
-  test("is opened with the δ that it was founded with while a device is away that was never reached", async () => {
+  test("is opened with the founder's δ while a device that was never reached is away", async () => {
     const stage = new Stage(3, { kind: "slotted" });
     const wish = { delayMs: 70 };
     await stage.wait((await stage.open("founder", wish)).close());
@@ -179,13 +179,13 @@ describe("a farm of stores that can only write", () => {
     await bob.close();
   });
 
-  test("is not opened with a longest lease that would be over before its first renewal", async () => {
+  test("is not opened with a longest lease that would expire before its first renewal", async () => {
     const stage = new Stage(3, { kind: "slotted" });
     const tooShort = stage.open("alice", { leaseMsMax: 11 * delayMs - 1 });
     expect(await refused(tooShort)).toMatch(
       /^INVALID_CONFIG: .* at least 11 times δ \(50 ms\), so 550 ms, and is 549 ms/,
     );
-    // Nothing was founded: others may use the stores with settings that fit.
+    // Nothing was founded: others may use the stores with valid settings.
     expect(stage.cells()).toEqual([undefined, undefined, undefined]);
     const bob = await stage.open("bob", { leaseMsMax: 11 * delayMs });
     expect(bob.guarantees).toMatchObject({ ttlMinMs: 11 * delayMs, ttlMaxMs: 11 * delayMs });
@@ -196,11 +196,11 @@ describe("a farm of stores that can only write", () => {
     }
   });
 
-  test("is looked at without reading its cells while nothing is announced, and sees at once what is", async () => {
+  test("is looked at without reading its cells while nothing is announced, and notices announcements at once", async () => {
     const stage = new Stage(3, { kind: "slotted" });
     const alice = await stage.open("alice");
     const grant = await untilTaken(stage, alice, 1_000);
-    // The looks after what it announced itself read the cells once more.
+    // The looks after its own announcements read the cells once more.
     for (let renewals = 0; renewals < 3; renewals += 1) {
       await stage.world.advance(300);
       expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
@@ -219,12 +219,12 @@ describe("a farm of stores that can only write", () => {
     expect(members.map(({ state }) => state)).toEqual(["ready", "ready", "recovering"]);
   });
 
-  test("keeps the shortest lease that it advertises, from the first renewal on", async () => {
+  test("supports the shortest lease that it advertises, from the first renewal on", async () => {
     const stage = new Stage(3, { kind: "slotted" });
     const alice = await stage.open("alice");
     const ttlMs = alice.guarantees.ttlMinMs;
     expect(ttlMs).toBe(11 * delayMs);
-    // Each operation takes nearly as long as it may.
+    // Each operation takes nearly as long as allowed.
     for (const medium of stage.media) medium.latencyMs = { request: 0.49 * delayMs, answer: 0.48 * delayMs };
     const grant = await untilTaken(stage, alice, ttlMs);
     for (let renewals = 0; renewals < 10; renewals += 1) {

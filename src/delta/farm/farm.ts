@@ -6,7 +6,7 @@ import { noMajority } from "../failures.js";
 import { encodeFarmCell, type FarmCell, type FarmTerms, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
 import { agreedEpochMax, isMereWait, knows, ownCell, type Seen, type Sight, sightOf } from "./farm-sight.js";
-import { recovering, replaced, unconfirmed, untold, waits } from "./farm-reasons.js";
+import { recovering, replaced, unconfirmed, unlisted, waits } from "./farm-reasons.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { majorityOf } from "../../common/majority.js";
@@ -16,61 +16,75 @@ import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } f
 /** Others may change the farm's cells at the same time; they cannot do so all the time. */
 const looksMax = 5;
 
-/** Looks at the farm in the time for which one is good: when one fails there is time for another. */
+/** Looks at the farm per validity of one look: when one fails there is time for another. */
 const looksPerView = 2;
 
-/** Operations that may still be on their way when a lease of the longest Δ ends: the paper's 6δ, and one for good measure. */
+/**
+ * Operations that may still be in flight when a lease of the longest Δ ends: the paper's 6δ, and one as a
+ * margin.
+ */
 const delaysOfGrace = 7;
 
 /**
- * So many more epochs than are in use the farm's cells allow for, so that they have to be raised once in a hundred seconds of the busiest
- * resource, and a store that forgets costs no more. The paper's lease, whose contending takes a wait, has the writer's name in the
- * lower 32 bits of an epoch (`paper/site.ts`).
+ * Epochs that the farm's cells allow beyond those in use: the bound is raised once in a hundred seconds of
+ * the busiest resource, and a store that forgets costs no more. The paper's lease, whose contending takes a
+ * wait, has the writer's name in the lower 32 bits of an epoch (`paper/site.ts`).
  */
 export const epochsAheadOf = { atomic: 1n << 20n, slotted: 1n << 42n };
 
-/** Bits for a lease's `number` within one generation. No token has it: it is a timestamp, and grows with each renewal. */
+/**
+ * Bits for a lease's `number` within one generation. No token has it: it is a timestamp, and grows with each
+ * renewal.
+ */
 const numberBits = 77n;
 
 interface Member {
   readonly traits: StoreTraits;
   state: "unknown" | "ready" | "recovering";
-  /** Its marker when it was last looked at. */
+  /** Its marker at the last look. */
   id: string;
-  /** The generation in which it came. */
+  /** The generation in which it joined. */
   since: number;
   /**
-   * A list with this marker was agreed on at least `ms` before `atMs` of this process's steady clock. What others have waited stands in
-   * the store's cell: each of them began to count after it had read that, so no time is counted twice.
+   * A list with this marker was agreed on at least `ms` before `atMs` of this process's steady clock. The
+   * time that others have waited is stored in the store's cell: each began to count after it had read that,
+   * so no time is counted twice.
    */
   waited: { readonly ms: number; readonly atMs: number } | undefined;
   /** How long it has to wait, ms. */
   waitMs: number;
-  /** Why it is unknown or recovering, or why its word does not count once the last look is too old. */
+  /** Why it is unknown or recovering, or why it does not count once the last look is too old. */
   error: LeaseholdError;
-  /** What was read of a store that can say that nothing was announced since: an idle look costs it one sector. */
+  /**
+   * The last read of a store that can report that nothing was announced since: an idle look costs it one
+   * sector.
+   */
   seen?: Seen | undefined;
 }
 
 /**
- * The stores of a farm, which of them count, and since when. A store that is not the one that it was (its marker is another) has
- * forgotten, or another was put in its place. Leases may run that it does not know, and processes that have not heard of it yet may
- * still take some without it: by the old list. Majorities of the old list and of the new one need not meet. So:
+ * The stores of a farm: which of them count, and since when. A store whose marker has changed has forgotten,
+ * or was replaced by another. There may be leases that it does not know, and processes that have not noticed
+ * yet may still take some without it: by the old list. Majorities of the old list and of the new one need not
+ * overlap. So:
  *
  * 1. A process that notices it writes the new list, in a new *generation*, to a majority of the old list's
- *    stores: the newcomer itself learns of it only when they have it, and nobody begins a next generation before
+ *    stores: the newcomer itself gets it only when they have it, and nobody begins a next generation before
  *    that.
- * 2. A process asks nothing of the stores unless a look that it began at most V ago has shown it a majority that says what it
- *    relies on (`refusal`). That majority and the one of 1 have a store in common, so V after 1 nobody takes or renews a lease by the
- *    old list any more.
- * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the old list is over. What its
- *    users have waited, one after the other, stands in its cell, so that also those that never live for so long get it back.
- * 4. What the newcomer's empty cells count as is greater than any epoch of a lease by the old list (`epochFloor`): a process takes no
- *    epoch that is above what it has seen a majority agree on (`epochMax`), and that majority and the one of 1 have a store in common.
+ * 2. A process sends the stores nothing unless a look that it began at most V ago has shown it a majority
+ *    that agrees with its own terms (`refusal`). That majority and the one of 1 have a store in common, so V
+ *    after 1 nobody takes or renews a lease by the old list any more.
+ * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the
+ *    old list is over. The time that its users have waited, one after the other, is stored in its cell, so
+ *    that users which never live that long get it back, too.
+ * 4. The newcomer's empty cells count as an epoch greater than that of any lease by the old list
+ *    (`epochFloor`): a process takes no epoch above the bound that it has seen a majority agree on
+ *    (`epochMax`), and that majority and the one of 1 have a store in common.
  *
  * V is the longest lease that a process may ask for, which the stores know (`leaseMsMax`).
  *
- * A new farm is founded when all of its stores have been seen to agree, so no two lists that share a store can be.
+ * A new farm is founded when all of its stores have been seen to agree, so two lists that share a store
+ * cannot both be founded.
  */
 export class Farm implements FarmView, Gate {
   readonly size: number;
@@ -83,13 +97,13 @@ export class Farm implements FarmView, Gate {
   #epochFloor = 0n;
   /** Agreed on by a majority. */
   #epochMax = 0n;
-  /** The greatest that somebody wanted here. */
+  /** The greatest epoch that was requested here. */
   #epochWanted = 0n;
-  /** When the last look began that showed a majority which says what this process relies on. */
+  /** When the last look began in which a majority agreed with this process's terms. */
   #confirmed: BothClocks | undefined;
-  /** The look that is under way, to its end. */
+  /** The look in progress, to its end. */
   #looking: Promise<void> | undefined;
-  /** The same, as far as those wait for it who only need to know which stores count. */
+  /** The same, for callers that only need to know which stores count. */
   #confirming: Promise<void> | undefined;
   #onConfirmed: () => void = () => undefined;
   /** Why the last look failed. */
@@ -141,7 +155,7 @@ export class Farm implements FarmView, Gate {
     return this.#members[store]!.state;
   }
 
-  /** How long until a recovering store counts again, ms. */
+  /** Milliseconds until a recovering store counts again. */
   readyInMs(store: number, nowMs: number): number {
     return untilReadyMs(this.#members[store]!, nowMs);
   }
@@ -155,7 +169,7 @@ export class Farm implements FarmView, Gate {
     return this.#members[store]!.state === "ready" && this.#isBelieved(now, 0);
   }
 
-  /** The last look still counts, and will for `forMs` more. */
+  /** Whether the last look counts, and will for `forMs` more. */
   #isBelieved(now: BothClocks, forMs: number): boolean {
     return this.#ageMs(now) + forMs < this.#settings.leaseMsMax;
   }
@@ -173,8 +187,8 @@ export class Farm implements FarmView, Gate {
   }
 
   /**
-   * Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there
-   * is nothing to do; otherwise resolves when a majority counts again, or when the look has ended without.
+   * Confirms the terms periodically, and checks stores that do not count. `undefined` when there is nothing
+   * to do; otherwise resolves when a majority counts again, or when the look has ended without.
    */
   tend(driver: Driver): Promise<void> | undefined {
     if (this.#looking !== undefined) return this.#confirming;
@@ -197,8 +211,8 @@ export class Farm implements FarmView, Gate {
   }
 
   /**
-   * Leaves in a recovering store's cell what has been waited, for those who come later. To be called by a
-   * process that closes.
+   * Stores the time waited in a recovering store's cell, for later users. To be called by a process that
+   * closes.
    */
   async leave(driver: Driver): Promise<void> {
     if (!this.#members.some(({ state }) => state === "recovering")) return;
@@ -218,23 +232,23 @@ export class Farm implements FarmView, Gate {
     }
   }
 
-  /** A majority of the stores knows the farm, and that leases may be as long as here. */
+  /** Whether a majority of the stores knows the farm, and allows leases as long as here. */
   get isFounded(): boolean {
     return this.#isFounded;
   }
 
-  /** How many stores count, and will for `forMs` more without another look. */
+  /** The number of stores that count, and will for `forMs` more without another look. */
   ready(now: BothClocks, forMs = 0): number {
     if (!this.#isBelieved(now, forMs)) return 0;
     return this.#members.reduce((ready, { state }) => ready + (state === "ready" ? 1 : 0), 0);
   }
 
-  /** Why the last look failed: nothing is known of what it looked for. */
+  /** Why the last look failed; nothing is known then. */
   get fault(): LeaseholdError | undefined {
     return this.#fault;
   }
 
-  /** Why no lease can be had. */
+  /** Why no lease can be acquired. */
   whyNot(now: BothClocks): LeaseholdError {
     if (this.#fault !== undefined) return this.#fault;
     const errors = this.#members.map((_, store) => {
@@ -244,12 +258,12 @@ export class Farm implements FarmView, Gate {
     return noMajority(this.size, this.majority, this.ready(now), errors);
   }
 
-  /** Half of those that are left are kept for the time that it takes to raise the bound. */
+  /** Half of the remaining epochs are kept for the time that raising the bound takes. */
   get #isShortOfEpochs(): boolean {
     return this.#epochWanted + this.#epochsAhead / 2n > this.#epochMax;
   }
 
-  /** How old the last look is that counts: none does while the clocks disagree. */
+  /** The age of the last valid look: none is valid while the clocks disagree. */
   #ageMs(now: BothClocks): number {
     const { leaseMsMax } = this.#settings;
     if (this.#confirmed === undefined || clocksDisagree(this.#confirmed, now, leaseMsMax)) return Infinity;
@@ -257,8 +271,8 @@ export class Farm implements FarmView, Gate {
   }
 
   /**
-   * Reads what every store says of the farm, founds it if nobody has, tells stores what they do not know yet, and lets those
-   * in that have waited long enough. Until there is nothing to tell.
+   * Reads every store's data about the farm, founds it if nobody has, updates stores that are behind, and
+   * admits those that have waited long enough. Repeats until there is nothing to write.
    *
    * @throws LeaseholdError `CONFIG_MISMATCH`
    */
@@ -283,14 +297,14 @@ export class Farm implements FarmView, Gate {
       const epochMax = agreedEpochMax(sights, plan, this.majority);
       if (epochMax !== undefined) this.#confirm(begun, epochMax, now);
       const next = knowing >= this.majority ? this.#admission(plan) : undefined;
-      const hasChanged = yield* this.#tell(next ?? plan, sights, now.monotonicMs, isAgreed);
+      const hasChanged = yield* this.#publish(next ?? plan, sights, now.monotonicMs, isAgreed);
       if (!hasChanged) return;
     }
   }
 
   /**
-   * A majority has just said what this process relies on. Where the bound on epochs is about to be raised, it
-   * relies on the old one meanwhile: nobody has to wait until the stores have been told of the new one.
+   * A majority has just confirmed this process's terms. While the bound on epochs is being raised, the
+   * process relies on the old one: nobody has to wait for the stores to be updated.
    */
   #confirm(begun: BothClocks, epochMax: bigint, now: BothClocks): void {
     this.#isFounded = true;
@@ -312,11 +326,12 @@ export class Farm implements FarmView, Gate {
     const sights = this.#members.map((member, store): Sight => {
       const answer = answers[store];
       const sight = sightOf(answer, member.traits, member.error, member.seen?.sight);
-      // An answer without a mark ends the time in which another can say that nothing was announced since.
+      // An answer without a mark ends the time in which later ones can report that nothing was announced
+      // since.
       if (answer?.kind === "cells" && sight.kind === "answered")
         member.seen = answer.mark === undefined ? undefined : { mark: answer.mark, sight };
       if (sight.kind === "silent") {
-        // One that counts goes on doing so: silence is no reason to distrust what it will say.
+        // A store that counts continues to: silence is no reason to distrust its next answer.
         if (member.state !== "ready") member.state = "unknown";
         member.error = sight.error;
       } else if (member.id !== sight.id) {
@@ -328,8 +343,8 @@ export class Farm implements FarmView, Gate {
   }
 
   /**
-   * Where a store can only write, a contender's pause must be as long as the others' writes may take: the very first writes of two
-   * that rely on different δ are not safe, so all are held to the founder's.
+   * Where a store can only write, a contender's pause must be as long as the others' writes may take: the
+   * very first writes of two that rely on different δ are not safe, so all must use the founder's.
    */
   #checkDelay({ delayMsMax }: Founded): void {
     const isSlotted = this.#members.some(({ traits }) => traits.kind === "slotted");
@@ -337,7 +352,7 @@ export class Farm implements FarmView, Gate {
     if (!isSlotted || delayMsMax === 0 || delayMsMax === delayMs) return;
     throw new LeaseholdError(
       "CONFIG_MISMATCH",
-      `these stores are used with δ = ${delayMsMax} ms, and not ${delayMs} ms: where one of them can only write, all must rely on the same`,
+      `these stores are used with δ = ${delayMsMax} ms, and not ${delayMs} ms: if one of them can only write, all users must have the same δ`,
     );
   }
 
@@ -350,7 +365,7 @@ export class Farm implements FarmView, Gate {
     };
   }
 
-  /** Which stores count, by what was read; and when those may that have to wait. */
+  /** Determines which stores count, and when the waiting ones may. */
   #place(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): void {
     this.#members.forEach((member, store) => {
       const sight = sights[store]!;
@@ -361,13 +376,13 @@ export class Farm implements FarmView, Gate {
       member.since = cell?.since ?? plan.generation;
       member.waitMs = this.#waitMs(plan, member);
       if (isIn && isAgreed) {
-        const told = cell?.waitedMs ?? 0;
-        if (told >= waitedMs(member, nowMs)) member.waited = { ms: told, atMs: nowMs };
+        const known = cell?.waitedMs ?? 0;
+        if (known >= waitedMs(member, nowMs)) member.waited = { ms: known, atMs: nowMs };
       }
       if (isIn && cell?.state === "ready") member.state = "ready";
       if (member.state === "ready") member.error = unconfirmed;
       else if (member.waited !== undefined) [member.state, member.error] = ["recovering", recovering(member)];
-      else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
+      else member.error = plan.replaced.includes(store) ? replaced(member) : unlisted(member);
     });
   }
 
@@ -376,30 +391,35 @@ export class Farm implements FarmView, Gate {
     const { clockRateError } = this.#settings;
     const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
     if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);
-    // At the first use there is no old list, and nothing to forget for what keeps what it has.
-    // Whether another is new or was emptied nothing tells: not its age, either.
+    // At the first use there is no old list, and a durable store has forgotten nothing. Whether any other
+    // store is new or was emptied is unknown: its age proves nothing.
     return traits.durable ? 0 : stretched(leaseMs, clockRateError);
   }
 
-  /** The farm with the newcomers in it, in a generation that no lease knows yet. Its old members learn of it first. */
+  /**
+   * The farm with the newcomers in it, in a generation that no lease has yet. Its old members get it first.
+   */
   #admission(plan: Founded): Founded | undefined {
     const ids = this.#members.map(({ id }) => id);
     const others = plan.farm.filter((id) => ids.includes(id));
     const { newcomers } = plan;
-    // The place of a store that was never seen cannot be told from a newcomer's.
+    // A store that was never seen cannot be distinguished from a newcomer.
     if (newcomers.length === 0 || others.length + newcomers.length !== this.size) return undefined;
     const farm = [...others, ...newcomers.map((store) => ids[store]!)].toSorted();
-    // Whatever leases by the present list reach is below what the newcomers' empty cells count as.
+    // Every epoch of leases by the present list is below the floor of the newcomers' empty cells.
     const epochs = { epochFloor: plan.epochMax, epochMax: plan.epochMax + this.#epochsAhead };
     return { ...plan, ...epochs, farm, generation: plan.generation + 1 };
   }
 
-  /** Writes the farm into each member that does not say so yet. True when a store's cell is another than was read. */
-  *#tell(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): Protocol<boolean> {
+  /**
+   * Writes the farm into each member whose cell differs. True when a store's cell is no longer the one that
+   * was read.
+   */
+  *#publish(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): Protocol<boolean> {
     const requests = this.#members.map((member, store): StoreRequest | undefined => {
       const sight = sights[store]!;
       if (!plan.members.includes(store) || sight.kind === "silent") return undefined;
-      // A newcomer's word must not be what others take for a majority that knows of it.
+      // A newcomer must not count towards the majority that knows of it.
       if (plan.generation > 0 && ownCell(sight) === undefined && !isAgreed) return undefined;
       const isReady = member.state === "ready" || untilReadyMs(member, nowMs) === 0;
       return this.#requestFor(cellFor(plan, member, isReady, nowMs), sight, store);
@@ -425,7 +445,7 @@ export class Farm implements FarmView, Gate {
   }
 }
 
-/** At least so long ago a list with this store was agreed on, ms; -1 when this process knows of none. */
+/** A list with this store was agreed on at least this long ago, ms; -1 when this process knows of none. */
 function waitedMs({ waited }: Member, nowMs: number): number {
   return waited === undefined ? -1 : waited.ms + nowMs - waited.atMs;
 }

@@ -6,19 +6,19 @@ import { leaseRegister, resourceOf } from "../record/registers.js";
 import { compareStamps } from "../record/stamp.js";
 import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../store.js";
 
-/** The first word of what stands behind a record. */
+/** The format of the datum that follows a record. */
 const datumFormat = "leasehold-datum/1";
 
-/** Where cells with a datum stand: who reads plain leases on the same store must not stumble over them. */
+/** The prefix of cells with a datum: readers of plain leases on the same store must not find them. */
 const datumPrefix = "datum/";
 
-/** Room that is kept for the record in front of the datum: the longest name, holder and label fit. */
+/** Room for the record in front of the datum: the longest name, holder and label fit. */
 const recordBytesMax = 4_096;
 
-/** What the envelope around a datum costs, bytes. */
+/** The overhead of a datum's envelope, bytes. */
 const datumLineBytes = 32;
 
-/** Cells that are kept in mind. One that is not costs a read more. */
+/** Cells that are cached. Any other costs another read. */
 const seenMax = 1_000;
 
 const newline = 0x0a;
@@ -26,12 +26,12 @@ const newline = 0x0a;
 /** A datum that its holder wants written with its next renewal. */
 export interface Offer {
   readonly datum: string;
-  /** Of the tenure that may write it. */
+  /** The token of the tenure that may write it. */
   readonly token: bigint;
   isWritten: boolean;
 }
 
-/** What stands in a cell: the lease's record, and the datum it guards. */
+/** The content of a cell: the lease's record, and the datum that it guards. */
 export interface GuardedContent {
   readonly record: DeltaRecord;
   /** Absent where none was ever written. */
@@ -39,17 +39,21 @@ export interface GuardedContent {
 }
 
 /**
- * Keeps a datum in the cell of its lease (sections 2.3 and 10 of the paper). The algorithm above sees records as ever; here every
- * record is written with the datum that stood there, or with the one that its holder offers. As a record is replaced only where it
- * is exactly what was last seen, so is the datum: who no longer holds cannot write it, whatever its clock says, and a
- * renewal and a write of the datum are one operation.
+ * Keeps a datum in the cell of its lease (sections 2.3 and 10 of the paper). The algorithm above sees plain
+ * records; this store writes every record with the present datum, or with the one that the holder offers. A
+ * record is replaced only if the cell is exactly what was last read, and that includes the datum: a process
+ * that no longer holds the lease cannot write the datum, whatever its clock says, and a renewal and a write
+ * of the datum are one operation.
  */
 export class DatumStore implements Store {
   readonly traits: StoreTraits;
   readonly #inner: Store;
-  /** What was last seen of each register, whole: a guess at what stands there, which each write puts to the test. */
+  /** The last content read from each register: an assumption that each write verifies. */
   readonly #seen = new Map<string, Uint8Array>();
-  /** The registers that somebody follows, and the latest of what this process has written there, by the store's word. */
+  /**
+   * The registers that are followed, with the latest content that this process has written there and the
+   * store has acknowledged.
+   */
   readonly #followed = new Map<string, { followers: number; latest: GuardedContent | undefined }>();
   readonly #offers = new Map<string, Offer>();
 
@@ -82,7 +86,7 @@ export class DatumStore implements Store {
     if (this.#offers.get(resource) === offer) this.#offers.delete(resource);
   }
 
-  /** From now on {@link written} knows of the resource, until the function that is returned is called. */
+  /** {@link written} knows of the resource from now on, until the returned function is called. */
   follow(resource: string): () => void {
     const register = datumRegister(resource);
     const followed = this.#followed.get(register) ?? { followers: 0, latest: undefined };
@@ -94,7 +98,7 @@ export class DatumStore implements Store {
     };
   }
 
-  /** The latest that this process has written in a tenure since the resource is followed. */
+  /** The latest content that this process has written in a tenure, since the resource is followed. */
   written(resource: string, token: bigint): GuardedContent | undefined {
     const content = this.#followed.get(datumRegister(resource))?.latest;
     return content?.record.epoch === token ? content : undefined;
@@ -156,7 +160,7 @@ export class DatumStore implements Store {
     return answer;
   }
 
-  /** Only renewals of the tenure that offered it write a datum; another's, and a release, write what stands there. */
+  /** Only renewals of the tenure that offered a datum write it; any other write keeps the present one. */
   #offerFor(register: string, next: Uint8Array): Offer | undefined {
     const offer = this.#offers.get(register.slice(datumPrefix.length));
     if (offer === undefined) return undefined;
@@ -164,7 +168,7 @@ export class DatumStore implements Store {
     return epoch === offer.token && state === "held" ? offer : undefined;
   }
 
-  /** Keeps what was seen in mind, and shows the record alone. */
+  /** Caches the content, and returns the record alone. */
   #noted(register: string, answer: StoreAnswer): StoreAnswer {
     if (answer.kind !== "cells" && answer.kind !== "conflict") return answer;
     const [cell] = answer.cells;
@@ -179,7 +183,7 @@ export class DatumStore implements Store {
     if (this.#seen.size > seenMax) this.#seen.delete(this.#seen.keys().next().value!);
   }
 
-  /** The answer to an earlier write may come after that to a later one. */
+  /** Compared by stamp: the answer to an earlier write may arrive after that to a later one. */
   #acknowledge(register: string, content: GuardedContent): void {
     const followed = this.#followed.get(register);
     if (followed !== undefined && compareStamps(content.record, followed.latest?.record) > 0)
@@ -187,7 +191,7 @@ export class DatumStore implements Store {
   }
 }
 
-/** The register of a resource's cell; other registers are the farm's own. */
+/** The register of a resource's cell; other registers belong to the farm. */
 export function datumRegister(resource: string): string {
   return datumPrefix + resource;
 }
@@ -198,7 +202,7 @@ function inside(register: string): string {
 }
 
 /**
- * What stands in a cell.
+ * Decodes a cell.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`
  */
@@ -207,7 +211,7 @@ export function contentOf(cell: Uint8Array): GuardedContent {
   const record = decodeRecord(envelope);
   if (envelope.length === cell.length) return { record };
   const datum = decodeEnvelope(datumFormat, cell.subarray(envelope.length + 1));
-  if (typeof datum !== "string") throw corrupt("its datum is no text", cell);
+  if (typeof datum !== "string") throw corrupt("its datum is not text", cell);
   return { record, datum };
 }
 

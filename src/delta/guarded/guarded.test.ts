@@ -15,7 +15,7 @@ import type { Store } from "../store.js";
 
 const ttlMs = 1_000;
 
-/** A process's way to a store, on which its writes, or the answers to them, can be held back. */
+/** A process's access to a store, on which its writes, or the answers to them, can be held back. */
 class HeldBack {
   #held: "writes" | "answers" | undefined;
   readonly #waiting: (() => void)[] = [];
@@ -24,7 +24,7 @@ class HeldBack {
     this.#held = what;
   }
 
-  /** What is held stays so; what comes later passes. */
+  /** Held operations stay held; later ones pass. */
   pass(): void {
     this.#held = undefined;
   }
@@ -68,7 +68,7 @@ class Stage {
     return new StoredCells(new LeaseManager(await this.on(opening), own), store, own.timers);
   }
 
-  /** Lets time pass until it has settled. */
+  /** Advances time until the promise has settled. */
   async on<T>(promise: Promise<T>): Promise<T> {
     const state = { isSettled: false };
     const settled = promise.finally(() => (state.isSettled = true));
@@ -77,7 +77,7 @@ class Stage {
     return settled;
   }
 
-  /** The datum as it stands in the store. */
+  /** The datum in the store. */
   stored(resource: string): string | undefined {
     return contentOf(this.medium.cells(`datum/${resource}`)[0]!).datum;
   }
@@ -98,7 +98,7 @@ describe("a datum beside its lease", () => {
     expect(guarded.lease.remaining()).toBeGreaterThan(ttlMs - 10);
   });
 
-  test("stays through renewals, release and the next tenure", async () => {
+  test("survives renewals, release and the next tenure", async () => {
     const stage = new Stage();
     const [cells, others] = [await stage.open(), await stage.open()];
     const first = await stage.on(cells.acquire("r"));
@@ -113,7 +113,7 @@ describe("a datum beside its lease", () => {
     expect(await stage.on(cells.read("nobody wrote it"))).toEqual({});
   });
 
-  test("that is written while a renewal is under way goes with the next", async () => {
+  test("that is written while a renewal is in flight goes with the next one", async () => {
     const stage = new Stage();
     const cells = await stage.open();
     const guarded = await stage.on(cells.acquire("r"));
@@ -144,14 +144,14 @@ describe("a datum beside its lease", () => {
     await stage.on(guarded.write("x".repeat(cells.datumBytesMax - 2)));
     await expect(guarded.write("x".repeat(cells.datumBytesMax - 1))).rejects.toMatchObject({
       code: "STORE_FULL",
-      message: `store takes a datum of ${cells.datumBytesMax} bytes, and this has ${cells.datumBytesMax + 1}`,
+      message: `store takes a datum of ${cells.datumBytesMax} bytes, and this one has ${cells.datumBytesMax + 1}`,
     });
     expect(stage.stored("r")).toHaveLength(cells.datumBytesMax - 2);
   });
 });
 
 describe("a holder, former or not,", () => {
-  test("that was stopped past its expiry finds it lost, and writes nothing", async () => {
+  test("that was stopped past its expiry finds the lease lost, and writes nothing", async () => {
     const stage = new Stage();
     const process = new ProcessSwitch();
     const [cells, others] = [await stage.open(process), await stage.open()];
@@ -164,7 +164,7 @@ describe("a holder, former or not,", () => {
     expect(stage.stored("r")).toBe("successor's");
   });
 
-  test("whose write was on its way all the time is refused by the store", async () => {
+  test("whose write was in flight all the time is refused by the store", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const [cells, others] = [await stage.open(undefined, way), await stage.open()];
@@ -182,7 +182,7 @@ describe("a holder, former or not,", () => {
     expect(stage.stored("r")).toBe("two");
   });
 
-  test("whose write comes before its successor's is what that builds on", async () => {
+  test("whose write precedes its successor's is what the successor builds on", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const [cells, others] = [await stage.open(undefined, way), await stage.open()];
@@ -209,7 +209,7 @@ describe("a holder, former or not,", () => {
     expect(stage.stored("r")).toBe("next");
   });
 
-  test("whose write was lost on its way does not write it with a later renewal", async () => {
+  test("whose write was lost in flight does not write it with a later renewal", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const cells = await stage.open(undefined, way);
@@ -222,7 +222,7 @@ describe("a holder, former or not,", () => {
     expect([guarded.datum, stage.stored("r")]).toEqual(["one", "one"]);
   });
 
-  test("whose answer comes after that to its next write goes by the next", async () => {
+  test("whose answer arrives after that to its next write goes by the next one", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const cells = await stage.open(undefined, way);
@@ -253,7 +253,7 @@ describe("a holder, former or not,", () => {
   });
 });
 
-/** A lease whose rest is shorter than a way to the store and back. */
+/** A lease whose remaining time is shorter than a round trip to the store. */
 async function lastMoment(stage: Stage, cells: StoredCells): Promise<GuardedLease> {
   const guarded = await stage.on(cells.acquire("r", { autoRenew: false }));
   await stage.on(guarded.write("one"));
@@ -261,7 +261,7 @@ async function lastMoment(stage: Stage, cells: StoredCells): Promise<GuardedLeas
   return guarded;
 }
 
-test("a process with thousands of cells forgets none of its data", async () => {
+test("a process with thousands of cells loses none of its data", async () => {
   const stage = new Stage();
   const cells = await stage.open();
   const names = Array.from({ length: 1_500 }, (_, index) => `r${index}`);
@@ -274,7 +274,7 @@ test("a process with thousands of cells forgets none of its data", async () => {
   expect(again.map(({ datum }) => datum)).toEqual(names);
 });
 
-describe("a record that is not what was expected", () => {
+describe("an unexpected record", () => {
   const record = (writer: string, number: bigint): DeltaRecord => ({
     resource: "r",
     epoch: number,
@@ -286,32 +286,30 @@ describe("a record that is not what was expected", () => {
     delayMs: 100,
   });
 
-  test.each(["has not been looked at", "was looked at", "was overlooked"])(
-    "and %s is not replaced",
-    async (how) => {
-      const stage = new Stage();
-      const [mine, others] = ["me", "other"].map(
-        (writer) => new DatumStore(new MemoryStore(stage.medium, writer)),
-      ) as [DatumStore, DatumStore];
-      const register = leaseRegister("r");
-      const ask = (store: DatumStore, expected: Uint8Array | undefined, next: DeltaRecord) =>
-        stage.on(
-          store.perform({ op: "replace", register, id: stage.medium.id, expected, next: encodeRecord(next) }),
-        );
-      const [first, second] = [record("me", 1n), record("other", 2n)];
-      expect((await ask(how === "was overlooked" ? mine : others, undefined, first)).kind).toBe("written");
-      await stage.on(others.perform({ op: "read", register }));
-      expect((await ask(others, encodeRecord(first), second)).kind).toBe("written");
-      if (how === "was looked at") await stage.on(mine.perform({ op: "read", register }));
-      expect((await ask(mine, encodeRecord(first), record("me", 3n))).kind).toBe("conflict");
-      expect(contentOf(stage.medium.cells("datum/r")[0]!).record).toMatchObject({ writer: "other" });
-    },
-  );
+  test.each(["was not read", "was read", "was missed"])("that %s is not replaced", async (how) => {
+    const stage = new Stage();
+    const [mine, others] = ["me", "other"].map(
+      (writer) => new DatumStore(new MemoryStore(stage.medium, writer)),
+    ) as [DatumStore, DatumStore];
+    const register = leaseRegister("r");
+    const ask = (store: DatumStore, expected: Uint8Array | undefined, next: DeltaRecord) =>
+      stage.on(
+        store.perform({ op: "replace", register, id: stage.medium.id, expected, next: encodeRecord(next) }),
+      );
+    const [first, second] = [record("me", 1n), record("other", 2n)];
+    expect((await ask(how === "was overlooked" ? mine : others, undefined, first)).kind).toBe("written");
+    await stage.on(others.perform({ op: "read", register }));
+    expect((await ask(others, encodeRecord(first), second)).kind).toBe("written");
+    if (how === "was read") await stage.on(mine.perform({ op: "read", register }));
+    expect((await ask(mine, encodeRecord(first), record("me", 3n))).kind).toBe("conflict");
+    expect(contentOf(stage.medium.cells("datum/r")[0]!).record).toMatchObject({ writer: "other" });
+  });
 });
 
 /**
- * Processes count up a number beside its lease on bad days: they are stopped, their operations stall before or after they take
- * effect. What they write is what they read and one more, so a write out of order is one that is lost or repeated.
+ * Processes increment a number beside its lease under faults: they are stopped, their operations stall before
+ * or after they take effect. A process writes what it has read plus one, so a write out of order is lost or
+ * repeated.
  */
 async function count(seed: number): Promise<{ history: number[]; acknowledged: number; takeovers: number }> {
   const stage = new Stage();

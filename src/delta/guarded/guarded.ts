@@ -6,15 +6,15 @@ import type { StoreAnswer, StoreRequest } from "../store.js";
 import { contentOf, datumRegister, type DatumStore } from "./datum-store.js";
 
 /**
- * A write shares the renewal that is under way if there is one, which began without it: then it needs the
- * next.
+ * Renewals per write. A write may share a renewal in flight, which began without it: then it needs the next
+ * one.
  */
 const renewalsMax = 3;
 
-/** How long a read waits for the store, ms, in multiples of its δ. */
+/** Timeout of a read at the store, in δ. */
 const delaysPerRead = 3;
 
-/** What stands beside a lease. */
+/** The datum beside a lease. */
 export interface GuardedDatum {
   /** Absent where none was ever written. */
   readonly datum?: string;
@@ -22,21 +22,20 @@ export interface GuardedDatum {
   readonly token?: bigint;
 }
 
-/** A lease that was taken by {@link GuardedCells.acquire}, with the datum that it guards. */
+/** A lease from {@link GuardedCells.acquire}, with the datum that it guards. */
 export interface GuardedLease extends AsyncDisposable {
-  /** As every lease: it renews itself, and says when it is lost. */
+  /** An ordinary lease: it renews itself and reports its loss. */
   readonly lease: Lease;
-  /**
-   * The datum, as the holder knows it: what stood there when it took the lease, or what it has written since.
-   */
+  /** The datum as the holder knows it: what it found when it took the lease, or what it has written since. */
   readonly datum: string | undefined;
   /**
    * Replaces the datum and renews the lease, in one operation of the store. Resolves when the store has
-   * acknowledged it. The store itself refuses it once another has taken the lease, however late it arrives.
+   * acknowledged it. The store itself refuses the write once another has taken the lease, however late the
+   * write arrives.
    *
    * @throws LeaseholdError `LEASE_LOST` when the lease is over: nothing was written if it was over before the
-   * call. `NO_QUORUM` when the store did not answer in time: the lease runs on, the datum may or may not have
-   * been written, and the next write settles it. `STORE_FULL` when the datum is too long.
+   * call. `NO_QUORUM` when the store did not answer in time: the lease is still valid, the datum may or may
+   * not have been written, and the next write settles it. `STORE_FULL` when the datum is too long.
    *
    * @example
    * ```ts
@@ -46,19 +45,19 @@ export interface GuardedLease extends AsyncDisposable {
    * ```
    */
   write(datum: string): Promise<void>;
-  /** Gives the lease back; the datum stays. Idempotent. */
+  /** Releases the lease; the datum stays. Idempotent. */
   release(): Promise<void>;
 }
 
-/** Leases whose records stand in one cell with the datum that they guard. */
+/** Leases whose records share one cell with the datum that they guard. */
 export interface GuardedCells extends AsyncDisposable {
-  /** The leases as such: who holds what, watching, guarantees. */
+  /** The leases themselves: queries, watches, guarantees. */
   readonly leases: Leases;
   /** The longest datum, in bytes of its JSON text. */
   readonly datumBytesMax: number;
-  /** Waits its turn as `leases.acquire` does, and rejects as that does. */
+  /** Waits for the lease as `leases.acquire` does, and rejects with the same errors. */
   acquire(resource: string, options?: AcquireOptions): Promise<GuardedLease>;
-  /** The datum as it is now, for anybody. Rejects with `STORE_…`. */
+  /** The present datum, for any caller. Rejects with `STORE_…`. */
   read(resource: string): Promise<GuardedDatum>;
   close(): Promise<void>;
 }
@@ -67,10 +66,10 @@ class HeldCell implements GuardedLease {
   readonly lease: Lease;
   readonly #store: DatumStore;
   #datum: string | undefined;
-  /** Writes go one after the other, in the order of the calls. */
+  /** Writes run one after the other, in the order of the calls. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `leave`: called when the lease is over, as nothing that is written later is this holder's. */
+  /** `leave`: called when the lease is over, as later writes are not this holder's. */
   constructor(lease: Lease, store: DatumStore, leave: () => void) {
     this.lease = lease;
     this.#store = store;
@@ -86,7 +85,7 @@ class HeldCell implements GuardedLease {
 
   get datum(): string | undefined {
     const { resource, token } = this.lease;
-    // A write whose answer was lost shows when the next renewal has found what stands there.
+    // A write whose answer was lost becomes known when the next renewal reads the cell.
     const written = this.#store.written(resource, token);
     return written === undefined ? this.#datum : written.datum;
   }
@@ -113,14 +112,14 @@ class HeldCell implements GuardedLease {
     if (bytes > datumBytesMax)
       throw new LeaseholdError(
         "STORE_FULL",
-        `${traits.name} takes a datum of ${datumBytesMax} bytes, and this has ${bytes}`,
+        `${traits.name} takes a datum of ${datumBytesMax} bytes, and this one has ${bytes}`,
       );
     lease.assertHeld();
     const offer = this.#store.offer(resource, token, datum);
     try {
       for (let renewals = 0; !offer.isWritten && renewals < renewalsMax; renewals += 1) await lease.renew();
     } catch (error) {
-      // A lease that ends just then does not undo what the store has acknowledged.
+      // A lease that ends at this moment does not undo a write that the store has acknowledged.
       if (!offer.isWritten) throw error;
     } finally {
       this.#store.withdraw(resource, offer);
@@ -131,7 +130,7 @@ class HeldCell implements GuardedLease {
   }
 }
 
-/** The leases of a farm that is this one store, with the data beside them. */
+/** The leases of a farm of this one store, with their data. */
 export class StoredCells implements GuardedCells {
   readonly leases: Leases;
   readonly #store: DatumStore;

@@ -3,18 +3,18 @@ import type { World } from "../../common/ports.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
 import type { Store } from "../store.js";
 
-/** Farms of this process by name. More than this is a program that does not close what it opens. */
+/** Farms of this process by name. More would mean that a program does not close what it opens. */
 const farmsMax = 1_000;
 
-/** As many as it takes for one to be lost without harm. */
+/** The smallest number of which one may be lost. */
 const storesPerFarm = 3;
 
-/** As servers take it. */
+/** A value's limit on typical servers. */
 const bytesMax = 65_536;
 
 interface NamedFarm {
   readonly media: readonly MemoryMedium[];
-  /** Stores that are open; with the last one the farm goes. */
+  /** Open stores; the farm is dropped with the last. */
   open: number;
 }
 
@@ -37,7 +37,7 @@ class NamedStore extends MemoryStore {
 }
 
 /**
- * Three stores in this process's memory, the same for everybody who opens the name.
+ * Three stores in this process's memory, shared by all that open the name.
  *
  * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
  */

@@ -3,7 +3,7 @@ import type { Random, Timers } from "../../common/ports.js";
 import { sameBytes } from "../record/envelope.js";
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
-/** How often a resource that is held is looked at: reading memory costs nothing. */
+/** The default poll interval: reading memory costs nothing. */
 const pollMsDefault = 5;
 
 export interface MemoryMediumOptions {
@@ -17,32 +17,37 @@ export interface MemoryMediumOptions {
   readonly delayMs?: number;
 }
 
-/** Where an operation is when its medium is stopped: before it takes effect, or after, with its answer still to come. */
+/**
+ * Where operations of a stopped medium wait: before they take effect, or after it and before their answer.
+ */
 export type Stall = "requests" | "answers";
 
 /**
- * A store's contents in memory, which any number of processes of a simulation, a test, or this program reach through
- * {@link MemoryStore}s of their own; with switches for bad days.
+ * A store's contents in memory, which any number of processes of a simulation, a test, or this program reach
+ * through {@link MemoryStore}s of their own; with switches for faults.
  */
 export class MemoryMedium {
   readonly traits: StoreTraits;
-  /** Operations that took effect, by what they were: what an algorithm costs. */
+  /** Operations that took effect, by kind: the cost of an algorithm. */
   readonly performed = { read: 0, replace: 0, put: 0, list: 0 };
   /** Reads that were answered without a record, as nothing was announced. */
   quiet = 0;
-  /** How long a request travels, and then its answer, ms. */
+  /** The latency of a request, and then of its answer, ms. */
   latencyMs = { request: 0, answer: 0 };
-  /** Every operation fails so, without effect. */
+  /** Every operation fails with this error, without effect. */
   failing: LeaseholdError | undefined;
   readonly #timers: Timers;
   readonly #random: Random;
-  /** By register; a slotted medium has a cell for each writer, an atomic one the cell of nobody. */
+  /**
+   * By register; a slotted medium has a cell for each writer, an atomic one a single cell under the empty
+   * name.
+   */
   #registers = new Map<string, Map<string, Uint8Array>>();
   #id: string;
   #stalled: Stall | undefined;
   #onResume: (() => void)[] = [];
   #announcements = 0;
-  /** Operations that began before a crash find another number and end. */
+  /** Incremented by a crash, which ends the operations that began before it. */
   #starts = 0;
 
   constructor(options: MemoryMediumOptions) {
@@ -63,7 +68,7 @@ export class MemoryMedium {
     return this.#id;
   }
 
-  /** From now on operations stop before or after they take effect, until {@link resume}: then they go on where they were. */
+  /** From now on operations stop before or after they take effect, until {@link resume}. */
   stall(at: Stall): void {
     this.#stalled = at;
   }
@@ -73,25 +78,25 @@ export class MemoryMedium {
     for (const goOn of this.#onResume.splice(0)) goOn();
   }
 
-  /** It loses everything, its marker too, as an empty one put in its place. */
+  /** Loses everything, its marker too, like an empty medium in its place. */
   forget(): void {
     this.#registers = new Map();
     this.#id = this.#drawId();
   }
 
-  /** What is under way is lost, or its answer; contents survive if it is durable. */
+  /** Requests in flight, or their answers, are lost; contents survive if the medium is durable. */
   crash(): void {
     this.#starts += 1;
     if (!this.traits.durable) this.forget();
     this.resume();
   }
 
-  /** The cells of a register, to be looked at. */
+  /** The cells of a register, for inspection. */
   cells(register: string): Uint8Array[] {
     return [...(this.#registers.get(register)?.values() ?? [])];
   }
 
-  /** Puts anything into a cell, as something foreign or a fault of the medium would. */
+  /** Puts any content into a cell, as another program or a fault of the medium would. */
   plant(register: string, content: Uint8Array, writer = ""): void {
     this.#announcements += 1;
     this.#registers.set(register, new Map(this.#registers.get(register)).set(writer, content));
@@ -135,7 +140,7 @@ export class MemoryMedium {
     }
   }
 
-  /** One mark for all registers: where something is announced of another one, a holder reads in vain. */
+  /** One mark for all registers: an announcement for another register makes a holder read in vain. */
   #read(register: string, quietSince: string | undefined): StoreAnswer {
     const [id, cells] = [this.#id, this.cells(register)];
     if (this.traits.kind === "atomic") return { kind: "cells", id, cells };
@@ -191,10 +196,10 @@ export class MemoryMedium {
   }
 }
 
-/** One process's way to a {@link MemoryMedium}. */
+/** One process's access to a {@link MemoryMedium}. */
 export class MemoryStore implements Store {
   readonly #medium: MemoryMedium;
-  /** Whose slot it writes, where the medium is slotted. */
+  /** The writer whose slot it writes, where the medium is slotted. */
   readonly #writer: string;
 
   constructor(medium: MemoryMedium, writer: string) {

@@ -15,10 +15,10 @@ describe.each(Object.entries(farms))("the paper's leases on %s", (name, kinds) =
   runConformance(kinds.length === 1 ? { describe, test } : withoutForms(), async () =>
     virtualFarmGround({ kinds }),
   );
-  // What is said of one farm holds of all, and costs seconds for each.
+  // These cases don't depend on the farm, and cost seconds for each.
   if (effort === 1 && !isFirst) return;
 
-  describe("that take their time", () => {
+  describe("with slow stores", () => {
     runConformance(withoutForms(), async () =>
       virtualFarmGround({
         kinds,

@@ -22,13 +22,13 @@ function proposer(bench: PaperBench, writer: string, isLeader: () => boolean, no
   return { decided, cancellation };
 }
 
-test("one leader decides what it proposed, and those who never lead learn it", async () => {
+test("one leader decides its proposal, and processes that never lead learn it", async () => {
   const bench = new PaperBench(atomic);
   const all = ["a", "b", "c"].map((name) => proposer(bench, name, () => name === "b"));
   expect(await bench.wait(Promise.all(all.map(({ decided }) => decided)))).toEqual(["b's", "b's", "b's"]);
 });
 
-test("a leader adopts what was written before it, and does not decide on its own proposal", async () => {
+test("a leader adopts a value that was written before, and does not decide its own proposal", async () => {
   const bench = new PaperBench(atomic);
   expect(await bench.wait(proposer(bench, "a", () => true).decided)).toBe("a's");
   expect(await bench.wait(proposer(bench, "b", () => true).decided)).toBe("a's");
@@ -43,7 +43,7 @@ test("without a leader no process decides, and one that is cancelled ends withou
   expect(await bench.wait(decided)).toBeUndefined();
 });
 
-test("a leader decides though a minority of stores never answers", async () => {
+test("a leader decides even if a minority of stores never answers", async () => {
   const bench = new PaperBench(atomic);
   bench.media[1]!.stall("answers");
   expect(await bench.wait(proposer(bench, "a", () => true).decided)).toBe("a's");

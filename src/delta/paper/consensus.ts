@@ -8,23 +8,29 @@ import type { Nonces } from "./site.js";
 export interface ConsensusOptions extends RankedRegisterOptions {
   /** Different for each process and each of its incarnations. */
   readonly writer: string;
-  /** The process's own, which tells its consensus objects apart: no two of them may ever choose the same rank. */
+  /**
+   * The process's nonces, which distinguish its consensus objects: no two of them may ever choose the same
+   * rank.
+   */
   readonly nonces: Nonces;
-  /** The leader oracle's word, asked at each turn. Safety does not rest on it, and any number may believe that they lead. */
+  /**
+   * The leader oracle's answer, requested in each round. Safety does not depend on it, and any number may believe
+   * that they lead.
+   */
   readonly isLeader: (now: BothClocks) => boolean;
-  /** How often the oracle is asked, and one that does not lead looks for a decision, ms. */
+  /** The interval at which the oracle is asked, and a follower reads the decision, ms. */
   readonly pollMs: number;
 }
 
 /**
- * Uniform consensus (Fig. 8): while undecided and leader, pick a higher rank, rr-read, adopt what was seen or one's own
- * proposal, rr-write; on commit, decide. No two processes ever decide differently, whatever the delays; with one stable leader all
- * decide.
+ * Uniform consensus (Fig. 8): while undecided and leader, pick a higher rank, rr-read, adopt the value that
+ * was read or one's own proposal, rr-write; on commit, decide. No two processes ever decide differently,
+ * whatever the delays; with one stable leader all decide.
  */
 export class Consensus {
   readonly #options: ConsensusOptions;
   readonly #register: RankedRegister;
-  /** Where the decision is published for those who never lead: only ever written with the decided value. */
+  /** The published decision, for processes that never lead: only ever written with the decided value. */
   readonly #decision: RankedRegister;
   /** The writer of its ranks. */
   readonly #ranker: string;
@@ -37,7 +43,7 @@ export class Consensus {
     this.#decision = new RankedRegister({ ...options, name: `${options.name}/decision` });
   }
 
-  /** The decision; `undefined` when it was cancelled before there was one. */
+  /** The decision; `undefined` when the call was cancelled before there was one. */
   *propose(proposal: string): Protocol<string | undefined> {
     for (;;) {
       const { now, cancelled } = yield lookAtClocks;

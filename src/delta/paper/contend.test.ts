@@ -35,7 +35,7 @@ async function timeOfContend(bench: PaperBench, own: { leaseMs: number; delayMs:
 }
 
 describe("Fig. 2", () => {
-  test("line 5: waits for the Δ + 6δ that stand in the record, not for its own", async () => {
+  test("line 5: waits for the Δ + 6δ of the record, not for its own", async () => {
     const take = async () => {
       const bench = new PaperBench(slotted);
       plant(bench, { leaseMs: 3_000, delayMs: 80 });
@@ -57,7 +57,7 @@ describe("Fig. 2", () => {
     expect(site.pauseMs(seenOf([recordOf()]))).toBeCloseTo((2 * delayMs * 1.01) / 0.99);
   });
 
-  test("line 7: what has changed meanwhile is waited for anew", async () => {
+  test("line 7: a record that has changed meanwhile must stand for its wait again", async () => {
     const bench = new PaperBench(slotted);
     plant(bench, { number: 1n, nonce: 1 });
     const alice = bench.player("alice");
@@ -66,11 +66,11 @@ describe("Fig. 2", () => {
     plant(bench, { number: 2n, nonce: 2 });
     const state = await bench.wait(contending);
     expect(state.state).toBe("hold");
-    // Seen after the first wait, and waited for from then on.
+    // Seen after the first wait, and awaited from then on.
     expect(bench.nowMs).toBe(2 * (leaseMs + 6 * delayMs) + 2 * delayMs);
   });
 
-  test("line 8: the timestamp is greater than what was read, and the epoch one more", async () => {
+  test("line 8: the timestamp is greater than the one read, and the epoch one more", async () => {
     const bench = new PaperBench(atomic);
     plant(bench, { number: 17n, epoch: 4n, state: "free" });
     const alice = bench.player("alice");
@@ -78,7 +78,7 @@ describe("Fig. 2", () => {
     expect(state).toMatchObject({ record: { number: 18n, epoch: 5n, writer: "alice" } });
   });
 
-  test("line 10: pauses for 2δ before it looks again", async () => {
+  test("line 10: pauses for 2δ before it reads again", async () => {
     const bench = new PaperBench(atomic);
     expect(await timeOfContend(bench, { leaseMs, delayMs })).toBe(2 * delayMs);
     await duringFaults({ noPause: true }, async () =>
@@ -86,7 +86,7 @@ describe("Fig. 2", () => {
     );
   });
 
-  test("lines 11 and 12: a contender that finds another's record after the pause has not got it, and waits again", async () => {
+  test("lines 11 and 12: a contender that finds another's record after the pause has lost, and waits again", async () => {
     const take = async () => {
       const bench = new PaperBench(slotted);
       const alice = bench.player("alice");
@@ -102,9 +102,9 @@ describe("Fig. 2", () => {
     await duringFaults({ noReRead: true }, async () => expect(await take()).toBe(onceMs));
   });
 
-  test("of any number that contend at once one gets it, and the others wait for its end", async () => {
+  test("of any number of contenders one gets it, and the others wait for its end", async () => {
     const bench = new PaperBench(slotted);
-    // So that all of them read before any of them has written.
+    // Ensures that all of them read before any of them has written.
     for (const medium of bench.media) medium.latencyMs = { request: 5, answer: 5 };
     const held: Held[] = [];
     for (const name of ["a", "b", "c", "d"]) {
@@ -122,7 +122,7 @@ describe("Fig. 2", () => {
     for (const medium of bench.media) medium.latencyMs = { request: 10, answer: 10 };
     const alice = bench.player("alice");
     const state = await bench.wait(alice.run(contend(alice.site(), new Idle())));
-    // A read of 20 ms, a write of 20 ms, the pause, and a read again.
+    // A read of 20 ms, a write of 20 ms, the pause, and another read.
     expect(bench.nowMs).toBe(20 + 20 + 2 * delayMs + 20);
     expect(state.state === "hold" && state.remainingMs(bench.now())).toBe(leaseMs - (bench.nowMs - 20));
   });
@@ -135,7 +135,7 @@ describe("a free register", () => {
     expect(await timeOfContend(bench, { leaseMs, delayMs })).toBe(2 * delayMs);
   });
 
-  test("is waited for where one store can only write", async () => {
+  test("must stand for its wait where one store can only write", async () => {
     for (const kinds of [slotted, ["slotted", "atomic", "atomic"], ["slotted"]] as const) {
       const bench = new PaperBench(kinds);
       plant(bench, { state: "free" });
@@ -168,7 +168,7 @@ describe("the watch on δ", () => {
     expect(done === true ? (value as Idle).because : (value as { kind: string }).kind).toBe(then);
   });
 
-  test("a second look that took δ says that the bound does not hold: the claim has failed", async () => {
+  test("a second read that took δ proves that the bound does not hold: the claim has failed", async () => {
     for (const [tookMs, because] of [
       [delayMs - 1, undefined],
       [delayMs, "refused"],
@@ -193,8 +193,8 @@ describe("the watch on δ", () => {
   });
 });
 
-describe("a claim that comes to nothing", () => {
-  test("frees what it wrote where stores compare and set, and only that", async () => {
+describe("a failed claim", () => {
+  test("frees its record where stores compare and set, and only that", async () => {
     const bench = new PaperBench(atomic);
     const alice = bench.player("alice");
     const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
@@ -209,7 +209,7 @@ describe("a claim that comes to nothing", () => {
     expect(states.map((text) => /"state":"(\w+)"/.exec(text)?.[1])).toEqual(["held", "free", "free"]);
   });
 
-  test("leaves it where they do not, as the record that frees it could hide a winner's", async () => {
+  test("leaves its record where they do not, as the freeing record could hide a winner's", async () => {
     const bench = new PaperBench(slotted);
     const alice = bench.player("alice");
     const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
@@ -221,7 +221,7 @@ describe("a claim that comes to nothing", () => {
     expect(bench.media.map(({ performed }) => performed.put)).toEqual([1, 1, 1]);
   });
 
-  test("a wait that is cancelled ends at once, and nothing was written", async () => {
+  test("writes nothing when its wait is cancelled, and ends at once", async () => {
     const bench = new PaperBench(slotted);
     const alice = bench.player("alice");
     const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
@@ -235,7 +235,7 @@ describe("a claim that comes to nothing", () => {
   });
 });
 
-test("a holder that renews is never replaced, one that stops is, after Δ + 6δ from its last record", async () => {
+test("a holder that renews is never replaced, and one that stops is, Δ + 6δ after its last record", async () => {
   const bench = new PaperBench(slotted);
   const [alice, bob] = [bench.player("alice"), bench.player("bob")];
   const site = alice.site();

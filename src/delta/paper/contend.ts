@@ -7,10 +7,10 @@ import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
 /**
- * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. The
- * repairs beyond the figure: a contender waits for *all* records that a majority shows and not for the
- * greatest alone, each by the Δ and δ that are written in it (`Site.obstacle`); operations are timed
- * (`claim`); and where stores compare and set a free register is taken without the first wait.
+ * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. It
+ * amends the figure: a contender waits for *all* records that a majority returns and not for the greatest
+ * alone, each by the Δ and δ that are written in it (`Site.obstacle`); operations are timed (`claim`); and
+ * where stores compare and set a free register is taken without the first wait.
  */
 export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
   let backOffMs = 0;
@@ -26,15 +26,15 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
     }
     const held = yield* claim(site, cur); //                                        8 to 12
     if (held.state === "hold" || held.because === "cancelled") return held;
-    // Those who wait from the same moment would meet again and again.
+    // Without it, contenders that wait from the same moment would collide again and again.
     backOffMs = site.backOffMs();
   }
 }
 
 /**
- * Fig. 2, lines 8 to 12, for a contender that has just found no obstacle. Line 9 writes over nothing that has
- * not stood for its wait where stores compare and set. When the time from the start of that read to the end
- * of the write reaches 2δ, the pause of another contender may have been too short to see this write: the
+ * Fig. 2, lines 8 to 12, for a contender that has just found no obstacle. Where stores compare and set, line
+ * 9 replaces only records that have stood for their wait. When the time from the start of that read to the
+ * end of the write reaches 2δ, the pause of another contender may have been too short to see this write: the
  * claim has failed.
  */
 export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
@@ -56,9 +56,9 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
 }
 
 /**
- * Frees what a claim that came to nothing has written, so that nobody waits for its end. Only where stores
- * compare and set: elsewhere what it frees could be greater than the winner's record, and the register would
- * look free. And never what others may hold by: a reader's record runs out by itself.
+ * Frees the record of a failed claim, so that nobody waits for its end. Only where stores compare and set:
+ * elsewhere the freeing record could be greater than the winner's, and the register would look free. And
+ * never a record by which others may hold: a reader's record expires by itself.
  */
 export function* withdraw(site: Site, record: DeltaRecord, because: Idle["because"]): Protocol<Idle> {
   if (site.register.isAtomic && !site.isShared) {
@@ -68,7 +68,10 @@ export function* withdraw(site: Site, record: DeltaRecord, because: Idle["becaus
   return new Idle(because);
 }
 
-/** Fig. 2, lines 1 and 6. The paper's registers always answer; ours may take several δ. `undefined` when cancelled. */
+/**
+ * Fig. 2, lines 1 and 6. The paper's registers always answer; real ones may take several δ. `undefined` when
+ * cancelled.
+ */
 export function* readAnswered(site: Site): Protocol<Seen | undefined> {
   let { now, cancelled } = yield lookAtClocks;
   while (!cancelled) {

@@ -7,7 +7,7 @@ import { decodeFarmCell, encodeFarmCell } from "../farm/farm-cell.js";
 import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister, type StoreTraits } from "../store.js";
 
-/** How an opening ends, by name and δ. */
+/** The outcome of an opening, by name and δ. */
 function openingOn(kinds: readonly StoreTraits["kind"][]) {
   const world = new VirtualWorld();
   const farm = new MemoryFarm(world, kinds);
@@ -23,7 +23,7 @@ function openingOn(kinds: readonly StoreTraits["kind"][]) {
 }
 
 test.each([[slotted], [["slotted"]], [["slotted", "atomic", "atomic"]]] as const)(
-  "on %j all are held to the δ of the process that came first",
+  "on %j all must use the δ of the first process",
   async (kinds) => {
     const { open } = openingOn(kinds);
     expect(await open("alice", 50)).toBe("delta");
@@ -33,13 +33,13 @@ test.each([[slotted], [["slotted"]], [["slotted", "atomic", "atomic"]]] as const
   },
 );
 
-test("where all stores compare and set δ is a time-out only, and each has its own", async () => {
+test("where all stores compare and set δ is only a timeout, and each process has its own", async () => {
   const { open } = openingOn(["atomic", "atomic", "atomic"]);
   expect(await open("alice", 50)).toBe("delta");
   expect(await open("bob", 80)).toBe("delta");
 });
 
-test("two that came first at the same time with different δ are both refused", async () => {
+test("two founders with different δ at the same time are both refused", async () => {
   const { farm, open } = openingOn(slotted);
   expect(await open("alice", 50)).toBe("delta");
   for (const medium of farm.media) {

@@ -24,7 +24,7 @@ class Candidates {
     return this.all.filter(({ oracle }) => oracle.isLeader(this.bench.now())).map(({ name }) => name);
   }
 
-  /** Everybody who led within this time, in order. */
+  /** Every process that led within this time, in order. */
   async led(ms: number): Promise<string[]> {
     const led = new Set<string>();
     for (let passedMs = 0; passedMs < ms; passedMs += 10) {
@@ -63,7 +63,7 @@ test("a leader renews at a third of Δ", async () => {
   expect(after.state === "hold" && after.record.number - before).toBe(3n);
 });
 
-test("a leader that ends lays its leadership down, and another follows", async () => {
+test("a leader that ends gives up its leadership, and another follows", async () => {
   const candidates = new Candidates();
   const [first] = await candidates.led(takeoverMs + 50);
   candidates.end(first!);
@@ -88,7 +88,7 @@ test("a leader whose renewal fails leads no more, and contends again", async () 
   expect((await candidates.led(2 * takeoverMs)).length).toBe(1);
 });
 
-test("a leader that was stopped until its lease ran out does not lead when it goes on", async () => {
+test("a leader that was stopped until its lease expired does not lead when it resumes", async () => {
   const candidates = new Candidates();
   const { bench } = candidates;
   const [first] = await candidates.led(takeoverMs + 50);
@@ -96,15 +96,15 @@ test("a leader that was stopped until its lease ran out does not lead when it go
   expect(oracle.isLeader(bench.now())).toBe(true);
   const { state } = oracle;
   const leftMs = state.state === "hold" ? state.remainingMs(bench.now()) : 0;
-  // The process is stopped, and knows nothing of it yet.
+  // The process is stopped, and does not know it yet.
   bench.world.block(leftMs);
   expect(oracle.isLeader(bench.now())).toBe(false);
 });
 
 test.each(Object.entries({ slotted, atomic }))(
-  "a process that ends at any moment, also in the middle of a renewal, leaves no majority held: %s stores",
+  "a process that ends at any moment, even in the middle of a renewal, leaves no majority held: %s stores",
   async (_kind, kinds) => {
-    // Contending, a third of Δ, and a renewal; where stores can only write, a claim that came to nothing runs out by itself.
+    // Contending, a third of Δ, and a renewal; where stores can only write, a failed claim expires by itself.
     const contendMs = kinds === atomic ? 0 : leaseMs + 8 * delayMs + 100;
     for (let ms = contendMs; ms < contendMs + leaseMs / 3 + 4 * delayMs; ms += 7) {
       const bench = new PaperBench(kinds);

@@ -5,12 +5,12 @@ import { release, renewEventuallyND } from "./renew.js";
 import type { Site } from "./site.js";
 import { type Held, Idle } from "./states.js";
 
-/** A holder renews after this part of Δ. */
+/** A holder renews after this fraction of Δ. */
 const renewPart = 1 / 3;
 
 /**
- * The leader oracle (Fig. 7): contend; be leader; renew every Δ or sooner; when a renewal fails, be leader no more and contend
- * again. Once delays are bounded exactly one correct process is leader, for ever.
+ * The leader oracle (Fig. 7): contend; be leader; renew every Δ or sooner; when a renewal fails, stop leading
+ * and contend again. Once delays are bounded exactly one correct process is leader, for ever.
  */
 export class LeaderOracle {
   readonly #site: Site;
@@ -20,7 +20,7 @@ export class LeaderOracle {
     this.#site = site;
   }
 
-  /** By a reading of the clocks of this moment: what was true a moment ago says nothing. */
+  /** Needs a fresh reading of the clocks: an old one proves nothing. */
   isLeader(now: BothClocks): boolean {
     return this.#state.state === "hold" && this.#state.remainingMs(now) > 0;
   }
@@ -30,7 +30,7 @@ export class LeaderOracle {
     return this.#state;
   }
 
-  /** Runs until it is cancelled, and then lays its leadership down. */
+  /** Runs until it is cancelled, and then gives up its leadership. */
   *run(): Protocol<Idle> {
     for (;;) {
       this.#state = yield* contend(this.#site, new Idle());

@@ -28,7 +28,7 @@ class Stage {
 }
 
 describe("contend, cut at its waits", () => {
-  test("waits within the attempt for what is free or was never written, if it may last that long", async () => {
+  test("waits within the attempt for a free or never written register, if the deadline allows", async () => {
     const stage = new Stage();
     const { attempt } = stage.process("alice");
     expect((await attempt(leaseMs + 6 * delayMs - 1)).kind).toBe("held");
@@ -37,7 +37,7 @@ describe("contend, cut at its waits", () => {
     expect(stage.bench.nowMs).toBe(leaseMs + 8 * delayMs);
   });
 
-  test("says at once that another holds, and from when on to look again", async () => {
+  test("reports at once that another holds, and when to check again", async () => {
     const stage = new Stage();
     await stage.process("alice").take();
     const nowMs = stage.bench.nowMs;
@@ -46,7 +46,7 @@ describe("contend, cut at its waits", () => {
     expect(stage.bench.nowMs).toBe(nowMs);
   });
 
-  test("goes on where the last attempt stood: a crashed holder is replaced Δ + 6δ after it was seen", async () => {
+  test("continues from the last attempt: a crashed holder is replaced Δ + 6δ after it was seen", async () => {
     const stage = new Stage();
     await stage.process("alice").take();
     const bob = stage.process("bob");
@@ -61,7 +61,7 @@ describe("contend, cut at its waits", () => {
     expect(tookMs).toBeLessThanOrEqual(bob.lease.takeoverMsMax);
   });
 
-  test("tokens rise, and say whose they are: two that win at once never have the same", async () => {
+  test("has rising tokens that identify the writer: two that win at once never have the same", async () => {
     const stage = new Stage();
     const alice = stage.process("alice");
     const first = await alice.take();
@@ -79,7 +79,7 @@ describe("contend, cut at its waits", () => {
 
 test("a process never takes the same token twice, whatever has become of its record", () => {
   const player = new PaperBench(slotted).player("alice");
-  // While delays are not bounded, one that had not seen it may have written over it.
+  // While delays are not bounded, a process that had not seen it may have overwritten it.
   const epochs = [1, 2, 3].map(() => player.site().recordAfter(seenOf()).epoch);
   expect(new Set(epochs).size).toBe(3);
 });
@@ -94,7 +94,7 @@ describe("a tenure", () => {
     expect(tenure.remainingMs(stage.bench.now())).toBe(leaseMs - 2 * delayMs);
   });
 
-  test("has ended at once when a renewal was slower than δ, and its record is left alone", async () => {
+  test("has ended at once when a renewal was slower than δ, and its record is not touched", async () => {
     const stage = new Stage();
     const alice = stage.process("alice");
     const tenure = await alice.take();
@@ -108,10 +108,10 @@ describe("a tenure", () => {
   });
 });
 
-describe("a question to a holder", () => {
+describe("a request to a holder", () => {
   const asked = { by: "bob", broken: false };
 
-  test("is heard with the next renewal, once", async () => {
+  test("is received with the next renewal, once", async () => {
     const stage = new Stage();
     const [alice, bob] = [stage.process("alice"), stage.process("bob")];
     const tenure = await alice.take();
@@ -125,7 +125,7 @@ describe("a question to a holder", () => {
     expect(tenure.asked).toBeUndefined();
   });
 
-  test("to break is never taken back: the tenure is renewed no more, and runs out as broken", async () => {
+  test("to break is permanent: the tenure is renewed no more, and expires as broken", async () => {
     const stage = new Stage();
     const [alice, bob] = [stage.process("alice"), stage.process("bob")];
     const tenure = await alice.take();
@@ -141,7 +141,7 @@ describe("a question to a holder", () => {
     expect(tenure.lost).toBe("broken");
   });
 
-  test("of an earlier tenure is none to a later one", async () => {
+  test("to an earlier tenure does not affect a later one", async () => {
     const stage = new Stage();
     const [alice, bob] = [stage.process("alice"), stage.process("bob")];
     const first = await alice.take();
@@ -152,7 +152,7 @@ describe("a question to a holder", () => {
     expect(second.asked).toBeUndefined();
   });
 
-  test("about what nobody holds reaches nobody", async () => {
+  test("for a free resource reaches nobody", async () => {
     const stage = new Stage();
     const bob = stage.process("bob");
     const said = await stage.bench.wait(bob.player.run(bob.lease.ask("r", asked, delayMs)));

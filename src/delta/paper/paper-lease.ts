@@ -16,25 +16,29 @@ import type { Asked } from "../record/record.js";
 import { type Hold, Tenure } from "../tenure.js";
 import { claim } from "./contend.js";
 import { paperPromise } from "./paper-promise.js";
-import { askApart, questionTo } from "./question.js";
+import { leaveRequest, requestTo } from "./holder-request.js";
 import { release, renewEventuallyND } from "./renew.js";
 import { Nonces, Site } from "./site.js";
 import type { Held } from "./states.js";
 
 /**
- * Resources that are kept in mind. Forgetting one is safe: a process that waits for its end has to wait anew.
+ * Resources that are remembered. Forgetting one is safe: a process that waits for its end starts the wait
+ * again.
  */
 const sitesMax = 10_000;
 
 /** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */
 const claimOperations = 5;
 
-/** Operations, besides two pauses, from the write of one renewal to the end of the next: a look for questions is between them. */
+/**
+ * Operations, besides two pauses, from the write of one renewal to the end of the next, including the check
+ * for requests between them.
+ */
 const operationsApart = 6;
 
 /**
- * The shortest lease, in δ. What holds has begun with a write, and is known after a pause of 2δ and a read; then comes
- * a look for questions, and the next renewal reads, writes, pauses as long, and reads again.
+ * The shortest lease, in δ. A hold begins with a write, and is known after a pause of 2δ and a read; then
+ * comes a check for requests, and the next renewal reads, writes, pauses as long, and reads again.
  */
 export function paperLeaseDelaysMin(clockRateError: number): number {
   return Math.ceil(operationsApart + 2 * stretched(2, clockRateError));
@@ -44,9 +48,9 @@ export function paperLeaseDelaysMin(clockRateError: number): number {
 export class PaperTenure extends Tenure {
   readonly site: Site;
   held: Held;
-  /** A renewal failed: which record stands there now nobody knows. */
+  /** A renewal failed: the present record in the register is unknown. */
   isUnknown = false;
-  /** What it was asked last: questions stay where they are. */
+  /** The last request: requests stay in their register. */
   lastAsked: Asked | undefined;
 
   constructor(site: Site, held: Held) {
@@ -56,17 +60,21 @@ export class PaperTenure extends Tenure {
   }
 }
 
-/** What one process remembers of a resource between attempts. */
+/** The state that one process keeps of a resource between attempts. */
 interface Watch {
-  /** It has in mind since when each record stands. */
+  /** Knows how long each record has stood. */
   readonly site: Site;
-  /** Waited in addition after a claim that failed, ms: two that wait from the same moment would meet again and again. */
+  /**
+   * Additional wait after a failed claim, ms: contenders that wait from the same moment would collide again
+   * and again.
+   */
   backOffMs: number;
 }
 
 /**
- * The paper's Δ-lease as one of the two algorithms behind leases: for farms with stores that can only write. `contend` (Fig. 2)
- * is cut at its waits, so that an attempt ends soon and goes on where the last one stood; renewal is Fig. 5's.
+ * The paper's Δ-lease, one of the two algorithms behind leases: for farms with stores that can only write.
+ * `contend` (Fig. 2) is cut at its waits, so that an attempt ends soon and the next continues from there;
+ * renewal is that of Fig. 5.
  */
 export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly promise: LeaseProtocol["promise"];
@@ -75,7 +83,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly #environment: ProtocolEnvironment;
   readonly #observations: Observations;
   readonly #nonces = new Nonces();
-  /** The resource that was wanted last comes last. */
+  /** The most recently used resource is last. */
   readonly #watches = new Map<string, Watch>();
 
   constructor(environment: ProtocolEnvironment) {
@@ -104,7 +112,8 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
         return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
       }
-      // Nobody is known to hold what is free, or was never written: its wait belongs to the attempt, as far as that may last.
+      // A free or never written register has no known holder: its wait is part of the attempt, as far as the
+      // deadline allows.
       const leftMs = Math.max(0, obstacle.overAtMs - cur.ended.monotonicMs);
       const holder = obstacle.record?.state === "held" ? obstacle.record.writer : undefined;
       if (holder !== undefined || cur.ended.monotonicMs + leftMs >= deadlineMs)
@@ -120,20 +129,20 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     tenure.site.leaseMs = leaseMs;
     const state = yield* renewEventuallyND(tenure.site, tenure.held);
     if (state.state === "idle") {
-      // Whether the bound on delays was missed or another is there: nothing can be trusted any more.
+      // Either the bound on delays was exceeded or there is a successor: the hold can no longer be trusted.
       tenure.isUnknown = true;
       tenure.lost ??= "expired";
       return false;
     }
     tenure.held = state;
     tenure.hold = holdOf(state);
-    yield* this.#hearQuestions(tenure);
+    yield* this.#readRequests(tenure);
     return true;
   }
 
   *release(tenure: PaperTenure): Protocol<void> {
     tenure.lost ??= "released";
-    // What nobody knows runs out by itself.
+    // A record in an unknown state expires by itself.
     if (!tenure.isUnknown) yield* release(tenure.site, tenure.held);
   }
 
@@ -141,25 +150,25 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const holderView = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
     const { record } = holderView;
     if (record === undefined) return holderView;
-    const { asked } = yield* questionTo(this.#environment, resource, record.epoch);
+    const { asked } = yield* requestTo(this.#environment, resource, record.epoch);
     return asked === undefined ? holderView : { ...holderView, record: { ...record, asked } };
   }
 
   *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
     const holderView = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
-    return yield* askApart(this.#environment, resource, asked, holderView);
+    return yield* leaveRequest(this.#environment, resource, asked, holderView);
   }
 
   list(prefix: string, timeoutMs: number): Protocol<Listing> {
     return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
   }
 
-  /** A question is announced where the lease is: while nothing is, there is none. */
-  *#hearQuestions(tenure: PaperTenure): Protocol<void> {
+  /** A request is announced like the lease: without an announcement there is none. */
+  *#readRequests(tenure: PaperTenure): Protocol<void> {
     const { register } = tenure.site;
     if (!register.hasNews) return;
-    const { asked, stores } = yield* questionTo(this.#environment, tenure.resource, tenure.token);
-    register.heard(stores);
+    const { asked, stores } = yield* requestTo(this.#environment, tenure.resource, tenure.token);
+    register.markRead(stores);
     const last = tenure.lastAsked;
     if (asked === undefined || (asked.by === last?.by && asked.broken === last.broken)) return;
     tenure.lastAsked = asked;
@@ -186,7 +195,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
 
 const ended: AttemptResult<PaperTenure> = {
   kind: "failed",
-  error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
+  error: new LeaseholdError("TIMEOUT", "the caller cancelled the attempt"),
 };
 
 function holdOf(held: Held): Hold {

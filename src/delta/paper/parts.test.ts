@@ -14,7 +14,7 @@ async function open(address: string, name: string): Promise<FarmParts> {
   return farm;
 }
 
-test("a lease by the figures is taken and renewed on real time", async () => {
+test("a lease by the figures is taken and renewed in real time", async () => {
   const farm = await open(`parts-${(farms += 1)}`, "alice");
   const site = farm.site("r", 1_000);
   const held = await farm.run(contend(site, new Idle()));
@@ -23,7 +23,7 @@ test("a lease by the figures is taken and renewed on real time", async () => {
   expect(renewed.state === "hold" && renewed.remainingMs(farm.now())).toBeGreaterThan(900);
 });
 
-test("a signal ends what waits", async () => {
+test("a signal ends all waits", async () => {
   const address = `parts-${(farms += 1)}`;
   const [alice, bob] = [await open(address, "alice"), await open(address, "bob")];
   await alice.run(contend(alice.site("r"), new Idle()));
@@ -33,7 +33,7 @@ test("a signal ends what waits", async () => {
   expect(await contending).toMatchObject({ state: "idle", because: "cancelled" });
 });
 
-test("readers share, an oracle leads, and consensus decides by it", async () => {
+test("readers share, an oracle leads, and consensus uses it", async () => {
   const address = `parts-${(farms += 1)}`;
   const [alice, bob] = [await open(address, "alice"), await open(address, "bob")];
   const [first, second] = [alice.readerSite("r"), bob.readerSite("r")];
@@ -55,10 +55,10 @@ test("readers share, an oracle leads, and consensus decides by it", async () => 
   expect((await leading).state).toBe("idle");
 });
 
-test("no lease is longer than what the stores were told: they wait by that when one has forgotten", async () => {
+test("no lease is longer than the farm's limit: stores that have forgotten wait that long", async () => {
   const farm = await open(`parts-${(farms += 1)}`, "alice");
   for (const leaseMs of [15_001, 0, NaN]) {
-    expect(() => farm.site("r", leaseMs)).toThrow(/^a lease here/);
+    expect(() => farm.site("r", leaseMs)).toThrow(/^a lease must be/);
     expect(() => farm.readerSite("r", leaseMs)).toThrow(
       expect.objectContaining({ code: "INVALID_DURATION" }),
     );

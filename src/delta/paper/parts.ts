@@ -14,13 +14,13 @@ import { ReaderSite } from "./shared.js";
 import { Nonces, Site, type SiteOptions } from "./site.js";
 import type { Stamp } from "../record/stamp.js";
 
-/** Looks after the farm so often within the time for which one look is good. */
+/** Looks at the farm per validity of one look. */
 const looksPerLease = 4;
 
 /** The parts have names of their own: the leases of `open` on the same stores follow other rules. */
 const prefix = "paper/";
 
-/** A farm on which the parts of the paper run, one by one. */
+/** A farm on which the parts of the paper run separately. */
 export class FarmParts {
   readonly #driver: Driver;
   readonly #farm: Farm;
@@ -35,20 +35,20 @@ export class FarmParts {
     this.#tend();
   }
 
-  /** Name and incarnation of this process: the writer of what it writes. */
+  /** Name and incarnation of this process: the writer of its records. */
   get writer(): string {
     return this.#environment.writer;
   }
 
-  /** A regular register of your own values, which have a timestamp (section 3). */
+  /** A regular register for the program's own values, which have a timestamp (section 3). */
   register<Value extends Stamp>(name: string, codec: Codec<Value>): RegularRegister<Value> {
     const { farm, settings } = this.#environment;
     return new RegularRegister({ farm, name: prefix + name, codec, delayMs: settings.delayMs });
   }
 
   /**
-   * The place at which this process contends for a resource, with leases of `leaseMs` milliseconds: more than
-   * 0, at most the address's `ttlMax`, which is the default.
+   * This process's contender for a resource, with leases of `leaseMs` milliseconds: more than 0, at most the
+   * address's `ttlMax`, which is the default.
    *
    * @throws LeaseholdError `INVALID_DURATION` for any other `leaseMs`.
    */
@@ -64,7 +64,7 @@ export class FarmParts {
     return new ReaderSite(this.#siteOptions(resource, leaseMs));
   }
 
-  /** Fig. 7: `run(oracle.run())` takes part, `oracle.isLeader(now())` asks. */
+  /** Fig. 7: `run(oracle.run())` takes part, `oracle.isLeader(now())` reads the state. */
   leaderOracle(resource: string): LeaderOracle {
     return new LeaderOracle(this.site(resource));
   }
@@ -91,7 +91,8 @@ export class FarmParts {
   }
 
   /**
-   * Runs an algorithm to its end; the signal ends its waits, and it withdraws what it may have left behind.
+   * Runs an algorithm to its end. The signal ends its waits, and the algorithm withdraws what it may have
+   * left behind.
    */
   async run<Result>(algorithm: Protocol<Result>, signal?: AbortSignal): Promise<Result> {
     const cancellation = {
@@ -111,29 +112,26 @@ export class FarmParts {
     }
   }
 
-  /** Both clocks. */
+  /** A reading of both clocks. */
   now(): BothClocks {
     return this.#driver.now();
   }
 
-  /**
-   * Ends what is under way as if it had been cancelled, and closes the stores. What is held runs out by
-   * itself.
-   */
+  /** Cancels all algorithms, and closes the stores. Held leases expire by themselves. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#farm.leave(this.#driver);
     await this.#driver.close();
   }
 
-  /** By the longest lease the farm knows how long a store has to wait that has forgotten. */
+  /** The farm's longest lease determines how long a store that has forgotten has to wait. */
   #siteOptions(resource: string, leaseMs: number): SiteOptions {
     const environment = this.#environment;
     const { leaseMsMax } = environment.settings;
     if (!(leaseMs > 0 && leaseMs <= leaseMsMax))
       throw new LeaseholdError(
         "INVALID_DURATION",
-        `a lease here takes more than 0 ms and at most ${leaseMsMax} ms, as the stores were told; this is ${leaseMs} ms`,
+        `a lease must be longer than 0 ms and at most the farm's ${leaseMsMax} ms; this one is ${leaseMs} ms`,
       );
     return { environment, resource: prefix + resource, leaseMs, nonces: this.#nonces };
   }

@@ -28,7 +28,7 @@ class Stage {
   }
 }
 
-test("ranks are in one order, and two processes never have the same", () => {
+test("ranks are totally ordered, and two processes never have the same", () => {
   expect(compareRanks(rank(1, "z"), rank(2, "a"))).toBe(-1);
   expect(compareRanks(rank(2, "a"), rank(2, "b"))).toBe(-1);
   expect(compareRanks(rank(2, "b"), rank(2, "a"))).toBe(1);
@@ -36,12 +36,12 @@ test("ranks are in one order, and two processes never have the same", () => {
 });
 
 describe("rr-read and rr-write", () => {
-  test("a read says so when nothing was written", async () => {
+  test("a read reports that nothing was written", async () => {
     const stage = new Stage();
     expect(await stage.read(stage.register(), rank(1))).toMatchObject({ kind: "read", value: undefined });
   });
 
-  test("a read returns what the greatest rank has committed", async () => {
+  test("a read returns the value committed with the greatest rank", async () => {
     const stage = new Stage();
     const [one, two] = [stage.register(), stage.register()];
     expect(await stage.write(one, rank(1, "a"), "first")).toBe("commit");
@@ -87,7 +87,7 @@ describe("rr-read and rr-write", () => {
     expect((await stage.read(one, rank(3))).kind).toBe("aborted");
   });
 
-  test("what an aborted write has left in some stores a later read may find, and then writes again", async () => {
+  test("a later read may find a value that an aborted write has left in some stores, and then writes it again", async () => {
     const stage = new Stage();
     const [one, two] = [stage.register(), stage.register()];
     for (const store of [1, 2]) stage.bench.media[store]!.stall("requests");
@@ -97,7 +97,7 @@ describe("rr-read and rr-write", () => {
     expect(await stage.read(two, rank(2, "b"))).toMatchObject({ value: "half done", rank: rank(1, "a") });
   });
 
-  test("nothing foreign is written over", async () => {
+  test("foreign content is not overwritten", async () => {
     const stage = new Stage();
     const foreign = new TextEncoder().encode("not yours");
     stage.bench.media[0]!.plant(name, foreign);

@@ -3,11 +3,11 @@ import { lookAtClocks } from "../effects.js";
 import type { FarmView } from "../lease-protocol.js";
 import { decodeEnvelope, encodeEnvelope } from "../record/envelope.js";
 import type { StoreAnswer } from "../store.js";
-import { LastingFarm } from "./lasting.js";
+import { LastingFarm } from "./lasting-farm.js";
 import { update } from "./update.js";
 import type { Step } from "./update.js";
 
-/** Ranks are in one order, and no two processes or objects ever choose the same rank. */
+/** Ranks are totally ordered, and no two processes or objects ever choose the same rank. */
 export interface Rank {
   readonly round: bigint;
   readonly writer: string;
@@ -18,35 +18,35 @@ export function compareRanks(a: Rank, b: Rank): number {
   return a.writer < b.writer ? -1 : a.writer > b.writer ? 1 : 0;
 }
 
-/** Before all that processes choose. */
+/** Lower than all that processes choose. */
 const lowest: Rank = { round: 0n, writer: "" };
 
-/** What stands in one store. */
+/** The content of one store's cell. */
 interface RankedCell {
   /** The greatest rank that read or wrote here. */
   readonly read: Rank;
   readonly write: Rank;
-  /** Absent as long as nothing was written. */
+  /** Absent while nothing was written. */
   readonly value?: string;
 }
 
 export type RankedRead =
   | { readonly kind: "read"; readonly value: string | undefined; readonly rank: Rank }
-  /** A greater rank has been here, or no majority answered: choose a greater one. */
+  /** A greater rank was used here, or no majority answered: choose a greater one. */
   | { readonly kind: "aborted"; readonly greatest: Rank };
 
 export interface RankedRegisterOptions {
   readonly farm: FarmView;
   /** The name of the register in every store. */
   readonly name: string;
-  /** After this long an operation is aborted, ms. */
+  /** Timeout of an operation, ms. */
   readonly timeoutMs: number;
 }
 
 /**
- * The ranked register (section 9 rests on it), on a majority of stores that compare and set. A write commits only if no
- * operation of a greater rank has come before it at any store of its majority; a read returns the value with the greatest rank
- * that was committed before it, or one that may still be.
+ * The ranked register (the basis of section 9), on a majority of stores that compare and set. A write commits
+ * only if no operation of a greater rank has come before it at any store of its majority; a read returns the
+ * value with the greatest rank that was committed before it, or one that may still be.
  */
 export class RankedRegister {
   readonly #options: RankedRegisterOptions;
@@ -58,7 +58,10 @@ export class RankedRegister {
     this.#farm = new LastingFarm(options.farm);
   }
 
-  /** rr-read(r): from now on smaller ranks cannot write; tells the value of the greatest rank that has. */
+  /**
+   * rr-read(r): from now on smaller ranks cannot write; returns the value of the greatest rank that has
+   * written.
+   */
   *read(rank: Rank): Protocol<RankedRead> {
     yield* this.#look();
     const seen = new Map<number, RankedCell>();
@@ -73,7 +76,7 @@ export class RankedRegister {
     return { kind: "read", value: latest.value, rank: latest.write };
   }
 
-  /** rr-write(⟨r, v⟩). After an abort the value may stand in some stores all the same, and a later read may find it. */
+  /** rr-write(⟨r, v⟩). After an abort the value may still be in some stores, and a later read may find it. */
   *write(rank: Rank, value: string): Protocol<"commit" | "abort"> {
     const kind = yield* this.#bring((_store, cell) => {
       if (compareRanks(cell.read, rank) > 0 || compareRanks(cell.write, rank) > 0) return "refuse";
@@ -82,7 +85,7 @@ export class RankedRegister {
     return kind === "done" ? "commit" : "abort";
   }
 
-  /** A value that stands in any store that answers, whatever its rank: for registers that only ever get one value. */
+  /** The value of any store that answers, whatever its rank: for registers that only ever get one value. */
   *peek(): Protocol<string | undefined> {
     yield* this.#look();
     for (const content of this.#contents) {
@@ -92,7 +95,7 @@ export class RankedRegister {
     return undefined;
   }
 
-  /** Guesses of what stands in the stores cost a round where they are wrong. */
+  /** Reads the stores' contents: a wrong assumption about one costs a round. */
   *#look(): Protocol<void> {
     const { name, timeoutMs } = this.#options;
     const farm = this.#farm;
@@ -143,7 +146,7 @@ function encode({ read, write, value }: RankedCell): Uint8Array {
   return encodeEnvelope(format, JSON.stringify({ read: text(read), write: text(write), value }));
 }
 
-/** `undefined` for what is foreign or damaged: nothing is written over it. */
+/** `undefined` for foreign or damaged content, which is never overwritten. */
 function decode(content: Uint8Array | undefined): RankedCell | undefined {
   if (content === undefined) return { read: lowest, write: lowest };
   try {
@@ -158,7 +161,7 @@ function decode(content: Uint8Array | undefined): RankedCell | undefined {
 
 function rankOf(value: unknown): Rank {
   const [round, writer] = value as RankText;
-  if (typeof round !== "string" || typeof writer !== "string") throw new TypeError("no rank");
+  if (typeof round !== "string" || typeof writer !== "string") throw new TypeError("not a rank");
   return { round: BigInt(round), writer };
 }
 

@@ -11,7 +11,7 @@ import type { Site } from "./site.js";
 const x = leaseRegister("r");
 const written = (fields: Partial<DeltaRecord>) => encodeRecord(recordOf(fields));
 
-/** A write in full: both phases. */
+/** A full write: both phases. */
 function write(bench: PaperBench, site: Site, nonce: number) {
   const writer = site.environment.writer;
   return site.register.write((number) => recordOf({ number, writer, nonce }), bench.now());
@@ -51,7 +51,7 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     expect(bench.nowMs - begunMs).toBe(50);
   });
 
-  test("keeps the greater: a write that comes late undoes nothing", async () => {
+  test("keeps the greater: a late write undoes nothing", async () => {
     const bench = new PaperBench(kinds);
     const [alice, bob] = [bench.player("alice"), bench.player("bob")];
     const early = recordOf({ number: 1n, writer: "alice" });
@@ -63,7 +63,7 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     expect(seen).toMatchObject({ value: { number: 2n, writer: "bob" } });
   });
 
-  test("does not flicker: what a reader has returned it returns no older than", async () => {
+  test("is monotonic: after a value was returned no older one is", async () => {
     const flickers = async () => {
       const bench = new PaperBench(kinds);
       // Its writer crashed when one store had it.
@@ -82,7 +82,7 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     await duringFaults({ flickeringReader: true }, async () => expect(await flickers()).toBe(true));
   });
 
-  test("never takes what is foreign or damaged for a register that was never written", async () => {
+  test("never takes foreign or damaged content for a register that was never written", async () => {
     const bench = new PaperBench(kinds);
     const alice = bench.player("alice");
     const foreign = new TextEncoder().encode("not yours");
@@ -105,12 +105,12 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
   });
 });
 
-test("what a store had before it came back empty does not pass for a write that it was not asked for", async () => {
+test("the former content of a store that came back empty is not taken for a write to it", async () => {
   const bench = new PaperBench(atomic);
   const [first, second, third] = bench.media;
   const alice = bench.player("alice");
   const site = alice.site();
-  // Only a refusal tells of the greater content: no read of this process counts that store.
+  // Only a refusal reveals the greater content: no read of this process counts that store.
   third!.plant(x, written({ number: 9n, writer: "bob" }));
   third!.latencyMs.answer = 5;
   first!.stall("requests");
@@ -129,7 +129,7 @@ test("what a store had before it came back empty does not pass for a write that 
     expect(medium.cells(x).map(decodeRecord)).toMatchObject([{ number: 2n, writer: "alice" }]);
 });
 
-test("on stores that can only write, each writer has a slot, and a read looks at all of them", async () => {
+test("on stores that can only write, each writer has a slot, and a read reads all of them", async () => {
   const bench = new PaperBench(slotted);
   for (const name of ["alice", "bob"]) {
     const player = bench.player(name);
@@ -147,7 +147,7 @@ test("on stores that compare and set, any number of writers share one cell", asy
   expect(bench.media.map((medium) => medium.cells(x).length)).toEqual([1, 1, 1]);
 });
 
-test("a holder's own write is not undone in its memory by the answer to an earlier read", async () => {
+test("the answer to an earlier read does not undo a holder's own write in its memory", async () => {
   const bench = new PaperBench(slotted);
   const alice = bench.player("alice");
   const { register } = alice.site();

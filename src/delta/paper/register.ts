@@ -3,13 +3,13 @@ import type { BothClocks } from "../../common/both-clocks.js";
 import type { Protocol } from "../effects.js";
 import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
-import { LastingFarm } from "./lasting.js";
+import { LastingFarm } from "./lasting-farm.js";
 import { compareStamps, later, sameStamp } from "../record/stamp.js";
 import type { Stamp } from "../record/stamp.js";
 import { update } from "./update.js";
 import type { Step, Updated } from "./update.js";
 
-/** How values stand in a store. `decode` throws on what it did not write. */
+/** The encoding of values in a store. `decode` throws on anything that it did not write. */
 export interface Codec<Value> {
   encode(value: Value): Uint8Array;
   decode(bytes: Uint8Array): Value;
@@ -20,20 +20,26 @@ export interface RegisterOptions<Value> {
   /** The name of the register in every store. */
   readonly name: string;
   readonly codec: Codec<Value>;
-  /** δ: after this long an operation has failed, ms. What is under way then may still take effect. */
+  /** δ: the timeout of an operation, ms. Requests in flight may still take effect after it. */
   readonly delayMs: number;
-  /** What stands in it runs out by itself, so that a store which has come back empty may count again. Default: values, which last. */
+  /**
+   * Its content expires by itself, so that a store which has come back empty may count again. Default: false,
+   * for values, which last.
+   */
   readonly runsOut?: boolean;
 }
 
 export type ReadResult<Value> = ReadSeen<Value> | Unanswered;
 
-/** What a majority has shown. */
+/** The result of a read at a majority. */
 export interface ReadSeen<Value> {
   readonly kind: "read";
   /** `undefined`: never written. */
   readonly value: Value | undefined;
-  /** By the index of the store, all that it showed: nothing where it was never written. `undefined`: it did not answer. */
+  /**
+   * By the index of the store, all values that it returned: none where it was never written. `undefined`: it
+   * did not answer.
+   */
   readonly stores: readonly (readonly Value[] | undefined)[];
   /** No number that any store may have known before it forgot is greater. */
   readonly floor: Floor;
@@ -50,38 +56,44 @@ export interface Unanswered {
   readonly cancelled: boolean;
 }
 
-/** An answer that does not count, and why, where that is known. */
+/** An answer that does not count, with its error if known. */
 interface Failed {
   readonly failed: unknown;
 }
 
 /**
- * May `next` be written over this content of an atomic store? What was never written always may. A value is what is to be written in
- * place of `next`, here and wherever it has not been written yet.
+ * Whether `next` may replace this content of an atomic store. A cell that was never written may always be
+ * replaced. A returned value is written instead of `next`, here and wherever `next` has not been written yet.
  */
 export type MayReplace<Value> = (content: Value, next: Value) => boolean | Value;
 
 /**
- * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read returns the
- * last value that was written before it, or one that is being written. On atomic stores one cell keeps the
- * greater timestamp; on slotted ones every writer has a slot, and a read looks at all of them.
+ * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read
+ * returns the last value that was written before it, or one that is being written. On atomic stores one cell
+ * keeps the greater timestamp; on slotted ones every writer has a slot, and a read reads all of them.
  */
 export class RegularRegister<Value extends Stamp> {
   readonly delayMs: number;
   readonly #farm: FarmView;
   readonly #name: string;
   readonly #codec: Codec<Value>;
-  /** What stood in each atomic store when it was last heard of: what a `replace` expects. */
+  /** The last known content of each atomic store: the `expected` of the next `replace`. */
   readonly #contents: (Uint8Array | undefined)[] = [];
-  /** What each slotted store has shown when it was read last, and the mark by which it says that nobody has announced more. */
+  /**
+   * The values of each slotted store's last read, and the mark with which the store can report that nothing
+   * was announced since.
+   */
   readonly #shown: ({ readonly mark: string; readonly values: readonly Value[] } | undefined)[] = [];
-  /** Stores that had more to say since {@link heard} was called for them. */
+  /** Stores with announcements since {@link markRead} was last called for them. */
   readonly #news = new Set<number>();
-  /** How often this process has written. */
+  /** The number of writes of this process. */
   #sent = 0;
   /** The stores that the last read counts. */
   #counted: readonly number[] = [];
-  /** The greatest that a read returned: a write that its writer left half done would otherwise come and go for ever. */
+  /**
+   * The greatest value that a read returned: without it, a write that its writer left half done could appear
+   * and disappear for ever.
+   */
   #greatest: Value | undefined;
 
   constructor(options: RegisterOptions<Value>) {
@@ -99,7 +111,7 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * Asks all, takes the answers of a majority, returns the greatest timestamp.
+   * Reads all stores, waits for a majority, and returns the greatest timestamp.
    *
    * @throws LeaseholdError `STORE_FORGOTTEN`
    */
@@ -108,23 +120,23 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The same for a holder. Of a store that says that nothing was announced it counts what it has seen there
-   * before, and its own write since: what others renew or free is no concern of a holder. A contender's
-   * record is announced before its pause of 2δ begins, so a look that misses it ended before that pause, and
-   * so did the write that followed an earlier look: the contender finds that write when it reads again, or
-   * the holder the announcement. See `docs/internals/storage-leases.md`.
+   * The same for a holder. If a store reports that nothing was announced, its earlier values count, with this
+   * process's own write since: renewals and releases of others don't concern a holder. A contender's record
+   * is announced before its pause of 2δ begins, so a read that misses it ended before that pause, and so did
+   * the write that followed an earlier read: the contender finds that write when it reads again, or the
+   * holder finds the announcement. See `docs/internals/storage-leases.md`.
    */
   readByHolder(begun: BothClocks): Protocol<ReadResult<Value>> {
     return this.#read(begun, true);
   }
 
-  /** False when no store that the last read counts had more to say since it was {@link heard}. */
+  /** False when no store that the last read counts had announcements since {@link markRead}. */
   get hasNews(): boolean {
     return this.#counted.some((store) => this.#news.has(store));
   }
 
-  /** What these stores had to say of all registers of the resource is known. */
-  heard(stores: readonly number[]): void {
+  /** All announcements of these stores for the resource's registers are known. */
+  markRead(stores: readonly number[]): void {
     for (const store of stores) this.#news.delete(store);
   }
 
@@ -140,12 +152,12 @@ export class RegularRegister<Value extends Stamp> {
     };
     const enough = (answers: readonly (StoreAnswer | undefined)[]) => {
       const failed = take(answers);
-      // What counts, and not what has merely answered: one that is damaged must not stand in the way of the others.
+      // Counts valid answers, not all answers: a damaged store must not block the others.
       return size - failed < majority || count(readings) - failed >= majority;
     };
     const sentBefore = this.#sent;
-    // What comes too late does not count, and shows what a later look need not read again: unless this process
-    // has written since, which it does not show.
+    // A late answer does not count, but a later read need not fetch it again: unless this process has written
+    // since, which the answer lacks.
     const late = (store: number, answer: StoreAnswer) => {
       if (this.#farm.kindOf(store) === "slotted" && this.#sent === sentBefore) this.#readingOf(store, answer);
     };
@@ -179,8 +191,8 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * Both phases of a write: reads a majority for the greatest number, and sends what `make` makes of the next one. A
-   * store keeps the greater of what it has and what it is sent.
+   * Both phases of a write: reads a majority for the greatest number, and sends the value that `make` returns
+   * for the next number. A store keeps the greater of its value and the new one.
    */
   *write(make: (number: bigint, seen: ReadSeen<Value>) => Value, begun: BothClocks): Protocol<Updated> {
     const seen = yield* this.read(begun);
@@ -191,14 +203,14 @@ export class RegularRegister<Value extends Stamp> {
 
   /**
    * The second phase alone, for a process that has just read. An atomic store takes the value only over a
-   * content that `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands
-   * there already.
+   * content that `mayReplace` allows; one with a greater value than is allowed refuses, unless it already has
+   * `value`.
    */
   send(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: false });
   }
 
-  /** The same for a renewal: of it no holder has to hear. */
+  /** The same for a renewal, which holders need not be notified of. */
   sendQuietly(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: true });
   }
@@ -238,8 +250,8 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * Is it known what an atomic store has? What the last read did not count may be long gone, also with the store, and must
-   * not pass for something greater that stands there already.
+   * Whether the content of an atomic store is known. A content that the last read did not count may be lost,
+   * together with its store, and must not be taken for a greater value that is already there.
    */
   #isKnown(store: number): boolean {
     return this.#farm.kindOf(store) === "atomic" && this.#counted.includes(store);
@@ -250,7 +262,7 @@ export class RegularRegister<Value extends Stamp> {
     return { op: "read", register: this.#name, ...(quietSince !== undefined && { quietSince }) };
   }
 
-  /** Of what this process wrote a store shows the last: it has a slot of its own there. */
+  /** A store shows the last write of this process, which has a slot of its own there. */
   #wroteTo(store: number, value: Value): void {
     const shown = this.#shown[store];
     if (shown === undefined) return;
@@ -301,7 +313,7 @@ function count(readings: readonly unknown[]): number {
   return readings.filter((reading) => reading !== undefined).length;
 }
 
-/** One more than the greatest number that a read has seen. */
+/** One more than the greatest number that a read has returned. */
 export function numberAfter(seen: { readonly value: Stamp | undefined; readonly floor: Floor }): bigint {
   const number = seen.value?.number ?? 0n;
   return (number > seen.floor.number ? number : seen.floor.number) + 1n;

@@ -60,7 +60,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(await read()).toEqual(renewed.record);
   });
 
-  test("Fig. 5: a renewal fails if a successor's record stands there, which stays what it is", async () => {
+  test("Fig. 5: a renewal fails if it finds a successor's record, which it does not touch", async () => {
     const { bench, alice, site, held, read, succeed } = await stage(kinds);
     succeed();
     const puts = bench.media.map(({ performed }) => performed.put + performed.replace);
@@ -69,7 +69,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(bench.media.map(({ performed }) => performed.put + performed.replace)).toEqual(puts);
   });
 
-  test("Fig. 5: a renewal fails if another's record stands there after the pause", async () => {
+  test("Fig. 5: a renewal fails if it finds another's record after the pause", async () => {
     const { bench, alice, site, held, succeed } = await stage(kinds);
     const renewing = alice.run(renewEventuallyND(site, held));
     await bench.world.advance(delayMs);
@@ -91,14 +91,14 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(bench.nowMs).toBe(begunMs);
   });
 
-  test("release frees the very record that it names", async () => {
+  test("release frees exactly the record that it names", async () => {
     const { bench, alice, site, held, read } = await stage(kinds);
     await bench.wait(alice.run(release(site, held)));
     const { number, epoch } = held.record;
     expect(await read()).toMatchObject({ state: "free", number, epoch });
   });
 
-  test("a release that comes late leaves a successor's record the greatest", async () => {
+  test("a late release leaves a successor's record the greatest", async () => {
     const late = async () => {
       const { bench, alice, site, held, read, succeed } = await stage(kinds);
       succeed();
@@ -110,7 +110,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
   });
 });
 
-test("on stores that compare and set, a release of what was renewed since frees nothing", async () => {
+test("on stores that compare and set, a release of a record that was renewed since frees nothing", async () => {
   const { bench, alice, site, held, read } = await stage(atomic);
   await bench.world.advance(100);
   const renewed = (await bench.wait(alice.run(renewND(site, held)))) as Held;
@@ -118,7 +118,7 @@ test("on stores that compare and set, a release of what was renewed since frees 
   expect(await read()).toEqual(renewed.record);
 });
 
-test("on stores that compare and set, a write over what its read has found is not refused there", async () => {
+test("on stores that compare and set, a write over the content that its read has found is not refused there", async () => {
   const renewalMs = async () => {
     const { bench, alice, site, held } = await stage(atomic);
     for (const medium of bench.media) medium.latencyMs = { request: 4, answer: 4 };
@@ -166,7 +166,7 @@ describe("a holder whose operation took δ or longer has lost at once", () => {
   });
 });
 
-test("a hold that has run out is not renewed, and nothing is asked", async () => {
+test("an expired hold is not renewed, and no request is sent", async () => {
   const { bench, alice, site, held } = await stage(slotted);
   await bench.world.advance(leaseMs);
   const reads = bench.media.map(({ performed }) => performed.read);
@@ -175,7 +175,7 @@ test("a hold that has run out is not renewed, and nothing is asked", async () =>
   expect(bench.media.map(({ performed }) => performed.read)).toEqual(reads);
 });
 
-test("a renewal in which the hold ran out is lost: somebody may have seen it end", async () => {
+test("a renewal in which the hold expired is lost: another may have seen it end", async () => {
   const { bench, alice, site, held } = await stage(slotted);
   await bench.world.advance(leaseMs - 3 * delayMs);
   expect(held.remainingMs(bench.now())).toBeGreaterThan(0);
@@ -183,8 +183,8 @@ test("a renewal in which the hold ran out is lost: somebody may have seen it end
   expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("idle");
 });
 
-describe("on slotted stores that tell when nothing was announced", () => {
-  /** Another that has read the register, and writes its claim while the holder renews. */
+describe("on slotted stores that report when nothing was announced", () => {
+  /** Another process that has read the register, and writes its claim while the holder renews. */
   async function claimed() {
     const { bench, alice, site, held } = await stage(slotted);
     const renew = (from: Held) => bench.wait(alice.run(renewEventuallyND(site, from)));
@@ -199,7 +199,7 @@ describe("on slotted stores that tell when nothing was announced", () => {
     return { renewed: await bench.wait(renewing), claiming: await bench.wait(claiming) };
   }
 
-  test("a renewal that meets nobody reads no record", async () => {
+  test("a renewal without contenders reads no record", async () => {
     const { bench, alice, site, held } = await stage(slotted);
     const before = bench.media.map(({ quiet, performed }) => ({ quiet, reads: performed.read }));
     const renewed = await bench.wait(alice.run(renewEventuallyND(site, held)));
@@ -210,7 +210,7 @@ describe("on slotted stores that tell when nothing was announced", () => {
     }
   });
 
-  test("a claim that comes in between is announced, and the renewal finds it", async () => {
+  test("a claim in between is announced, and the renewal finds it", async () => {
     expect((await claimed()).renewed).toMatchObject({ state: "idle", because: "lost" });
   });
 

@@ -8,8 +8,8 @@ import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
 /**
- * Renewal where the bound on delays always holds (ND): write a fresh timestamp; done. A write that took δ or longer says
- * that the bound does not hold: the lease is lost at once.
+ * Renewal where the bound on delays always holds (ND): write a fresh timestamp; done. A write that took δ or
+ * longer proves that the bound does not hold: the lease is lost at once.
  */
 export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
@@ -25,8 +25,8 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
 }
 
 /**
- * Fig. 5, renewal where the bound holds only eventually (◇ND): read; if it is not mine, false; write a fresh timestamp;
- * delay(2δ); read; true if and only if it is what I wrote.
+ * Fig. 5, renewal where the bound holds only eventually (◇ND): read; if it is not mine, false; write a fresh
+ * timestamp; delay(2δ); read; true if and only if it is what I wrote.
  */
 export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
@@ -50,9 +50,9 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
 }
 
 /**
- * Frees the very record that `held` stands for, after its holder has stopped, and the one that a renewal may have left which was
- * `cancelled`: nothing that a successor has written is touched or outdone, even if this comes late. Best effort. A reader's
- * record stays: others may hold by it.
+ * Frees exactly the record of `held`, after its holder has stopped, and the one that a renewal which was
+ * `cancelled` may have left: a successor's record is neither touched nor outdone, even if this write arrives
+ * late. Best effort. A reader's record stays: others may hold by it.
  */
 export function* release(site: Site, held: Held, cancelled?: Idle): Protocol<Idle> {
   const begun = (yield lookAtClocks).now;
@@ -63,7 +63,7 @@ export function* release(site: Site, held: Held, cancelled?: Idle): Protocol<Idl
   return new Idle("released");
 }
 
-/** A hold that ran out while it was being renewed is lost: somebody may have seen it end. */
+/** A hold that expired while it was being renewed is lost: another process may have seen it end. */
 function stillHeld(renewed: Held, before: Held, now: Held["begun"]): Held | Idle {
   const wasHeld = before.remainingMs(now) > 0;
   return wasHeld && renewed.remainingMs(now) > 0 ? renewed : new Idle("lost");

@@ -35,7 +35,10 @@ class Library {
     return { player, site, held };
   }
 
-  /** Another reader has read a store that had come back empty, and has written its record: the epoch is above that store's floor. */
+  /**
+   * Another reader has read a store that had come back empty, and has written its record: the epoch is above
+   * that store's floor.
+   */
   comesNewer({ record }: Held): bigint {
     const epoch = record.epoch + 9n;
     const other = recordOf({ readers: ["newer"], writer: "newer", number: record.number + 1n, epoch });
@@ -50,7 +53,7 @@ class Library {
 }
 
 describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s stores", (_kind, kinds) => {
-  test("readers join those who read already, without the first wait, and share their epoch", async () => {
+  test("readers join present readers, without the first wait, and share their epoch", async () => {
     const library = new Library(kinds);
     const { held } = await library.reader("a");
     const begunMs = library.bench.nowMs;
@@ -148,7 +151,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(reading.record.epoch).toBeGreaterThan(held.record.epoch);
   });
 
-  test("a renewal keeps the longer Δ and the greater epoch of who came later", async () => {
+  test("a renewal keeps the longer Δ and the greater epoch of a later reader", async () => {
     const library = new Library(kinds);
     const { bench } = library;
     const short = await library.reader("short", 1_000);
@@ -160,7 +163,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(long.held.remainingMs(bench.now())).toBe(0);
   });
 
-  test("a reader's record covers those whose place it takes, is greater, and is always written", () => {
+  test("a reader's record covers those that it replaces, is greater, and is always written", () => {
     const { environment } = new PaperBench(kinds).player("a");
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
     const own = recordOf({ readers: ["a"], epoch: 5n, number: 5n, writer: "a", nonce: 10 });
@@ -183,7 +186,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     }
   });
 
-  test("a reader that a writer has not seen loses against a greater record of it, whatever other readers wrote", () => {
+  test("a reader that a writer has not seen loses against the writer's greater record, whatever other readers wrote", () => {
     const { environment } = new PaperBench(kinds).player("m");
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
     const own = recordOf({ readers: ["m"], writer: "m", number: 5n });
@@ -194,7 +197,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(site.isMine(seenOf([own, { ...writer, number: 4n }], [crashed]), own)).toBe(true);
   });
 
-  test("no reader makes the Δ shorter by which a writer waits for another", async () => {
+  test("no reader shortens the Δ by which a writer waits for another reader", async () => {
     const library = new Library(kinds);
     const { held } = await library.reader("a");
     const { player, site } = await library.reader("b");
@@ -204,8 +207,8 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
   });
 });
 
-describe("what a crashed reader has left on one store", () => {
-  test("does not hide the writer on the others: who comes later waits for that one", async () => {
+describe("the record of a crashed reader on one store", () => {
+  test("does not hide the writer on the others: a later process waits for that one", async () => {
     const held = async () => {
       const library = new Library(slotted);
       const { bench } = library;
@@ -224,7 +227,7 @@ describe("what a crashed reader has left on one store", () => {
     );
   });
 
-  test("or a crashed contender, with a greater number, does not hide that a holder renews", async () => {
+  test("or of a crashed contender, with a greater number, does not hide that a holder renews", async () => {
     const overlap = async () => {
       const library = new Library(slotted);
       const { bench } = library;

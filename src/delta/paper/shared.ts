@@ -4,13 +4,14 @@ import { compareStamps } from "../record/stamp.js";
 import { type Seen, shownBy, Site } from "./site.js";
 
 /**
- * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other reader; a writer contends
- * under its own, and waits for all. Both do so by the same `contend`, renewals and `release`. Who joins readers shares their epoch,
- * unless its read has shown that a writer may have had it: then its own is greater, and theirs become so with their renewals. A
- * record with `readers` bears the common name; who wrote it stands inside.
+ * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other
+ * reader; a writer contends under its own, and waits for all. Both use the same `contend`, renewals and
+ * `release`. A reader that joins others shares their epoch, unless its read has shown that a writer may have
+ * had it: then its own is greater, and theirs rise to it with their renewals. A record with `readers` has the
+ * common name; its actual writer is listed inside.
  *
- * In a store with one cell a reader's record takes the place of another's, and is then what keeps writers away from both. So it is at
- * least as good for the other (`covers`), and nobody ever frees it: it runs out by itself.
+ * In a store with one cell a reader's record replaces another reader's, and then keeps writers away from
+ * both. So it is at least as good for the other (`covers`), and nobody ever frees it: it expires by itself.
  */
 export class ReaderSite extends Site {
   override recordAfter(seen: Seen): DeltaRecord {
@@ -18,12 +19,12 @@ export class ReaderSite extends Site {
     return readersIn(seen).reduce(covering, record);
   }
 
-  /** One name for all: also those that begin at the same moment share an epoch. */
+  /** One name for all readers: so readers that begin at the same moment share an epoch, too. */
   protected override get contender(): string {
     return "readers";
   }
 
-  /** That of the readers who are there, unless a writer may have had it or a greater one. */
+  /** The epoch of the present readers, unless a writer may have had it or a greater one. */
   protected override nextEpoch(seen: Seen): bigint {
     const joined = greatestBigint(readersIn(seen).map(({ epoch }) => epoch));
     const others = greatestBigint([...othersIn(seen).map(({ epoch }) => epoch), seen.floor.epoch]);
@@ -38,14 +39,15 @@ export class ReaderSite extends Site {
     return !isReaders(record);
   }
 
-  /** The greatest record of those who are not readers decides: as for a writer, to whom all readers are one. */
+  /** The greatest record that is not a reader's decides: to a writer, all readers are one. */
   override isMine(again: Seen, record: DeltaRecord): boolean {
     return othersIn(again).every((other) => compareStamps(other, record) < 0);
   }
 
   /**
-   * Another reader may have got a greater epoch meanwhile, as it read other stores: one that has come back empty, or that alone has
-   * what a writer left. What checks tokens may refuse smaller ones by now, so this reader has to try again, and joins that one.
+   * Another reader may have got a greater epoch meanwhile, as it read other stores: one that has come back
+   * empty, or that alone has a writer's record. A resource that checks tokens may refuse smaller ones by now,
+   * so this reader has to try again, and joins that one.
    */
   override isLatest(again: Seen, { epoch }: DeltaRecord): boolean {
     return readersIn(again).every((other) => other.epoch <= epoch);
@@ -68,8 +70,9 @@ export class ReaderSite extends Site {
   }
 
   /**
-   * What to write over another reader's record: `next`, or something greater that covers the other as well. Never nothing, however good
-   * the other's record is: a writer may have been waiting for the end of that for long.
+   * The record to write over another reader's: `next`, or a greater one that covers the other as well. It
+   * always writes, however good the other's record is: a writer may long have been waiting for the end of
+   * that record.
    */
   #above(content: DeltaRecord, next: DeltaRecord): true | DeltaRecord {
     if (compareStamps(content, next) < 0 && covers(next, content)) return true;
@@ -91,8 +94,8 @@ function othersIn(seen: Seen): readonly DeltaRecord[] {
 }
 
 /**
- * Is `record` as good for its readers as `other`? By its Δ a writer waits for all of them, and the writer's epoch is one more: so
- * neither may ever become less.
+ * Whether `record` is as good for its readers as `other`. A writer waits by its Δ for all of them, and the
+ * writer's epoch is one more: so neither may ever decrease.
  */
 function covers(record: DeltaRecord, other: DeltaRecord): boolean {
   return record.leaseMs >= other.leaseMs && record.epoch >= other.epoch;

@@ -9,20 +9,23 @@ import { RegularRegister, numberAfter } from "./register.js";
 import type { ReadSeen } from "./register.js";
 import { compareStamps, sameStamp } from "../record/stamp.js";
 
-/** Bits of an epoch that say whose it is, where that is needed. */
+/** Bits of an epoch that identify the writer, where that is needed. */
 const writerBits = 32n;
 
 /** A read that was answered. */
 export type Seen = ReadSeen<DeltaRecord>;
 
-/** What keeps a register from being taken, and until when, on the steady clock of the process that asks. */
+/** A record that blocks the register, and until when, on the steady clock of the process that asks. */
 export interface Obstacle {
-  /** `undefined`: it was never written, and where stores cannot compare and set that is no proof that nobody holds. */
+  /**
+   * `undefined`: it was never written, which does not prove that nobody holds where stores cannot compare and
+   * set.
+   */
   readonly record: DeltaRecord | undefined;
   readonly overAtMs: number;
 }
 
-/** Records of one register that a process keeps in mind. Forgetting one is safe: it has to be waited for anew. */
+/** Records of one register that a process remembers. Forgetting one is safe: its wait starts again. */
 const observedMax = 1_000;
 
 export interface SiteOptions {
@@ -34,11 +37,11 @@ export interface SiteOptions {
   readonly nonces: Nonces;
 }
 
-/** One more at every write of a process. */
+/** A counter that increases at every write of a process. */
 export class Nonces {
   /**
-   * The greatest epoch that the process has given itself, at any register: an attempt of which nobody knows how it ended counts, and
-   * so does a tenure whose record another has written over while delays were not bounded.
+   * The greatest epoch that the process has chosen, at any register: attempts with an unknown outcome count,
+   * and so does a tenure whose record another has overwritten while delays were not bounded.
    */
   lastEpoch = 0n;
   #last = 0;
@@ -48,17 +51,20 @@ export class Nonces {
   }
 }
 
-/** One process at one register: what contending, renewing and releasing have in common. */
+/** One process at one register: the common part of contending, renewing and releasing. */
 export class Site {
   /** x in the figures. */
   readonly register: RegularRegister<DeltaRecord>;
   readonly environment: ProtocolEnvironment;
   readonly resource: string;
   leaseMs: number;
-  /** What others are to read of its next tenure, as JSON. */
+  /** The data of its next tenure for others to read, as JSON. */
   data: string | undefined;
   readonly #nonces: Nonces;
-  /** By record: when a read had ended that first showed it, on the steady clock. What was seen last comes last. */
+  /**
+   * By record: the end of the first read that returned it, on the steady clock. The most recently read is
+   * last.
+   */
   readonly #firstSeenMs = new Map<string, number>();
 
   constructor({ environment, resource, leaseMs, nonces }: SiteOptions) {
@@ -77,12 +83,12 @@ export class Site {
     return this.environment.settings.delayMs;
   }
 
-  /** The name under which it contends: two of one name may have the same epoch. */
+  /** The name under which it contends: contenders of one name may have the same epoch. */
   protected get contender(): string {
     return this.environment.writer;
   }
 
-  /** The epoch of a record that begins a tenure: greater than all that the read has shown. */
+  /** The epoch of a record that begins a tenure: greater than all that the read returned. */
   protected nextEpoch(seen: Seen): bigint {
     const shown = shownBy(seen).map(({ epoch }) => epoch);
     this.#nonces.lastEpoch = this.#epochAfter(
@@ -114,7 +120,7 @@ export class Site {
   }
 
   /**
-   * The record that frees `held`. It has the number of the record that it names, so it is smaller than whatever a
+   * The record that frees `held`. It has the number of that record, so it is smaller than whatever a
    * successor writes, however late it lands.
    */
   freed(held: DeltaRecord): DeltaRecord {
@@ -122,8 +128,8 @@ export class Site {
   }
 
   /**
-   * How long a record must stand unchanged until nobody can hold by it (Fig. 2, line 5): by the Δ and δ that its
-   * writer wrote into it, as that one counts by them; stretched, as both clocks may be off by ρ.
+   * How long a record must stand unchanged until nobody can hold by it (Fig. 2, line 5): by the Δ and δ in
+   * the record, which its writer uses; stretched, as both clocks may be off by ρ.
    */
   waitMs(record: DeltaRecord | undefined): number {
     const { settings } = this.environment;
@@ -132,7 +138,7 @@ export class Site {
     return stretched(leaseMs + 6 * Math.max(delayMs, settings.delayMs), this.#rateError);
   }
 
-  /** 2δ (Fig. 2, line 10), by the greatest δ of those who may be contending. */
+  /** 2δ (Fig. 2, line 10), with the greatest δ of the possible contenders. */
   pauseMs(seen: Seen): number {
     const { settings } = this.environment;
     const longer = (ms: number, record: DeltaRecord) => Math.max(ms, record.delayMs);
@@ -140,11 +146,11 @@ export class Site {
   }
 
   /**
-   * What keeps the register from being taken by a process that has just read it, and until when, on this
-   * process's steady clock; `undefined` when it may be taken now. Not the greatest record alone counts: it
-   * may be what a crashed contender left half done on one store, and hides the records by which a holder
-   * renews on the others. So whatever any store shows must have stood for its own wait since this process
-   * first saw it, and for `backOffMs` more after a claim that failed.
+   * The obstacle that keeps a process which has just read the register from taking it, and until when, on
+   * this process's steady clock; `undefined` when it may be taken now. The greatest record alone is not
+   * enough: it may be one that a crashed contender left half done on one store, and hide the records by which
+   * a holder renews on the others. So every record of any store must have stood for its own wait since this
+   * process first read it, and for `backOffMs` more after a failed claim.
    */
   obstacle(seen: Seen, backOffMs = 0): Obstacle | undefined {
     this.#observe(seen);
@@ -159,27 +165,28 @@ export class Site {
     return obstacle;
   }
 
-  /** Does a claim that finds `again` at its end hold by the record that it wrote? */
+  /** Whether a claim that reads `again` at its end holds by the record that it wrote. */
   isMine(again: Seen, record: DeltaRecord): boolean {
     return sameStamp(again.value, record);
   }
 
-  /** Is the epoch of such a claim still a token that may be given out? Who holds alone has the greatest. */
+  /** Whether the epoch of such a claim may still be used as a token. A sole holder has the greatest. */
   isLatest(_again: Seen, _record: DeltaRecord): boolean {
     return true;
   }
 
   /**
-   * Does what a renewal finds at its begin leave the hold alone? A greater record of the same number was written by one that
-   * had not seen this hold's and has lost against it, perhaps by crashing half-way: only a greater number can be a successor's.
+   * Whether the record that a renewal finds at its start leaves the hold alone. A greater record of the same
+   * number was written by a contender that had not read this hold's record and has lost against it, perhaps
+   * by crashing half-way: only a greater number can be a successor's.
    */
   isNoSuccessor({ value }: Seen, held: DeltaRecord): boolean {
     return value !== undefined && value.number <= held.number;
   }
 
   /**
-   * May a process that has read `seen`, and found no obstacle, write `_next` over `content`? Nothing of
-   * another's is replaced that has not stood for its wait. (Only asked where stores compare and set.)
+   * Whether a process that has read `seen`, and found no obstacle, may write `_next` over `content`. A record
+   * of another is replaced only after it has stood for its wait. (Called only where stores compare and set.)
    */
   mayTake(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     if (compareStamps(content, seen.value) > 0) return false;
@@ -187,29 +194,32 @@ export class Site {
     return this.#sinceMs(content) + this.waitMs(content) <= seen.begun.monotonicMs;
   }
 
-  /** May a holder that has read `seen` write `_next` over `content` to renew? What is not a successor's has lost against it. */
+  /**
+   * Whether a holder that has read `seen` may renew by writing `_next` over `content`: a record that is not a
+   * successor's has lost against it.
+   */
   mayRenewOver(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     return compareStamps(content, seen.value) <= 0;
   }
 
-  /** What others hold by must not be freed: neither after a claim that came to nothing, nor by a release. */
+  /** Records by which others may hold must not be freed: neither after a failed claim, nor by a release. */
   get isShared(): boolean {
     return false;
   }
 
-  /** Must a process that finds this held record wait for its end? */
+  /** Whether a process that finds this held record must wait for its end. */
   protected mustWaitFor(_record: DeltaRecord): boolean {
     return true;
   }
 
-  /** A random while, long enough for another to claim what both want, ms. */
+  /** A random pause, long enough for another contender to claim, ms. */
   backOffMs(): number {
     return this.environment.random.next() * 4 * this.delayMs;
   }
 
   /**
-   * One more. Where stores cannot compare and set, two could take the same one while delays are not bounded: there its
-   * lower bits say whose it is.
+   * The next epoch. Where stores cannot compare and set, two could take the same one while delays are not
+   * bounded: there its lower bits identify the writer.
    */
   #epochAfter(epoch: bigint): bigint {
     if (this.register.isAtomic) return epoch + 1n;
@@ -222,21 +232,22 @@ export class Site {
     return this.environment.settings.clockRateError;
   }
 
-  /** Another timestamp of this process. */
+  /** Another nonce of this process. */
   protected nextNonce(): number {
     return this.#nonces.next();
   }
 
   /**
-   * No holder is in the way. True only where stores compare and set and a majority of them is free: a holder
-   * would have one of those. Without compare-and-set a late write could make a held register look free.
+   * Whether no holder is in the way. True only where stores compare and set and a majority of them is free: a
+   * holder would have one of those. Without compare-and-set a late write could make a held register look
+   * free.
    */
   #isFree({ stores }: Seen): boolean {
     const free = stores.filter((shown) => shown?.every(isFree) === true).length;
     return this.register.isAtomic && free >= this.environment.farm.majority;
   }
 
-  /** The records whose end must be waited for; `undefined` stands for a register that was never written. */
+  /** The records whose end must be awaited; `undefined` stands for a register that was never written. */
   #waitedFor(seen: Seen): readonly (DeltaRecord | undefined)[] {
     const { value } = seen;
     const isHeld = value !== undefined && !isFree(value);
@@ -257,18 +268,18 @@ export class Site {
     }
   }
 
-  /** Since when this process knows the record, on its steady clock. */
+  /** When this process first read the record, on its steady clock. */
   #sinceMs(record: DeltaRecord | undefined): number {
     return this.#firstSeenMs.get(keyOf(record)) ?? Infinity;
   }
 }
 
-/** All that the stores have shown. */
+/** All records that the stores returned. */
 export function shownBy({ stores }: Seen): readonly DeltaRecord[] {
   return stores.flatMap((shown) => shown ?? []);
 }
 
-/** Like no other write's. */
+/** A key that no other write has. */
 function keyOf(record: DeltaRecord | undefined): string {
   return record === undefined ? "" : `${record.number} ${record.nonce} ${record.writer}`;
 }

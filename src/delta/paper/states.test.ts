@@ -19,14 +19,14 @@ describe("the states of Figs. 1 and 4", () => {
     expectTypeOf<Permits<typeof contend, Held>>().toEqualTypeOf<false>();
     expectTypeOf<Permits<typeof renewND, Held>>().toEqualTypeOf<true>();
     expectTypeOf<Permits<typeof contend, Idle>>().toEqualTypeOf<true>();
-    // Nothing that merely looks like a hold is one.
+    // An object that merely looks like a hold is not one.
     expectTypeOf<
       Permits<typeof renewND, { state: "hold"; record: DeltaRecord; remainingMs: () => number }>
     >().toEqualTypeOf<false>();
     expect(new Idle().state).toBe("idle");
   });
 
-  it("a hold ends by whichever clock went further", () => {
+  it("a hold ends by the clock that has advanced further", () => {
     const record = { leaseMs: 1_000 } as DeltaRecord;
     const held = new Held(record, { monotonicMs: 0, wallMs: 5_000 });
     expect(held.remainingMs({ monotonicMs: 400, wallMs: 5_350 })).toBe(600);

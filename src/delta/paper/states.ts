@@ -3,14 +3,15 @@ import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import type { DeltaRecord } from "../record/record.js";
 
 /**
- * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and releasing start at a
- * `Held`, and nothing else makes one: there is no renewal without a hold. A `Held` is one write's; the next renewal makes the
- * next, and what is done with one that is superseded finds that its record is no longer there.
+ * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and
+ * releasing start at a `Held`, and nothing else makes one: there is no renewal without a hold. A `Held`
+ * belongs to one write; the next renewal makes the next, and an operation on one that is superseded finds
+ * that its record is gone.
  */
 export class Idle {
   /** Why the process does not hold. */
   readonly because: "never" | "released" | "lost" | "refused" | "cancelled";
-  /** What a renewal that was cancelled may have written: `release` frees that, too. */
+  /** The record that a cancelled renewal may have written: `release` frees that, too. */
   readonly left: DeltaRecord | undefined;
   readonly #state = "idle";
 
@@ -25,9 +26,9 @@ export class Idle {
 }
 
 export class Held {
-  /** What stands in the register, written to a majority. */
+  /** The record in the register, written to a majority. */
   readonly record: DeltaRecord;
-  /** Δ counts from here: read before the write was sent. */
+  /** The start of Δ: read before the write was sent. */
   readonly begun: BothClocks;
   readonly #state = "hold";
 
@@ -40,7 +41,10 @@ export class Held {
     return this.#state;
   }
 
-  /** Milliseconds that are left; 0 when it is over, and while the two clocks disagree on how much time has passed. */
+  /**
+   * Milliseconds that are left; 0 when it is over, and while the two clocks disagree on the time that has
+   * passed.
+   */
   remainingMs(now: BothClocks): number {
     const { leaseMs } = this.record;
     if (clocksDisagree(this.begun, now, leaseMs)) return 0;

@@ -9,7 +9,10 @@ const register = "x";
 const [old, next] = [new Uint8Array([1]), new Uint8Array([2])];
 const delayMs = 50;
 
-/** Brings `next` to five stores, the k-th of which answers after `latenciesMs[k]`; of what stands in the first two nothing is known. */
+/**
+ * Writes `next` to five stores, the k-th of which answers after `latenciesMs[k]`; the contents of the first
+ * two are unknown.
+ */
 function stage(latenciesMs: readonly number[], first: StoreTraits["kind"] = "atomic") {
   const bench = new PaperBench([first, "atomic", "atomic", "atomic", "atomic"]);
   const contents = bench.media.map((medium, store) => {
@@ -29,7 +32,7 @@ function stage(latenciesMs: readonly number[], first: StoreTraits["kind"] = "ato
 }
 
 test("a store that acknowledges an earlier round counts, and the write ends with the majority that it makes", async () => {
-  // Two conflicts and an acknowledgement begin a new round; those who could be asked no sooner answer right after.
+  // Two conflicts and an acknowledgement begin a new round; the other stores answer right after.
   const latenciesMs = [20, 20, 20, 21, 22];
   expect(await stage(latenciesMs).run()).toBe("done after 22 ms");
   await duringFaults({ lateAnswersForgotten: true }, async () =>
@@ -37,7 +40,7 @@ test("a store that acknowledges an earlier round counts, and the write ends with
   );
 });
 
-test("what acknowledges an earlier round after the write has ended changes nothing", async () => {
+test("an acknowledgement of an earlier round after the write has ended changes nothing", async () => {
   const { bench, contents, run } = stage([20, 20, 20, 21, 45]);
   expect(await run()).toBe("done after 40 ms");
   const known = contents.slice();
@@ -47,10 +50,10 @@ test("what acknowledges an earlier round after the write has ended changes nothi
 });
 
 test.each([undefined, new LeaseholdError("STORE_UNAVAILABLE")])(
-  "a store that acknowledges an earlier round counts once, also if it answers this one (with failure: %s)",
+  "a store that acknowledges an earlier round counts once, even if it answers this one (with failure: %s)",
   async (failing) => {
     const { bench, run } = stage([21, 20, 20, 20, 1_000], "slotted");
-    // Known of it is something else than what stands there: with the second it begins a new round.
+    // The assumed content differs from the actual one: with the second it begins a new round.
     bench.media[3]!.plant(register, new Uint8Array([3]));
     const running = run();
     await bench.world.advance(19);

@@ -3,21 +3,27 @@ import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import type { Protocol } from "../effects.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 
-/** What one store is to do when its cell has this content. */
+/** The action for one store whose cell has this content. */
 export type Step =
   | { readonly kind: "write"; readonly next: Uint8Array }
-  /** The store has what is wanted already, or something greater. */
+  /** The store already has the value, or a greater one. */
   | { readonly kind: "done" }
-  /** The store has what must not be touched. */
+  /** The store's content must not be touched. */
   | { readonly kind: "refuse" };
 
 export interface Update {
   readonly register: string;
-  /** What is believed to stand in each cell, by the index of the store: a wrong belief costs a round. Kept up to date. */
+  /**
+   * The assumed content of each cell, by the index of the store: a wrong assumption costs a round. Kept up to
+   * date.
+   */
   readonly contents: (Uint8Array | undefined)[];
-  /** Asked anew for each content that turns up. Of a slotted store only `write` is possible: it has a slot of its own. */
+  /**
+   * Called for each new content. For a slotted store only `write` is possible: the writer has a slot of its
+   * own.
+   */
   readonly step: (store: number, content: Uint8Array | undefined) => Step;
-  /** Does what can be done also when that is no majority. */
+  /** Writes where possible, even without a majority. */
   readonly bestEffort?: boolean;
   /** Slotted stores need not announce it. */
   readonly quiet?: boolean;
@@ -27,23 +33,24 @@ export interface Update {
 }
 
 export interface Updated {
-  /** `done`: on a majority. `refused`: too many stores refused for that. `unanswered`: neither in time. */
+  /** `done`: on a majority. `refused`: too many stores refused. `unanswered`: neither in time. */
   readonly kind: "done" | "refused" | "unanswered";
   readonly failures: readonly StoreAnswer[];
   readonly ended: BothClocks;
 }
 
-/** Other processes may write between a look and a write. A process that loses so often gives up. */
+/** Other processes may write between a read and a write. A process that loses this often gives up. */
 const roundsMax = 12;
 
 /**
- * Brings a majority of the stores to where `step` wants them: compare-and-set on atomic ones, redone when another was
- * faster; a plain write into one's own slot on slotted ones. Never waits for a particular store.
+ * Applies `step` at a majority of the stores: compare-and-set on atomic ones, repeated when another was
+ * faster; a plain write into the writer's slot on slotted ones. It never waits for a particular store.
  *
- * The paper's write (section 3; Fig. 2, line 9) has no rounds: it ends when a majority has acknowledged it. So a store that
- * acknowledges an earlier round counts like one that acknowledges this round. What it has written it wrote since `begun`, over
- * content that `step` had allowed, which compare-and-set makes sure of; and what `step` wants may change between rounds only
- * for stores without it (`MayReplace`). Each store counts once, by what it acknowledged first, however often it was asked.
+ * The paper's write (section 3; Fig. 2, line 9) has no rounds: it ends when a majority has acknowledged it.
+ * So a store that acknowledges an earlier round counts like one that acknowledges this round. Its write took
+ * effect since `begun`, over a content that `step` had allowed, which compare-and-set ensures; and the result
+ * of `step` may change between rounds only for stores without it (`MayReplace`). Each store counts once, by
+ * its first acknowledgement, however often it was asked.
  */
 export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   const { register, contents, step, begun, timeoutMs } = wanted;
@@ -71,7 +78,7 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
       const conflicts = open.filter((answer) => answer?.kind === "conflict").length;
       const doneNow = count("done") + written;
       if (doneNow >= farm.majority) return true;
-      // Going on is worth it once those who can be asked again make up what is missing.
+      // A new round pays off once the stores that can be asked again make up the missing ones.
       if (conflicts > 0 && doneNow + conflicts >= farm.majority) return true;
       return open.every((answer) => answer !== undefined);
     }

@@ -22,7 +22,7 @@ async function until<T>(world: VirtualWorld, promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** An attempt whose caller wants no more after a while, and what it leaves behind. */
+/** An attempt whose caller gives up after a while, and the records that it leaves. */
 async function cancelledAfter(
   ms: number,
   kind: "atomic" | "slotted",
@@ -59,9 +59,9 @@ describe.each([
   ["slotted", effort > 1 ? 37 : 87, paperMs],
 ] as const)("a caller that gives up at any moment, on %s stores", (kind, stepMs, lastMs) => {
   test.each([
-    ["a resource that is free", async () => undefined],
+    ["a free resource", async () => undefined],
     [
-      "a resource that two stores know, one of which is late",
+      "a resource that two stores have, one of which is late",
       async (alice: DeltaProvider, farm: MemoryFarm) => {
         farm.media[2]!.latencyMs = { request: 45, answer: 45 };
         const request = { resource: "r", ttlMs, timeoutMs: 5_000, contended: false, waiting: true };

@@ -12,17 +12,17 @@ import { noMajority } from "../failures.js";
 import { holderHintOf, resourceHintOf } from "../holder-view.js";
 import type { LeaseProtocol, HolderView, StoreView } from "../lease-protocol.js";
 
-/** The least time between two looks of a watch: it lists everything below its prefix at every store. */
+/** The minimum interval of a watch's listings: each lists everything below its prefix at every store. */
 const watchMsMin = 100;
 
-/** How long one look of a watch may take. */
+/** Timeout of one listing of a watch. */
 const watchTimeoutMs = 30_000;
 
 export interface DeltaInspectionParts {
   readonly farm: Farm;
   readonly protocol: LeaseProtocol;
   readonly pollMs: number;
-  /** Who asks. */
+  /** The participant that asks. */
   readonly holder: string;
   readonly timers: Timers;
   run<Result>(protocol: Protocol<Result>): Promise<Result>;
@@ -30,7 +30,7 @@ export interface DeltaInspectionParts {
   now(): BothClocks;
 }
 
-/** Watching and asking on a farm. Stores tell nobody of a change: a watch is a list that is asked for again and again. */
+/** Watches and queries on a farm. Stores don't report changes: a watch polls a list. */
 export class DeltaInspection implements Inspection {
   readonly #parts: DeltaInspectionParts;
   readonly #watches = new WatchSet();
@@ -41,10 +41,10 @@ export class DeltaInspection implements Inspection {
 
   watch(
     prefix: string,
-    told: (hint: ResourceHint) => void,
+    report: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
   ): Watching {
-    return this.#watches.add(new PollingWatch(this.#parts, prefix, told, failed));
+    return this.#watches.add(new PollingWatch(this.#parts, prefix, report, failed));
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
@@ -55,7 +55,7 @@ export class DeltaInspection implements Inspection {
       ...resourceHintOf(resource, holderView),
       quorum: answered >= farm.majority,
       broken: holderView.record?.asked?.broken === true,
-      // Nobody leaves a trace in a store by waiting.
+      // A waiter leaves no trace in a store.
       waiting: 0,
       members: holderView.stores.map((store, index) => this.#viewOf(store, index)),
     };
@@ -95,7 +95,7 @@ export class DeltaInspection implements Inspection {
     const common = { id: name, address: name };
     if (holderView.kind === "silent") {
       const isRecovering = farm.stateOf(store) === "recovering";
-      // Its name stands beside it.
+      // The store's name is already in `id`.
       const reason = holderView.error.message.replace(`${name}: `, "");
       if (!isRecovering) return { ...common, state: "unreachable", reason };
       const readyInMs = farm.readyInMs(store, this.#parts.now().monotonicMs);
@@ -109,7 +109,7 @@ export class DeltaInspection implements Inspection {
   }
 }
 
-/** One watch: lists its prefix again and again. */
+/** One watch: lists its prefix periodically. */
 class PollingWatch implements Watching {
   readonly #parts: DeltaInspectionParts;
   readonly #prefix: string;
@@ -120,13 +120,13 @@ class PollingWatch implements Watching {
   constructor(
     parts: DeltaInspectionParts,
     prefix: string,
-    told: (hint: ResourceHint) => void,
+    report: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
   ) {
     this.#parts = parts;
     this.#prefix = prefix;
     this.#failed = failed;
-    this.#view = new PrefixView(told);
+    this.#view = new PrefixView(report);
     this.#lookIn(0);
   }
 
@@ -148,7 +148,8 @@ class PollingWatch implements Watching {
         this.stop();
         this.#failed(error);
       }
-      // Else too few stores answered to know what is held. Nothing is told, and the next look may see more.
+      // Otherwise too few stores answered to know what is held. Nothing is reported, and the next listing may
+      // succeed.
     }
     if (!this.#view.isStopped) this.#lookIn(Math.max(watchMsMin, this.#parts.pollMs));
   }
@@ -160,20 +161,20 @@ function actionOf(holderView: HolderView, done: boolean): HolderAction {
   return { done, holder, token, ...(remainingMs !== undefined && { remainingMs }) };
 }
 
-/** Why a resource is not to be had, or that it is, in sentences. */
+/** Why a resource can't be acquired, or that it can, as sentences. */
 function reasonsOf(explanation: Omit<Explanation, "reasons">, size: number, answered: number): string[] {
   const { state, holder, label, remainingMs = 0, broken, confirmed, quorum, members } = explanation;
   const who = label === undefined ? `${holder}` : `${holder} (${label})`;
   const left = formatDuration(Math.round(remainingMs));
   const reasons: string[] = [];
   if (state === "free") reasons.push("it is free");
-  else if (state === "unknown") reasons.push("nobody can say who holds it");
-  else if (broken) reasons.push(`held by ${who}, whose lease was broken: it runs out in at most ${left}`);
+  else if (state === "unknown") reasons.push("the holder is unknown");
+  else if (broken) reasons.push(`held by ${who}, whose lease was broken: it expires in at most ${left}`);
   else if (confirmed !== true)
     reasons.push(
-      `a minority of the stores has a record of ${who}: an attempt under way, or what is left of one`,
+      `a minority of the stores has a record of ${who}: an attempt in flight, or the remains of one`,
     );
-  else reasons.push(`held by ${who}, which runs out in at most ${left} unless it is renewed`);
+  else reasons.push(`held by ${who}, which expires in at most ${left} unless it is renewed`);
   if (!quorum) reasons.push(`no quorum: ${answered} of the ${size} stores answer`);
   for (const { id, state: how, reason, readyInMs } of members) {
     if (how === "recovering")

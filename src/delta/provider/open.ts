@@ -11,35 +11,35 @@ import { DeltaProvider } from "./provider.js";
 import type { Store } from "../store.js";
 import { greatest, least } from "../../common/lists.js";
 
-/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times. */
+/** Default of Δ, in δ: enough for a renewal at a third of it to fail a few times. */
 const delaysPerLease = 12;
 const leaseMsDefault = 15_000;
 
 /** The shortest Δ of programs that use the paper's parts, in δ: they time their own renewals. */
 const partsDelaysMin = 3;
 
-/** A store that has just been busy answers the next time. */
+/** Attempts to found or find the farm: a store that was busy may answer the next time. */
 const looksMax = 3;
 
 export interface DeltaOptions {
   /** Name and incarnation of this participant: no two may have the same. */
   readonly holder: string;
-  /** How the holder is called, for people. */
+  /** The holder's description, for people. */
   readonly label?: string | undefined;
   /**
-   * The longest lease (Δ), ms: at least three times δ where every store compares and sets, else eleven times (for the
-   * usual ρ). Default: 15 s, or twelve times δ if that is more.
+   * The longest lease (Δ), ms: at least three times δ where every store compares and sets, else eleven times
+   * (for the usual ρ). Default: 15 s, or twelve times δ if that is more.
    */
   readonly leaseMsMax?: number | undefined;
-  /** δ, ms. Default: the greatest that a store proposes. */
+  /** δ, ms. Default: the greatest default of the stores. */
   readonly delayMs?: number | undefined;
   /** ρ. Default 0.1. */
   readonly clockRateError?: number | undefined;
 }
 
 /**
- * Opens a farm: founds it, or joins it. Resolves when a majority of the stores has agreed on what it is; some of them may still
- * be recovering. The provider closes the stores; when this rejects they have been closed.
+ * Opens a farm: founds it, or joins it. Resolves when a majority of the stores agrees on the farm; some of
+ * them may still be recovering. The provider closes the stores; when this rejects they have been closed.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
  */
@@ -60,7 +60,7 @@ export function openFarm(
   });
 }
 
-/** The same for programs that want the paper's parts, and not leases. */
+/** The same for programs that use the paper's parts instead of leases. */
 export function openParts(stores: readonly Store[], world: World, options: DeltaOptions): Promise<FarmParts> {
   return found(stores, world, { ...options, leaseDelaysMin: partsDelaysMin }, (driver, farm, environment) => {
     return new FarmParts(driver, farm, environment);
@@ -68,7 +68,7 @@ export function openParts(stores: readonly Store[], world: World, options: Delta
 }
 
 interface FoundOptions extends DeltaOptions {
-  /** The least that the longest lease may be, in δ: a shorter one would be over before it could be renewed. */
+  /** The shortest allowed `leaseMsMax`, in δ: a shorter one would expire before it could be renewed. */
   readonly leaseDelaysMin: number;
 }
 
@@ -95,7 +95,7 @@ async function found<Result>(
   }
 }
 
-/** Where every store can compare and set, nothing has to rest on δ. */
+/** Where every store can compare and set, nothing depends on δ. */
 function protocolFor(stores: readonly Store[], environment: ProtocolEnvironment): LeaseProtocol {
   return isAtomic(stores) ? new ConditionalLease(environment) : new PaperLease(environment);
 }

@@ -20,7 +20,7 @@ async function stage(media: Partial<MemoryMediumOptions> = {}) {
   return { world, farm, alice: await manager("alice", "the first"), bob: await manager("bob") };
 }
 
-test('open("delta+memory:name"): those who open the same name contend, until the last has closed', async () => {
+test('open("delta+memory:name"): participants that open the same name contend, until the last has closed', async () => {
   const [alice, bob] = [
     await open("delta+memory:a", { name: "alice" }),
     await open("delta+memory:a", { name: "bob" }),
@@ -38,7 +38,7 @@ test('open("delta+memory:name"): those who open the same name contend, until the
   await again.close();
 });
 
-test("a lease that a clock fault has ended is not given back before its time, as the program may still work", async () => {
+test("a lease that a clock fault has ended is not released before its time, as the program may still work", async () => {
   const { alice, bob, world } = await stage();
   const lease = await alice.acquire("r", { ttl: 1_000 });
   world.stepWall(-700);
@@ -52,7 +52,7 @@ test("a lease that a clock fault has ended is not given back before its time, as
   expect((await waiting).token).toBeGreaterThan(lease.token);
 });
 
-test("a list needs a majority, or somebody who is told what is missing", async () => {
+test("a list needs a majority, or a callback for what is missing", async () => {
   const { farm, alice, bob, world } = await stage();
   await alice.acquire("x/1");
   farm.media[0]!.failing = new LeaseholdError("STORE_UNAVAILABLE", "down");
@@ -61,34 +61,34 @@ test("a list needs a majority, or somebody who is told what is missing", async (
   const failure = bob.list("x/").catch((error: unknown) => error);
   await world.advance(50);
   expect(await failure).toMatchObject({ code: "NO_QUORUM" });
-  let told = "";
-  const partial = bob.list("x/", { onIncomplete: (why) => (told = why) });
+  let reported = "";
+  const partial = bob.list("x/", { onIncomplete: (why) => (reported = why) });
   await world.advance(50);
   await partial;
-  expect(told).toContain("1 did, and 2 are needed: down");
+  expect(reported).toContain("1 did, and 2 are needed: down");
 });
 
-test("a request to release takes no longer than its time-out, though it looks first and then writes", async () => {
+test("a request to release takes no longer than its timeout, although it first reads and then writes", async () => {
   const { farm, alice, bob, world } = await stage();
   await alice.acquire("r");
   for (const medium of farm.media) medium.latencyMs = { request: 20, answer: 20 };
-  const ask = async (timeout: number, told: unknown[]) => {
-    const settle = async () => told.push((await bob.requestRelease("r", { timeout })).done);
-    const settled = settle().catch((error: unknown) => told.push(error));
+  const ask = async (timeout: number, reported: unknown[]) => {
+    const settle = async () => reported.push((await bob.requestRelease("r", { timeout })).done);
+    const settled = settle().catch((error: unknown) => reported.push(error));
     await world.advance(timeout);
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     await settled;
   };
-  const told: unknown[] = [];
-  await ask(60, told);
-  expect(told).toMatchObject([{ code: "NO_QUORUM" }]);
+  const reported: unknown[] = [];
+  await ask(60, reported);
+  expect(reported).toMatchObject([{ code: "NO_QUORUM" }]);
   farm.media[2]!.stall("requests");
   const later: unknown[] = [];
   await ask(100, later);
   expect(later).toEqual([true]);
 });
 
-test("a list is refused, or says what it lacks, and a watch fails, when stores have more than they may tell", async () => {
+test("a list is refused, or reports what it lacks, and a watch fails, when stores have more than the limit", async () => {
   class Full extends Map<string, readonly Uint8Array[]> {
     override get size(): number {
       return listedMax;
@@ -107,10 +107,10 @@ test("a list is refused, or says what it lacks, and a watch fails, when stores h
   });
   const carol = new LeaseManager(await farm.open("carol", world, { leaseMsMax: 1_000 }, filled), world);
   await expect(carol.list("x/")).rejects.toMatchObject({ code: "WATCH_TOO_WIDE" });
-  let told = "";
-  const held = await carol.list("x/", { onIncomplete: (why) => (told = why) });
+  let reported = "";
+  const held = await carol.list("x/", { onIncomplete: (why) => (reported = why) });
   expect(held.map(({ resource }) => resource)).toEqual(["x/1"]);
-  expect(told).toContain("100000 resources or more");
+  expect(reported).toContain("100000 resources or more");
   const watching = carol
     .watch("x/")
     .next()
@@ -119,7 +119,7 @@ test("a list is refused, or says what it lacks, and a watch fails, when stores h
   expect(await Promise.race([watching, Promise.resolve("waits")])).toMatchObject({ code: "WATCH_TOO_WIDE" });
 });
 
-test("an attempt that waits for the farm ends when its caller wants no more", async () => {
+test("an attempt that waits for the farm ends when its caller gives up", async () => {
   const { world, farm } = await stage();
   const provider = await farm.open("carol", world, { leaseMsMax: 1_000 });
   await world.advance(2_000);
@@ -134,7 +134,7 @@ test("an attempt that waits for the farm ends when its caller wants no more", as
   expect((await Promise.race([attempt, Promise.resolve({ kind: "waits" })])).kind).toBe("failed");
 });
 
-test("an explanation names the holder, its label, and each store with what it has", async () => {
+test("an explanation names the holder, its label, and each store with its record", async () => {
   const { farm, alice, bob, world } = await stage();
   const lease = await alice.acquire("r");
   await world.settle();
@@ -159,7 +159,7 @@ test("an explanation names the holder, its label, and each store with what it ha
   );
 });
 
-test("a holder that crashed is said to be gone when its lease has been seen to run out", async () => {
+test("a crashed holder is reported as gone when its lease has been observed to expire", async () => {
   const { alice, bob, world } = await stage();
   await alice.acquire("r", { autoRenew: false });
   expect(await bob.holder("r")).toMatchObject({ state: "held", confirmed: true });
@@ -179,7 +179,7 @@ test("breaking counts as done only where the holder cannot get a majority any mo
   expect((await bob.explain("r")).broken).toBe(true);
 });
 
-test("a name whose record is too long for a store is refused, and nothing is asked of the stores", async () => {
+test("a name whose record is too long for a store is refused, and no request is sent", async () => {
   const { farm, alice } = await stage({ bytesMax: 400 });
   const name = "r".repeat(300);
   await expect(alice.acquire(name)).rejects.toMatchObject({ code: "INVALID_NAME" });
@@ -187,7 +187,7 @@ test("a name whose record is too long for a store is refused, and nothing is ask
   await alice.acquire("r".repeat(20));
 });
 
-test(`no more than ${observedMax} resources are kept in mind; one that was forgotten is waited for anew`, () => {
+test(`no more than ${observedMax} resources are remembered; the wait for a forgotten one starts again`, () => {
   const observations = new Observations(0);
   const record = (resource: string): DeltaRecord => ({
     resource,

@@ -22,13 +22,13 @@ import { DeltaInspection } from "./inspection.js";
 import type { DeltaSettings, LeaseProtocol, Listing } from "../lease-protocol.js";
 import type { Tenure } from "../tenure.js";
 
-/** While something is under way the farm is thought of so often in the time for which a look at it is good. */
+/** While an operation is in flight the farm is tended this often within the validity of one look. */
 const tendsPerLease = 8;
 
 /** As long as every pass. */
 const passMax = "0".repeat(16);
 
-/** The greatest epoch and number that a record's length is reckoned with. */
+/** The greatest epoch and number in the calculation of a record's length. */
 const numberMax = 10n ** BigInt(digitsMax) - 1n;
 
 export interface DeltaProviderParts {
@@ -47,8 +47,8 @@ export interface DeltaProviderParts {
 
 export class DeltaGrant implements Grant {
   readonly tenure: Tenure;
-  /** The holder has been told that it was asked to give the resource back. */
-  isTold = false;
+  /** The holder was notified that it should release the resource. */
+  isReported = false;
   readonly #driver: Driver;
 
   constructor(tenure: Tenure, driver: Driver) {
@@ -73,7 +73,10 @@ export class DeltaGrant implements Grant {
   }
 }
 
-/** Leases on shared storage as a ground for the waist: runs the algorithm on a farm, and turns its results into outcomes. */
+/**
+ * Leases on shared storage as a ground for the waist: runs the algorithm on a farm, and turns its results
+ * into outcomes.
+ */
 export class DeltaProvider implements Provider {
   readonly guarantees: Guarantees;
   readonly inspection: DeltaInspection;
@@ -83,13 +86,13 @@ export class DeltaProvider implements Provider {
   readonly #protocol: LeaseProtocol;
   readonly #label: string;
   readonly #bytesMax: number;
-  /** Of the longest record without its name, and without data. */
+  /** The bytes of the longest record without its name and data. */
   readonly #bytesBesideName: number;
   readonly #delayMs: number;
-  /** By resource: what was granted last and has not been given back. */
+  /** By resource: the last grant that has not been released. */
   readonly #grants = new Map<string, DeltaGrant>();
   #events: ProviderEvents | undefined;
-  /** Operations under way; while there are any the farm is looked after. */
+  /** Operations in flight; while there are any the farm is tended. */
   #underWay = 0;
   #tendTimer: Timer | undefined;
 
@@ -166,7 +169,7 @@ export class DeltaProvider implements Provider {
     const error = this.#whyTooLong(resource, data);
     if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
-    // A participant that attempts has given up what it held: nothing may renew it any more.
+    // A participant that attempts has given up its former grant: nothing may renew it any more.
     this.#forget(resource);
     const tending = this.#tend(cancellation);
     if (tending !== undefined) await tending;
@@ -183,7 +186,7 @@ export class DeltaProvider implements Provider {
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
     const { tenure } = own(grant);
     const isLonger = await this.#run(this.#protocol.renew(tenure, ttlMs));
-    this.#tell(own(grant));
+    this.#reportRequest(own(grant));
     if (tenure.lost !== undefined && this.#grants.get(tenure.resource) === grant)
       this.#events?.lost(grant, new LeaseLostError(tenure.resource, tenure.lost));
     return isLonger;
@@ -193,7 +196,7 @@ export class DeltaProvider implements Provider {
     const { tenure } = own(grant);
     tenure.lost ??= "released";
     if (this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
-    // Its clocks have ended it before its time: what the program was told to have left may still be in use.
+    // A clock ended it early: the program may still use the resource for the time that it was promised.
     if (tenure.lost === "clock-fault") return;
     await this.#run(this.#protocol.release(tenure));
   }
@@ -227,7 +230,10 @@ export class DeltaProvider implements Provider {
     return tending === undefined ? this.#underGate(protocol) : tending.then(() => this.#underGate(protocol));
   }
 
-  /** An operation may take longer than what the farm was last seen to be is good for: the paper's contend waits for Δ and more. */
+  /**
+   * An operation may outlast the validity of the last look at the farm: the paper's contend waits for Δ and
+   * more.
+   */
   async #underGate<Result>(protocol: Protocol<Result>, cancellation?: Cancellation): Promise<Result> {
     if (this.#underWay++ === 0) this.#keepTending();
     try {
@@ -246,8 +252,8 @@ export class DeltaProvider implements Provider {
   }
 
   /**
-   * Waits only if what was last seen of the farm may be too old before it is seen again, which takes δ: what is
-   * held must not wait for a store that is silent.
+   * Waits only if the last look at the farm may expire before the next one ends, which takes δ: a held lease
+   * must not wait for a silent store.
    */
   #tend(cancellation?: Cancellation): Promise<void> | undefined {
     const tending = this.#farm.tend(this.#driver);
@@ -266,7 +272,7 @@ export class DeltaProvider implements Provider {
     if (bytes + dataBytes <= this.#bytesMax) return undefined;
     return new LeaseholdError(
       "INVALID_CONFIG",
-      `data: beside the record of ${JSON.stringify(resource)}, of at most ${bytes} bytes, ${this.#bytesMax - bytes} are left in a store, and the data takes ${dataBytes}`,
+      `data: it takes ${dataBytes} bytes, and a store has ${this.#bytesMax - bytes} left beside the record of ${JSON.stringify(resource)}, of at most ${bytes} bytes`,
     );
   }
 
@@ -293,11 +299,13 @@ export class DeltaProvider implements Provider {
     this.#grants.delete(resource);
   }
 
-  /** Passes on what somebody has left for the holder, once, and once more when the lease is broken after that. */
-  #tell(grant: DeltaGrant): void {
+  /**
+   * Reports a request for the resource to the waist, once, and once more when the lease is broken after that.
+   */
+  #reportRequest(grant: DeltaGrant): void {
     const { asked, resource } = grant.tenure;
-    if (asked === undefined || grant.isTold) return;
-    grant.isTold = asked.broken;
+    if (asked === undefined || grant.isReported) return;
+    grant.isReported = asked.broken;
     if (!asked.broken) grant.tenure.asked = undefined;
     this.#events?.releaseRequested?.({ resource, by: asked.by, broken: asked.broken });
   }
@@ -305,14 +313,14 @@ export class DeltaProvider implements Provider {
   /** A majority of the stores knows every lease that is held; with fewer, some may be missing. */
   #incompleteness({ answered, errors }: Listing): LeaseholdError | undefined {
     const { size, majority } = this.#farm;
-    const heard = answered.filter(Boolean).length;
-    return heard >= majority ? undefined : noMajority(size, majority, heard, errors);
+    const listed = answered.filter(Boolean).length;
+    return listed >= majority ? undefined : noMajority(size, majority, listed, errors);
   }
 }
 
 const encoder = new TextEncoder();
 
-/** What a text takes in a record. */
+/** The bytes of a text in a record. */
 function jsonBytes(text: string): number {
   return encoder.encode(JSON.stringify(text)).length;
 }
@@ -320,11 +328,11 @@ function jsonBytes(text: string): number {
 function tooLong(resource: string, bytesMax: number): LeaseholdError {
   return new LeaseholdError(
     "INVALID_NAME",
-    `the record of ${JSON.stringify(resource)} would be longer than the ${bytesMax} bytes that every store takes; use a shorter name or label`,
+    `the record of ${JSON.stringify(resource)} would exceed the ${bytesMax} bytes that every store takes; use a shorter name or label`,
   );
 }
 
 function own(grant: Grant): DeltaGrant {
   if (grant instanceof DeltaGrant) return grant;
-  throw new TypeError("a grant of another provider");
+  throw new TypeError("the grant is another provider's");
 }

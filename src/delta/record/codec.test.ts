@@ -63,7 +63,7 @@ describe("a record", () => {
     );
   });
 
-  test("has the data of its tenure as JSON, and is damaged when nobody can have written that", () => {
+  test("has the data of its tenure as JSON, and is damaged when the data is invalid", () => {
     const line = text(encodeRecord({ ...record, data: '{"port":8080}' }));
     expect(line).toContain('"delayMs":100,"data":{"port":8080}}');
     const json = JSON.stringify({ ...record, epoch: "7", number: "42" }).slice(0, -1);
@@ -74,7 +74,7 @@ describe("a record", () => {
     }
   });
 
-  test("comes back as it was written", () => {
+  test("decodes to what was encoded", () => {
     fc.assert(
       fc.property(records, (each) => {
         expect(decodeRecord(encodeRecord(each))).toEqual(each);
@@ -91,7 +91,7 @@ describe("a record", () => {
     }
   });
 
-  test("is refused when it is cut off anywhere, goes on after its end, or is torn", () => {
+  test("is refused when it is truncated anywhere, has trailing bytes, or is torn", () => {
     fc.assert(
       fc.property(records, records, fc.double({ min: 0, max: 1, noNaN: true }), (one, other, at) => {
         const [a, b] = [encodeRecord(one), encodeRecord(other)];
@@ -122,13 +122,13 @@ describe("a record", () => {
     expect(code(() => decodeRecord(content))).toBe(expected);
   });
 
-  test("of another version says so, and which", () => {
+  test("of another version is refused with that version", () => {
     expect(() => decodeRecord(encodeEnvelope("leasehold-delta/2", "{}"))).toThrow(
-      "it was written in the format leasehold-delta/2 of another version of Leasehold; this one knows leasehold-delta/1",
+      "its format is leasehold-delta/2, of another version of Leasehold; this version supports leasehold-delta/1",
     );
   });
 
-  test("with a field that makes no sense is refused, though its checksum is right", () => {
+  test("with an invalid field is refused, although its checksum is right", () => {
     const fields = JSON.parse(text(encodeRecord(record)).slice("leasehold-delta/1 ".length, -9)) as object;
     for (const wrong of [
       { resource: "" },
@@ -154,7 +154,7 @@ describe("a record", () => {
   });
 });
 
-test("a farm's cell comes back as it was written, and damaged ones are refused", () => {
+test("a farm's cell decodes to what was encoded, and damaged ones are refused", () => {
   const cell = {
     id: "a",
     state: "ready",

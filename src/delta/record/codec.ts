@@ -2,19 +2,22 @@ import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
 import { dataIn } from "../../lease/tenure-data.js";
 import { bigintOf, isDuration } from "./fields.js";
-import { DecodedBefore } from "./decoded-before.js";
+import { DecodeCache } from "./decode-cache.js";
 import { corrupt, encodeEnvelope, openEnvelope } from "./envelope.js";
 import type { Asked, DeltaRecord } from "./record.js";
 
-/** The first word of every record. Another number is another format, which this version leaves alone. */
+/** The first word of every record. Another number is another format, which this version does not touch. */
 export const recordFormat = "leasehold-delta/1";
 
-/** The record as the one line of text that stands for it. The same record is always the same bytes. */
+/** The record as one line of text. Equal records have equal bytes. */
 export function encodeRecord(record: DeltaRecord): Uint8Array {
   return encodeEnvelope(recordFormat, jsonOf(record));
 }
 
-/** Spelt out: it is written for every take and renewal, and `JSON.stringify` of a copy takes twice as long. */
+/**
+ * Concatenated by hand: it runs for every take and renewal, and `JSON.stringify` of a copy takes twice as
+ * long.
+ */
 function jsonOf(record: DeltaRecord): string {
   const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers } = record;
   const { asked, detached, data } = record;
@@ -29,10 +32,10 @@ function jsonOf(record: DeltaRecord): string {
   return `${json}}`;
 }
 
-const known = new DecodedBefore(decodeAnew);
+const known = new DecodeCache(decodeAnew);
 
 /**
- * The record that these bytes stand for. Never guesses: what is not exactly as {@link encodeRecord} writes it is refused.
+ * Decodes a record. Anything that {@link encodeRecord} would not write exactly so is refused.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */
@@ -43,12 +46,12 @@ export function decodeRecord(bytes: Uint8Array): DeltaRecord {
 function decodeAnew(bytes: Uint8Array): DeltaRecord {
   const { json, value } = openEnvelope(recordFormat, bytes);
   const record = recordOf(value, bytes);
-  if (jsonOf(record) !== json) throw corrupt("it is not written as it should be", bytes);
+  if (jsonOf(record) !== json) throw corrupt("it is not in canonical form", bytes);
   return record;
 }
 
 function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
-  const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
+  const wrong = (what: string) => corrupt(`its ${what} is invalid`, bytes);
   if (!isRecord(value)) throw wrong("content");
   const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = value;
   const { detached, data } = value;

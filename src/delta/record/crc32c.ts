@@ -7,7 +7,10 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder;
 });
 
-/** One step over `bytes` from a state, without the inversions at the beginning and the end: formats differ in those. */
+/**
+ * One step over `bytes` from a state, without the inversions at the beginning and the end: formats differ in
+ * those.
+ */
 export function crc32cUpdate(state: number, bytes: Uint8Array): number {
   let remainder = state;
   for (let index = 0; index < bytes.length; index += 1) {
@@ -16,7 +19,9 @@ export function crc32cUpdate(state: number, bytes: Uint8Array): number {
   return remainder >>> 0;
 }
 
-/** The checksum as iSCSI, ext4 and others have it: finds every error of up to three bits, and every burst of up to 32. */
+/**
+ * The checksum of iSCSI, ext4 and others: finds every error of up to three bits, and every burst of up to 32.
+ */
 export function crc32c(bytes: Uint8Array): number {
   return ~crc32cUpdate(0xffff_ffff, bytes) >>> 0;
 }

@@ -2,22 +2,23 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { crc32c } from "./crc32c.js";
 
 /**
- * What this library writes into stores: one line of text, `<format>/<version> <json> <crc32c>`, that people can read in an
- * editor or with the store's own tools. The checksum is over everything before it.
+ * The format in which this library writes into stores: one line of text, `<format>/<version> <json>
+ * <crc32c>`, that people can read in an editor or with the store's own tools. The checksum covers everything
+ * before it.
  */
 const encoder = new TextEncoder();
-/** Refuses what is no UTF-8, and leaves a byte-order mark where it is, so that no two byte strings decode to one text. */
+/** Refuses invalid UTF-8, and keeps a byte-order mark, so that no two byte strings decode to one text. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A space and eight hexadecimal digits. */
 const trailerBytes = 9;
 
-/** The longest part of foreign content that a message repeats. */
+/** How much of a foreign content an error message quotes. */
 const quotedBytesMax = 24;
 
 const space = 0x20;
 const digits = encoder.encode("0123456789abcdef");
-/** Room for the trailer, so that it needs no second buffer. */
+/** Room for the trailer, which avoids a second buffer. */
 const room = " ".repeat(trailerBytes);
 
 export function encodeEnvelope(format: string, json: string): Uint8Array {
@@ -31,7 +32,7 @@ export function encodeEnvelope(format: string, json: string): Uint8Array {
   return envelope;
 }
 
-/** Whether that checksum stands behind the body, and nothing else. */
+/** Whether exactly this checksum follows the body. */
 function trailerIs(checksum: number, envelope: Uint8Array, bodyBytes: number): boolean {
   if (envelope[bodyBytes] !== space) return false;
   let left = checksum;
@@ -42,15 +43,16 @@ function trailerIs(checksum: number, envelope: Uint8Array, bodyBytes: number): b
   return true;
 }
 
-/** What an envelope holds: the value, and the text that stands for it. */
+/** The content of an envelope: the value, and its JSON text. */
 export interface Opened {
   readonly json: string;
   readonly value: unknown;
 }
 
 /**
- * Each format has one way to write a value, so the decoder writes it again and compares: `json`, which is as good as the bytes. Format and
- * checksum were compared byte by byte, and no two byte strings are the same text.
+ * Opens an envelope. Each format has one way to write a value, so a decoder encodes it again and compares it
+ * with `json`, which is as good as the bytes: format and checksum were compared byte by byte, and no two byte
+ * strings are the same text.
  *
  * @throws LeaseholdError as {@link decodeEnvelope}
  */
@@ -64,7 +66,7 @@ export function openEnvelope(format: string, envelope: Uint8Array): Opened {
       return { json, value: JSON.parse(json) };
     }
   } catch {
-    // No UTF-8, or no JSON: whatever it is, it is not what was written.
+    // Invalid UTF-8 or JSON: in any case it is damaged.
   }
   throw corrupt("its checksum is wrong", envelope);
 }
@@ -72,26 +74,26 @@ export function openEnvelope(format: string, envelope: Uint8Array): Opened {
 /**
  * The value in an envelope.
  *
- * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin as this format and version do, `STORE_CORRUPT` when
- * the checksum is not right.
+ * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin with this format and version,
+ * `STORE_CORRUPT` when the checksum is wrong.
  */
 export function decodeEnvelope(format: string, envelope: Uint8Array): unknown {
   return openEnvelope(format, envelope).value;
 }
 
-/** The bytes from there on begin with that text, which is ASCII. */
+/** Whether the bytes from `from` on begin with this ASCII text. */
 function standsAt(bytes: Uint8Array, from: number, text: string): boolean {
   for (let index = 0; index < text.length; index += 1)
     if (bytes[from + index] !== text.charCodeAt(index)) return false;
   return true;
 }
 
-/** A format of ours with another version is told from what is not ours at all. */
+/** The message for foreign content; it distinguishes another version of this format. */
 function foreign(format: string, envelope: Uint8Array): string {
   const [name] = format.split("/");
   const [found = ""] = textOf(envelope.subarray(0, format.length + 1)).split(" ");
   return found.startsWith(`${name}/`)
-    ? `it was written in the format ${found} of another version of Leasehold; this one knows ${format}`
+    ? `its format is ${found}, of another version of Leasehold; this version supports ${format}`
     : `expected ${format} and found ${quote(envelope)}`;
 }
 
@@ -102,7 +104,7 @@ export function corrupt(why: string, envelope: Uint8Array): LeaseholdError {
   );
 }
 
-/** True when both have the same bytes. */
+/** Whether both have the same bytes. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;

@@ -1,4 +1,4 @@
-/** Numbers that only ever grow by one: longer than this is damage. */
+/** Digits of a number that only grows by one: a longer one is damaged. */
 export const digitsMax = 30;
 
 /** A number that may be greater than a double holds, as text. */
@@ -7,12 +7,12 @@ export function bigintOf(value: unknown): bigint | undefined {
   return BigInt(value);
 }
 
-/** The upper bound keeps what is computed with it exact. */
+/** The upper bound keeps calculations with it exact. */
 export function isDuration(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
 }
 
-/** 0 of none. */
+/** 0 for none. */
 export function greatestBigint(numbers: readonly bigint[]): bigint {
   return numbers.reduce((a, b) => (a > b ? a : b), 0n);
 }

@@ -1,9 +1,10 @@
 /**
- * What stands in a register. `(number, writer, nonce)` is the paper's timestamp: no two writes ever have the same.
+ * The content of a register. `(number, writer, nonce)` is the paper's timestamp: no two writes ever have the
+ * same.
  */
 export interface DeltaRecord {
   readonly resource: string;
-  /** One more at every successful contend, unchanged by renewals and releases: the fencing token. */
+  /** The fencing token: one more at every successful contend, unchanged by renewals and releases. */
   readonly epoch: bigint;
   /** One more than the greatest that its writer had read. */
   readonly number: bigint;
@@ -16,22 +17,25 @@ export interface DeltaRecord {
   readonly leaseMs: number;
   /** δ: the bound on one operation that its writer relies on, ms. */
   readonly delayMs: number;
-  /** How the holder is called, for people. */
+  /** The holder's description, for people. */
   readonly label?: string;
-  /** Shared (reader) leases: who holds them, see `shared.ts`. */
+  /** The holders of a shared (reader) lease, see `shared.ts`. */
   readonly readers?: readonly string[];
-  /** Left by another by compare-and-set in the holder's record, which is otherwise untouched: it finds it when it renews. */
+  /**
+   * Left by another participant with compare-and-set in the holder's record, which is otherwise untouched:
+   * the holder finds it when it renews.
+   */
   readonly asked?: Asked;
-  /** Its holder has stopped and detached it: who has this pass may go on with it. */
+  /** The pass of a lease that its holder has detached: with it another may take over. */
   readonly detached?: string;
-  /** What the holder lets others read of its tenure, as JSON. */
+  /** The data of the tenure for others to read, as JSON. */
   readonly data?: string;
 }
 
-/** Somebody wants the resource from its holder. */
+/** A request of another participant to the holder. */
 export interface Asked {
-  /** Who asks, as that one says. */
+  /** The participant that asks, by its own account. */
   readonly by: string;
-  /** A record with this is not renewed any more. */
+  /** A record with this set is not renewed any more. */
   readonly broken: boolean;
 }

@@ -1,17 +1,17 @@
-/** Where things stand in a store. The farm's own register is named in `store.ts`. */
+/** The names of registers. The farm's own register is named in `store.ts`. */
 const leasePrefix = "lease/";
 
-/** The register of a resource's lease. Also the prefix of all that lie below a prefix of resources. */
+/** The register of a resource's lease, and the prefix of the registers below a prefix of resources. */
 export function leaseRegister(resource: string): string {
   return leasePrefix + resource;
 }
 
-/** The resource whose lease the register holds. */
+/** The resource whose lease the register has. */
 export function resourceOf(register: string): string {
   return register.slice(leasePrefix.length);
 }
 
-/** Where a resource's holder finds what others want of it, if they cannot write into its record. */
-export function questionRegister(resource: string): string {
+/** The register for requests to a resource's holder, where others cannot write into its record. */
+export function requestRegister(resource: string): string {
   return `question/${resource}`;
 }

@@ -1,4 +1,4 @@
-/** The paper's timestamp: no two writes ever have the same, and any two are in order. */
+/** The paper's timestamp: no two writes ever have the same, and any two are ordered. */
 export interface Stamp {
   /** One more than the greatest that the writer had read. */
   readonly number: bigint;
@@ -7,7 +7,10 @@ export interface Stamp {
   readonly nonce: number;
 }
 
-/** Negative when `a` is the earlier, 0 when they are the same write. `undefined`, never written, comes before all. */
+/**
+ * Negative when `a` is the earlier, 0 when they are the same write. `undefined`, never written, comes before
+ * all.
+ */
 export function compareStamps(a: Stamp | undefined, b: Stamp | undefined): number {
   if (a === undefined || b === undefined) return (a === undefined ? 0 : 1) - (b === undefined ? 0 : 1);
   if (a.number !== b.number) return a.number < b.number ? -1 : 1;

@@ -52,10 +52,10 @@ describe("a store that has forgotten", () => {
     });
   });
 
-  test("counts when they are over, in a new generation, and the tokens go on rising", async () => {
+  test("counts when they are over, in a new generation, and tokens keep rising", async () => {
     const { stage, bob, grant } = await forgotten();
     stage.media[1]!.failing = undefined;
-    // The first finds the other marker, the second looks closer; from then on it counts.
+    // The first look finds the other marker, the second reads it again; from then on the store counts.
     for (let looks = 0; looks < 2; looks += 1) await stage.attempt(bob);
     await stage.world.advance(recoveryMs);
     await stage.wait(bob.query("r", 100));
@@ -69,7 +69,7 @@ describe("a store that has forgotten", () => {
     expect((await stage.take(bob)).token).toBeGreaterThan(grant.token);
   });
 
-  test("is noticed by a holder in the middle of its run, which holds on by the others", async () => {
+  test("is noticed by a holder in the middle of its run, which keeps holding by the others", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);
@@ -94,7 +94,7 @@ describe("a store that has forgotten", () => {
     expect(medium.cells("r")).toEqual([]);
   });
 
-  test("is refused when half of the stores have forgotten, as nobody knows what was held", async () => {
+  test("is refused when half of the stores have forgotten, as the holders are unknown", async () => {
     const stage = new Stage();
     await stage.open("alice");
     for (const medium of stage.media.slice(1)) medium.forget();
@@ -103,7 +103,7 @@ describe("a store that has forgotten", () => {
 });
 
 describe("a store that comes back", () => {
-  test("twice, seen by one process each time, leaves two lists, which come to one by themselves", async () => {
+  test("twice, seen by one process each time, leaves two lists, which converge", async () => {
     const settled = async () => {
       const stage = new Stage();
       const alice = await stage.open("alice");
@@ -132,7 +132,7 @@ describe("a store that comes back", () => {
     );
   });
 
-  test("of which a list knew that lost against another of its generation counts again, and is not locked out", async () => {
+  test("counts again, and is not locked out, when only a list that lost against another of its generation had it", async () => {
     const settled = async () => {
       const stage = new Stage(5);
       const alice = await stage.open("alice");
@@ -163,7 +163,7 @@ describe("a store that comes back", () => {
     );
   });
 
-  test("is waited for by all together: users that never live so long get it back, one after the other", async () => {
+  test("has its waiting time shared by all users: even those that never live so long get it back", async () => {
     const usersUntilReady = async () => {
       const stage = new Stage();
       await stage.wait((await stage.open("founder")).close());
@@ -178,13 +178,13 @@ describe("a store that comes back", () => {
       return Infinity;
     };
     const users = await usersUntilReady();
-    // Never sooner than one that lives on would have it.
+    // Never sooner than a user that stays would have it.
     expect(users).toBeGreaterThanOrEqual(Math.floor(recoveryMs / 300));
     expect(users).toBeLessThan(2 * (recoveryMs / 300));
     await duringFaults({ waitIsForgotten: true }, async () => expect(await usersUntilReady()).toBe(Infinity));
   });
 
-  test("costs tokens a million, and they stay below 2^53", async () => {
+  test("costs a million tokens, and they stay below 2^53", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     for (let times = 1; times <= 3; times += 1) {
@@ -203,7 +203,7 @@ describe("a store that comes back", () => {
   });
 });
 
-test("epochs without a bound, a planted mistake, let a store that forgets have known greater tokens than it counts with", async () => {
+test("with unbounded epochs, a planted mistake, may have had greater tokens than it counts with", async () => {
   const stage = new Stage();
   const alice = await stage.open("alice");
   await duringFaults({ epochsUnbounded: true }, async () => {
@@ -221,7 +221,7 @@ test("epochs without a bound, a planted mistake, let a store that forgets have k
   });
 });
 
-test("no lease takes an epoch that a majority has not been told of", async () => {
+test("no lease takes an epoch that a majority has not allowed", async () => {
   const stage = new Stage();
   const alice = await stage.open("alice");
   const max = stage.cells()[0]!.epochMax;
@@ -235,7 +235,7 @@ test("no lease takes an epoch that a majority has not been told of", async () =>
   for (const cell of stage.cells()) expect(cell!.epochMax).toBeGreaterThan(max);
 });
 
-/** As if the resource had been taken so often. */
+/** As if the resource had been taken this often. */
 async function freeRecordAt(stage: Stage, provider: DeltaProvider, epoch: bigint) {
   await stage.wait(provider.release(await stage.take(provider)));
   const register = leaseRegister("r");
@@ -245,7 +245,7 @@ async function freeRecordAt(stage: Stage, provider: DeltaProvider, epoch: bigint
 }
 
 describe("stores that forget when they restart", () => {
-  test("are waited for at the first use, as they may have been in use before", async () => {
+  test("have to wait at the first use, as they may have been in use before", async () => {
     const stage = new Stage(3, { durable: false });
     const alice = await stage.open("alice");
     const outcome = await stage.attempt(alice);

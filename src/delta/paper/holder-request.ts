@@ -4,26 +4,26 @@ import type { AskResult, ProtocolEnvironment, HolderView } from "../lease-protoc
 import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
 import { bigintOf } from "../record/fields.js";
 import type { Asked } from "../record/record.js";
-import { questionRegister } from "../record/registers.js";
+import { requestRegister } from "../record/registers.js";
 import type { Stamp } from "../record/stamp.js";
 import { type Codec, numberAfter, RegularRegister } from "./register.js";
 
 /**
- * What somebody wants of a holder. It stands in a register of its own: who cannot compare and set must not touch the holder's
- * record. So a holder looks there when it has renewed.
+ * A request to a holder. It has a register of its own: a process that cannot compare and set must not touch
+ * the holder's record. So a holder reads that register after it has renewed.
  */
-interface Question extends Stamp {
-  /** Of the tenure that is meant. */
+interface HolderRequest extends Stamp {
+  /** The token of the tenure that is addressed. */
   readonly token: bigint;
   readonly asked: Asked;
 }
 
-/** Another question may come in between a look and a write; it cannot do so all the time. */
+/** Another request may come in between a read and a write; it cannot do so all the time. */
 const triesMax = 5;
 
 const format = "leasehold-question/1";
 
-const codec: Codec<Question> = {
+const codec: Codec<HolderRequest> = {
   encode({ number, writer, nonce, token, asked }) {
     const { by, broken } = asked;
     const envelope = { number: number.toString(), writer, nonce, token: token.toString(), by, broken };
@@ -36,29 +36,32 @@ const codec: Codec<Question> = {
     const areTexts = typeof writer === "string" && typeof by === "string";
     const areNumbers = number !== undefined && token !== undefined && typeof nonce === "number";
     if (areTexts && areNumbers && typeof broken === "boolean") {
-      const question: Question = { number, writer, nonce, token, asked: { by, broken } };
-      if (sameBytes(codec.encode(question), bytes)) return question;
+      const request: HolderRequest = { number, writer, nonce, token, asked: { by, broken } };
+      if (sameBytes(codec.encode(request), bytes)) return request;
     }
-    throw corrupt("it is no question to a holder", bytes);
+    throw corrupt("it is not a request to a holder", bytes);
   },
 };
 
-function registerOf({ farm, settings }: ProtocolEnvironment, resource: string): RegularRegister<Question> {
-  const name = questionRegister(resource);
+function registerOf(
+  { farm, settings }: ProtocolEnvironment,
+  resource: string,
+): RegularRegister<HolderRequest> {
+  const name = requestRegister(resource);
   return new RegularRegister({ farm, name, codec, delayMs: settings.delayMs, runsOut: true });
 }
 
-/** What was asked of a tenure last, and which stores have said so: none when that cannot be known now. */
-export interface Heard {
+/** The last request to a tenure, and the stores that returned it: none when it is unknown at the moment. */
+export interface ReceivedRequest {
   readonly asked: Asked | undefined;
   readonly stores: readonly number[];
 }
 
-export function* questionTo(
+export function* requestTo(
   environment: ProtocolEnvironment,
   resource: string,
   token: bigint,
-): Protocol<Heard> {
+): Protocol<ReceivedRequest> {
   const { now } = yield lookAtClocks;
   const seen = yield* registerOf(environment, resource).read(now);
   if (seen.kind !== "read") return { asked: undefined, stores: [] };
@@ -67,11 +70,12 @@ export function* questionTo(
 }
 
 /**
- * Leaves a question for the holder that was sighted. What was broken stays broken, whatever is asked later.
+ * Leaves a request for the holder in the given view. A broken lease stays broken, whatever is requested
+ * later.
  *
- * @throws LeaseholdError `UNSUPPORTED` by stores that have no room for questions (sanlock's lockspaces).
+ * @throws LeaseholdError `UNSUPPORTED` on stores without room for requests (sanlock's lockspaces).
  */
-export function* askApart(
+export function* leaveRequest(
   environment: ProtocolEnvironment,
   resource: string,
   asked: Asked,
@@ -91,8 +95,8 @@ export function* askApart(
     const stands = seen.value?.token === token ? seen.value.asked : undefined;
     if (stands?.broken === true || (stands !== undefined && !asked.broken))
       return { holderView, stores: environment.farm.majority };
-    const question = { number: numberAfter(seen), writer: environment.writer, nonce: tries, token, asked };
-    yield* register.send(question, (content) => content.number < question.number, seen.ended);
+    const request = { number: numberAfter(seen), writer: environment.writer, nonce: tries, token, asked };
+    yield* register.send(request, (content) => content.number < request.number, seen.ended);
   }
   return { holderView, stores: 0 };
 }

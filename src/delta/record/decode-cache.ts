@@ -1,21 +1,21 @@
 import { sameBytes } from "./envelope.js";
 
-/** So many of the contents that were read last are kept in mind: a few hundred bytes each, and as much for what they stand for. */
+/** Contents in the cache: a few hundred bytes each, and as much for the decoded value. */
 export const keptMax = 256;
 
-/** Longer ones are decoded anew each time. */
+/** Longer contents are not cached. */
 const keptBytesMax = 1_024;
 
-/** Of a record, the checksum. */
+/** The last bytes, which of a record are the checksum. */
 const hashedBytes = 8;
 
 /**
- * Decodes contents, and remembers those of the last: the stores of a farm hold the same bytes, and who waits for a lease
- * reads them again and again. What was decoded once is known by all of its bytes, of which this keeps a copy.
+ * Decodes contents and caches the latest: the stores of a farm have the same bytes, and a process that waits
+ * for a lease reads them again and again. A cached content is compared byte by byte with a copy.
  */
-export class DecodedBefore<Value extends object> {
+export class DecodeCache<Value extends object> {
   readonly #decode: (bytes: Uint8Array) => Value;
-  /** By a hash of the end. What was added first comes first. */
+  /** By a hash of the end, the oldest first. */
   readonly #kept = new Map<number, { readonly bytes: Uint8Array; readonly value: Value }>();
 
   constructor(decode: (bytes: Uint8Array) => Value) {

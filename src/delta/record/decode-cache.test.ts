@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { DecodedBefore, keptMax } from "./decoded-before.js";
+import { DecodeCache, keptMax } from "./decode-cache.js";
 
 function counted() {
   const decoded: string[] = [];
-  const memory = new DecodedBefore((bytes) => {
+  const memory = new DecodeCache((bytes) => {
     const text = new TextDecoder().decode(bytes);
     decoded.push(text);
     if (text.startsWith("bad")) throw new Error(text);
@@ -13,7 +13,7 @@ function counted() {
   return { decoded, memory, decode };
 }
 
-test("the same bytes are decoded once, wherever they come from", () => {
+test("equal bytes are decoded once, wherever they come from", () => {
   const { decoded, decode } = counted();
   expect([decode("one 12345678"), decode("two 12345678"), decode("two 12345678")]).toEqual([
     "one 12345678",
@@ -23,7 +23,7 @@ test("the same bytes are decoded once, wherever they come from", () => {
   expect(decoded).toEqual(["one 12345678", "two 12345678"]);
 });
 
-test("any one byte that is another is seen, also in a buffer that was read before", () => {
+test("a difference of any one byte is detected, also in a buffer that was read before", () => {
   const { memory } = counted();
   const bytes = new TextEncoder().encode("a content of more bytes than are hashed");
   for (let index = 0; index < bytes.length; index += 1) {
@@ -33,13 +33,13 @@ test("any one byte that is another is seen, also in a buffer that was read befor
   }
 });
 
-test("what is refused is refused again", () => {
+test("refused content is refused again", () => {
   const { decoded, decode } = counted();
   for (let times = 0; times < 2; times += 1) expect(() => decode("bad 12345678")).toThrow("bad");
   expect(decoded).toHaveLength(2);
 });
 
-test(`no more than ${keptMax} contents are kept, and none that is long`, () => {
+test(`no more than ${keptMax} contents are cached, and no long one`, () => {
   const { decoded, decode } = counted();
   for (let index = 0; index <= keptMax; index += 1) decode(`content ${index}`);
   decode("content 1");

@@ -11,11 +11,14 @@ import { farmRegister, type StoreAnswer, type StoreRequest } from "../store.js";
 const delayMs = 50;
 const leaseMsMax = 1_000;
 
-/** One process's way to a store, which it may lose while others have theirs. */
+/** One process's access to a store, which it may lose while others keep theirs. */
 class Way extends MemoryStore {
-  /** Requests of these kinds get no further; `farm`: those for the farm's register, `writes`: those that would change it. */
+  /**
+   * Requests of these kinds are lost; `farm`: those for the farm's register, `writes`: those that would
+   * change it.
+   */
   cut: "nothing" | "farm" | "writes" | "everything" = "nothing";
-  /** How long writes take to arrive, ms. */
+  /** The latency of writes, ms. */
   lateMs = 0;
   readonly #timers;
 
@@ -85,7 +88,7 @@ async function attempt(provider: DeltaProvider): Promise<Grant | undefined> {
   return outcome.kind === "granted" ? outcome.grant : undefined;
 }
 
-/** Takes what it can, and renews it for as long as it can. */
+/** Acquires the resource, and renews it as long as it can. */
 function campaign(provider: DeltaProvider, world: VirtualWorld) {
   const state = { grant: undefined as Grant | undefined, tenures: 0, isOver: false };
   const run = async () => {
@@ -104,15 +107,16 @@ function campaign(provider: DeltaProvider, world: VirtualWorld) {
 
 describe("two programs, one with another store in the place of the first", () => {
   test.each([
-    ["atomic", "that hears of the new list", "nothing"],
-    ["atomic", "that hears of nothing", "farm"],
-    ["slotted", "that hears of the new list", "nothing"],
-    ["slotted", "that hears of nothing", "farm"],
+    ["atomic", "that learns of the new list", "nothing"],
+    ["atomic", "that learns nothing", "farm"],
+    ["slotted", "that learns of the new list", "nothing"],
+    ["slotted", "that learns nothing", "farm"],
   ] as const)("on %s stores: one %s never holds when the other does", async (kind, _, cut) => {
     const stage = new Stage(kind);
     const old = stage.open("old", [0, 1, 2]);
     const { state: first, done } = campaign(await stage.wait(old.provider), stage.world);
-    // Majorities that do not meet: {0, 1} for the old list, and {2, 3} for the new one as soon as that may be.
+    // Majorities that do not overlap: {0, 1} for the old list, and {2, 3} for the new one as soon as it may
+    // exist.
     old.ways[2]!.cut = "everything";
     await stage.world.advance(3 * leaseMsMax);
     expect(first.grant?.remainingMs()).toBeGreaterThan(0);
@@ -136,7 +140,7 @@ describe("two programs, one with another store in the place of the first", () =>
     await Promise.all([done, second.done]);
   });
 
-  test("the old one goes on with what both have, and says what is wrong with the rest", async () => {
+  test("the old one continues with the common stores, and reports the fault of the others", async () => {
     const stage = new Stage();
     const old = await stage.wait(stage.open("old", [0, 1, 2]).provider);
     await stage.wait(stage.open("new", [1, 2, 3]).provider);
@@ -152,7 +156,7 @@ describe("two programs, one with another store in the place of the first", () =>
     expect(stage.cell(1)).toMatchObject({ generation: 1 });
   });
 
-  test("the newcomer is told nothing, and does not count, until a majority of the others knows of it", async () => {
+  test("the newcomer is not written, and does not count, until a majority of the others knows of it", async () => {
     const stage = new Stage();
     await stage.wait(stage.open("old", [0, 1, 2]).provider);
     const cut = (ways: readonly Way[]) => void (ways[1]!.cut = "writes");
@@ -168,7 +172,7 @@ describe("two programs, one with another store in the place of the first", () =>
 
 test("two lists that are used for the first time at once do not both become farms", async () => {
   const stage = new Stage();
-  // Each of the two stores that they share hears of another list first, and then no more of the other.
+  // Each of the two shared stores gets another list first, and then the other one.
   const late = (index: number) => (ways: readonly Way[]) => void (ways[index]!.lateMs = 10);
   const programs = [stage.open("a", [0, 1, 2], late(1)), stage.open("b", [1, 2, 3], late(1))];
   await stage.world.advance(5);

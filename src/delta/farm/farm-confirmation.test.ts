@@ -28,7 +28,7 @@ test("the first read of a look confirms the farm, also when the look raises the 
 });
 
 test.each([5, 45])(
-  "a renewal that begins %i ms before the last look is too old waits for the next one, and no longer",
+  "a renewal that begins %i ms before the last look expires waits for the next one, and no longer",
   async (leftMs) => {
     const stage = new Stage(3, { kind: "slotted" });
     const { world, media } = stage;

@@ -3,9 +3,9 @@ import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreTraits } from "../store.js";
 
 /**
- * A farm as what must last sees it: registers of values, ranked registers, consensus. A lease that a store has forgotten runs out, so the
- * store may count again, empty, when it has. A value or a decision does not: such a store has no part in them any more. It is seen under
- * no marker that it could answer with.
+ * A farm for data that must last: registers of values, ranked registers, consensus. A forgotten lease
+ * expires, so its store may count again, empty, when it has. A value or a decision does not expire: a store
+ * that has forgotten never counts for them again. It appears under a marker that it can never answer with.
  */
 export class LastingFarm implements FarmView {
   readonly #farm: FarmView;
@@ -46,7 +46,7 @@ export class LastingFarm implements FarmView {
     return true;
   }
 
-  /** @throws LeaseholdError `STORE_FORGOTTEN` when those that remember all are no majority any more. */
+  /** @throws LeaseholdError `STORE_FORGOTTEN` when the stores that never forgot are no longer a majority. */
   check(): void {
     const forgetful = Array.from({ length: this.size }, (_, store) => store).filter(
       (store) => !this.remembers(store),
@@ -55,7 +55,7 @@ export class LastingFarm implements FarmView {
     const names = forgetful.map((store) => this.nameOf(store)).join(" and ");
     throw new LeaseholdError(
       "STORE_FORGOTTEN",
-      `${names} came back empty, and ${this.majority} of ${this.size} stores that never did are needed: what registers held, and what consensus decided, cannot be known; use new stores for them`,
+      `${names} came back empty, and ${this.majority} of ${this.size} stores that never did are needed: register values and consensus decisions are unknown; use new stores for them`,
     );
   }
 }
