@@ -308,7 +308,22 @@ describe("thesis 3.10: leadership transfer", () => {
 
   test("a learner or a stranger that is told to stand does not", () => {
     const one = new Single(1n, { ...founding([2n]), hardState: { term: 2, votedFor: 0n, commit: 1 } });
+    one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
     expect(one.exchange({ kind: "timeout-now", from: 2n, to: 1n, term: 2, transfer: 1 })).toEqual([]);
     expect(one.raft.status()).toMatchObject({ role: "follower", term: 2 });
+  });
+
+  test("only the leader of its term tells a server to stand", () => {
+    const stood = (from: bigint, term: number) => {
+      const one = new Single(1n, {
+        ...founding([1n, 2n, 3n]),
+        hardState: { term: 2, votedFor: 0n, commit: 1 },
+      });
+      one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
+      return one.exchange({ kind: "timeout-now", from, to: 1n, term, transfer: 1 }).length > 0;
+    };
+    const all = () => [stood(2n, 2), stood(3n, 2), stood(9n, 2), stood(3n, 3)];
+    expect(all()).toEqual([true, false, false, false]);
+    expect(withFaults({ anybodyTransfers: true }, all)).toEqual([true, true, true, true]);
   });
 });

@@ -238,8 +238,10 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        // Unless the word is so late that its leader has said meanwhile that it is over.
-        if (this.#leading !== undefined || this.#timer.forbids(this.#term + 1, message.transfer)) return;
+        // Anybody else could depose the leader with it, past all promises.
+        if (message.from !== this.#leaderId) return;
+        // It may come so late that its leader has said meanwhile that this transfer is over.
+        if (this.#timer.forbids(this.#term + 1, message.transfer)) return;
         if (this.#mayStand) this.#stand("candidate", message.transfer);
         return;
       case "append-answer":

@@ -122,6 +122,11 @@ export const inRaft = /** @type {const} */ ([
     edits: [{ file: electionTimer, find: "transfer <= this.#transfersOver", replace: "false" }],
   },
   {
+    name: "anybodyTransfers",
+    why: "A server stands for election because a server asks it to that does not lead.",
+    edits: [{ file: raft, find: "message.from !== this.#leaderId", replace: "this.#leading !== undefined" }],
+  },
+  {
     name: "transferBeginsAsOver",
     why: "A leader counts on its time again, and voters have not heard that the transfer is over.",
     edits: [
