@@ -180,7 +180,7 @@ export class ClientRequests {
     if (!this.#context.knowsLeader) return;
     this.#catchUp();
     this.#hasCleared = false;
-    this.#forwarding.settled = this.requests.oldest ?? 0;
+    this.#forwarding.settled = this.requests.oldestCommand ?? 0;
     for (const pending of this.#forwarding.take()) this.#forward(pending, pending.command!);
     if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting.values()];

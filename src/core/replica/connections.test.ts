@@ -118,3 +118,20 @@ test("a leader that sends more than a second's worth of its connections goes on 
   expect(right).toEqual({ failure: "none", elections: 0 });
   expect(wrong.elections).toBeGreaterThan(0);
 });
+
+test("a read that takes long does not keep the leader from forgetting what was proposed meanwhile", () => {
+  const cluster = new VirtualCluster({ timeoutMs: 20_000 });
+  cluster.leader();
+  const [follower] = cluster.followers();
+  const settled: number[] = [];
+  const { send } = cluster.world;
+  cluster.world.send = (sender, message, snapshot) => {
+    if (message.kind === "leader-answer") return true;
+    if (message.kind === "propose" && message.life > 0) settled.push(message.settled);
+    return send.call(cluster.world, sender, message, snapshot);
+  };
+  const reading = cluster.send(follower!, range("a"));
+  for (let number = 0; number < 3; number += 1) cluster.ask(follower!, PUT, put("a", `${number}`));
+  expect(reading.outcome).toBeUndefined();
+  expect(new Set(settled).size).toBe(3);
+});

@@ -42,6 +42,8 @@ export class PendingRequests {
   /** Nobody waits for it any more. */
   readonly #closed: (pending: PendingRequest) => void;
   readonly #byId = new NumberMap<PendingRequest>();
+  /** Those of them that go through the log. */
+  readonly #commands = new NumberMap<PendingRequest>();
   readonly #deadlines = new Deadlines<PendingRequest>();
   #answers: Answer[] = [];
 
@@ -55,9 +57,9 @@ export class PendingRequests {
     return this.#byId.size;
   }
 
-  /** The first number of the one that has waited for longest. */
-  get oldest(): number | undefined {
-    return this.#byId.first()?.[1].firstNumber;
+  /** The first number of the oldest request with a command; reads are not proposed, and may take long. */
+  get oldestCommand(): number | undefined {
+    return this.#commands.first()?.[1].firstNumber;
   }
 
   takeAnswers(): readonly Answer[] {
@@ -93,6 +95,7 @@ export class PendingRequests {
       heapIndex: -1,
     };
     this.#byId.set(id, pending);
+    if (command !== undefined) this.#commands.set(id, pending);
     this.#deadlines.schedule(pending, deadlineMs);
     return pending;
   }
@@ -132,6 +135,7 @@ export class PendingRequests {
     if (!pending.isOpen) return false;
     pending.isOpen = false;
     this.#byId.delete(pending.id);
+    this.#commands.delete(pending.id);
     this.#deadlines.cancel(pending);
     const { bytes, client } = pending;
     this.#count.giveBack(client, 1);

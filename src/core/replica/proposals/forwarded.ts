@@ -5,8 +5,8 @@ import type { LeaderRefusal, Propose, ProposeChange } from "./leader-messages.js
 /** Processes of one member that have come within one term. More than begin in any. */
 const livesMax = 8;
 
-/** Proposals of one process that may come again: many times what one may have open. */
-const seenMax = 1 << 18;
+/** Proposals of one process that may come again: many times as many as it may have open. */
+export const seenMax = 1 << 18;
 
 type Failure = LeaderRefusal["failure"];
 
@@ -31,16 +31,20 @@ export class Forwarded {
     this.#lives.clear();
   }
 
-  /** What became of it when it came before; undefined if it is new. */
+  /**
+   * What became of it when it came before; undefined if it is new. `taken` also for what is over, and for what
+   * cannot be remembered: a refusal that is forgotten would not hold when it comes again.
+   */
   outcomeOf(message: Propose | ProposeChange): "taken" | Failure | undefined {
     const { from, life, number, settled } = message;
     if (life === 0) return undefined;
     const known = this.#lifeOf(from, life);
     const { seen } = known;
     if (settled > known.settled) forget(known, settled);
+    if (number < known.settled) return "taken";
     const outcome = seen.get(number);
     if (outcome !== undefined) return outcome;
-    if (seen.size >= seenMax) return "tooManyRequests";
+    if (seen.size >= seenMax) return "taken";
     seen.set(number, "taken");
     return undefined;
   }
