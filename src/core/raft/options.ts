@@ -8,8 +8,7 @@ import type { MemberId } from "./types.js";
 const foundingTerm = 1;
 
 export const defaultLimits: RaftLimits = {
-  // What a fast network carries in a millisecond: larger messages would only delay the heartbeats behind
-  // them.
+  // Enough that a follower that is behind writes seldom; heartbeats do not wait behind it.
   appendBytesMax: 1024 * 1024,
   // Enough to keep a link of 100 ms busy with a batch every half millisecond.
   inflightMessagesMax: 256,

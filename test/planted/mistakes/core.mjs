@@ -671,6 +671,18 @@ export const inCore = /** @type {const} */ ([
     ],
   },
   {
+    name: "silenceBeforeReading",
+    why: "A process that stood still takes a peer for gone whose answer it has not read yet.",
+    edits: [
+      {
+        file: "src/core/server/peers/connection.ts",
+        find: "setImmediate(() => this.#judgeSilence());",
+        replace: "this.#judgeSilence();",
+      },
+    ],
+    caughtBy: { ...peersTest, test: /heard before silence/ },
+  },
+  {
     name: "arrivingUnheard",
     why: "A follower that is just taking in a long message of its leader has not heard it.",
     edits: [{ file: "src/core/raft/raft.ts", find: "this.#timer.hears();", replace: ";" }],

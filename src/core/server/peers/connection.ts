@@ -10,8 +10,19 @@ import { dial } from "./sockets.js";
 /** Beats without any answer until a connection that is just being made is given up. */
 const dialBeatsMax = 2;
 
-/** Larger messages are not copied into one piece with their length. */
+/** What is smaller is copied together: many buffers cost a socket more than to copy them. */
 const copiedBytesMax = 64 * 1024;
+
+/**
+ * What the socket has at a time, and the largest piece. It joins all that waits in it to one write, and reports
+ * only that write's end: on a slow connection nothing would seem to leave for as long as a full window takes.
+ */
+const handedBytesMax = 256 * 1024;
+
+interface Write {
+  readonly parts: Uint8Array[];
+  bytes: number;
+}
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -37,7 +48,9 @@ export class Connection {
   /** Of the protocol, which both sides speak; 0 until the other side has answered. */
   version = 0;
   #isWelcome = false;
-  #isCorked = false;
+  readonly #writes: Write[] = [];
+  #queuedBytes = 0;
+  #isFlushDue = false;
   #isLost = false;
   #isHeard = false;
   #silentBeats = 0;
@@ -78,18 +91,23 @@ export class Connection {
 
   /** What waits for the other side to take it. */
   get waitingBytes(): number {
-    return this.#socket?.writableLength ?? 0;
+    return this.#queuedBytes + (this.#socket?.writableLength ?? 0);
   }
 
   /** All that is written in one turn goes out together. */
   write(parts: readonly Uint8Array[]): void {
-    const socket = this.#socket!;
-    this.#cork(socket);
-    const framed = frame(parts);
-    const bytes = framed.reduce((sum, part) => sum + part.length, 0);
-    // Many small buffers cost a socket more to take over than to copy.
-    if (bytes <= copiedBytesMax) socket.write(Buffer.concat(framed, bytes), this.#options.written);
-    else for (const part of framed) socket.write(part, this.#options.written);
+    for (const part of frame(parts)) {
+      if (part.length <= handedBytesMax) this.#queue(part);
+      else
+        for (let start = 0; start < part.length; start += handedBytesMax)
+          this.#queue(part.subarray(start, start + handedBytesMax));
+    }
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    process.nextTick(() => {
+      this.#isFlushDue = false;
+      this.#flush();
+    });
   }
 
   /**
@@ -157,13 +175,29 @@ export class Connection {
     this.#options.lost(this.#problem);
   }
 
-  #cork(socket: Socket): void {
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    socket.cork();
-    process.nextTick(() => {
-      this.#isCorked = false;
-      socket.uncork();
-    });
+  #queue(part: Uint8Array): void {
+    let last = this.#writes.at(-1);
+    if (last === undefined || last.bytes + part.length > copiedBytesMax) {
+      last = { parts: [], bytes: 0 };
+      this.#writes.push(last);
+    }
+    last.parts.push(part);
+    last.bytes += part.length;
+    this.#queuedBytes += part.length;
   }
+
+  #flush(): void {
+    const socket = this.#socket!;
+    while (this.#writes.length > 0 && socket.writable && socket.writableLength < handedBytesMax) {
+      const { bytes, parts } = this.#writes.shift()!;
+      this.#queuedBytes -= bytes;
+      const [only] = parts as [Uint8Array];
+      socket.write(parts.length === 1 ? only : Buffer.concat(parts, bytes), this.#written);
+    }
+  }
+
+  readonly #written = (): void => {
+    this.#flush();
+    this.#options.written();
+  };
 }

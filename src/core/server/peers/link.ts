@@ -80,13 +80,14 @@ export class PeerLink {
   /** @returns whether it is on its way */
   send(message: PeerMessage): boolean {
     const connection = isBulk(message) ? this.#bulk : this.#first;
-    if (connection?.isWelcome !== true || connection.waitingBytes > waitingBytesMax) {
-      this.#counts.failures += 1;
-      return false;
-    }
-    if (isProposal(message.kind)) {
+    const isWelcome = connection?.isWelcome === true;
+    if (isWelcome && isProposal(message.kind)) {
       this.#isFull ||= connection.waitingBytes >= proposalBytesMax;
       if (this.#isFull) return false;
+    }
+    if (!isWelcome || connection.waitingBytes > waitingBytesMax) {
+      this.#counts.failures += 1;
+      return false;
     }
     connection.write(encodeMessage(message, connection.version));
     return true;

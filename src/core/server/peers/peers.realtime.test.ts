@@ -413,7 +413,13 @@ test.each([
   },
 );
 /** A server of that version of the protocol which takes what it is told, and reads only the connections that it is to. */
-async function peerOf(version: number, reads: (isBulk: boolean) => boolean) {
+async function peerOf(
+  version: number,
+  reads: (isBulk: boolean) => boolean,
+  pinged = (socket: Socket, _isBulk: boolean) => {
+    for (const part of frame([])) socket.write(part);
+  },
+) {
   const got: { readonly message: PeerMessage; readonly isBulk: boolean }[] = [];
   const hellos: boolean[] = [];
   const bulk: Socket[] = [];
@@ -430,7 +436,7 @@ async function peerOf(version: number, reads: (isBulk: boolean) => boolean) {
         const welcome = create(PeerWelcomeSchema, { version, disk: 22n });
         for (const part of frame([toBinary(PeerWelcomeSchema, welcome)])) socket.write(part);
         if (!reads(isBulk)) setImmediate(() => socket.pause());
-      } else if (body.length === 0) for (const part of frame([])) socket.write(part);
+      } else if (body.length === 0) pinged(socket, isBulk);
       else got.push({ message: decodeMessage(Buffer.from(body), version), isBulk });
     });
     socket.on("data", (chunk) => frames.push(chunk)).on("error", () => undefined);
@@ -483,12 +489,7 @@ test("heartbeats do not wait behind proposals; what has no room is handed back u
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
   await eventually("both connections", () => heard.includes("connected true"));
-  let sent = 0;
-  // The kernel takes some, too.
-  for (let waited = 0; waited < 10; waited += 1) {
-    for (; link.send(proposal(1 << 20)); sent += 1) waited = 0;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  const sent = await fillWith(link, proposal(1 << 20));
   expect(sent).toBeGreaterThan(0);
   expect(sent).toBeLessThan(64);
   heard.splice(0);
@@ -501,6 +502,58 @@ test("heartbeats do not wait behind proposals; what has no room is handed back u
   await eventually("there is room", () => heard.includes("drained"));
   expect(link.send(proposal(1))).toBe(true);
   await eventually("all proposals", () => peer.got.filter(({ isBulk }) => isBulk).length === sent + 1);
+  link.close();
+});
+
+/** Until nothing more is taken; the kernel takes some, too. */
+async function fillWith(link: PeerLink, message: PeerMessage): Promise<number> {
+  let sent = 0;
+  for (let waited = 0; waited < 10; waited += 1) {
+    for (; link.send(message); sent += 1) waited = 0;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return sent;
+}
+
+const append = (bytes: number): PeerMessage => ({
+  kind: "append",
+  from: 1n,
+  to: 2n,
+  term: 1,
+  previousIndex: 1,
+  previousTerm: 1,
+  commit: 1,
+  entries: [{ kind: "normal", index: 2, term: 1, data: new Uint8Array(bytes) }],
+});
+
+test("a server that leads no more waits for what it has sent, and then hands on its clients' proposals", async () => {
+  const peer = await peerOf(8, (isBulk) => !isBulk);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard);
+  await eventually("both connections", () => heard.includes("connected true"));
+  expect(await fillWith(link, append(1 << 20))).toBeGreaterThan(31);
+  expect(link.send(proposal(1))).toBe(false);
+  peer.bulk[0]!.resume();
+  await eventually("there is room", () => heard.includes("drained"));
+  expect(link.send(proposal(1))).toBe(true);
+  link.close();
+});
+
+test("a slow connection is kept while it takes something", async () => {
+  const silenceMs = 500;
+  const peer = await peerOf(8, (isBulk) => !isBulk);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard, silenceMs);
+  await eventually("both connections", () => heard.includes("connected true"));
+  await fillWith(link, append(1 << 20));
+  const [bulk] = peer.bulk;
+  bulk!.on("data", () => bulk!.pause());
+  // Longer than the second connection may be silent, 3 s: a piece of some 64 KiB at a time.
+  for (let step = 0; step < 100; step += 1) {
+    bulk!.resume();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(heard).not.toContain("unreachable");
   link.close();
 });
 
@@ -527,6 +580,28 @@ test("a process that stood still for longer than silence may last keeps its conn
   const cell = new Int32Array(new SharedArrayBuffer(4));
   Atomics.wait(cell, 0, 0, 3 * silenceMs);
   for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(heard).toEqual(["connected true"]);
+  link.close();
+});
+
+test("an answer that has come while this process stood still is heard before silence is judged", async () => {
+  const silenceMs = 2_000;
+  let pings = 0;
+  const peer = await peerOf(
+    8,
+    () => true,
+    (socket, isBulk) => {
+      if (isBulk) return;
+      pings += 1;
+      // One more beat in silence, and it would count as gone.
+      if (pings < 5) return;
+      for (const part of frame([])) socket.write(part);
+      if (pings === 5) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceMs / 4);
+    },
+  );
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard, silenceMs);
+  await eventually("it is asked again afterwards", () => pings > 6 || heard.includes("unreachable"));
   expect(heard).toEqual(["connected true"]);
   link.close();
 });
