@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { copyMessage, Message } from "../../protocol/message.js";
 import { effort } from "../../../../test/support/effort.js";
+import { KeptInputs, shrunk } from "../../../../test/support/kept-inputs.js";
 import { anyMessage } from "../../../../test/support/messages.js";
 import { clientIdentity, introduction, memberIdentity } from "../../../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
@@ -93,6 +94,37 @@ function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
   }
 }
 
+const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
+
+/** Which decoder refused, and what: the branch of the code that an input reaches. */
+function branchOf(bytes: Buffer): string {
+  try {
+    new Receiver(false).push(bytes);
+    return "accepted";
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    const decoder = /\b(?:decode|read)[A-Z]\w*|Link\.\w+/.exec(error.stack ?? "")?.[0] ?? "FrameDecoder";
+    return `${error.message.replaceAll(/(?<!\w)-?(?:\d[\d.e+-]*|Infinity|NaN)/g, "N")} (${decoder})`;
+  }
+}
+
+/** The shortest input found that reaches the same branch: one frame alone, as short as that can be. */
+function shrunkFrame(bytes: Buffer): Buffer {
+  const branch = branchOf(bytes);
+  const isSame = (other: Buffer) => branchOf(other) === branch;
+  for (let start = 0; start + 4 <= bytes.length; start += 4 + bytes.readUInt32BE(start)) {
+    const content = bytes.subarray(start + 4, start + 4 + bytes.readUInt32BE(start));
+    if (isSame(framed(content))) return framed(shrunk(content, (shorter) => isSame(framed(shorter))));
+  }
+  return shrunk(bytes, isSame);
+}
+
+function framed(content: Buffer): Buffer {
+  const prefix = Buffer.alloc(4);
+  prefix.writeUInt32BE(content.length);
+  return Buffer.concat([prefix, content]);
+}
+
 /** xorshift: a hundred thousand cases are wanted in seconds, and the same ones each time. */
 function numbers(seed: number): () => number {
   let state = seed;
@@ -133,12 +165,19 @@ function conversation(seed: number): Buffer {
 
 const CASES = 8_000 * effort;
 
+describe("an input that is kept comes to what it came to", () => {
+  test.each(kept.all)("$name", ({ bytes, outcome: wanted }) => expect(branchOf(bytes)).toBe(wanted));
+});
+
 describe("the decoder throws nothing but FrameError", () => {
   const causes = new Map<string, number>();
+  const found = new Map<string, Buffer>();
   let cases = 0;
-  const count = (cause: string) => {
+  const count = (bytes: Buffer) => {
+    const cause = outcome(bytes);
     cases += 1;
     causes.set(cause, (causes.get(cause) ?? 0) + 1);
+    if (kept.isLooking && !found.has(branchOf(bytes))) found.set(branchOf(bytes), Buffer.from(bytes));
   };
   let streams: Buffer[];
   let memoryBefore: number;
@@ -147,6 +186,11 @@ describe("the decoder throws nothing but FrameError", () => {
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     return heapUsed + arrayBuffers;
   };
+
+  afterAll(() => {
+    for (const [branch, bytes] of found) found.set(branch, shrunkFrame(bytes));
+    kept.keep(found);
+  });
 
   beforeAll(() => {
     streams = Array.from({ length: 20 }, (_, index) => conversation(100 * index + 1));
@@ -164,7 +208,7 @@ describe("the decoder throws nothing but FrameError", () => {
         bytes.writeUInt32BE(1 + (next() % length), 0);
         bytes[4] = 1 + (next() % 6);
       }
-      count(outcome(bytes.subarray(0, length)));
+      count(bytes.subarray(0, length));
     }
     expect(cases % CASES).toBe(0);
   });
@@ -176,7 +220,7 @@ describe("the decoder throws nothing but FrameError", () => {
       for (let flips = 1 + (next() % 4); flips > 0; flips -= 1) {
         bytes[next() % bytes.length]! ^= 1 << (next() % 8);
       }
-      count(outcome(bytes));
+      count(bytes);
     }
     expect(cases % CASES).toBe(0);
   });
@@ -187,13 +231,13 @@ describe("the decoder throws nothing but FrameError", () => {
       const bytes = streams[run % streams.length]!;
       const at = next() % bytes.length;
       const to = Math.min(bytes.length, at + 1 + (next() % 8));
-      if (run % 3 === 0) count(outcome(Buffer.concat([bytes.subarray(0, at), bytes.subarray(to)])));
-      else if (run % 3 === 1) count(outcome(Buffer.concat([bytes.subarray(0, to), bytes.subarray(at)])));
+      if (run % 3 === 0) count(Buffer.concat([bytes.subarray(0, at), bytes.subarray(to)]));
+      else if (run % 3 === 1) count(Buffer.concat([bytes.subarray(0, to), bytes.subarray(at)]));
       else {
         const changed = Buffer.from(bytes);
         const lengths = [0, 1, 2, 0xff, 0xffff, 0x10_0000, 0x10_0001, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
         changed.writeUInt32BE(lengths[next() % lengths.length]!, Math.min(at, bytes.length - 4));
-        count(outcome(changed));
+        count(changed);
       }
     }
     expect(cases % CASES).toBe(0);
