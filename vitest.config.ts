@@ -11,13 +11,20 @@ process.env["LEASEHOLD_SEED"] = String(seedOf());
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** What the sources and tests of this build import by a name. */
-export const alias = {
-  "#planted": here("./test/planted/switches.ts"),
-  "leasehold/testing": here("./src/testing/index.ts"),
-  "leasehold/provider": here("./src/entry/provider.ts"),
-  leasehold: here("./src/index.ts"),
-};
+const leasehold = here("./packages/leasehold/src");
+/** What the sources and tests of this build import by a name: the sources, and not what is built. */
+export const alias = [
+  { find: "#planted", replacement: here("./test/planted/switches.ts") },
+  { find: /^leasehold$/, replacement: `${leasehold}/index.ts` },
+  { find: /^leasehold\/testing$/, replacement: `${leasehold}/testing/index.ts` },
+  { find: /^leasehold\/(etcd\/gen\/.*)\.js$/, replacement: `${leasehold}/$1.ts` },
+  { find: /^leasehold\/inner\/(.*)\.js$/, replacement: `${leasehold}/$1.ts` },
+  { find: /^leasehold\/(common|runtime|cli)$/, replacement: `${leasehold}/shared/$1.ts` },
+  { find: /^leasehold\/([a-z]+)$/, replacement: `${leasehold}/entry/$1.ts` },
+  { find: /^@leasehold\/(\w+)\/inner\/(.*)\.js$/, replacement: `${here("./packages")}/$1/src/$2.ts` },
+  { find: /^@leasehold\/(\w+)\/command$/, replacement: `${here("./packages")}/$1/src/command/$1-command.ts` },
+  { find: /^@leasehold\/(\w+)$/, replacement: `${here("./packages")}/$1/src/index.ts` },
+];
 
 const root = here(".");
 /** Every source with its mistakes behind switches. */
@@ -30,45 +37,45 @@ export const plugins = [
 ];
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts", "test/planted-*.test.ts"];
+export const randomTests = ["packages/sim/src/**/*.test.ts", "test/planted-*.test.ts"];
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
-  "src/core/journal/journal.test.ts",
-  "src/core/server/disk/member-file.test.ts",
-  "src/core/raft/chaos.test.ts",
-  "src/core/replica/watch-hub.test.ts",
-  "src/core/server/backup/damaged-file.test.ts",
-  "src/core/server/disk/power-loss.test.ts",
-  "src/core/server/grpc/recipes.test.ts",
-  "src/core/server/front/first-words.test.ts",
-  "src/core/server/http/fuzz.test.ts",
-  "src/core/server/http/json-message.test.ts",
-  "src/delta/conditional/exclusion.property.test.ts",
-  "src/delta/paper/conformance.test.ts",
-  "src/delta/provider/cancellation.test.ts",
-  "src/flease/overload.test.ts",
-  "src/flease/tcp/wire/fuzz.test.ts",
-  "src/stores/block/slots.property.test.ts",
+  "packages/core/src/journal/journal.test.ts",
+  "packages/core/src/server/disk/member-file.test.ts",
+  "packages/core/src/raft/chaos.test.ts",
+  "packages/core/src/replica/watch-hub.test.ts",
+  "packages/core/src/server/backup/damaged-file.test.ts",
+  "packages/core/src/server/disk/power-loss.test.ts",
+  "packages/core/src/server/grpc/recipes.test.ts",
+  "packages/core/src/server/front/first-words.test.ts",
+  "packages/core/src/server/http/fuzz.test.ts",
+  "packages/core/src/server/http/json-message.test.ts",
+  "packages/leasehold/src/delta/conditional/exclusion.property.test.ts",
+  "packages/leasehold/src/delta/paper/conformance.test.ts",
+  "packages/leasehold/src/delta/provider/cancellation.test.ts",
+  "packages/leasehold/src/flease/overload.test.ts",
+  "packages/leasehold/src/flease/tcp/wire/fuzz.test.ts",
+  "packages/leasehold/src/stores/block/slots.property.test.ts",
   "test/tenure-data.property.test.ts",
 ];
 
 /** Sockets, timers and directories in real time: a busy machine makes short leases run out. */
-export const realTimeTests = ["src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
+export const realTimeTests = ["packages/*/src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
 
 /** Commands, examples and clusters as real processes. */
-export const processTests = ["src/**/*.processes.test.ts", "test/processes/*.test.ts"];
+export const processTests = ["packages/*/src/**/*.processes.test.ts", "test/processes/*.test.ts"];
 
-const include = ["src/**/*.test.ts", "test/*.test.ts"];
-const exclude = [...randomTests, ...realTimeTests, ...processTests];
+const include = ["packages/*/src/**/*.test.ts", "test/*.test.ts"];
+const exclude = ["**/node_modules/**", ...randomTests, ...realTimeTests, ...processTests];
 
 /**
  * What replaces a module must load all modules anew, and what replaces the timers must not find those that
  * another file left behind; to do so for each file would take a third of the time.
  */
-const replacing = readdirSync(here("./src"), { recursive: true, encoding: "utf8" })
+const replacing = readdirSync(here("./packages"), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
-  .map((path) => `src/${path}`)
+  .map((path) => `packages/${path}`)
   .filter((path) => /\bvi\.(mock|useFakeTimers|stubEnv)\(/.test(readFileSync(here(path), "utf8")));
 
 /** Virtual time, or events: nothing here may depend on how busy the machine is, and nothing is tried again. */

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "leasehold";
 import { measureCost } from "./cells-cost.mjs";
-import { Cells } from "../dist/src/flease/protocol/cells.js";
+import { Cells } from "../packages/leasehold/dist/flease/protocol/cells.js";
 import { startCluster } from "./cluster.mjs";
 
 if (process.argv[2] === "cost") {

@@ -12,10 +12,10 @@ import { pathToFileURL } from "node:url";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor } from "@grpc/grpc-js";
 
-const dist = resolve(process.env.LEASEHOLD_DIST ?? "dist/src");
+const dist = resolve(process.env.LEASEHOLD_DIST ?? "packages/leasehold/dist");
 const load = (path) => import(pathToFileURL(join(dist, path)).href);
-const rpc = await load("core/gen/etcd/rpc_pb.js");
-const { Maintenance } = await load("core/gen/etcd/cluster_pb.js");
+const rpc = await load("etcd/gen/etcd/rpc_pb.js");
+const { Maintenance } = await load("etcd/gen/etcd/cluster_pb.js");
 
 const keys = Number(process.argv[2] ?? 1_000_000);
 const putsPerRequest = 128;
@@ -39,7 +39,7 @@ writeFileSync(
   probe,
   `import { appendFileSync, readFileSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
-const { Raft } = await import(${JSON.stringify(pathToFileURL(join(dist, "core/raft/raft.js")).href)});
+const { Raft } = await import(${JSON.stringify(pathToFileURL(join(dist, "../../core/dist/raft/raft.js")).href)});
 const [everyMs, tellMs, heartbeatMs, lateMs] = [10, 200, ${heartbeatMs}, ${worthTellingMs}];
 const usage = () => readFileSync("/proc/thread-self/schedstat", "utf8").split(" ").map((ns) => Number(ns) / 1e6);
 const wall = (atMs) => (performance.timeOrigin + atMs).toFixed(1);

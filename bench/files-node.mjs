@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { startMember } from "leasehold";
-import { openBlockDirectory, readStream, startFiles, writeStream } from "leasehold/files";
+import { openBlockDirectory, readStream, startFiles, writeStream } from "@leasehold/files";
 
 const { id, members, nodes, folder, ttl, timing, blockSize } = JSON.parse(process.argv[2]);
 const member = await startMember({ id, members, ...timing });

@@ -138,7 +138,7 @@ function http(port, method, path, body, headers = {}) {
 async function peer() {
   const port = await freePort();
   const up = spawn(process.execPath, [
-    fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url)),
+    fileURLToPath(new URL("../packages/leasehold/dist/cli/main.js", import.meta.url)),
     "files",
     "up",
     "--port",

@@ -14,7 +14,8 @@ const { values } = parseArgs({
   options: { ttl: { type: "string", default: "2000" }, kills: { type: "string", default: "5" } },
 });
 const ttlMs = Number(values.ttl);
-const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist/src", import.meta.url));
+const dist =
+  process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../packages/leasehold/dist", import.meta.url));
 const holderPath = fileURLToPath(new URL("../test/e2e/grid-holder.mjs", import.meta.url));
 const nowMs = () => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

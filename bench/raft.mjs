@@ -1,8 +1,8 @@
 // Three replicas of the log in one process, without disks and sockets: what the state machine itself costs.
 // node bench/raft.mjs [entries in a batch] [bytes in an entry]    (after `npm run build`)
 import { performance } from "node:perf_hooks";
-import { founding } from "../dist/src/core/raft/options.js";
-import { Raft } from "../dist/src/core/raft/raft.js";
+import { founding } from "../packages/core/dist/raft/options.js";
+import { Raft } from "../packages/core/dist/raft/raft.js";
 
 const batch = Number(process.argv[2] ?? 64);
 const bytes = Number(process.argv[3] ?? 128);

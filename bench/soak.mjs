@@ -2,9 +2,9 @@
 // flat and nothing may be left over. An argument scales it: 0.05 takes some seconds. Ends with 1 if something leaks.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMember } from "leasehold";
-import { openFleaseClient } from "../dist/src/flease/tcp/client.js";
-import { realWorld } from "../dist/src/runtime/world.js";
-import { LeaseManager } from "../dist/src/lease/manager/lease-manager.js";
+import { openFleaseClient } from "../packages/leasehold/dist/flease/tcp/client.js";
+import { realWorld } from "../packages/leasehold/dist/runtime/world.js";
+import { LeaseManager } from "../packages/leasehold/dist/lease/manager/lease-manager.js";
 import { freePort } from "./processes.mjs";
 
 const scale = Number(process.argv[2] ?? 1);

@@ -25,7 +25,8 @@ export async function stopServers() {
 
 /** A request to the bucket `bench` of a server, signed. */
 export async function s3Send({ server, module }, method, key, headers = {}, body = "") {
-  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist/src", import.meta.url));
+  const dist =
+    process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../packages/leasehold/dist", import.meta.url));
   const { sign } = await import(`${dist}/stores/s3/signature.js`);
   const { host } = new URL(server.endpoint);
   const path = `/bench${key === "" ? "" : `/${key}`}`;

@@ -11,8 +11,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packages } from "./build.mjs";
 
 /** Writes docs/api from the types of the build. With `--check`: fails if that would change it. */
+
+/** What the packages share with each other, and promise to nobody. */
+const forPackages = new Set(["./common", "./runtime", "./cli", "./command"]);
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const tool = join(root, "scripts/api-reference");
@@ -36,14 +40,17 @@ function installTool() {
 
 /** The pages by their names. */
 function write(directory) {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const entries = join(directory, "entries");
   mkdirSync(entries);
   // A page is named after its entry file.
-  for (const [subpath, { types }] of Object.entries(exports).filter(([, file]) => file.types !== undefined)) {
-    const name = subpath === "." ? "leasehold" : subpath.slice(2);
-    const from = join(root, types).replace(/\.d\.ts$/, ".js");
-    writeFileSync(join(entries, `${name}.ts`), `export * from ${JSON.stringify(from)};\n`);
+  for (const folder of packages) {
+    const { exports } = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
+    for (const [subpath, { types }] of Object.entries(exports)) {
+      if (types === undefined || subpath.includes("*") || forPackages.has(subpath)) continue;
+      const name = subpath === "." ? folder : subpath.slice(2);
+      const from = join(root, "packages", folder, types).replace(/\.d\.ts$/, ".js");
+      writeFileSync(join(entries, `${name}.ts`), `export * from ${JSON.stringify(from)};\n`);
+    }
   }
   const compilerOptions = {
     module: "nodenext",

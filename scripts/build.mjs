@@ -1,20 +1,33 @@
-// Compiles src and sim to dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
-import { spawnSync } from "node:child_process";
+// Compiles the packages, each to its dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-const stamp = join(root, "dist", ".built");
+export const root = fileURLToPath(new URL("..", import.meta.url));
+export const packages = readdirSync(join(root, "packages"));
+
+/** Links in `node_modules` of a copy of the packages, by which they find each other and not those of this folder. */
+export function linkPackages(to) {
+  for (const name of packages) {
+    const folder = join(to, "packages", name);
+    const link = join(to, "node_modules", manifestOf(name).name);
+    mkdirSync(dirname(link), { recursive: true });
+    if (!existsSync(link)) symlinkSync(folder, link);
+  }
+}
 
 function newestMs(path) {
   const stat = statSync(path);
@@ -25,43 +38,72 @@ function newestMs(path) {
   );
 }
 
-function builtMs() {
-  return statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-}
-
-/** Removes declarations that those of the exports do not lead to: nobody can import them, and they are nine of ten. */
-function pruneDeclarations(folder) {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+/**
+ * Removes declarations that those of the exports do not lead to: nobody can import them, and they are nine of ten.
+ */
+function pruneDeclarations(compiled) {
+  const names = new Map(packages.map((name) => [manifestOf(name).name, name]));
   const reached = new Set();
-  const next = Object.values(exports).flatMap(({ types }) =>
-    types === undefined ? [] : [join(folder, types.replace(/^\.\/dist\//, ""))],
+  const next = packages.flatMap((name) =>
+    Object.values(manifestOf(name).exports).flatMap(({ types = "*" }) =>
+      types.includes("*") ? [] : [join(compiled, name, types.replace("./dist/", "src/"))],
+    ),
   );
   for (let path = next.pop(); path !== undefined; path = next.pop()) {
     if (reached.has(path)) continue;
     reached.add(path);
-    for (const [, name] of readFileSync(path, "utf8").matchAll(/(?:from |import\(|import )"(\.[^"]+)\.js"/g))
-      next.push(join(dirname(path), `${name}.d.ts`));
+    for (const [, name] of readFileSync(path, "utf8").matchAll(/(?:from |import\(|import )"([^"]+)"/g)) {
+      const [, full, subpath] = /^(leasehold|@leasehold\/\w+)(\/.+)?$/.exec(name) ?? [];
+      if (full !== undefined) {
+        const types = manifestOf(names.get(full)).exports[`.${subpath ?? ""}`]?.types;
+        if (types !== undefined) next.push(join(compiled, names.get(full), types.replace("./dist/", "src/")));
+      } else if (name.startsWith(".")) next.push(join(dirname(path), name.replace(/\.js$/, ".d.ts")));
+    }
   }
-  const all = readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
-  for (const path of all) if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
+  for (const name of readdirSync(compiled, { recursive: true })) {
+    const path = join(compiled, name);
+    if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
+  }
 }
 
-const sources = ["src", "sim", "tsconfig.json", "package.json"].map((name) => join(root, name));
-if (Math.max(...sources.map(newestMs)) > builtMs()) {
-  // Beside the old build and then swapped, so that a process that starts meanwhile finds the one or the other.
-  const fresh = join(root, `dist.${process.pid}.new`);
-  const old = join(root, `dist.${process.pid}.old`);
+const manifestOf = (name) => JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
+
+/** Runs the compiler once; resolves with its exit code. */
+async function compile(...options) {
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const options = ["-p", join(root, "tsconfig.json"), "--outDir", fresh];
-  const run = spawnSync(process.execPath, [compiler, ...options], { stdio: "inherit" });
-  if (run.status !== 0) {
-    rmSync(fresh, { recursive: true, force: true });
-    process.exit(run.status ?? 1);
-  }
-  pruneDeclarations(fresh);
-  chmodSync(join(fresh, "src", "cli", "main.js"), 0o755);
-  writeFileSync(join(fresh, ".built"), "");
-  if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), old);
-  renameSync(fresh, join(root, "dist"));
-  rmSync(old, { recursive: true, force: true });
+  const words = [compiler, "-p", join(root, "tsconfig.json"), ...options];
+  const [code] = await once(spawn(process.execPath, words, { stdio: "inherit" }), "close");
+  return code ?? 1;
 }
+
+async function build() {
+  const stamp = join(root, "packages", "leasehold", "dist", ".built");
+  const builtMs = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = packages.map((name) => join("packages", name, "src"));
+  const newest = Math.max(...[...sources, "tsconfig.json"].map((name) => newestMs(join(root, name))));
+  if (newest <= builtMs) return 0;
+  const fresh = join(root, `dist.${process.pid}.new`);
+  try {
+    // Editors show the comments of declarations; those of the code would be more than a third of what is installed.
+    const codes = await Promise.all([
+      compile("--outDir", fresh, "--declaration", "false", "--removeComments"),
+      compile("--outDir", fresh, "--emitDeclarationOnly"),
+    ]);
+    if (codes.some((code) => code !== 0)) return codes[0] || codes[1];
+    pruneDeclarations(fresh);
+    chmodSync(join(fresh, "leasehold", "src", "cli", "main.js"), 0o755);
+    writeFileSync(join(fresh, "leasehold", "src", ".built"), "");
+    // Swapped, so that a process that starts meanwhile finds the old build or the new one.
+    for (const name of packages) {
+      const dist = join(root, "packages", name, "dist");
+      const old = join(fresh, `${name}.old`);
+      if (existsSync(dist)) renameSync(dist, old);
+      renameSync(join(fresh, name, "src"), dist);
+    }
+    return 0;
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await build();

@@ -1,4 +1,4 @@
-// Generates src/core/gen from the .proto files beside it, with tools of these versions in a folder of their own:
+// Generates packages/leasehold/src/etcd/gen from the .proto files beside it, with tools of these versions in a folder of their own:
 // only a change of the protocol needs them, no build does.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const tools = ["@bufbuild/buf@1.75.0", "@bufbuild/protoc-gen-es@2.13.0"];
-const protos = fileURLToPath(new URL("../src/core/proto", import.meta.url));
+const protos = fileURLToPath(new URL("../packages/leasehold/src/etcd/proto", import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), "leasehold-generate-"));
 try {

@@ -1,7 +1,7 @@
 // Plants the mistakes that tests with real servers have to find (`caughtBy` with `servers`), one at a time, in a build
 // of its own, and runs that test: `npm run planted:servers -- [part of a name]`.
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { mistakes } from "../test/planted/mistakes/table.mjs";
 import { compilePlanted, root } from "./planted-sources.mjs";
@@ -13,11 +13,7 @@ const chosen = mistakes.filter(
 
 const built = join(root, `dist.servers.${process.pid}`);
 process.on("exit", () => rmSync(built, { recursive: true, force: true }));
-if (compilePlanted("tsconfig.blackbox.json", built) !== 0) process.exit(1);
-// The nearest package.json decides what `#planted` is.
-const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const imports = { "#planted": "./test/planted/switches.js" };
-writeFileSync(join(built, "package.json"), JSON.stringify({ ...manifest, imports }));
+if (compilePlanted(built) !== 0) process.exit(1);
 
 /** So many random sequences have to show it. */
 const seedsMost = 1_000;
@@ -39,7 +35,7 @@ for (const { name, caughtBy } of chosen) {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       ...process.env,
-      LEASEHOLD_DIST: join(built, "src"),
+      LEASEHOLD_DIST: join(built, "packages", "leasehold", "dist"),
       LEASEHOLD_PLANTED: name,
       LEASEHOLD_SEEDS: String(caughtBy.seeds ?? seedsMost),
     },

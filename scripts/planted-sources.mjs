@@ -1,31 +1,54 @@
 // Copies the sources into a folder, with every known mistake behind a switch (test/planted/plant.mjs), and compiles them there.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { mistakes } from "../test/planted/mistakes/table.mjs";
 import { plant } from "../test/planted/plant.mjs";
+import { linkPackages, packages, root } from "./build.mjs";
 
-export const root = fileURLToPath(new URL("..", import.meta.url));
+export { root };
 
-/** Compiles what `project`, a file beside package.json, includes. Returns the compiler's exit code. */
-export function compilePlanted(project, to) {
+/**
+ * Compiles the packages, `test/planted` and `test/blackbox` to the folder `to`, arranged as here. Returns the compiler's
+ * exit code.
+ */
+export function compilePlanted(to) {
   const sources = `${to}.sources`;
   rmSync(sources, { recursive: true, force: true });
   rmSync(to, { recursive: true, force: true });
   try {
-    for (const folder of ["src", "sim", "test"])
+    const folders = [...packages.map((name) => join("packages", name, "src")), "test"];
+    for (const folder of folders)
       for (const name of readdirSync(join(root, folder), { recursive: true }))
-        if (/\.m?ts$|\.mjs$/.test(name)) copy(join(folder, name), sources);
+        if (/\.m?ts$|\.mjs$/.test(name) && !name.includes("node_modules")) copy(join(folder, name), sources);
     for (const name of readdirSync(root))
       if (/^(?:tsconfig.*|package)\.json$/.test(name)) cpSync(join(root, name), join(sources, name));
     const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
     // What a mistake says may be wrong by its types, too.
-    const words = [compiler, "-p", join(sources, project), "--noCheck", "--outDir", to];
-    return spawnSync(process.execPath, words, { stdio: "inherit" }).status ?? 1;
+    const words = [compiler, "-p", join(sources, "tsconfig.planted.json"), "--noCheck", "--outDir", to];
+    const { status } = spawnSync(process.execPath, words, { stdio: "inherit" });
+    if (status !== 0) return status ?? 1;
   } finally {
     rmSync(sources, { recursive: true, force: true });
   }
+  // The nearest package.json decides what `#planted` is.
+  writeFileSync(
+    join(to, "package.json"),
+    JSON.stringify({ type: "module", imports: { "#planted": "./test/planted/switches.js" } }),
+  );
+  for (const name of packages) {
+    const folder = join(to, "packages", name);
+    renameSync(join(folder, "src"), join(folder, "dist"));
+    const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
+    const imports = { "#planted": "./dist/planted-switches.js" };
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ ...manifest, imports }));
+    writeFileSync(
+      join(folder, "dist", "planted-switches.js"),
+      'export * from "../../../test/planted/switches.js";\n',
+    );
+  }
+  linkPackages(to);
+  return 0;
 }
 
 function copy(path, to) {

@@ -18,7 +18,7 @@ const vitest = await createVitest("test", {
   bail: 1,
   retry: 0,
   testTimeout: 120_000,
-  include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/*.test.ts", "test/realtime/*.test.ts"],
+  include: ["packages/*/src/**/*.test.ts", "test/*.test.ts", "test/realtime/*.test.ts"],
   exclude: [],
   reporters: [{}],
 });

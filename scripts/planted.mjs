@@ -1,7 +1,6 @@
 // Compiles the protocol, its simulator and its explorer with the mistakes that only test builds can plant, and runs a
 // program of test/planted with it: `node scripts/planted.mjs PROGRAM [options]`.
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compilePlanted, root } from "./planted-sources.mjs";
 
@@ -9,11 +8,6 @@ const built = join(root, "dist-planted");
 const [program, ...options] = process.argv.slice(2);
 const node = (...words) => spawnSync(process.execPath, words, { stdio: "inherit" }).status ?? 1;
 
-const compiled = compilePlanted("tsconfig.planted.json", built);
+const compiled = compilePlanted(built);
 if (compiled !== 0) process.exit(compiled);
-// The nearest package.json decides what `#planted` is.
-const imports = {
-  "#planted": "./test/planted/switches.js",
-};
-writeFileSync(join(built, "package.json"), JSON.stringify({ type: "module", imports }));
 process.exit(node("--max-old-space-size=8192", join(built, "test", "planted", `${program}.js`), ...options));

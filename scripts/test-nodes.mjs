@@ -81,7 +81,9 @@ if (has("packaged")) {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-nodes-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const packing = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
-  const [{ filename }] = JSON.parse(execFileSync("npm", packing, { cwd: root, encoding: "utf8" }));
+  const [{ filename }] = JSON.parse(
+    execFileSync("npm", packing, { cwd: join(root, "packages", "leasehold"), encoding: "utf8" }),
+  );
   for (const binary of binaries)
     run(binary, [vitest, "run", "--config", "vitest.packaged.config.ts", "test/packaged/tools.test.ts"], {
       // What npm and the tools of a project start is this Node as well.

@@ -1,8 +1,16 @@
 import { type Socket, connect, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ByteWriter } from "../src/flease/tcp/wire/bytes.js";
-import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../src/flease/tcp/wire/frame.js";
-import { NONCE_BYTES, PUBLIC_KEY_BYTES, encodeHello } from "../src/flease/tcp/wire/hello.js";
+import { ByteWriter } from "../packages/leasehold/src/flease/tcp/wire/bytes.js";
+import {
+  FRAME_HEADER_BYTES,
+  FrameDecoder,
+  FrameKind,
+} from "../packages/leasehold/src/flease/tcp/wire/frame.js";
+import {
+  NONCE_BYTES,
+  PUBLIC_KEY_BYTES,
+  encodeHello,
+} from "../packages/leasehold/src/flease/tcp/wire/hello.js";
 import type { Judgement } from "./blackbox/judgement.js";
 import { type FaultKind, type PlannedFault, faultKinds, planFaults } from "./blackbox/plan.js";
 import type { RunResult } from "./blackbox/run.js";

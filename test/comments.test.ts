@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { packageNames } from "./support/reachable.js";
 
 /** What a comment names in backticks exists: a name that was changed in the code alone is found here. */
 
@@ -13,7 +14,8 @@ const foreign = new Set([
   "console.log",
   "getPeerX509Certificate",
   "ListObjectsV2",
-  "leasehold/core",
+  "leasehold/cli",
+  "leasehold/common",
   "leasehold/delta",
   "leasehold/etcd",
   "leasehold/flease",
@@ -33,9 +35,10 @@ interface Source {
   readonly code: string;
 }
 
-const sources: Source[] = ["src", "sim"]
+const folders = packageNames.map((name) => `packages/${name}/src`);
+const sources: Source[] = folders
   .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
-  .filter((entry) => entry.name.endsWith(".ts") && !entry.parentPath.includes("/core/gen"))
+  .filter((entry) => entry.name.endsWith(".ts") && !entry.parentPath.includes("/etcd/gen"))
   .map((entry) => {
     const text = readFileSync(join(entry.parentPath, entry.name), "utf8");
     return {
@@ -47,11 +50,14 @@ const sources: Source[] = ["src", "sim"]
 const words = new Set(sources.flatMap(({ code }) => code.match(/[A-Za-z_$][\w$]*/g) ?? []));
 const fileNames = new Set(sources.map(({ path }) => path.slice(path.lastIndexOf("/") + 1)));
 
-/** A file or folder is named from the root, `src`, `sim`, `docs`, or any folder that the file is in. */
+/** A file or folder is named from the root, `docs`, the sources of a package, or any folder that the file is in. */
 function pathExists(named: string, from: string): boolean {
   if (fileNames.has(named)) return true;
-  const places = ["", "src", "sim", "docs"];
+  const places = ["", "docs", ...folders];
   for (let folder = dirname(from); folder !== "."; folder = dirname(folder)) places.push(folder);
+  // `core/raft` is a room of another package.
+  const [, name, rest = ""] = /^(core|files|sim)(?:\/(.*))?$/.exec(named) ?? [];
+  if (name !== undefined && existsSync(join(root, "packages", name, "src", rest))) return true;
   return places.some((place) => existsSync(join(root, place, named)));
 }
 
@@ -75,13 +81,16 @@ test("what comments name in backticks exists: files, folders and what the code d
 });
 
 describe("a comment with", () => {
-  const from = "src/flease/protocol/acceptor.ts";
+  const from = "packages/leasehold/src/flease/protocol/acceptor.ts";
   test.each(["`core/client`", "`slot.ts`", "see `Proposer.slotOf`", "`holdUntilMs`", "`forgetBallots()`"])(
     "%s names nothing",
     (comment) => expect(unknownNames(comment, from)).toHaveLength(1),
   );
-  test.each(["`src/etcd`", "`instance.ts`", "see `Proposer.instanceOf`", "`holdExpiresMonoMs`", "`held`"])(
-    "%s passes",
-    (comment) => expect(unknownNames(comment, from)).toEqual([]),
-  );
+  test.each([
+    "`packages/leasehold/src/etcd`",
+    "`instance.ts`",
+    "see `Proposer.instanceOf`",
+    "`holdExpiresMonoMs`",
+    "`held`",
+  ])("%s passes", (comment) => expect(unknownNames(comment, from)).toEqual([]));
 });

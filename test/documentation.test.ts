@@ -11,11 +11,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, posix, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Verdict } from "./snippets/runner.js";
-import { dist } from "./support/built.js";
+import { dist, packagesFolder } from "./support/built.js";
+import { manifest, packageNames } from "./support/reachable.js";
 import {
   commentSnippets,
   documentationSnippets,
@@ -105,24 +106,28 @@ function writeProject(): void {
   for (const name of ["stage.ts", "runner.ts"])
     copyFileSync(join(root, "test/snippets", name), join(project, "src", name));
   mkdirSync(join(project, "node_modules", "@types"), { recursive: true });
-  symlinkSync(root, join(project, "node_modules", "leasehold"));
+  for (const name of ["leasehold", "@leasehold"])
+    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   for (const name of ["@types/node", "vitest"])
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   // What the compiled examples import is the built library, but for its doors.
   const doors: Record<string, string[]> = {
-    ".": ["open", "openGuardedCells", "startMember", "clusterStatus"],
-    "./flease": ["openFlease"],
-    "./etcd": ["openEtcd"],
-    "./core": ["startCore"],
+    leasehold: ["open", "openGuardedCells", "startMember", "clusterStatus"],
+    "leasehold/flease": ["openFlease"],
+    "leasehold/etcd": ["openEtcd"],
+    "@leasehold/core": ["startCore"],
   };
-  const shim = "out/node_modules/leasehold";
-  write(`${shim}/package.json`, '{ "type": "module", "exports": { ".": "./index.js", "./*": "./*.js" } }');
-  for (const [subpath, path] of subpaths()) {
-    const ours = (doors[subpath] ?? []).map(
-      (name) => `export const ${name} = (...args) => globalThis.leaseholdTheatre.${name}(...args);`,
-    );
-    const from = `export * from "${pathToFileURL(join(dist, path)).href}";`;
-    write(`${shim}/${subpath === "." ? "index" : subpath}.js`, [from, ...ours].join("\n"));
+  for (const name of packageNames) {
+    const shim = join("out/node_modules", manifest(name).name);
+    write(`${shim}/package.json`, '{ "type": "module", "exports": { ".": "./index.js", "./*": "./*.js" } }');
+    for (const [subpath, path] of subpaths(name)) {
+      const specifier = posix.join(manifest(name).name, subpath);
+      const ours = (doors[specifier] ?? []).map(
+        (door) => `export const ${door} = (...args) => globalThis.leaseholdTheatre.${door}(...args);`,
+      );
+      const from = `export * from "${pathToFileURL(join(packagesFolder, name, path)).href}";`;
+      write(`${shim}/${subpath === "." ? "index" : subpath}.js`, [from, ...ours].join("\n"));
+    }
   }
 }
 
@@ -137,13 +142,10 @@ function headingsOf(text: string): string[] {
   );
 }
 
-/** What the package exports, and the file of each below `dist/src`. */
-function subpaths(): [string, string][] {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    exports: Record<string, string | { default: string }>;
-  };
-  return Object.entries(exports).flatMap(([subpath, file]) =>
-    typeof file === "string" ? [] : [[subpath, file.default.replace("./dist/src/", "")]],
+/** What a package exports, and the file of each below its folder. */
+function subpaths(name: string): [string, string][] {
+  return Object.entries(manifest(name).exports).flatMap(([subpath, file]) =>
+    typeof file === "string" || subpath.includes("*") ? [] : [[subpath, file.default]],
   );
 }
 
@@ -242,10 +244,10 @@ describe("the text", () => {
   test("docs/settings.md has every setting", () => {
     const settings = readFileSync(join(root, "docs/settings.md"), "utf8");
     const sources = [
-      "src/runtime/options.ts",
-      "src/flease/tcp/types.ts",
-      "src/runtime/security/options.ts",
-      "src/lease/options.ts",
+      "packages/leasehold/src/runtime/options.ts",
+      "packages/leasehold/src/flease/tcp/types.ts",
+      "packages/leasehold/src/runtime/security/options.ts",
+      "packages/leasehold/src/lease/options.ts",
     ].map((path) => readFileSync(join(root, path), "utf8"));
     const bodies = sources.flatMap((source) => [
       ...source.matchAll(/^export interface \w+Options [^{]*\{\n([\s\S]*?)^\}/gm),

@@ -8,7 +8,11 @@ const mistakes: readonly string[] = inFlease.map(({ name }) => name);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const text = readFileSync(`${root}docs/flease.md`, "utf8");
 const scenarios = readdirSync(`${root}test/scenarios/flease`);
-const sources = ["src/flease", "src/flease/admin", "src/flease/protocol"].flatMap((folder) =>
+const sources = [
+  "packages/leasehold/src/flease",
+  "packages/leasehold/src/flease/admin",
+  "packages/leasehold/src/flease/protocol",
+].flatMap((folder) =>
   readdirSync(`${root}${folder}`, { withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name }) => ({ name, path: `${root}${folder}/${name}` })),

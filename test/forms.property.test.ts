@@ -1,12 +1,16 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { World } from "../src/common/ports.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation } from "../src/lease/provider.js";
-import { slotNumber } from "../src/lease/slots.js";
-import type { AcquireOptions, Lease, Leases } from "../src/lease/types.js";
-import type { ConformanceGround } from "../src/testing/conformance.js";
-import { MemoryProvider } from "../src/testing/memory-provider.js";
+import type { World } from "../packages/leasehold/src/common/ports.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+} from "../packages/leasehold/src/lease/provider.js";
+import { slotNumber } from "../packages/leasehold/src/lease/slots.js";
+import type { AcquireOptions, Lease, Leases } from "../packages/leasehold/src/lease/types.js";
+import type { ConformanceGround } from "../packages/leasehold/src/testing/conformance.js";
+import { MemoryProvider } from "../packages/leasehold/src/testing/memory-provider.js";
 import { duringFaults, type Fault } from "./planted/switches.js";
 import { effort } from "./support/effort.js";
 import { virtualCoreGround } from "./support/memory-core.js";

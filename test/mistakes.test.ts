@@ -19,10 +19,11 @@ test.each([...new Set(caughtBy)])("%s, which has to catch mistakes, is there", (
 });
 
 /** All that may plant mistakes: tests, and the tables of those that searches find. */
-const planters = ["src", "sim", "test"]
+const planters = ["packages", "test"]
   .flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((path) => `${folder}/${path}`),
   )
+  .filter((path) => !path.includes("/node_modules/"))
   .filter((path) => path.endsWith(".test.ts") || /^test\/planted\/[^/]+\.ts$/.test(path))
   .map((path) => readFileSync(`${root}${path}`, "utf8"));
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { failureText } from "../sim/kit/simulator.js";
+import { failureText } from "../packages/sim/src/kit/simulator.js";
 import { filed, searchFiles } from "./planted/filed.js";
 
 it.each(filed)("$name breaks $breaks", async (mistake) => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { failureText } from "../sim/kit/simulator.js";
-import { invariants } from "../sim/flease/stage/invariants.js";
+import { failureText } from "../packages/sim/src/kit/simulator.js";
+import { invariants } from "../packages/sim/src/flease/stage/invariants.js";
 import { search } from "./planted/find.js";
 import { simulated } from "./planted/simulated.js";
 

@@ -55,7 +55,7 @@ const { harderTests } = (await import("../vitest.config.js")) as { harderTests: 
 
 describe("the suites", () => {
   test("have each test file once; the random one also those that try harder there", () => {
-    const files = ["src", "sim", "test"].flatMap(filesBelow).filter((path) => path.endsWith(".test.ts"));
+    const files = ["packages", "test"].flatMap(filesBelow).filter((path) => path.endsWith(".test.ts"));
     expect(files.length).toBeGreaterThan(200);
     const wrong = files.flatMap((path) => {
       const having = suites.flatMap(({ name, config }) => Array<string>(times(config, path)).fill(name));

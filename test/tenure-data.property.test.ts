@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Lease, Leases, ResourceHint } from "../src/lease/types.js";
-import type { ConformanceGround } from "../src/testing/conformance.js";
-import { MemoryProvider } from "../src/testing/memory-provider.js";
+import type { Lease, Leases, ResourceHint } from "../packages/leasehold/src/lease/types.js";
+import type { ConformanceGround } from "../packages/leasehold/src/testing/conformance.js";
+import { MemoryProvider } from "../packages/leasehold/src/testing/memory-provider.js";
 import { duringFaults, type Fault } from "./planted/switches.js";
 import { effort } from "./support/effort.js";
 import { virtualCoreGround } from "./support/memory-core.js";

@@ -3,14 +3,14 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { callSpreads } from "./support/call-spreads.js";
-import { entryPoints, manifest, reachableFrom } from "./support/reachable.js";
+import { entryPoints, packageNames, reachableFrom, sourceOfSpecifier } from "./support/reachable.js";
 
 /** The laws of style that a program can check. Each finding names its place. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** The product, and the simulators that run it. */
-const sources = ["src", "sim"];
+const sources = packageNames.map((name) => `packages/${name}/src`);
 
 /** More names than this nobody takes in at a look. */
 const filesMax = 24;
@@ -19,7 +19,7 @@ const filesMax = 24;
 const divided = new Set(["core", "files", "flease", "flease/tcp", "lease"]);
 
 interface SourceFile {
-  /** Below the root; without `src/`. */
+  /** Of the package `leasehold` its path below `src`, of another one NAME/ before it. */
   readonly path: string;
   readonly folder: string;
   readonly text: string;
@@ -41,22 +41,28 @@ const files: SourceFile[] = sources
     const inside = shortened(path);
     return { path: inside, folder: folderOf(inside), text, lines: text.split("\n") };
   })
-  .filter((file) => file.folder !== "core/gen");
+  .filter((file) => !file.path.startsWith("etcd/gen/"));
 const production = files.filter(({ path }) => !path.endsWith(".test.ts"));
 
 function shortened(path: string): string {
-  return relative(root, path).replace(/^src\//, "");
+  return relative(root, path).replace(/^packages\/(\w+)\/src\//, (_, name: string) =>
+    name === "leasehold" ? "" : `${name}/`,
+  );
 }
 
 /** The room that a file is in. What is generated in the core is nobody's style. */
 function folderOf(path: string): string {
+  // What a package exports is put together in a room of its own.
+  if (path.startsWith("shared/") || /^(?:core|files)\/index\.ts$/.test(path))
+    return path.replace(/\.(?:test\.)?ts$/, "");
+  for (const room of ["etcd/gen", "sim/command"]) if (path.startsWith(`${room}/`)) return room;
   const [first = ".", ...below] = dirname(path).split("/");
   let room = first;
   while (divided.has(room) && below.length > 0) room += `/${below.shift()!}`;
   return room;
 }
 
-/** Which folders a folder may import from, besides itself. `.` is `src/index.ts` and the types of its options. */
+/** Which folders a folder may import from, besides itself. `.` is `packages/leasehold/src/index.ts` and the types of its options. */
 const mayImport: Record<string, readonly string[]> = {
   common: [],
   lease: ["common"],
@@ -99,44 +105,38 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   "flease/stores": ["common", "delta", "flease", "flease/admin", "flease/protocol", "lease"],
   delta: ["common", "lease"],
-  "core/raft": ["common", "lease"],
-  "core/state": ["common", "core/gen", "lease"],
+  "core/raft": ["shared/common"],
+  "core/state": ["etcd/gen", "shared/common"],
   "core/copies": ["core/raft", "core/state"],
-  "core/replica": ["common", "core/copies", "core/gen", "core/raft", "core/state", "lease"],
-  "core/journal": ["common", "core/raft", "lease"],
-  "core/http2": ["common"],
-  "core/host": ["common", "core/gen", "core/raft", "core/replica", "core/state"],
+  "core/replica": ["core/copies", "core/raft", "core/state", "etcd/gen", "shared/common"],
+  "core/journal": ["core/raft", "shared/common"],
+  "core/http2": ["shared/common"],
+  "core/host": ["core/raft", "core/replica", "core/state", "etcd/gen", "shared/common"],
   "core/server": [
-    "common",
     "core/copies",
-    "core/gen",
     "core/host",
     "core/http2",
     "core/journal",
     "core/raft",
     "core/replica",
     "core/state",
-    "lease",
-    "runtime",
+    "etcd/gen",
+    "shared/common",
+    "shared/runtime",
   ],
-  etcd: ["common", "core/gen", "lease", "membership", "runtime"],
-  files: ["common", "lease"],
-  "files/disk": ["common", "files", "lease", "runtime"],
-  "files/webdav": ["files", "lease", "runtime"],
-  "files/protocol": ["common", "files", "lease"],
-  "files/node": ["common", "files", "files/protocol", "lease", "runtime"],
+  etcd: ["common", "etcd/gen", "lease", "membership", "runtime"],
+  files: ["shared/common"],
+  "files/disk": ["files", "shared/common", "shared/runtime"],
+  "files/webdav": ["files", "shared/common", "shared/runtime"],
+  "files/protocol": ["files", "shared/common"],
+  "files/node": ["files", "files/protocol", "shared/common", "shared/runtime"],
   membership: ["common", "lease", "lease/manager"],
   stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "lease/manager", "runtime"],
   testing: ["common", "lease", "lease/manager"],
   entry: [
     "common",
-    "core/server",
     "delta",
     "etcd",
-    "files",
-    "files/disk",
-    "files/webdav",
-    "files/node",
     "flease/tcp",
     "flease/tcp/security",
     "flease/tcp/worker",
@@ -160,33 +160,27 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   cli: [
-    "common",
     ".",
-    "core/server",
+    "common",
     "entry",
     "etcd",
-    "files",
-    "files/disk",
-    "files/node",
-    "files/webdav",
     "flease/tcp",
     "flease/tcp/security",
     "lease",
     "runtime",
-    "sim",
     "stores",
     "testing",
   ],
   sim: [
     "common",
     "core/copies",
-    "core/gen",
     "core/host",
     "core/raft",
     "core/replica",
     "core/state",
     "delta",
     "etcd",
+    "etcd/gen",
     "files",
     "files/protocol",
     "flease",
@@ -195,8 +189,27 @@ const mayImport: Record<string, readonly string[]> = {
     "flease/stores",
     "lease",
     "lease/manager",
+    "shared/common",
     "testing",
   ],
+  "sim/command": ["sim", "shared/cli", "shared/runtime", "testing"],
+  "etcd/gen": [],
+  "core/index": ["core/server", "shared/runtime"],
+  "files/index": ["files", "files/disk", "files/node", "files/webdav", "shared/runtime"],
+  "core/command": ["core/index", "core/server", "shared/cli", "shared/common", "shared/runtime"],
+  "files/command": [
+    ".",
+    "files",
+    "files/disk",
+    "files/node",
+    "files/webdav",
+    "shared/cli",
+    "shared/common",
+    "shared/runtime",
+  ],
+  "shared/common": ["common", "lease"],
+  "shared/runtime": ["runtime"],
+  "shared/cli": ["cli"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
@@ -227,12 +240,16 @@ const ambient =
   /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|(?:from|import) ?\(?"node:)/;
 
 function importsOf(file: SourceFile): string[] {
-  return [...file.text.matchAll(/(?:from|import) "(\.[^"]*)"|import\("(\.[^"]*)"\)/g)].map(
-    (match) => match[1] ?? match[2]!,
-  );
+  const code = file.text.replaceAll(/^\s*(?:\*|\/\/|\/\*).*$/gm, "");
+  const named = /(?:from|import) "(\.[^"]*|@?leasehold[^"]*)"|import\("(\.[^"]*|@?leasehold[^"]*)"\)/g;
+  return [...code.matchAll(named)].map((match) => match[1] ?? match[2]!);
 }
 
-const pathFromRoot = ({ path, folder }: SourceFile): string => (/^sim\b/.test(folder) ? path : `src/${path}`);
+function pathFromRoot({ path }: SourceFile): string {
+  const [first = "", ...rest] = path.split("/");
+  const isAlone = first !== "leasehold" && packageNames.includes(first);
+  return isAlone ? `packages/${first}/src/${rest.join("/")}` : `packages/leasehold/src/${path}`;
+}
 
 /** What the compiler makes `dist` of. */
 const built = production.map(pathFromRoot).filter((path) => !isExcluded(path));
@@ -249,7 +266,9 @@ function isExcluded(path: string): boolean {
 }
 
 function pathOfImport(file: SourceFile, specifier: string): string {
-  const folder = join(root, file.folder === "sim" ? "." : "src", dirname(file.path));
+  const named = sourceOfSpecifier(specifier);
+  if (named !== undefined) return shortened(join(root, named));
+  const folder = dirname(join(root, pathFromRoot(file)));
   return shortened(resolve(folder, specifier)).replace(/\.js$/, ".ts");
 }
 
@@ -270,13 +289,16 @@ function importsAmong(among: readonly SourceFile[]): Imports {
   );
 }
 
+/** Its folder; what a package exports stands above all of its folders. */
+const placeOf = (path: string): string => (/^(?:core|files)\/index\.ts$/.test(path) ? path : dirname(path));
+
 /** The same between the folders that the files stand in. */
 function importsOfFolders(among: readonly SourceFile[]): Imports {
   const folders = new Map<string, Set<string>>();
   for (const [path, imported] of importsAmong(among)) {
-    const folder = dirname(path);
+    const folder = placeOf(path);
     const others = folders.get(folder) ?? new Set();
-    for (const other of imported) if (dirname(other) !== folder) others.add(dirname(other));
+    for (const other of imported) if (placeOf(other) !== folder) others.add(placeOf(other));
     folders.set(folder, others);
   }
   return folders;
@@ -315,7 +337,7 @@ const isIn =
     rooms.some((room) => path.startsWith(`${room}/`));
 
 describe("the folders", () => {
-  test("every folder below src and sim is known here", () => {
+  test("every folder of the packages is known here", () => {
     expect([...new Set(files.map((file) => file.folder))].filter((folder) => !(folder in mayImport))).toEqual(
       [],
     );
@@ -345,14 +367,11 @@ describe("the folders", () => {
     expect(circlesIn(importsOfFolders(production))).toEqual([]);
   });
 
-  test("nothing but `leasehold sim` loads a file of sim", () => {
-    const loaders = production
-      .filter(({ folder }) => folder !== "sim")
-      .filter((file) => importsOf(file).some((specifier) => /(?:^|\/)sim\//.test(specifier)));
-    expect(loaders.map(({ path }) => path)).toEqual(["cli/commands/sim.ts"]);
-    const callers = production.flatMap((file) => findLines(file, (line) => /\/sim\.js"/.test(line)));
-    expect(callers).toHaveLength(1);
-    expect(callers[0]).toMatch(/cli\/program\.ts:\d+: .*await import\("\.\/commands\/sim\.js"\);$/);
+  test("inner rooms of other packages are reached by the simulators and by tests alone", () => {
+    const reaching = production
+      .filter(({ path }) => !path.startsWith("sim/"))
+      .flatMap((file) => findLines(file, (line) => /"(?:@leasehold\/\w+|leasehold)\/inner\//.test(line)));
+    expect(reaching).toEqual([]);
   });
 
   test("protocol folders are pure, and so is all that they import: no sockets, clocks, randomness, timers or node: modules", () => {
@@ -360,7 +379,7 @@ describe("the folders", () => {
   });
 
   test("no file is dead: a user comes to each that is built, from what the package exports or its command", () => {
-    const reached = reachableFrom(entryPoints(manifest()), manifest());
+    const reached = reachableFrom(packageNames.flatMap((name) => entryPoints(name)));
     expect(built.filter((path) => !reached.has(path))).toEqual([]);
   });
 
@@ -368,7 +387,7 @@ describe("the folders", () => {
     const tests = [...sources, "test"].flatMap((name) => filesBelow(join(root, name)));
     const isTest = (path: string) => path.startsWith("test/") || path.endsWith(".test.ts");
     const from = tests.map((path) => relative(root, path)).filter(isTest);
-    const reached = reachableFrom([...from, "vitest.config.ts"], manifest());
+    const reached = reachableFrom([...from, "vitest.config.ts"]);
     const unbuilt = production.map(pathFromRoot).filter((path) => !built.includes(path));
     expect(unbuilt.length).toBeGreaterThan(0);
     expect(unbuilt.filter((path) => !reached.has(path))).toEqual([]);
@@ -412,7 +431,7 @@ describe("the files", () => {
 
   test("name no package registry", () => {
     const tracked = [
-      ...files.map((file) => join(root, file.folder === "sim" ? "" : "src", file.path)),
+      ...files.map((file) => join(root, pathFromRoot(file))),
       ...["package.json", "package-lock.json", "README.md"].map((name) => join(root, name)),
     ];
     const hosts = new RegExp(["registry", "npmjs"].join("\\."));
@@ -486,8 +505,8 @@ describe("the law of dead files", () => {
     "src/dead.test.ts": 'import "./dead.js";',
     "sim/world.ts": "",
   };
-  const imports = { "#faults": "./dist/src/faults.js" };
-  const reached = reachableFrom(["src/index.ts"], { imports }, (path) => sources[path]);
+  const imports = { "#faults": "src/faults.ts" };
+  const reached = reachableFrom(["src/index.ts"], imports, (path) => sources[path]);
 
   test("finds what nobody imports, or a test and a comment alone", () => {
     const dead = ["src/comment.ts", "src/dead.ts", "src/dead.test.ts"];

@@ -1,7 +1,7 @@
 // One node of the cluster, in a process of its own: it takes leases of its own and gives them back, so many at a time, as fast as
 // it can or as often as it is told. It is a member of Flease, or a client of ZooKeeper.
 // Its parent says what to do by messages, and each is answered.
-import { startMember } from "../../dist/src/index.js";
+import { startMember } from "../../packages/leasehold/dist/index.js";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const { id, member, zookeeper } = JSON.parse(process.argv[2]);

@@ -1,5 +1,5 @@
 // Takes leases that renew themselves, and says how many of them were lost; or how many it can renew in a second.
-import { open } from "../../dist/src/index.js";
+import { open } from "../../packages/leasehold/dist/index.js";
 
 const { urls } = JSON.parse(process.argv[2]);
 // Before it opens: there may be nobody to answer any more.

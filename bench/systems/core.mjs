@@ -5,7 +5,7 @@ import { openLeases } from "./own-client.mjs";
 
 export const packages = [];
 
-const program = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
+const program = fileURLToPath(new URL("../../packages/leasehold/dist/cli/main.js", import.meta.url));
 
 export const start = (room, core) => startLikeEtcd(room, "core", process.execPath, [program, "core"], core);
 

@@ -1,6 +1,6 @@
 // Leasehold's own client, on whatever ground. This folder is a package of its own, so the name `leasehold` does not
 // lead to what was built.
-import { open } from "../../dist/src/index.js";
+import { open } from "../../packages/leasehold/dist/index.js";
 
 export async function openLeases(urls, options = {}) {
   const leases = await open(...urls, { name: "bench", ...options });

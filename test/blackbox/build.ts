@@ -11,9 +11,9 @@ export interface Build {
 
 /** This program runs compiled, from `test/blackbox` of a folder that `scripts/blackbox.mjs` makes for each run. */
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const plantable = join(root, "src");
+const plantable = join(root, "packages", "leasehold", "dist");
 
-export const product: Build = { folder: join(root, "product", "dist", "src"), planted: [] };
+export const product: Build = { folder: join(root, "product", "packages", "leasehold", "dist"), planted: [] };
 
 export function withPlanted(...planted: (keyof Faults)[]): Build {
   return { folder: plantable, planted };

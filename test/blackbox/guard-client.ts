@@ -1,5 +1,5 @@
 import { type Socket, connect } from "node:net";
-import type { TenureId } from "../../src/testing/history/journals/format.js";
+import type { TenureId } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import type { GuardAnswer, GuardRequest } from "./guard.js";
 
 /** A holder's connection to what the leases protect. */

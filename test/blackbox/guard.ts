@@ -1,5 +1,5 @@
 import { type Socket, createServer } from "node:net";
-import type { TenureMode } from "../../src/testing/history/journals/format.js";
+import type { TenureMode } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import { Journal, nowNs } from "./journal.js";
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Lease, Leases } from "../../src/index.js";
-import type { TenureId } from "../../src/testing/history/journals/format.js";
-import type { Random } from "../../src/common/ports.js";
+import type { Lease, Leases } from "../../packages/leasehold/src/index.js";
+import type { TenureId } from "../../packages/leasehold/src/testing/history/journals/format.js";
+import type { Random } from "../../packages/leasehold/src/common/ports.js";
 import type { GuardClient } from "./guard-client.js";
 import { type Journal, nowNs } from "./journal.js";
 import { type Taken, type Task, nameOf, take } from "./tasks.js";

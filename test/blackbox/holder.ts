@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
-import type { Leases, Logger, MemberOptions } from "../../src/index.js";
-import { Xorshift } from "../../src/common/xorshift.js";
+import type { Leases, Logger, MemberOptions } from "../../packages/leasehold/src/index.js";
+import { Xorshift } from "../../packages/leasehold/src/common/xorshift.js";
 import { GuardClient } from "./guard-client.js";
 import { Journal, nowNs } from "./journal.js";
 import { type Holding, HolderWork } from "./holder-work.js";
@@ -40,7 +40,7 @@ const openTimeout = "5s";
 const orders = JSON.parse(process.argv[2]!) as HolderOrders;
 const { open, startMember } = (await import(
   pathToFileURL(orders.library).href
-)) as typeof import("../../src/index.js");
+)) as typeof import("../../packages/leasehold/src/index.js");
 
 const { pid } = process;
 const journal = new Journal(orders.journal, orders.run, orders.by);

@@ -1,5 +1,9 @@
 import { openSync, writeSync } from "node:fs";
-import { type HistoryEntry, historyLine, historyVersion } from "../../src/testing/history/journals/format.js";
+import {
+  type HistoryEntry,
+  historyLine,
+  historyVersion,
+} from "../../packages/leasehold/src/testing/history/journals/format.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
 /** A journal: each entry is on disk, as far as other processes are concerned, when `write` returns. */

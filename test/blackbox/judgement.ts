@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import type { FaultReport } from "../../src/testing/history/faults.js";
-import type { HistoryReport } from "../../src/testing/history/report.js";
+import type { FaultReport } from "../../packages/leasehold/src/testing/history/faults.js";
+import type { HistoryReport } from "../../packages/leasehold/src/testing/history/report.js";
 import { judgePath } from "./build.js";
 
 /** What `leasehold check -o json` says. */

@@ -1,4 +1,4 @@
-import { Xorshift } from "../../src/common/xorshift.js";
+import { Xorshift } from "../../packages/leasehold/src/common/xorshift.js";
 
 /** What can go wrong, in words that the journals and the summary use too. */
 export const faultKinds = [

@@ -1,6 +1,6 @@
 import { product, withPlanted } from "./build.js";
 import type { FaultKind } from "./plan.js";
-import type { Rule } from "../../src/testing/history/rules/violation.js";
+import type { Rule } from "../../packages/leasehold/src/testing/history/rules/violation.js";
 import type { Progress } from "./progress.js";
 import { type RunOptions, type RunResult, play } from "./run.js";
 import { RunFolder } from "./run-folder.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { PeerNews } from "../../src/cli/commands/peer.js";
-import { Xorshift } from "../../src/common/xorshift.js";
+import type { PeerNews } from "../../packages/leasehold/src/cli/commands/peer.js";
+import { Xorshift } from "../../packages/leasehold/src/common/xorshift.js";
 import { FakeClock } from "../e2e/fake-clock.js";
 import { Network } from "../e2e/proxy.js";
 import { Actor, type Start } from "./actor.js";

@@ -1,6 +1,6 @@
-import type { Lease, Leases } from "../../src/index.js";
-import type { TenureForm } from "../../src/testing/history/journals/format.js";
-import type { Random } from "../../src/common/ports.js";
+import type { Lease, Leases } from "../../packages/leasehold/src/index.js";
+import type { TenureForm } from "../../packages/leasehold/src/testing/history/journals/format.js";
+import type { Random } from "../../packages/leasehold/src/common/ports.js";
 
 /** What a holder does again and again: which form of lease it takes, of what. */
 export type Task =

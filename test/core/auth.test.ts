@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Etcd3, Range } from "etcd3";
 import { afterEach, expect, test } from "vitest";
-import { open } from "../../src/index.js";
+import { open } from "../../packages/leasehold/src/index.js";
 import { eventually } from "../support/built.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 

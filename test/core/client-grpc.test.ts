@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WatchListener } from "../../src/etcd/core-client.js";
-import { grpcConnections } from "../../src/etcd/connection/grpc-connection.js";
-import { GrpcCoreClient } from "../../src/etcd/grpc-core-client.js";
-import { CompactionRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
-import { realWorld } from "../../src/runtime/world.js";
+import type { WatchListener } from "../../packages/leasehold/src/etcd/core-client.js";
+import { grpcConnections } from "../../packages/leasehold/src/etcd/connection/grpc-connection.js";
+import { GrpcCoreClient } from "../../packages/leasehold/src/etcd/grpc-core-client.js";
+import { CompactionRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
 import { eventually } from "../support/built.js";
 import { CoreCluster } from "./support/core-cluster.js";
 

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open } from "leasehold";
 import type { Lease, Leases } from "leasehold";
-import { DeleteRangeRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
+import { DeleteRangeRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { dist, eventually, leasehold } from "../support/built.js";
 import { freePorts } from "../free-ports.js";
 import { bytes } from "./support/client.js";

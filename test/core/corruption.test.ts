@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { MemberRemoveRequestSchema } from "../../src/core/gen/etcd/cluster_pb.js";
+import { MemberRemoveRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
 import { mainPath } from "../support/built.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 import { tamperWith } from "./support/tampered.js";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { TxnRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
+import { TxnRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { bytes } from "./support/client.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { MemberUpdateRequestSchema } from "../../src/core/gen/etcd/cluster_pb.js";
+import { MemberUpdateRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 import { CoreProcess } from "./support/core-cluster.js";

@@ -6,15 +6,17 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mainPath } from "../support/built.js";
 import { CoreCluster, type Program } from "./support/core-cluster.js";
-import type { MemberChange } from "../../src/membership/types.js";
+import type { MemberChange } from "../../packages/leasehold/src/membership/types.js";
 
 /** Members are processes of their own, which are killed. The watcher is this one, with the package as it was built. */
 
 const dist = join(mainPath, "../..");
 const { joinCoreGroup, joinGroup } = (await import(
   join(dist, "entry/membership.js")
-)) as typeof import("../../src/entry/membership.js");
-const { open } = (await import(join(dist, "index.js"))) as typeof import("../../src/index.js");
+)) as typeof import("../../packages/leasehold/src/entry/membership.js");
+const { open } = (await import(
+  join(dist, "index.js")
+)) as typeof import("../../packages/leasehold/src/index.js");
 
 const ttlMs = 2_000;
 const memberPath = fileURLToPath(new URL("support/member.mjs", import.meta.url));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { NamedLease } from "../../src/etcd/named-leases.js";
+import type { NamedLease } from "../../packages/leasehold/src/etcd/named-leases.js";
 import { mainPath } from "../support/built.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
@@ -10,7 +10,9 @@ import { etcdctl } from "./support/etcdctl.js";
 /** `openNamedLeases` of the built package, against real servers. */
 
 const entry = join(mainPath, "../../entry/etcd.js");
-const { openNamedLeases } = (await import(entry)) as typeof import("../../src/entry/etcd.js");
+const { openNamedLeases } = (await import(
+  entry
+)) as typeof import("../../packages/leasehold/src/entry/etcd.js");
 
 const hex = ({ id }: NamedLease) => id.toString(16);
 

@@ -5,7 +5,7 @@ import {
   LeaseGrantRequestSchema,
   LeaseKeepAliveRequestSchema,
   type LeaseKeepAliveResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { type Place, Site } from "../blackbox/site.js";
 import { report } from "../stores/support.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";

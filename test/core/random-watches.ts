@@ -1,9 +1,12 @@
 import { type MessageInitShape } from "@bufbuild/protobuf";
-import type { WatchCreateRequestSchema, WatchResponse } from "../../src/core/gen/etcd/rpc_pb.js";
-import { contains, type KeyRange, rangeOf } from "../../src/core/state/keys.js";
-import { compact, grant, put, bytes, removeAll, txn } from "../../sim/core/world/requests.js";
-import type { SimServer } from "../../sim/core/world/server.js";
-import { SimRandom } from "../../sim/kit/random.js";
+import type {
+  WatchCreateRequestSchema,
+  WatchResponse,
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import { contains, type KeyRange, rangeOf } from "../../packages/core/src/state/keys.js";
+import { compact, grant, put, bytes, removeAll, txn } from "../../packages/sim/src/core/world/requests.js";
+import type { SimServer } from "../../packages/sim/src/core/world/server.js";
+import { SimRandom } from "../../packages/sim/src/kit/random.js";
 import { VirtualCluster } from "./virtual-cluster.js";
 
 type CreateRequest = MessageInitShape<typeof WatchCreateRequestSchema>;

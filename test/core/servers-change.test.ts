@@ -14,8 +14,8 @@ import {
   MemberListRequestSchema,
   MemberRemoveRequestSchema,
   HashKVRequestSchema,
-} from "../../src/core/gen/etcd/cluster_pb.js";
-import { RangeRequestSchema, type RangeResponse } from "../../src/core/gen/etcd/rpc_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
+import { RangeRequestSchema, type RangeResponse } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 import { report } from "../stores/support.js";

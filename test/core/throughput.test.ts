@@ -6,7 +6,7 @@ import {
   type LeaseKeepAliveRequest,
   LeaseKeepAliveRequestSchema,
   type LeaseKeepAliveResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { report } from "../stores/support.js";
 import { CoreCluster, type Program } from "./support/core-cluster.js";
 

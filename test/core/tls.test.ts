@@ -6,8 +6,11 @@ import { connect } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LockRequestSchema, LockResponseSchema } from "../../src/core/gen/etcd/v3lock_pb.js";
-import { isOpenToClients } from "../../src/core/server/common/tls.js";
+import {
+  LockRequestSchema,
+  LockResponseSchema,
+} from "../../packages/leasehold/src/etcd/gen/etcd/v3lock_pb.js";
+import { isOpenToClients } from "../../packages/core/src/server/common/tls.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 

@@ -12,7 +12,7 @@ import {
   type WatchRequest,
   WatchRequestSchema,
   type WatchResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 import { bytes, type Client } from "./support/client.js";

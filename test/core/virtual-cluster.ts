@@ -3,14 +3,14 @@ import {
   type WatchCreateRequestSchema,
   WatchRequestSchema,
   type WatchResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
-import type { ClientRequest, ClientResponse, Credentials } from "../../src/core/replica/types.js";
-import { CoreError } from "../../src/core/state/errors.js";
-import type { CorePlan } from "../../sim/core/world/plan.js";
-import type { ReferenceObserver } from "../../sim/core/world/reference.js";
-import type { SimServer } from "../../sim/core/world/server.js";
-import { CoreWorld, type Outcome } from "../../sim/core/world/world.js";
-import { SimRandom } from "../../sim/kit/random.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import type { ClientRequest, ClientResponse, Credentials } from "../../packages/core/src/replica/types.js";
+import { CoreError } from "../../packages/core/src/state/errors.js";
+import type { CorePlan } from "../../packages/sim/src/core/world/plan.js";
+import type { ReferenceObserver } from "../../packages/sim/src/core/world/reference.js";
+import type { SimServer } from "../../packages/sim/src/core/world/server.js";
+import { CoreWorld, type Outcome } from "../../packages/sim/src/core/world/world.js";
+import { SimRandom } from "../../packages/sim/src/kit/random.js";
 
 /** Nothing goes wrong by itself. */
 const quiet: CorePlan = {

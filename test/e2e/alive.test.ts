@@ -5,9 +5,9 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { alive, runProgram } from "../support/alive.js";
-import { dist } from "../support/built.js";
+import { packagesFolder } from "../support/built.js";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
-import type { RunningCore } from "../../src/core/server/common/api.js";
+import type { RunningCore } from "../../packages/core/src/server/common/api.js";
 
 /**
  * What keeps a process alive, on every ground: a call that waits and a lease that is held do, leases that are only
@@ -23,8 +23,8 @@ beforeAll(async () => {
   for (const name of ["a", "b", "c"]) mkdirSync(join(folder, name));
   const [client, peer] = await freePorts(2);
   const { startCore } = (await import(
-    pathToFileURL(join(dist, "entry", "core.js")).href
-  )) as typeof import("../../src/entry/core.js");
+    pathToFileURL(join(packagesFolder, "core", "dist", "index.js")).href
+  )) as typeof import("../../packages/core/src/index.js");
   [cluster, core] = await Promise.all([
     startLocalCluster(),
     startCore({

@@ -2,14 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
   appendFileSync,
-  copyFileSync,
-  cpSync,
   existsSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -20,10 +17,11 @@ import { mistakes } from "../planted/mistakes/table.mjs";
 import type { Fault } from "../planted/switches.js";
 import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
-import { type Running, dist, packageFolder, eventually, leasehold } from "../support/built.js";
-import { historyLine, historyVersion } from "../../src/testing/history/journals/format.js";
-import { checkHistory } from "../../src/testing/history/judge.js";
-import { type HistoryReport, describeReport } from "../../src/testing/history/report.js";
+import { type Running, dist, eventually, leasehold } from "../support/built.js";
+import { copyBuild } from "../support/copied-build.js";
+import { historyLine, historyVersion } from "../../packages/leasehold/src/testing/history/journals/format.js";
+import { checkHistory } from "../../packages/leasehold/src/testing/history/judge.js";
+import { type HistoryReport, describeReport } from "../../packages/leasehold/src/testing/history/report.js";
 import { Network } from "./proxy.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
@@ -292,15 +290,12 @@ export class Arena {
   #buildWith(fault: Fault | undefined): string {
     if (fault === undefined) return dist;
     const copy = join(this.folder, `build-${fault}`);
-    const build = join(copy, "dist", "src");
+    const build = join(copy, "packages", "leasehold", "dist");
     if (existsSync(copy)) return build;
-    cpSync(join(packageFolder, "dist"), join(copy, "dist"), { recursive: true });
-    // The copy is a package of its own, so that its imports stay within it.
-    copyFileSync(join(packageFolder, "package.json"), join(copy, "package.json"));
-    symlinkSync(join(packageFolder, "node_modules"), join(copy, "node_modules"));
+    copyBuild(copy);
     const edits = mistakes.find(({ name }) => name === fault)?.edits ?? [];
     for (const { file, find, replace } of edits) {
-      const path = join(copy, "dist", file.replace(/\.ts$/, ".js"));
+      const path = join(copy, file.replace("/src/", "/dist/").replace(/\.ts$/, ".js"));
       const parts = readFileSync(path, "utf8").split(find);
       if (parts.length !== 2) throw new Error(`this does not stand exactly once in ${path}: ${find}`);
       writeFileSync(path, parts.join(replace));

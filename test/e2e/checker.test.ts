@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Arena, report, ttlMs } from "./arena.js";
-import { describeReport } from "../../src/testing/history/report.js";
+import { describeReport } from "../../packages/leasehold/src/testing/history/report.js";
 import { eventually } from "../support/built.js";
 
 /** The checker itself is put to the test: a run that is wrong must not pass. */

@@ -2,7 +2,7 @@
 import { performance } from "node:perf_hooks";
 
 const { startMember } = await import("leasehold");
-const { openBlockDirectory, startFiles } = await import("leasehold/files");
+const { openBlockDirectory, startFiles } = await import("@leasehold/files");
 
 const { node, members, nodes, folder, ttl } = JSON.parse(process.argv[2]);
 const member = await startMember({

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
-import { type FileOperations, judgeFile } from "../../sim/files/history.js";
+import { type FileOperations, judgeFile } from "../../packages/sim/src/files/history.js";
 import { freePorts } from "../free-ports.js";
 
 /** Three processes with replicated files on real directories and sockets, killed and stopped. */

@@ -1,7 +1,11 @@
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
-import { ByteReader } from "../../src/flease/tcp/wire/bytes.js";
-import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../../src/flease/tcp/wire/frame.js";
-import { decodeHello } from "../../src/flease/tcp/wire/hello.js";
+import { ByteReader } from "../../packages/leasehold/src/flease/tcp/wire/bytes.js";
+import {
+  FRAME_HEADER_BYTES,
+  FrameDecoder,
+  FrameKind,
+} from "../../packages/leasehold/src/flease/tcp/wire/frame.js";
+import { decodeHello } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 
 /**
  * The network between the processes of a test: a TCP proxy in front of each member. It learns who dialed from the

@@ -11,15 +11,15 @@ import {
   AlarmType,
   type HashKVResponse,
   HashKVRequestSchema,
-} from "../../src/core/gen/etcd/cluster_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
 import {
   CompactionRequestSchema,
   DeleteRangeRequestSchema,
   PutRequestSchema,
   RequestOpSchema,
   TxnRequestSchema,
-} from "../../src/core/gen/etcd/rpc_pb.js";
-import { Xorshift } from "../../src/common/xorshift.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import { Xorshift } from "../../packages/leasehold/src/common/xorshift.js";
 import { bytes } from "../core/support/client.js";
 import { CoreCluster, type CoreProcess, type Program } from "../core/support/core-cluster.js";
 import { etcdctl } from "../core/support/etcdctl.js";
@@ -31,7 +31,9 @@ import { makeHistory, wholeContent } from "./whole-content.js";
 
 const run = promisify(execFile);
 const entry = join(mainPath, "../../entry/etcd.js");
-const { openNamedLeases } = (await import(entry)) as typeof import("../../src/entry/etcd.js");
+const { openNamedLeases } = (await import(
+  entry
+)) as typeof import("../../packages/leasehold/src/entry/etcd.js");
 
 let folder: string;
 let file: string;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { DeleteRangeRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
+import { DeleteRangeRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { bytes } from "../core/support/client.js";
 import { CoreCluster, type CoreProcess, type Program } from "../core/support/core-cluster.js";
 

@@ -6,10 +6,10 @@ import {
 } from "@grpc/grpc-js";
 import { type DescService, type JsonValue, create, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "../../src/core/gen/etcd/health_pb.js";
-import { Election } from "../../src/core/gen/etcd/v3election_pb.js";
-import { Lock } from "../../src/core/gen/etcd/v3lock_pb.js";
-import { KV, Lease } from "../../src/core/gen/etcd/rpc_pb.js";
+import { Health } from "../../packages/leasehold/src/etcd/gen/etcd/health_pb.js";
+import { Election } from "../../packages/leasehold/src/etcd/gen/etcd/v3election_pb.js";
+import { Lock } from "../../packages/leasehold/src/etcd/gen/etcd/v3lock_pb.js";
+import { KV, Lease } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { serviceDefinition } from "../support/grpc-services.js";
 import { bytes, text } from "../core/support/client.js";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";

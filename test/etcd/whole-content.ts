@@ -1,5 +1,5 @@
 import { create, toJson } from "@bufbuild/protobuf";
-import { EventSchema, KeyValueSchema } from "../../src/core/gen/etcd/kv_pb.js";
+import { EventSchema, KeyValueSchema } from "../../packages/leasehold/src/etcd/gen/etcd/kv_pb.js";
 import {
   CompactionRequestSchema,
   type LeaseLeasesResponse,
@@ -16,7 +16,7 @@ import {
   type WatchRequest,
   WatchRequestSchema,
   type WatchResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { bytes, type Client, text } from "../core/support/client.js";
 
 const everything = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) };

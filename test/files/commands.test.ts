@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { serveWebdav, type WebdavServer } from "../../src/files/webdav/server.js";
-import { MemoryCluster } from "../../src/testing/index.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
+import { serveWebdav, type WebdavServer } from "../../packages/files/src/webdav/server.js";
+import { MemoryCluster } from "../../packages/leasehold/src/testing/index.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 import { MemoryFiles } from "../support/memory-files.js";
 import { dist } from "../support/built.js";
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { FilesStatus } from "../../src/files/types.js";
+import type { FilesStatus } from "../../packages/files/src/types.js";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 

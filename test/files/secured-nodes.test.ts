@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { FilesStatus } from "../../src/files/types.js";
-import type { TlsFiles } from "../../src/runtime/options.js";
+import type { FilesStatus } from "../../packages/files/src/types.js";
+import type { TlsFiles } from "../../packages/leasehold/src/runtime/options.js";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 import { Authority } from "../support/pki.js";

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { serveWebdav, type WebdavServer } from "../../src/files/webdav/server.js";
-import { MemoryCluster } from "../../src/testing/index.js";
+import { serveWebdav, type WebdavServer } from "../../packages/files/src/webdav/server.js";
+import { MemoryCluster } from "../../packages/leasehold/src/testing/index.js";
 import { MemoryFiles } from "../support/memory-files.js";
 
 /** Clients that others have written, as Debian has them, against the front on files in memory. */

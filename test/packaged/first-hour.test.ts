@@ -115,7 +115,7 @@ test("a clone and the commands of the README: a cluster, a command under a lease
   const program = words(/^node (examples\/first-lease\.mjs)$/m);
   expect(await outputOf(start(clone, process.execPath, [program]))).toMatch(/is ours, token \d+/);
   await interrupt(demo);
-  await run(clone, "npm", ["pack"], { NODE_ENV: "" });
+  await run(clone, "npm", ["pack", "--workspace", "leasehold"], { NODE_ENV: "" });
 });
 
 describe("in a project of one's own, with the packed file and a cluster of `leasehold up`", () => {
@@ -124,7 +124,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     await run(project, "npm", ["init", "--yes"]);
     await run(project, "npm", ["pkg", "set", "type=module"]);
     await run(project, "npm", ["install", ...quiet, join(clone, "leasehold-0.1.0.tgz")]);
-    recipes = readFileSync(join(project, "node_modules", "leasehold", "docs", "recipes.md"), "utf8");
+    recipes = readFileSync(join(clone, "docs", "recipes.md"), "utf8");
     cpSync(join(clone, "examples"), join(project, "examples"), { recursive: true });
     await clusterOf(leasehold("up", "--no-kills"));
   });

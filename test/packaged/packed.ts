@@ -35,7 +35,9 @@ export async function pack(): Promise<{ folder: string; tarball: string }> {
   const packed = process.env["LEASEHOLD_PACKED"];
   if (packed !== undefined) return { folder, tarball: packed };
   const words = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
-  const [report] = JSON.parse(await run(root, "npm", words)) as [{ filename: string }];
+  const [report] = JSON.parse(await run(join(root, "packages", "leasehold"), "npm", words)) as [
+    { filename: string },
+  ];
   return { folder, tarball: join(folder, report.filename) };
 }
 

@@ -1,7 +1,13 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { bulky, ending, patient, type CoreForm, type CorePlan } from "../../sim/core/world/plan.js";
-import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
-import type { CoreInvariant } from "../../sim/core/world/invariants.js";
+import {
+  bulky,
+  ending,
+  patient,
+  type CoreForm,
+  type CorePlan,
+} from "../../packages/sim/src/core/world/plan.js";
+import { type CoreBatch, simulateCoreMany } from "../../packages/sim/src/core/run.js";
+import type { CoreInvariant } from "../../packages/sim/src/core/world/invariants.js";
 import { restoring } from "./restoring.js";
 import { timedMistakes } from "./timed.js";
 

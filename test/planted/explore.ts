@@ -1,9 +1,9 @@
 import { withFaults } from "./switches.js";
-import { noBounds } from "../../sim/explorer/bounds.js";
-import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
-import { PublishedModel } from "../../sim/explorer/published.js";
-import { explore } from "../../sim/explorer/search.js";
-import type { Exploration, Progress } from "../../sim/explorer/search.js";
+import { noBounds } from "../../packages/sim/src/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../packages/sim/src/explorer/flease-model.js";
+import { PublishedModel } from "../../packages/sim/src/explorer/published.js";
+import { explore } from "../../packages/sim/src/explorer/search.js";
+import type { Exploration, Progress } from "../../packages/sim/src/explorer/search.js";
 import { readOptions, refuse } from "./options.js";
 import { nightWorlds, worlds } from "./worlds.js";
 

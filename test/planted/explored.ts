@@ -1,7 +1,7 @@
 import type { Faults } from "./switches.js";
-import type { Bounds } from "../../sim/explorer/bounds.js";
-import type { FleaseWorld } from "../../sim/explorer/flease-model.js";
-import type { Wrong } from "../../sim/explorer/world.js";
+import type { Bounds } from "../../packages/sim/src/explorer/bounds.js";
+import type { FleaseWorld } from "../../packages/sim/src/explorer/flease-model.js";
+import type { Wrong } from "../../packages/sim/src/explorer/world.js";
 
 /** A mistake that the explorer finds, and the small world in which it does. */
 export interface Explored {

@@ -1,7 +1,7 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { MemoryCluster } from "../../src/testing/memory-cluster.js";
-import type { FilesInvariant, FilesPlan } from "../../sim/files/plan.js";
-import { type FilesBatch, simulateFilesMany } from "../../sim/files/run.js";
+import { MemoryCluster } from "../../packages/leasehold/src/testing/memory-cluster.js";
+import type { FilesInvariant, FilesPlan } from "../../packages/sim/src/files/plan.js";
+import { type FilesBatch, simulateFilesMany } from "../../packages/sim/src/files/run.js";
 
 /** A mistake with replicated files, and the seed that shows it. */
 export interface Filed {

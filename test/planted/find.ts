@@ -1,10 +1,10 @@
 import { duringFaults, withFaults } from "./switches.js";
-import { noBounds } from "../../sim/explorer/bounds.js";
-import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
-import { explore } from "../../sim/explorer/search.js";
-import type { Exploration } from "../../sim/explorer/search.js";
-import { simulateMany } from "../../sim/flease/run.js";
-import type { BatchResult } from "../../sim/flease/run.js";
+import { noBounds } from "../../packages/sim/src/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../packages/sim/src/explorer/flease-model.js";
+import { explore } from "../../packages/sim/src/explorer/search.js";
+import type { Exploration } from "../../packages/sim/src/explorer/search.js";
+import { simulateMany } from "../../packages/sim/src/flease/run.js";
+import type { BatchResult } from "../../packages/sim/src/flease/run.js";
 import type { Explored } from "./explored.js";
 import type { Simulated } from "./simulated.js";
 

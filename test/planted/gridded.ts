@@ -1,8 +1,8 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { fleaseSettings } from "../../src/flease/protocol/settings.js";
-import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
-import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";
-import type { Invariant } from "../../sim/flease/stage/invariants.js";
+import { fleaseSettings } from "../../packages/leasehold/src/flease/protocol/settings.js";
+import type { GridMistake, GridPlan } from "../../packages/sim/src/flease-stores/plan.js";
+import { type GridResult, runGrid } from "../../packages/sim/src/flease-stores/run.js";
+import type { Invariant } from "../../packages/sim/src/flease/stage/invariants.js";
 
 /** A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that sees it. */
 export interface Gridded {

@@ -1,7 +1,7 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { simulateMany } from "../../sim/flease/run.js";
-import type { SimOptions } from "../../sim/flease/run.js";
-import type { WorldMistakes } from "../../sim/flease/stage/stage.js";
+import { simulateMany } from "../../packages/sim/src/flease/run.js";
+import type { SimOptions } from "../../packages/sim/src/flease/run.js";
+import type { WorldMistakes } from "../../packages/sim/src/flease/stage/stage.js";
 import { hintsAreLost } from "./waist-mistakes.js";
 
 /** A mistake that shows in how long a released resource takes to its next holder, and in nothing else. */

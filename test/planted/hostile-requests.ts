@@ -9,8 +9,8 @@ import {
   TxnRequestSchema,
   type WatchCreateRequestSchema,
   WatchRequestSchema,
-} from "../../src/core/gen/etcd/rpc_pb.js";
-import type { SimRandom } from "../../sim/kit/random.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import type { SimRandom } from "../../packages/sim/src/kit/random.js";
 
 /** Nearly as much as the connection takes of one request. */
 const longKey = `hostile/${"x".repeat(60_000)}`;

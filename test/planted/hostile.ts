@@ -19,12 +19,12 @@ import {
   type WatchRequest,
   WatchRequestSchema,
   type WatchResponse,
-} from "../../src/core/gen/etcd/rpc_pb.js";
-import { Replica } from "../../src/core/replica/replica.js";
-import { configOf, type RunningCore, startCore } from "../../src/core/server/index.js";
+} from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import { Replica } from "../../packages/core/src/replica/replica.js";
+import { configOf, type RunningCore, startCore } from "../../packages/core/src/server/index.js";
 import { type Faults, duringFaults } from "./switches.js";
-import { silent } from "../../src/runtime/logger.js";
-import { SimRandom } from "../../sim/kit/random.js";
+import { silent } from "../../packages/leasehold/src/runtime/logger.js";
+import { SimRandom } from "../../packages/sim/src/kit/random.js";
 import { bytes, Client } from "../core/support/client.js";
 import { freePorts } from "../free-ports.js";
 import { type HostileRequest, HostileRequests } from "./hostile-requests.js";

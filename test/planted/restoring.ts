@@ -1,4 +1,4 @@
-import type { CorePlan } from "../../sim/core/world/plan.js";
+import type { CorePlan } from "../../packages/sim/src/core/world/plan.js";
 import type { Cored } from "./cored.js";
 
 /** The core is lost and begins again, and clients do little else. */

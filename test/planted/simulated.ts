@@ -1,8 +1,8 @@
 import { type Faults } from "./switches.js";
-import type { ClockMode } from "../../sim/kit/clocks.js";
-import type { Feature } from "../../sim/flease/features.js";
-import type { Invariant } from "../../sim/flease/stage/invariants.js";
-import type { WorldMistakes } from "../../sim/flease/stage/stage.js";
+import type { ClockMode } from "../../packages/sim/src/kit/clocks.js";
+import type { Feature } from "../../packages/sim/src/flease/features.js";
+import type { Invariant } from "../../packages/sim/src/flease/stage/invariants.js";
+import type { WorldMistakes } from "../../packages/sim/src/flease/stage/stage.js";
 import {
   abortKeepsTheTurn,
   lapsedLeaseIsReopened,

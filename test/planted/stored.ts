@@ -1,7 +1,7 @@
 import { type Faults, duringFaults } from "./switches.js";
-import { type Ground, type StoragePlan, slewed } from "../../sim/delta/stage/plan.js";
-import { type StorageBatch, simulateStorageMany } from "../../sim/delta/run.js";
-import type { StorageInvariant } from "../../sim/delta/stage/invariants.js";
+import { type Ground, type StoragePlan, slewed } from "../../packages/sim/src/delta/stage/plan.js";
+import { type StorageBatch, simulateStorageMany } from "../../packages/sim/src/delta/run.js";
+import type { StorageInvariant } from "../../packages/sim/src/delta/stage/invariants.js";
 
 /** A mistake on shared storage, where it shows, and the seed that shows it. */
 export interface Stored {

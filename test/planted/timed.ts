@@ -1,4 +1,4 @@
-import type { CorePlan } from "../../sim/core/world/plan.js";
+import type { CorePlan } from "../../packages/sim/src/core/world/plan.js";
 import type { Cored } from "./cored.js";
 
 /** Leaders change all the while, and servers hold to one for as long as an election takes: the clock decides. */

@@ -1,5 +1,5 @@
-import type { Grant, Provider } from "../../src/lease/provider.js";
-import type { Lease, Leases } from "../../src/lease/types.js";
+import type { Grant, Provider } from "../../packages/leasehold/src/lease/provider.js";
+import type { Lease, Leases } from "../../packages/leasehold/src/lease/types.js";
 
 // Mistakes of the waist, made from outside: the product has no switches for them.
 

@@ -1,6 +1,6 @@
 import type { Faults } from "./switches.js";
-import type { Bounds } from "../../sim/explorer/bounds.js";
-import type { FleaseWorld } from "../../sim/explorer/flease-model.js";
+import type { Bounds } from "../../packages/sim/src/explorer/bounds.js";
+import type { FleaseWorld } from "../../packages/sim/src/explorer/flease-model.js";
 
 /** A small world in which nothing must be found. */
 export interface SoundWorld {

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { connect as connectSocket, type Socket } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RangeRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
+import { RangeRequestSchema } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { CoreCluster, type CoreProcess } from "../core/support/core-cluster.js";
 
 const value = "v".repeat(1_000_000);

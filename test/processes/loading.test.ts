@@ -23,14 +23,14 @@ const registration = asUrl(
   `import { register } from "node:module"; register(${JSON.stringify(asUrl(hooks))});`,
 );
 
-/** Modules of the package, below `dist/src`, and of others by their whole address. */
+/** Modules of the package, below `packages/leasehold/dist`, and of others by their whole address. */
 async function loadedBy(program: string): Promise<string[]> {
   const words = ["--import", registration, "--input-type=module", "--eval", program];
   const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: root });
   return stderr
     .split("\n")
     .filter((line) => line.startsWith("file:"))
-    .map((url) => url.replace(/^.*\/dist\/src\//, ""));
+    .map((url) => url.replace(/^.*\/packages\/leasehold\/dist\//, ""));
 }
 
 const opening = (url: string) =>

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { LeaseholdError, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
-import { Cells } from "../../src/flease/protocol/cells.js";
+import { Cells } from "../../packages/leasehold/src/flease/protocol/cells.js";
 import { freePorts } from "../free-ports.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 

@@ -1,9 +1,9 @@
 import { describe, test } from "vitest";
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { World } from "../../src/common/ports.js";
-import { type ConformanceGround, runConformance } from "../../src/testing/conformance.js";
-import { MemoryGround } from "../../src/testing/memory-ground.js";
-import { MemoryProvider } from "../../src/testing/memory-provider.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
+import { type ConformanceGround, runConformance } from "../../packages/leasehold/src/testing/conformance.js";
+import { MemoryGround } from "../../packages/leasehold/src/testing/memory-ground.js";
+import { MemoryProvider } from "../../packages/leasehold/src/testing/memory-provider.js";
 
 const realWorld: World = {
   clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },

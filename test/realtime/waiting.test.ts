@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openFleaseClient } from "../../src/flease/tcp/client.js";
-import type { FleaseNode } from "../../src/flease/tcp/flease-node.js";
-import { realWorld } from "../../src/runtime/world.js";
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { Leases } from "../../src/lease/types.js";
+import { openFleaseClient } from "../../packages/leasehold/src/flease/tcp/client.js";
+import type { FleaseNode } from "../../packages/leasehold/src/flease/tcp/flease-node.js";
+import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { Leases } from "../../packages/leasehold/src/lease/types.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 

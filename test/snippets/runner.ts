@@ -17,7 +17,8 @@ export interface Verdict {
 const [libraryUrl, ...names] = process.argv.slice(2);
 const theatre = new Theatre(
   (await import(libraryUrl!)) as typeof import("leasehold"),
-  ((await import(new URL("entry/core.js", libraryUrl).href)) as typeof import("leasehold/core")).startCore,
+  ((await import(new URL("../../core/dist/index.js", libraryUrl).href)) as typeof import("@leasehold/core"))
+    .startCore,
 );
 // The doors of the package that the examples import lead here.
 Object.assign(globalThis, { leaseholdTheatre: theatre });

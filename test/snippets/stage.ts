@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Lease, Leases, Member, MemberOptions, OpenOptions } from "leasehold";
-import type { CoreServerOptions, RunningCore, startCore } from "leasehold/core";
+import type { CoreServerOptions, RunningCore, startCore } from "@leasehold/core";
 
 /**
  * What the examples of the documentation take for granted: leases of a cluster, and a program around them. The

@@ -5,10 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { alignedBytes } from "../../src/stores/block/direct-file.js";
-import { encodeSuperblock, sizeBytesOf, unitBytes } from "../../src/stores/block/layout.js";
-import { openBlockStore } from "../../src/stores/block/open.js";
-import { runStoreConformance } from "../../src/stores/conformance.js";
+import { alignedBytes } from "../../packages/leasehold/src/stores/block/direct-file.js";
+import {
+  encodeSuperblock,
+  sizeBytesOf,
+  unitBytes,
+} from "../../packages/leasehold/src/stores/block/layout.js";
+import { openBlockStore } from "../../packages/leasehold/src/stores/block/open.js";
+import { runStoreConformance } from "../../packages/leasehold/src/stores/conformance.js";
 import { WriterProcess } from "./writer-process.js";
 
 const run = promisify(execFile);

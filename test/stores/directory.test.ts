@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openDirectoryStore } from "../../src/stores/directory/open.js";
+import { openDirectoryStore } from "../../packages/leasehold/src/stores/directory/open.js";
 import { WriterProcess } from "./writer-process.js";
 
 const run = promisify(execFile);

@@ -1,6 +1,10 @@
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type HistoryEntry, historyLine, historyVersion } from "../../src/testing/history/journals/format.js";
+import {
+  type HistoryEntry,
+  historyLine,
+  historyVersion,
+} from "../../packages/leasehold/src/testing/history/journals/format.js";
 import type { Arena, Guard } from "../e2e/arena.js";
 
 /**

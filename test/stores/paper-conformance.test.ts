@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { runConformance } from "../../src/testing/conformance.js";
+import { runConformance } from "../../packages/leasehold/src/testing/conformance.js";
 import { withoutForms } from "../support/forms.js";
 import { realFarmGround } from "../support/memory-farm.js";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { runStoreConformance } from "../../src/stores/conformance.js";
-import type { OpenedStore } from "../../src/stores/common/contract.js";
-import { openRedisStore } from "../../src/stores/redis/open.js";
+import { runStoreConformance } from "../../packages/leasehold/src/stores/conformance.js";
+import type { OpenedStore } from "../../packages/leasehold/src/stores/common/contract.js";
+import { openRedisStore } from "../../packages/leasehold/src/stores/redis/open.js";
 import { freePorts } from "../free-ports.js";
 import { RedisServer, type RedisServerOptions } from "./servers/redis.js";
 import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";

@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { runStoreConformance } from "../../src/stores/conformance.js";
-import type { OpenedStore } from "../../src/stores/common/contract.js";
-import { S3Client } from "../../src/stores/s3/client.js";
-import { parseS3Url } from "../../src/stores/s3/address.js";
-import { openS3Store } from "../../src/stores/s3/open.js";
+import { runStoreConformance } from "../../packages/leasehold/src/stores/conformance.js";
+import type { OpenedStore } from "../../packages/leasehold/src/stores/common/contract.js";
+import { S3Client } from "../../packages/leasehold/src/stores/s3/client.js";
+import { parseS3Url } from "../../packages/leasehold/src/stores/s3/address.js";
+import { openS3Store } from "../../packages/leasehold/src/stores/s3/open.js";
 import { makeDirectory, removeDirectory } from "./servers/process.js";
 import { type OnTheWay, startCareless, startProxy } from "./servers/s3-bystander.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { decodeRecord, encodeRecord } from "../../src/delta/record/codec.js";
-import type { DeltaRecord } from "../../src/delta/record/record.js";
-import type { OpenedStore } from "../../src/stores/common/contract.js";
-import { openSanlockStore } from "../../src/stores/sanlock/open.js";
+import { decodeRecord, encodeRecord } from "../../packages/leasehold/src/delta/record/codec.js";
+import type { DeltaRecord } from "../../packages/leasehold/src/delta/record/record.js";
+import type { OpenedStore } from "../../packages/leasehold/src/stores/common/contract.js";
+import { openSanlockStore } from "../../packages/leasehold/src/stores/sanlock/open.js";
 
 const execute = promisify(execFile);
 const program = "/usr/sbin/sanlock";

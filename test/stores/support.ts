@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { expect } from "vitest";
-import type { Store, StoreAnswer } from "../../src/delta/store.js";
-import type { OpenStore } from "../../src/stores/common/contract.js";
-import { type ErrorCode, LeaseholdError } from "../../src/lease/errors.js";
+import type { Store, StoreAnswer } from "../../packages/leasehold/src/delta/store.js";
+import type { OpenStore } from "../../packages/leasehold/src/stores/common/contract.js";
+import { type ErrorCode, LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
 export type Known = Exclude<StoreAnswer, { kind: "failed" }>;
 

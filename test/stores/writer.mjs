@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { openBlockStore } from "../../dist/src/stores/block/open.js";
-import { openDirectoryStore } from "../../dist/src/stores/directory/open.js";
+import { openBlockStore } from "../../packages/leasehold/dist/stores/block/open.js";
+import { openDirectoryStore } from "../../packages/leasehold/dist/stores/directory/open.js";
 
 /**
  * A process to be killed: `writer.mjs URL count|forever`. Counts up in the register `counter`, each number when the store has

@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { expect } from "vitest";
-import { Permission_Type as Type } from "../../src/core/gen/etcd/authpb_pb.js";
-import { CommandSchema } from "../../src/core/gen/leasehold/command_pb.js";
-import type { CommandBody } from "../../src/core/replica/context.js";
-import type { FrozenState } from "../../src/core/replica/frozen-state.js";
-import { backupBytes, planBackup } from "../../src/core/server/backup/backup-file.js";
-import { type Meta, metaPage, readMeta } from "../../src/core/server/backup/bolt/format.js";
-import type { Item } from "../../src/core/server/backup/bolt/tree.js";
-import { databasePages, planDatabase } from "../../src/core/server/backup/bolt/write.js";
-import { bucketsOf } from "../../src/core/server/backup/buckets.js";
-import { frozen, restoreState, snapshotPieces } from "../../src/core/state/snapshot.js";
-import { CoreState } from "../../src/core/state/state.js";
-import { finish } from "../../src/core/state/steps.js";
+import { Permission_Type as Type } from "../../packages/leasehold/src/etcd/gen/etcd/authpb_pb.js";
+import { CommandSchema } from "../../packages/leasehold/src/etcd/gen/leasehold/command_pb.js";
+import type { CommandBody } from "../../packages/core/src/replica/context.js";
+import type { FrozenState } from "../../packages/core/src/replica/frozen-state.js";
+import { backupBytes, planBackup } from "../../packages/core/src/server/backup/backup-file.js";
+import { type Meta, metaPage, readMeta } from "../../packages/core/src/server/backup/bolt/format.js";
+import type { Item } from "../../packages/core/src/server/backup/bolt/tree.js";
+import { databasePages, planDatabase } from "../../packages/core/src/server/backup/bolt/write.js";
+import { bucketsOf } from "../../packages/core/src/server/backup/buckets.js";
+import { frozen, restoreState, snapshotPieces } from "../../packages/core/src/state/snapshot.js";
+import { CoreState } from "../../packages/core/src/state/state.js";
+import { finish } from "../../packages/core/src/state/steps.js";
 
 /** Backups of states, and files that have other things in them. */
 

@@ -1,8 +1,13 @@
-import type { World } from "../../src/common/ports.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../../src/lease/provider.js";
-import type { HolderHint, ResourceHint } from "../../src/lease/types.js";
-import { MemoryGround, type MemoryTenure } from "../../src/testing/memory-ground.js";
-import { MemoryProvider } from "../../src/testing/memory-provider.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+} from "../../packages/leasehold/src/lease/provider.js";
+import type { HolderHint, ResourceHint } from "../../packages/leasehold/src/lease/types.js";
+import { MemoryGround, type MemoryTenure } from "../../packages/leasehold/src/testing/memory-ground.js";
+import { MemoryProvider } from "../../packages/leasehold/src/testing/memory-provider.js";
 import type { Parts } from "./virtual-ground.js";
 
 // Providers with one mistake each, to see that the conformance suite finds it.

@@ -5,9 +5,10 @@ import { fileURLToPath } from "node:url";
 
 /** The compiled sources: real processes cannot run the others. `LEASEHOLD_DIST` names another build to test. */
 export const dist =
-  process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../dist/src", import.meta.url));
-/** The package whose build that is. */
-export const packageFolder = join(dist, "..", "..");
+  process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../packages/leasehold/dist", import.meta.url));
+/** The package whose build that is, and the folder of all packages of that build. */
+export const packageFolder = join(dist, "..");
+export const packagesFolder = join(packageFolder, "..");
 
 export const mainPath = join(dist, "cli", "main.js");
 export const guardPath = join(dist, "cli", "run", "guard.js");

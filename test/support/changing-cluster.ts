@@ -1,15 +1,15 @@
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { Lease } from "../../src/lease/types.js";
-import { silent } from "../../src/runtime/logger.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
-import { fleaseSettings } from "../../src/flease/protocol/settings.js";
-import { votersOf } from "../../src/flease/protocol/views.js";
-import { cellFunctionVersion } from "../../src/flease/protocol/cells.js";
-import { defineCluster } from "../../src/flease/tcp/cluster.js";
-import { discover } from "../../src/flease/tcp/discovery.js";
-import { FleaseNode } from "../../src/flease/tcp/flease-node.js";
-import { memberState } from "../../src/flease/tcp/status.js";
-import type { FiledView } from "../../src/flease/tcp/view-notes.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { Lease } from "../../packages/leasehold/src/lease/types.js";
+import { silent } from "../../packages/leasehold/src/runtime/logger.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
+import { fleaseSettings } from "../../packages/leasehold/src/flease/protocol/settings.js";
+import { votersOf } from "../../packages/leasehold/src/flease/protocol/views.js";
+import { cellFunctionVersion } from "../../packages/leasehold/src/flease/protocol/cells.js";
+import { defineCluster } from "../../packages/leasehold/src/flease/tcp/cluster.js";
+import { discover } from "../../packages/leasehold/src/flease/tcp/discovery.js";
+import { FleaseNode } from "../../packages/leasehold/src/flease/tcp/flease-node.js";
+import { memberState } from "../../packages/leasehold/src/flease/tcp/status.js";
+import type { FiledView } from "../../packages/leasehold/src/flease/tcp/view-notes.js";
 import { FakeNet, Host } from "./fake-net.js";
 import { longIds } from "./large-views.js";
 

@@ -1,4 +1,4 @@
-import type { Disk, DiskFile } from "../../src/files/disk/disk.js";
+import type { Disk, DiskFile } from "../../packages/files/src/disk/disk.js";
 
 /** The power has gone: nothing that was asked afterwards has happened. */
 export class PowerLoss extends Error {}

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import type { TcpNetConnectOpts } from "node:net";
-import type { Timer, World } from "../../src/common/ports.js";
+import type { Timer, World } from "../../packages/leasehold/src/common/ports.js";
 
 /**
  * A network in memory and in virtual time, under the product's own transport: what `node:net` gives it, as far as it uses it. What is

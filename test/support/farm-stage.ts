@@ -1,12 +1,15 @@
-import type { MemoryMedium, MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
-import { MemoryStore } from "../../src/delta/memory/memory-store.js";
-import { decodeFarmCell } from "../../src/delta/farm/farm-cell.js";
-import { type DeltaOptions, openFarm } from "../../src/delta/provider/open.js";
-import type { DeltaProvider } from "../../src/delta/provider/provider.js";
-import { farmRegister } from "../../src/delta/store.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
-import type { AttemptOutcome, Grant } from "../../src/lease/provider.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import type {
+  MemoryMedium,
+  MemoryMediumOptions,
+} from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { MemoryStore } from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { decodeFarmCell } from "../../packages/leasehold/src/delta/farm/farm-cell.js";
+import { type DeltaOptions, openFarm } from "../../packages/leasehold/src/delta/provider/open.js";
+import type { DeltaProvider } from "../../packages/leasehold/src/delta/provider/provider.js";
+import { farmRegister } from "../../packages/leasehold/src/delta/store.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
+import type { AttemptOutcome, Grant } from "../../packages/leasehold/src/lease/provider.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { MemoryFarm } from "./memory-farm.js";
 import { waitFor } from "./wait-for.js";
 

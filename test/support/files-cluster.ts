@@ -1,17 +1,17 @@
-import type { Leases } from "../../src/lease/types.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
-import { MemoryBlockStore } from "../../src/files/memory-store.js";
-import { FilesNode } from "../../src/files/protocol/files-node.js";
+import type { Leases } from "../../packages/leasehold/src/lease/types.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
+import { MemoryBlockStore } from "../../packages/files/src/memory-store.js";
+import { FilesNode } from "../../packages/files/src/protocol/files-node.js";
 import {
   type Answered,
   type Asks,
   type Kind,
   noBytes,
   type Peers,
-} from "../../src/files/protocol/messages.js";
-import { type Header, metaText, tagOf } from "../../src/files/protocol/records.js";
-import { Standings } from "../../src/files/protocol/standings.js";
-import { MemoryCluster } from "../../src/testing/memory-cluster.js";
+} from "../../packages/files/src/protocol/messages.js";
+import { type Header, metaText, tagOf } from "../../packages/files/src/protocol/records.js";
+import { Standings } from "../../packages/files/src/protocol/standings.js";
+import { MemoryCluster } from "../../packages/leasehold/src/testing/memory-cluster.js";
 
 export const names = ["a", "b", "c"];
 

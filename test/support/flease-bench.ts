@@ -1,12 +1,21 @@
-import { Acceptor } from "../../src/flease/protocol/acceptor.js";
-import { numberAt } from "../../src/flease/protocol/ballot.js";
-import type { Reading } from "../../src/flease/protocol/clock.js";
-import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/protocol/message.js";
-import { Proposer } from "../../src/flease/protocol/proposer.js";
-import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
-import { fleaseSettings } from "../../src/flease/protocol/settings.js";
-import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/protocol/settings.js";
-import type { Instance } from "../../src/flease/protocol/instance.js";
+import { Acceptor } from "../../packages/leasehold/src/flease/protocol/acceptor.js";
+import { numberAt } from "../../packages/leasehold/src/flease/protocol/ballot.js";
+import type { Reading } from "../../packages/leasehold/src/flease/protocol/clock.js";
+import {
+  Kind,
+  LeaseState,
+  Message,
+  Refusal,
+  copyMessage,
+} from "../../packages/leasehold/src/flease/protocol/message.js";
+import { Proposer } from "../../packages/leasehold/src/flease/protocol/proposer.js";
+import type { ProposerSink } from "../../packages/leasehold/src/flease/protocol/proposer-ports.js";
+import { fleaseSettings } from "../../packages/leasehold/src/flease/protocol/settings.js";
+import type {
+  FleaseSettings,
+  FleaseSettingsInput,
+} from "../../packages/leasehold/src/flease/protocol/settings.js";
+import type { Instance } from "../../packages/leasehold/src/flease/protocol/instance.js";
 
 /** Short hands for the tests of acceptors and proposers: times are in ms since `baseMs`, and clocks agree unless told. */
 export const baseMs = Date.UTC(2030, 0, 1);

@@ -1,7 +1,7 @@
 import { describe, test } from "vitest";
-import { countingCases } from "../../src/testing/conformance/counting.js";
-import { sharingCases } from "../../src/testing/conformance/sharing.js";
-import type { TestFramework } from "../../src/testing/conformance.js";
+import { countingCases } from "../../packages/leasehold/src/testing/conformance/counting.js";
+import { sharingCases } from "../../packages/leasehold/src/testing/conformance/sharing.js";
+import type { TestFramework } from "../../packages/leasehold/src/testing/conformance.js";
 import { effort } from "./effort.js";
 
 const forms = new Set(Object.keys({ ...countingCases, ...sharingCases }));

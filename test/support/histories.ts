@@ -3,10 +3,10 @@ import {
   type HistoryHeader,
   historyLine,
   stampOf,
-} from "../../src/testing/history/journals/format.js";
-import { checkHistory } from "../../src/testing/history/judge.js";
-import type { HistoryReport } from "../../src/testing/history/report.js";
-import type { Rule } from "../../src/testing/history/rules/violation.js";
+} from "../../packages/leasehold/src/testing/history/journals/format.js";
+import { checkHistory } from "../../packages/leasehold/src/testing/history/judge.js";
+import type { HistoryReport } from "../../packages/leasehold/src/testing/history/report.js";
+import type { Rule } from "../../packages/leasehold/src/testing/history/rules/violation.js";
 
 /** Words to write histories by hand with. Times in ms; holder `a` is process 1, `b` 2, `c` 3. */
 

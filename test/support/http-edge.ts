@@ -1,15 +1,20 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { FairShares } from "../../src/common/fair-shares.js";
-import { Counters } from "../../src/core/server/common/counters.js";
-import type { Http1 } from "../../src/core/server/front/front.js";
-import { LocalClient } from "../../src/core/server/grpc/local.js";
-import { methodsOf } from "../../src/core/server/grpc/services.js";
-import { routes } from "../../src/core/server/http/routes.js";
-import { clientHttp, metricsHttp } from "../../src/core/server/http/server.js";
-import { type HttpTimes, httpTimes } from "../../src/core/server/http/times.js";
-import type { Method, ServerStream, UnaryCall, UnaryHandler } from "../../src/core/server/rpc/call.js";
+import { FairShares } from "../../packages/leasehold/src/common/fair-shares.js";
+import { Counters } from "../../packages/core/src/server/common/counters.js";
+import type { Http1 } from "../../packages/core/src/server/front/front.js";
+import { LocalClient } from "../../packages/core/src/server/grpc/local.js";
+import { methodsOf } from "../../packages/core/src/server/grpc/services.js";
+import { routes } from "../../packages/core/src/server/http/routes.js";
+import { clientHttp, metricsHttp } from "../../packages/core/src/server/http/server.js";
+import { type HttpTimes, httpTimes } from "../../packages/core/src/server/http/times.js";
+import type {
+  Method,
+  ServerStream,
+  UnaryCall,
+  UnaryHandler,
+} from "../../packages/core/src/server/rpc/call.js";
 
 export interface HttpEdge {
   readonly port: number;

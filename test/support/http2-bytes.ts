@@ -1,8 +1,8 @@
-import { Connection } from "../../src/core/http2/connection.js";
-import { flag, frameType, headBytes, preface, putHead } from "../../src/core/http2/frames.js";
-import { headerBlock } from "../../src/core/http2/header-blocks.js";
-import type { RequestHead } from "../../src/core/http2/request.js";
-import type { Stream } from "../../src/core/http2/stream.js";
+import { Connection } from "../../packages/core/src/http2/connection.js";
+import { flag, frameType, headBytes, preface, putHead } from "../../packages/core/src/http2/frames.js";
+import { headerBlock } from "../../packages/core/src/http2/header-blocks.js";
+import type { RequestHead } from "../../packages/core/src/http2/request.js";
+import type { Stream } from "../../packages/core/src/http2/stream.js";
 
 /** Frames as a client writes them, and what a connection says to them. */
 

@@ -1,6 +1,6 @@
-import { membersMax, memberIdLengthMax } from "../../src/flease/protocol/settings.js";
-import { viewNumberMax } from "../../src/flease/protocol/views.js";
-import type { ToldView } from "../../src/flease/tcp/view-notes.js";
+import { membersMax, memberIdLengthMax } from "../../packages/leasehold/src/flease/protocol/settings.js";
+import { viewNumberMax } from "../../packages/leasehold/src/flease/protocol/views.js";
+import type { ToldView } from "../../packages/leasehold/src/flease/tcp/view-notes.js";
 
 /** The largest view that there can be, in every way. */
 

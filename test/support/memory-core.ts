@@ -1,10 +1,15 @@
-import type { CallLimits, CoreClient, Entry, WatchListener } from "../../src/etcd/core-client.js";
-import { parseCoreUrls } from "../../src/etcd/address.js";
-import { CoreProvider } from "../../src/etcd/provider.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
-import type { Timer, World } from "../../src/common/ports.js";
-import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import type {
+  CallLimits,
+  CoreClient,
+  Entry,
+  WatchListener,
+} from "../../packages/leasehold/src/etcd/core-client.js";
+import { parseCoreUrls } from "../../packages/leasehold/src/etcd/address.js";
+import { CoreProvider } from "../../packages/leasehold/src/etcd/provider.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
+import type { Timer, World } from "../../packages/leasehold/src/common/ports.js";
+import type { ConformanceGround } from "../../packages/leasehold/src/testing/conformance.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { groundOfProcesses } from "./virtual-ground.js";
 
 export type Operation =

@@ -1,11 +1,15 @@
-import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory/memory-store.js";
-import { type DeltaOptions, openFarm } from "../../src/delta/provider/open.js";
-import type { DeltaProvider } from "../../src/delta/provider/provider.js";
-import type { Store, StoreTraits } from "../../src/delta/store.js";
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { World } from "../../src/common/ports.js";
-import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import {
+  MemoryMedium,
+  type MemoryMediumOptions,
+  MemoryStore,
+} from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { type DeltaOptions, openFarm } from "../../packages/leasehold/src/delta/provider/open.js";
+import type { DeltaProvider } from "../../packages/leasehold/src/delta/provider/provider.js";
+import type { Store, StoreTraits } from "../../packages/leasehold/src/delta/store.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
+import type { ConformanceGround } from "../../packages/leasehold/src/testing/conformance.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { groundOfProcesses } from "./virtual-ground.js";
 import { realWorld } from "./real-world.js";
 

@@ -5,8 +5,8 @@ import type {
   ListFilesOptions,
   OpenFileOptions,
   ReplicatedFile,
-} from "../../src/files/types.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
+} from "../../packages/files/src/types.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
 interface Content {
   bytes: Buffer;

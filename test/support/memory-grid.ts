@@ -1,12 +1,12 @@
-import { MemoryMedium, MemoryStore } from "../../src/delta/memory/memory-store.js";
-import type { MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
-import { openGrid } from "../../src/flease/stores/open.js";
-import type { GridOpenOptions } from "../../src/flease/stores/open.js";
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { World } from "../../src/common/ports.js";
-import type { Provider } from "../../src/lease/provider.js";
-import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { MemoryMedium, MemoryStore } from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import type { MemoryMediumOptions } from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { openGrid } from "../../packages/leasehold/src/flease/stores/open.js";
+import type { GridOpenOptions } from "../../packages/leasehold/src/flease/stores/open.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
+import type { Provider } from "../../packages/leasehold/src/lease/provider.js";
+import type { ConformanceGround } from "../../packages/leasehold/src/testing/conformance.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { groundOfProcesses } from "./virtual-ground.js";
 
 /** ε = 20 ms, leases of up to 1 s, 50 ms for one phase. */

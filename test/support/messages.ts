@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { Kind, LeaseState, Message, Refusal } from "../../src/flease/protocol/message.js";
+import { Kind, LeaseState, Message, Refusal } from "../../packages/leasehold/src/flease/protocol/message.js";
 
 /** What a name may be made of: control characters have no place in it. */
 export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "_");

@@ -1,16 +1,20 @@
-import { majorityOf } from "../../src/common/majority.js";
-import { Driver } from "../../src/delta/driver.js";
-import type { BothClocks } from "../../src/common/both-clocks.js";
-import type { Protocol, Resumption } from "../../src/delta/effects.js";
-import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
-import type { MemoryMedium } from "../../src/delta/memory/memory-store.js";
-import { MemoryStore } from "../../src/delta/memory/memory-store.js";
-import { Nonces, type Seen, Site } from "../../src/delta/paper/site.js";
-import type { DeltaRecord } from "../../src/delta/record/record.js";
-import { later } from "../../src/delta/record/stamp.js";
-import type { StoreAnswer, StoreTraits } from "../../src/delta/store.js";
-import type { Cancellation } from "../../src/lease/provider.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { majorityOf } from "../../packages/leasehold/src/common/majority.js";
+import { Driver } from "../../packages/leasehold/src/delta/driver.js";
+import type { BothClocks } from "../../packages/leasehold/src/common/both-clocks.js";
+import type { Protocol, Resumption } from "../../packages/leasehold/src/delta/effects.js";
+import {
+  type FarmView,
+  noFloor,
+  type ProtocolEnvironment,
+} from "../../packages/leasehold/src/delta/lease-protocol.js";
+import type { MemoryMedium } from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { MemoryStore } from "../../packages/leasehold/src/delta/memory/memory-store.js";
+import { Nonces, type Seen, Site } from "../../packages/leasehold/src/delta/paper/site.js";
+import type { DeltaRecord } from "../../packages/leasehold/src/delta/record/record.js";
+import { later } from "../../packages/leasehold/src/delta/record/stamp.js";
+import type { StoreAnswer, StoreTraits } from "../../packages/leasehold/src/delta/store.js";
+import type { Cancellation } from "../../packages/leasehold/src/lease/provider.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { MemoryFarm } from "./memory-farm.js";
 
 export const delayMs = 50;

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TlsFiles } from "../../src/runtime/options.js";
+import type { TlsFiles } from "../../packages/leasehold/src/runtime/options.js";
 
 /** When a certificate counts, in days from now. */
 export interface Validity {

@@ -1,7 +1,7 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageFolder } from "./built.js";
+import { copyBuild } from "./copied-build.js";
 
 /** For each compiled file below `cli`: texts, each of which stands there, and what is to stand there instead. */
 export type Plants = Readonly<Record<string, readonly (readonly [string, string])[]>>;
@@ -9,12 +9,10 @@ export type Plants = Readonly<Record<string, readonly (readonly [string, string]
 /** The compiled package with mistakes in it. */
 export class PlantedBuild implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "leasehold-planted-"));
-  readonly dist = join(this.#folder, "dist", "src");
+  readonly dist = join(this.#folder, "packages", "leasehold", "dist");
 
   constructor(plants: Plants) {
-    cpSync(join(packageFolder, "dist"), join(this.#folder, "dist"), { recursive: true });
-    cpSync(join(packageFolder, "package.json"), join(this.#folder, "package.json"));
-    symlinkSync(join(packageFolder, "node_modules"), join(this.#folder, "node_modules"));
+    copyBuild(this.#folder);
     for (const [file, replacements] of Object.entries(plants)) {
       const path = join(this.dist, "cli", file);
       let text = readFileSync(path, "utf8");

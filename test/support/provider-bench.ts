@@ -1,8 +1,8 @@
-import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
-import { FleaseProvider } from "../../src/flease/provider.js";
-import type { FleaseDriver } from "../../src/flease/provider.js";
-import { FleaseRunner } from "../../src/flease/runner.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { Kind, Message, copyMessage } from "../../packages/leasehold/src/flease/protocol/message.js";
+import { FleaseProvider } from "../../packages/leasehold/src/flease/provider.js";
+import type { FleaseDriver } from "../../packages/leasehold/src/flease/provider.js";
+import { FleaseRunner } from "../../packages/leasehold/src/flease/runner.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { baseMs, benchSettings, message } from "./flease-bench.js";
 
 /** A provider whose members answer when a test says so. */

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,24 +6,53 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 interface Manifest {
-  readonly bin: Readonly<Record<string, string>>;
+  readonly name: string;
+  readonly bin?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
-  readonly imports?: Readonly<Record<string, string>>;
 }
 
-export function manifest(): Manifest {
-  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+/** The folders of the packages. */
+export const packageNames = readdirSync(join(root, "packages"));
+
+export function manifest(name = "leasehold"): Manifest {
+  return JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as Manifest;
 }
 
-/** `./dist/src/index.js` is compiled from `src/index.ts`. */
-export function sourceOf(compiled: string): string {
-  return compiled.replace(/^(?:\.\/)?dist\//, "").replace(/(?:\.d\.ts|\.js)$/, ".ts");
+/** `./dist/index.js` of a package is compiled from `packages/NAME/src/index.ts`. */
+export function sourceOf(compiled: string, name = "leasehold"): string {
+  const path = compiled.replace(/^(?:\.\/)?dist\//, "").replace(/(?:\.d\.ts|\.js)$/, ".ts");
+  return `packages/${name}/src/${path}`;
 }
 
-/** Where a user of the package comes in: what it exports, and its command. */
-export function entryPoints({ bin, exports }: Manifest): string[] {
+/** Where a user of the package comes in: what it exports, but for its inner rooms, and its command. */
+export function entryPoints(name = "leasehold"): string[] {
+  const { bin = {}, exports } = manifest(name);
   const exported = Object.values(exports).flatMap((file) => (typeof file === "string" ? [] : [file.default]));
-  return [...Object.values(bin), ...exported].map(sourceOf);
+  const workers = Object.values(exports).flatMap((file) => (typeof file === "string" ? [file] : []));
+  // The command is a file that is there before the packages are built, so that npm can link it.
+  const commands = Object.keys(bin).map(() => "./dist/cli/main.js");
+  return [...commands, ...exported, ...workers]
+    .filter((path) => path.endsWith(".js") && !path.includes("*"))
+    .map((path) => sourceOf(path, name));
+}
+
+/** The file that a specifier names, of one package in another; undefined for those of others. */
+export function sourceOfSpecifier(specifier: string): string | undefined {
+  for (const name of packageNames) {
+    const { name: full, exports } = manifest(name);
+    if (specifier !== full && !specifier.startsWith(`${full}/`)) continue;
+    const subpath = `.${specifier.slice(full.length)}`;
+    for (const [pattern, target] of Object.entries(exports)) {
+      const file = typeof target === "string" ? target : target.default;
+      const [before = "", after] = pattern.split("*");
+      const matches =
+        after === undefined ? subpath === pattern : subpath.startsWith(before) && subpath.endsWith(after);
+      if (!matches) continue;
+      const star = after === undefined ? "" : subpath.slice(before.length, subpath.length - after.length);
+      return sourceOf(file.replace("*", star), name);
+    }
+  }
+  return undefined;
 }
 
 /** The text of a file below the root, or undefined. */
@@ -36,12 +65,12 @@ export const readSource: ReadSource = (path) =>
 
 /**
  * The files that the entries lead to, themselves among them: what is imported, at once or later, for values or for
- * types, by a path or by a name of the manifest (`#planted`), and modules of processes and threads, which are named
- * in a string. A name in a comment leads nowhere.
+ * types, by a path or by the name of a package, and modules of processes and threads, which are named
+ * in a string. A name in a comment leads nowhere. `imports` are names of the manifest (`#planted`).
  */
 export function reachableFrom(
   entries: readonly string[],
-  { imports = {} }: Pick<Manifest, "imports">,
+  imports: Readonly<Record<string, string>> = {},
   read: ReadSource = readSource,
 ): Set<string> {
   const reached = new Set<string>();
@@ -51,9 +80,11 @@ export function reachableFrom(
     if (text === undefined) continue;
     reached.add(path);
     const code = text.replaceAll(/^\s*(?:\*|\/\/|\/\*).*$/gm, "");
-    for (const [, name = ""] of code.matchAll(/"((?:\.{1,2}\/[^"\s]+\.(?:js|mjs|ts))|#[\w-]+)"/g)) {
-      const named = imports[name];
-      next.push(sourceOf(named ?? posix.join(posix.dirname(path), name)));
+    for (const [, name = ""] of code.matchAll(
+      /"((?:\.{1,2}\/[^"\s]+\.(?:js|mjs|ts))|#[\w-]+|@?leasehold[\w./-]*)"/g,
+    )) {
+      const named = imports[name] ?? sourceOfSpecifier(name);
+      next.push(named ?? posix.join(posix.dirname(path), name.replace(/\.js$/, ".ts")));
     }
   }
   return reached;

@@ -1,4 +1,4 @@
-import type { World } from "../../src/common/ports.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
 
 /** This process's own clocks and timers. */
 export const realWorld: World = {

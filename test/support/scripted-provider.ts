@@ -1,5 +1,5 @@
-import { LeaseholdError } from "../../src/lease/errors.js";
-import type { Clock } from "../../src/common/ports.js";
+import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
+import type { Clock } from "../../packages/leasehold/src/common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -7,8 +7,8 @@ import type {
   Grant,
   Provider,
   ProviderEvents,
-} from "../../src/lease/provider.js";
-import type { Guarantees, HolderHint, ResourceHint } from "../../src/lease/types.js";
+} from "../../packages/leasehold/src/lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../../packages/leasehold/src/lease/types.js";
 
 export const TTL_MS = 12_000;
 

@@ -1,8 +1,8 @@
-import { BlockMedium, type BlockFile } from "../../src/stores/block/medium.js";
-import { BlockStore } from "../../src/stores/block/block-store.js";
-import { type Layout, sizeBytesOf } from "../../src/stores/block/layout.js";
-import type { BlockWorld } from "../../src/stores/block/world.js";
-import type { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { BlockMedium, type BlockFile } from "../../packages/leasehold/src/stores/block/medium.js";
+import { BlockStore } from "../../packages/leasehold/src/stores/block/block-store.js";
+import { type Layout, sizeBytesOf } from "../../packages/leasehold/src/stores/block/layout.js";
+import type { BlockWorld } from "../../packages/leasehold/src/stores/block/world.js";
+import type { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 
 /** A disk in memory that several processes share, on virtual time: each sector is written as a whole or not at all. */
 export class SimulatedDevice {

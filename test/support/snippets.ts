@@ -15,16 +15,16 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Files whose exports users see. */
 const publicSources = [
-  "src/index.ts",
-  "src/open-options.ts",
-  "src/entry",
-  "src/lease/types.ts",
-  "src/lease/options.ts",
-  "src/lease/hints.ts",
-  "src/runtime/options.ts",
-  "src/flease/tcp/types.ts",
-  "src/runtime/security/options.ts",
-  "src/testing",
+  "packages/leasehold/src/index.ts",
+  "packages/leasehold/src/open-options.ts",
+  "packages/leasehold/src/entry",
+  "packages/leasehold/src/lease/types.ts",
+  "packages/leasehold/src/lease/options.ts",
+  "packages/leasehold/src/lease/hints.ts",
+  "packages/leasehold/src/runtime/options.ts",
+  "packages/leasehold/src/flease/tcp/types.ts",
+  "packages/leasehold/src/runtime/security/options.ts",
+  "packages/leasehold/src/testing",
 ];
 
 /** All that is written for people by hand; `docs/api` is made of the comments. */

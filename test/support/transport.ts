@@ -4,23 +4,26 @@ import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
-import type { LeaseholdError } from "../../src/lease/errors.js";
-import { copyMessage, Kind, Message } from "../../src/flease/protocol/message.js";
-import { parseAddress } from "../../src/runtime/address.js";
-import { ByteReader, ByteWriter } from "../../src/flease/tcp/wire/bytes.js";
-import { FrameDecoder, FrameKind } from "../../src/flease/tcp/wire/frame.js";
-import { Handshake } from "../../src/flease/tcp/security/handshake.js";
-import { incarnationOf } from "../../src/flease/tcp/wire/identity.js";
-import type { Claims, Identity } from "../../src/flease/tcp/wire/identity.js";
-import type { TransportOptions } from "../../src/flease/tcp/transport/transport-options.js";
-import { decodeReject, encodeHello } from "../../src/flease/tcp/wire/hello.js";
-import type { Introduction, Rejection } from "../../src/flease/tcp/wire/hello.js";
-import { Outbox } from "../../src/flease/tcp/transport/outbox.js";
-import type { Link } from "../../src/flease/tcp/transport/link.js";
-import { Transport } from "../../src/flease/tcp/transport/transport.js";
-import { IncarnationKey, newNonce } from "../../src/flease/tcp/security/incarnation-key.js";
-import type { TransportHandler } from "../../src/flease/tcp/transport/transport-handler.js";
-import { realWorld } from "../../src/runtime/world.js";
+import type { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
+import { copyMessage, Kind, Message } from "../../packages/leasehold/src/flease/protocol/message.js";
+import { parseAddress } from "../../packages/leasehold/src/runtime/address.js";
+import { ByteReader, ByteWriter } from "../../packages/leasehold/src/flease/tcp/wire/bytes.js";
+import { FrameDecoder, FrameKind } from "../../packages/leasehold/src/flease/tcp/wire/frame.js";
+import { Handshake } from "../../packages/leasehold/src/flease/tcp/security/handshake.js";
+import { incarnationOf } from "../../packages/leasehold/src/flease/tcp/wire/identity.js";
+import type { Claims, Identity } from "../../packages/leasehold/src/flease/tcp/wire/identity.js";
+import type { TransportOptions } from "../../packages/leasehold/src/flease/tcp/transport/transport-options.js";
+import { decodeReject, encodeHello } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
+import type { Introduction, Rejection } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
+import { Outbox } from "../../packages/leasehold/src/flease/tcp/transport/outbox.js";
+import type { Link } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
+import { Transport } from "../../packages/leasehold/src/flease/tcp/transport/transport.js";
+import {
+  IncarnationKey,
+  newNonce,
+} from "../../packages/leasehold/src/flease/tcp/security/incarnation-key.js";
+import type { TransportHandler } from "../../packages/leasehold/src/flease/tcp/transport/transport-handler.js";
+import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
 

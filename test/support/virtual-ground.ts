@@ -1,11 +1,11 @@
-import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
-import type { Provider } from "../../src/lease/provider.js";
-import type { World } from "../../src/common/ports.js";
-import type { Leases } from "../../src/lease/types.js";
-import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { MemoryGround } from "../../src/testing/memory-ground.js";
-import { ProcessSwitch } from "../../src/testing/process-switch.js";
-import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { LeaseManager } from "../../packages/leasehold/src/lease/manager/lease-manager.js";
+import type { Provider } from "../../packages/leasehold/src/lease/provider.js";
+import type { World } from "../../packages/leasehold/src/common/ports.js";
+import type { Leases } from "../../packages/leasehold/src/lease/types.js";
+import type { ConformanceGround } from "../../packages/leasehold/src/testing/conformance.js";
+import { MemoryGround } from "../../packages/leasehold/src/testing/memory-ground.js";
+import { ProcessSwitch } from "../../packages/leasehold/src/testing/process-switch.js";
+import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 
 export interface Parts {
   readonly ground: MemoryGround;

@@ -1,4 +1,4 @@
-import type { VirtualWorld } from "../../src/testing/virtual-world.js";
+import type { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 
 const waitMsMax = 10_000;
 

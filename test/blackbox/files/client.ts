@@ -1,4 +1,4 @@
-import { Xorshift } from "../../../src/common/xorshift.js";
+import { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import { CallJournal } from "./call-journal.js";
 import { NodeClient } from "./node-client.js";
 import { FileWork } from "./work.js";

@@ -1,6 +1,6 @@
-import { openBlockDirectory } from "../../../src/files/disk/directory-store.js";
-import type { BlockStore } from "../../../src/files/ports.js";
-import { compareVersions, type FileMeta, metaOf } from "../../../src/files/protocol/records.js";
+import { openBlockDirectory } from "../../../packages/files/src/disk/directory-store.js";
+import type { BlockStore } from "../../../packages/files/src/ports.js";
+import { compareVersions, type FileMeta, metaOf } from "../../../packages/files/src/protocol/records.js";
 
 /** What the disks of all nodes have, when the nodes have ended. */
 export interface DisksJudgement {

@@ -1,5 +1,9 @@
-import { getOrInsert } from "../../../src/common/maps.js";
-import { type FileCall as Step, type FileHistory, judgeFile } from "../../../sim/files/history.js";
+import { getOrInsert } from "../../../packages/leasehold/src/common/maps.js";
+import {
+  type FileCall as Step,
+  type FileHistory,
+  judgeFile,
+} from "../../../packages/sim/src/files/history.js";
 import type { CallEntry, FileCall } from "./calls.js";
 
 /** What the judge says of the calls of a run. */

@@ -2,9 +2,9 @@ import { rmSync } from "node:fs";
 import { type Socket, createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Files, ReplicatedFile } from "../../../src/entry/files.js";
-import type { Logger, MemberOptions } from "../../../src/index.js";
-import type { FileUncertainError } from "../../../src/files/uncertain.js";
+import type { Files, ReplicatedFile } from "../../../packages/files/src/index.js";
+import type { Logger, MemberOptions } from "../../../packages/leasehold/src/index.js";
+import type { FileUncertainError } from "../../../packages/files/src/uncertain.js";
 import type { CallAnswer, CallOutcome, CallRequest, CallResult, FileCall } from "./calls.js";
 import { blockBytes, callMsMax, ttlMs } from "./settings.js";
 
@@ -37,10 +37,10 @@ export type NodeNews =
 const tellEveryMs = 200;
 const orders = JSON.parse(process.argv[2]!) as NodeOrders;
 const load = async (file: string): Promise<unknown> => import(pathToFileURL(join(orders.library, file)).href);
-const { startMember } = (await load("index.js")) as typeof import("../../../src/index.js");
+const { startMember } = (await load("index.js")) as typeof import("../../../packages/leasehold/src/index.js");
 const { openBlockDirectory, startFiles } = (await load(
-  "entry/files.js",
-)) as typeof import("../../../src/entry/files.js");
+  "../../files/dist/index.js",
+)) as typeof import("../../../packages/files/src/index.js");
 
 const tell = (news: NodeNews): void => {
   if (process.connected) process.send?.(news);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { Xorshift } from "../../../src/common/xorshift.js";
+import { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import { FakeClock } from "../../e2e/fake-clock.js";
 import { Actor, type Start } from "../actor.js";
 import { type Build, commandOf, programBeside } from "../build.js";

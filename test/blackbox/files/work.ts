@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Xorshift } from "../../../src/common/xorshift.js";
+import type { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import { between, pick } from "../plan.js";
 import type { CallJournal } from "./call-journal.js";
 import type { CallOutcome, CallResult, FileCall } from "./calls.js";

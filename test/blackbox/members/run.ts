@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Xorshift } from "../../../src/common/xorshift.js";
+import { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import type { Build } from "../build.js";
 import { type Judgement, judge } from "../judgement.js";
 import { planRounds } from "../plan.js";

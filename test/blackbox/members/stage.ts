@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { PeerNews } from "../../../src/cli/commands/peer.js";
-import { Xorshift } from "../../../src/common/xorshift.js";
+import type { PeerNews } from "../../../packages/leasehold/src/cli/commands/peer.js";
+import { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import { FakeClock } from "../../e2e/fake-clock.js";
 import { Actor, type Start } from "../actor.js";
 import { type Build, commandOf, libraryOf, memberProgram, programBeside } from "../build.js";

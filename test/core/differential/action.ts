@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { Auth } from "../../../src/core/gen/etcd/auth_pb.js";
-import { Cluster, Maintenance } from "../../../src/core/gen/etcd/cluster_pb.js";
-import { KV, Lease, Watch } from "../../../src/core/gen/etcd/rpc_pb.js";
-import { Election } from "../../../src/core/gen/etcd/v3election_pb.js";
-import { Lock } from "../../../src/core/gen/etcd/v3lock_pb.js";
+import { Auth } from "../../../packages/leasehold/src/etcd/gen/etcd/auth_pb.js";
+import { Cluster, Maintenance } from "../../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
+import { KV, Lease, Watch } from "../../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
+import { Election } from "../../../packages/leasehold/src/etcd/gen/etcd/v3election_pb.js";
+import { Lock } from "../../../packages/leasehold/src/etcd/gen/etcd/v3lock_pb.js";
 
 export const services = { Auth, Cluster, Election, KV, Lease, Lock, Maintenance, Watch } as const;
 export type ServiceName = keyof typeof services;

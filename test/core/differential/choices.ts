@@ -1,4 +1,4 @@
-import { Xorshift } from "../../../src/common/xorshift.js";
+import { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 
 /** Random choices that a seed repeats. */
 export class Choices {

@@ -6,7 +6,7 @@ import {
   LeaseKeepAliveRequestSchema,
   type LeaseKeepAliveResponse,
   PutRequestSchema,
-} from "../../../src/core/gen/etcd/rpc_pb.js";
+} from "../../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { report } from "../../stores/support.js";
 import { seedOf } from "../../support/seed.js";
 import { bytes } from "../support/client.js";

@@ -6,7 +6,7 @@ import {
   WatchRequestSchema,
   type WatchResponse,
   WatchResponseSchema,
-} from "../../../src/core/gen/etcd/rpc_pb.js";
+} from "../../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { bytes } from "../support/client.js";
 import { base64 } from "./action.js";
 

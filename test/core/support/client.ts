@@ -6,7 +6,11 @@ import {
   makeClientConstructor,
 } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
-import { Cluster, Maintenance, type StatusResponse } from "../../../src/core/gen/etcd/cluster_pb.js";
+import {
+  Cluster,
+  Maintenance,
+  type StatusResponse,
+} from "../../../packages/leasehold/src/etcd/gen/etcd/cluster_pb.js";
 import {
   KV,
   Lease,
@@ -15,7 +19,7 @@ import {
   RangeRequestSchema,
   type RangeResponse,
   Watch,
-} from "../../../src/core/gen/etcd/rpc_pb.js";
+} from "../../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import { serviceDefinition } from "../../support/grpc-services.js";
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

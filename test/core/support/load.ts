@@ -6,7 +6,7 @@ import {
   registerModel,
   type RegisterOutput,
   type SequentialModel,
-} from "../../../src/testing/index.js";
+} from "../../../packages/leasehold/src/testing/index.js";
 import type { CoreProcess } from "./core-cluster.js";
 
 /** A caller that has heard nothing for so long asks another server. */

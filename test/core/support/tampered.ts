@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { Snapshots } from "../../../src/core/journal/snapshots.js";
-import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
-import { CoreState } from "../../../src/core/state/state.js";
-import { finish } from "../../../src/core/state/steps.js";
+import { Snapshots } from "../../../packages/core/src/journal/snapshots.js";
+import { restoreState, snapshotPieces } from "../../../packages/core/src/state/snapshot.js";
+import { CoreState } from "../../../packages/core/src/state/state.js";
+import { finish } from "../../../packages/core/src/state/steps.js";
 
 /** A snapshot in which a key has another value than was written, and all that checks it is right. */
 export function withOtherValue(pieces: Iterable<Uint8Array>, key: string): Uint8Array[] {

@@ -1,12 +1,12 @@
 /** Mistakes in what a server of the core answers, which the comparison with a real etcd has to find. */
 
-const range = "src/core/state/range.ts";
-const txn = "src/core/state/txn.ts";
-const revisions = "src/core/state/revisions.ts";
-const auth = "src/core/state/auth-state.ts";
-const rights = "src/core/state/check-rights.ts";
-const watchStream = "src/core/replica/watch-stream.ts";
-const readAnswers = "src/core/replica/read-answers.ts";
+const range = "packages/core/src/state/range.ts";
+const txn = "packages/core/src/state/txn.ts";
+const revisions = "packages/core/src/state/revisions.ts";
+const auth = "packages/core/src/state/auth-state.ts";
+const rights = "packages/core/src/state/check-rights.ts";
+const watchStream = "packages/core/src/replica/watch-stream.ts";
+const readAnswers = "packages/core/src/replica/read-answers.ts";
 
 /** `servers`: the mistake has to be in the server's process (`scripts/planted-servers.mjs`). */
 const found = { file: "test/core/differential/differential.test.ts", servers: true };
@@ -102,7 +102,7 @@ export const inAnswers = [
   mistake(
     "failureUnchecked",
     "The second way of a transaction inside may write what the first one beside it does.",
-    "src/core/state/check.ts",
+    "packages/core/src/state/check.ts",
     "new Set([...success.puts, ...failure.puts])",
     "new Set(success.puts)",
   ),
@@ -124,7 +124,7 @@ export const inAnswers = [
   mistake(
     "movedKeyHangsOn",
     "A key that is put without its lease, or with another one, is deleted with the first.",
-    "src/core/state/leases.ts",
+    "packages/core/src/state/leases.ts",
     "this.detach(key, before);",
     ";",
   ),
@@ -175,21 +175,21 @@ export const inAnswers = [
   mistake(
     "resignsAnotherKey",
     "Who resigns deletes another key than its own.",
-    "src/core/server/grpc/election.ts",
+    "packages/core/src/server/grpc/election.ts",
     "queue.removeCreated(key, rev)",
     "queue.removeCreated(Uint8Array.of(...key, 0), rev)",
   ),
   mistake(
     "alarmStays",
     "An alarm that is put out goes on.",
-    "src/core/state/alarms.ts",
+    "packages/core/src/state/alarms.ts",
     "alarms.delete(member)",
     "alarms.has(member)",
   ),
   mistake(
     "endIsInside",
     "A permission reaches to its end, and not to before it.",
-    "src/core/state/permissions.ts",
+    "packages/core/src/state/permissions.ts",
     "rangeOf(key, rangeEnd)",
     "rangeEnd.length > 1 ? { ...rangeOf(key, rangeEnd), to: rangeOf(rangeEnd, new Uint8Array()).to } : rangeOf(key, rangeEnd)",
   ),

@@ -1,9 +1,9 @@
 /** The known mistakes of the commands. */
 
-const runUnderLease = "src/cli/run/run-under-lease.ts";
-const connection = "src/cli/common/connection.ts";
+const runUnderLease = "packages/leasehold/src/cli/run/run-under-lease.ts";
+const connection = "packages/leasehold/src/cli/common/connection.ts";
 
-const connectionTest = { file: "src/cli/common/connection.realtime.test.ts" };
+const connectionTest = { file: "packages/leasehold/src/cli/common/connection.realtime.test.ts" };
 
 export const inCommands = /** @type {const} */ ([
   {
@@ -17,7 +17,7 @@ export const inCommands = /** @type {const} */ ([
         replace: "true",
       },
     ],
-    caughtBy: { file: "src/cli/run/run-under-lease.processes.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/cli/run/run-under-lease.processes.test.ts" },
   },
   {
     name: "waitIsForTheLeaseAlone",

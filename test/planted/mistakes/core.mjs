@@ -1,30 +1,30 @@
 /** The known mistakes that can be made with replicated leases, in the state machine and around it. */
 
-const leases = "src/core/state/leases.ts";
-const state = "src/core/state/state.ts";
-const clientRequests = "src/core/replica/client-requests.ts";
-const forwarding = "src/core/replica/proposals/forwarding.ts";
-const replica = "src/core/replica/replica.ts";
-const leaseKeeping = "src/core/replica/lease-keeping.ts";
-const readIndexQueue = "src/core/replica/read-index-queue.ts";
-const leaseTracker = "src/core/replica/lease-tracker.ts";
-const snapshot = "src/core/state/snapshot.ts";
-const readScheduler = "src/core/replica/read-scheduler.ts";
-const watchHub = "src/core/replica/watch-hub.ts";
-const applier = "src/core/replica/applier.ts";
-const revisions = "src/core/state/revisions.ts";
-const txnSize = "src/core/server/grpc/txn-size.ts";
-const check = "src/core/state/check.ts";
-const callers = "src/core/replica/callers.ts";
-const watchStream = "src/core/replica/watch-stream.ts";
-const errors = "src/core/state/errors.ts";
-const spaceKeeping = "src/core/replica/space-keeping.ts";
-const copies = "src/core/copies/copies.ts";
-const corruptionCheck = "src/core/copies/corruption-check.ts";
-const pendingRequests = "src/core/replica/pending-requests.ts";
+const leases = "packages/core/src/state/leases.ts";
+const state = "packages/core/src/state/state.ts";
+const clientRequests = "packages/core/src/replica/client-requests.ts";
+const forwarding = "packages/core/src/replica/proposals/forwarding.ts";
+const replica = "packages/core/src/replica/replica.ts";
+const leaseKeeping = "packages/core/src/replica/lease-keeping.ts";
+const readIndexQueue = "packages/core/src/replica/read-index-queue.ts";
+const leaseTracker = "packages/core/src/replica/lease-tracker.ts";
+const snapshot = "packages/core/src/state/snapshot.ts";
+const readScheduler = "packages/core/src/replica/read-scheduler.ts";
+const watchHub = "packages/core/src/replica/watch-hub.ts";
+const applier = "packages/core/src/replica/applier.ts";
+const revisions = "packages/core/src/state/revisions.ts";
+const txnSize = "packages/core/src/server/grpc/txn-size.ts";
+const check = "packages/core/src/state/check.ts";
+const callers = "packages/core/src/replica/callers.ts";
+const watchStream = "packages/core/src/replica/watch-stream.ts";
+const errors = "packages/core/src/state/errors.ts";
+const spaceKeeping = "packages/core/src/replica/space-keeping.ts";
+const copies = "packages/core/src/copies/copies.ts";
+const corruptionCheck = "packages/core/src/copies/corruption-check.ts";
+const pendingRequests = "packages/core/src/replica/pending-requests.ts";
 
-const peers = "src/core/server/peers/peers.ts";
-const peersTest = { file: "src/core/server/peers/peers.realtime.test.ts" };
+const peers = "packages/core/src/server/peers/peers.ts";
+const peersTest = { file: "packages/core/src/server/peers/peers.realtime.test.ts" };
 
 export const inCore = /** @type {const} */ ([
   {
@@ -37,7 +37,7 @@ export const inCore = /** @type {const} */ ([
         replace: "refusalOf(hello, this.#self, true)",
       },
     ],
-    caughtBy: { file: "src/core/server/server.realtime.test.ts" },
+    caughtBy: { file: "packages/core/src/server/server.realtime.test.ts" },
   },
   {
     name: "listsOfOtherCores",
@@ -68,7 +68,11 @@ export const inCore = /** @type {const} */ ([
     name: "movesUnheard",
     why: "A server that was away does not look for a member where others list it.",
     edits: [
-      { file: "src/core/replica/roll.ts", find: "this.#listed.get(id)?.peerUrls ?? []", replace: "[]" },
+      {
+        file: "packages/core/src/replica/roll.ts",
+        find: "this.#listed.get(id)?.peerUrls ?? []",
+        replace: "[]",
+      },
     ],
     caughtBy: peersTest,
   },
@@ -82,7 +86,11 @@ export const inCore = /** @type {const} */ ([
     name: "strangersTaken",
     why: "A leader takes proposals from a server that is no member.",
     edits: [
-      { file: "src/core/replica/replica.ts", find: "isMember(raft.membership, from)", replace: "true" },
+      {
+        file: "packages/core/src/replica/replica.ts",
+        find: "isMember(raft.membership, from)",
+        replace: "true",
+      },
     ],
   },
   {
@@ -90,7 +98,7 @@ export const inCore = /** @type {const} */ ([
     why: "A server proposes in the name of another one, or of the core, which has all rights.",
     edits: [
       {
-        file: "src/core/replica/replica.ts",
+        file: "packages/core/src/replica/replica.ts",
         find: "!isProposedBySender(message)",
         replace: "false",
       },
@@ -101,31 +109,31 @@ export const inCore = /** @type {const} */ ([
     why: "A heartbeat commits what this server has not acknowledged: the server takes its log for lost, and ends.",
     edits: [
       {
-        file: "src/core/raft/leader-claims.ts",
+        file: "packages/core/src/raft/leader-claims.ts",
         find: "message.commit <= this.#acknowledged",
         replace: "message.commit >= 0",
       },
     ],
-    caughtBy: { file: "src/core/raft/input.test.ts" },
+    caughtBy: { file: "packages/core/src/raft/input.test.ts" },
   },
   {
     name: "formerLifeForgotten",
     why: "A server that began anew in a term takes itself for sure of what it has acknowledged in it.",
     edits: [
       {
-        file: "src/core/raft/leader-claims.ts",
+        file: "packages/core/src/raft/leader-claims.ts",
         find: "this.#hasSeenTermBegin = this.#hasFollowed",
         replace: "this.#hasSeenTermBegin = true",
       },
     ],
-    caughtBy: { file: "src/core/raft/input.test.ts" },
+    caughtBy: { file: "packages/core/src/raft/input.test.ts" },
   },
   {
     name: "raisedTooEarly",
     why: "The cluster's version is raised as soon as one server speaks it, and not when all do.",
     edits: [
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "least(spoken)",
         replace: "-least(spoken.map((each) => -each))",
       },
@@ -136,7 +144,7 @@ export const inCore = /** @type {const} */ ([
     why: "The cluster's version is raised while a member is away, which may come back as it was before.",
     edits: [
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "this.#active(all).length < all.length",
         replace: "all.length === 0",
       },
@@ -147,7 +155,7 @@ export const inCore = /** @type {const} */ ([
     why: "Servers of a version before the cluster's take part.",
     edits: [
       {
-        file: "src/core/server/peers/hello.ts",
+        file: "packages/core/src/server/peers/hello.ts",
         find: "newestOf(hello) >= version",
         replace: "newestOf(hello) > 0",
       },
@@ -159,12 +167,12 @@ export const inCore = /** @type {const} */ ([
     why: "A server of the former version begins with a directory of a cluster that has gone beyond it.",
     edits: [
       {
-        file: "src/core/server/disk/member-file.ts",
+        file: "packages/core/src/server/disk/member-file.ts",
         find: "record.version > oldestVersion ? laterFormat : format",
         replace: "format",
       },
     ],
-    caughtBy: { file: "src/core/server/disk/member-file.test.ts" },
+    caughtBy: { file: "packages/core/src/server/disk/member-file.test.ts" },
   },
   {
     name: "strangersOfOneHost",
@@ -183,7 +191,7 @@ export const inCore = /** @type {const} */ ([
     why: "A server is added where another one is.",
     edits: [
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "members.at(peerUrls) !== undefined",
         replace: "members.all.length < 0",
       },
@@ -194,24 +202,24 @@ export const inCore = /** @type {const} */ ([
     why: "A server goes on looking for another where it would be by an entry that was never committed.",
     edits: [
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "!this.#forgetMoves() && isSame",
         replace: "isSame",
       },
     ],
-    caughtBy: { file: "src/core/replica/membership.test.ts" },
+    caughtBy: { file: "packages/core/src/replica/membership.test.ts" },
   },
   {
     name: "uncommittedMovesForgotten",
     why: "A server that begins does not look for others where the end of its log says that they have moved.",
     edits: [
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "if (moved === undefined) return member;",
         replace: "if (moved === undefined || moved !== undefined) return member;",
       },
     ],
-    caughtBy: { file: "src/core/replica/membership.test.ts" },
+    caughtBy: { file: "packages/core/src/replica/membership.test.ts" },
   },
   {
     name: "comparedAcrossCompactions",
@@ -228,13 +236,13 @@ export const inCore = /** @type {const} */ ([
     name: "healthyServersEnd",
     why: "A server that begins ends as soon as one other differs, though a third could say who is right.",
     edits: [{ file: copies, find: "(votes + unheard) * 2 > voters.length", replace: "false" }],
-    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+    caughtBy: { file: "packages/core/src/copies/corruption-check.test.ts" },
   },
   {
     name: "formerLifeAnswered",
     why: "The numbers of comparisons of a server's lives are the same.",
     edits: [{ file: corruptionCheck, find: "random.next() * firstNumberMax", replace: "nowMs" }],
-    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+    caughtBy: { file: "packages/core/src/copies/corruption-check.test.ts" },
   },
   {
     name: "alarmOfFormerMember",
@@ -247,19 +255,19 @@ export const inCore = /** @type {const} */ ([
       },
       { file: corruptionCheck, find: "isMember(raft.membership, id)", replace: "id > 0n" },
     ],
-    caughtBy: { file: "src/core/copies/corruption-check.test.ts" },
+    caughtBy: { file: "packages/core/src/copies/corruption-check.test.ts" },
   },
   {
     name: "spaceAlarmOfFormerLeader",
     why: "A leader raises the alarm of space for itself behind its own removal in the log: nothing ends it.",
     edits: [
       {
-        file: "src/core/replica/space-keeping.ts",
+        file: "packages/core/src/replica/space-keeping.ts",
         find: "isMember(this.#context.raft.membership, this.#context.id)",
         replace: "this.#context.id > 0n",
       },
     ],
-    caughtBy: { file: "src/core/replica/space.test.ts" },
+    caughtBy: { file: "packages/core/src/replica/space.test.ts" },
   },
   {
     name: "copiesNotCompared",
@@ -307,7 +315,7 @@ export const inCore = /** @type {const} */ ([
     why: "A holder on a core relies on its lease for twice as long.",
     edits: [
       {
-        file: "src/etcd/tenure.ts",
+        file: "packages/leasehold/src/etcd/tenure.ts",
         find: "this.#leaseMs - elapsedMs(this.#begun, now)",
         replace: "2 * this.#leaseMs - elapsedMs(this.#begun, now)",
       },
@@ -318,7 +326,7 @@ export const inCore = /** @type {const} */ ([
     why: "A core is asked for leases of three times the ttl: what a dead process had is in the way for so long.",
     edits: [
       {
-        file: "src/etcd/terms.ts",
+        file: "packages/leasehold/src/etcd/terms.ts",
         find: "stretched(ttlMs, clockRateError) / 1_000",
         replace: "(3 * stretched(ttlMs, clockRateError)) / 1_000",
       },
@@ -571,7 +579,7 @@ export const inCore = /** @type {const} */ ([
     why: "Each stream has a share of the room for watches, and not each client.",
     edits: [
       {
-        file: "src/core/replica/watch-stream.ts",
+        file: "packages/core/src/replica/watch-stream.ts",
         find: "this.client = client;",
         replace: "this.client = `${stream}`;",
       },
@@ -634,7 +642,11 @@ export const inCore = /** @type {const} */ ([
     name: "repeatedIsAppendedAgain",
     why: "A proposal that comes again on the next connection is appended again.",
     edits: [
-      { file: "src/core/replica/proposals/forwarded.ts", find: "outcome !== undefined", replace: "false" },
+      {
+        file: "packages/core/src/replica/proposals/forwarded.ts",
+        find: "outcome !== undefined",
+        replace: "false",
+      },
     ],
   },
   {
@@ -664,7 +676,7 @@ export const inCore = /** @type {const} */ ([
     why: "Heartbeats and answers wait behind what is large.",
     edits: [
       {
-        file: "src/core/replica/proposals/bulk.ts",
+        file: "packages/core/src/replica/proposals/bulk.ts",
         find: 'kind === "append" || kind === "commit" || isProposal(kind)',
         replace: "kind !== undefined",
       },
@@ -675,7 +687,7 @@ export const inCore = /** @type {const} */ ([
     why: "A process that stood still takes a peer for gone whose answer it has not read yet.",
     edits: [
       {
-        file: "src/core/server/peers/connection.ts",
+        file: "packages/core/src/server/peers/connection.ts",
         find: "setImmediate(() => this.#judgeSilence());",
         replace: "this.#judgeSilence();",
       },
@@ -685,7 +697,7 @@ export const inCore = /** @type {const} */ ([
   {
     name: "arrivingUnheard",
     why: "A follower that is just taking in a long message of its leader has not heard it.",
-    edits: [{ file: "src/core/raft/raft.ts", find: "this.#timer.hears();", replace: ";" }],
+    edits: [{ file: "packages/core/src/raft/raft.ts", find: "this.#timer.hears();", replace: ";" }],
   },
   {
     name: "budgetOfEachLevel",
@@ -695,7 +707,7 @@ export const inCore = /** @type {const} */ ([
       { file: check, at: "left < 0 || depth > nestingMax", find: "depth > nestingMax", replace: "false" },
       { file: check, at: "checkSize(request.value, left, depth + 1)", find: "left", replace: "budget" },
       {
-        file: "src/core/replica/proposals/read-command.ts",
+        file: "packages/core/src/replica/proposals/read-command.ts",
         at: "recursionLimit: commandDepthMax",
         find: "commandDepthMax",
         replace: "100",
@@ -819,7 +831,7 @@ export const inCore = /** @type {const} */ ([
     why: "Who asks the holder to release writes its wish beside the lease, and drops what others are to read there.",
     edits: [
       {
-        file: "src/etcd/inspection.ts",
+        file: "packages/leasehold/src/etcd/inspection.ts",
         find: "{ ...record, asked }",
         replace: "{ ...record, data: undefined, asked }",
       },
@@ -830,43 +842,49 @@ export const inCore = /** @type {const} */ ([
     why: "A key that is attached hangs on the lease of the one that has detached it, and goes when that ends.",
     edits: [
       {
-        file: "src/etcd/provider.ts",
+        file: "packages/leasehold/src/etcd/provider.ts",
         find: "this.#core.replace(entry!, next, limits, leaseId)",
         replace: "this.#core.replace(entry!, next, limits)",
       },
     ],
-    caughtBy: { file: "src/etcd/provider.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
     name: "anyPassAttaches",
     why: "Who attaches a lease of the core does not compare the pass.",
     edits: [
       {
-        file: "src/etcd/provider.ts",
+        file: "packages/leasehold/src/etcd/provider.ts",
         find: "record?.detached === pass",
         replace: "record !== undefined",
       },
     ],
-    caughtBy: { file: "src/etcd/provider.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
     name: "detachedIsALeftover",
     why: "The participant that has detached a lease of the core takes its key for one that it has forgotten to release.",
-    edits: [{ file: "src/etcd/provider.ts", find: "record.detached === undefined", replace: "true" }],
-    caughtBy: { file: "src/etcd/provider.test.ts" },
+    edits: [
+      {
+        file: "packages/leasehold/src/etcd/provider.ts",
+        find: "record.detached === undefined",
+        replace: "true",
+      },
+    ],
+    caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
     name: "attachedTokenStays",
     why: "A lease of the core that was attached has the token of the one that was detached.",
     edits: [
       {
-        file: "src/etcd/record.ts",
+        file: "packages/leasehold/src/etcd/record.ts",
         find: "entry.createRevision + BigInt(record?.attached ?? 0)",
         replace: "entry.createRevision",
       },
-      { file: "src/etcd/provider.ts", find: "token + 1n", replace: "token" },
+      { file: "packages/leasehold/src/etcd/provider.ts", find: "token + 1n", replace: "token" },
     ],
-    caughtBy: { file: "src/etcd/provider.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
     name: "rightsUncheckedAtApply",

@@ -1,22 +1,22 @@
 /** The known mistakes that can be made with leases on shared storage. `paper` is section 3 and later of the paper on leases in storage. */
 
-const contend = "src/delta/paper/contend.ts";
-const renew = "src/delta/paper/renew.ts";
-const holder = "sim/delta/programs/holder.ts";
-const renewal = "sim/delta/checkers/renewal.ts";
-const site = "src/delta/paper/site.ts";
-const register = "src/delta/paper/register.ts";
-const update = "src/delta/paper/update.ts";
-const shared = "src/delta/paper/shared.ts";
-const consensus = "src/delta/paper/consensus.ts";
-const conditionalLease = "src/delta/conditional/conditional-lease.ts";
-const farm = "src/delta/farm/farm.ts";
-const farmPlan = "src/delta/farm/farm-plan.ts";
-const farmSight = "src/delta/farm/farm-sight.ts";
-const provider = "src/delta/provider/provider.ts";
-const driver = "src/delta/driver.ts";
+const contend = "packages/leasehold/src/delta/paper/contend.ts";
+const renew = "packages/leasehold/src/delta/paper/renew.ts";
+const holder = "packages/sim/src/delta/programs/holder.ts";
+const renewal = "packages/sim/src/delta/checkers/renewal.ts";
+const site = "packages/leasehold/src/delta/paper/site.ts";
+const register = "packages/leasehold/src/delta/paper/register.ts";
+const update = "packages/leasehold/src/delta/paper/update.ts";
+const shared = "packages/leasehold/src/delta/paper/shared.ts";
+const consensus = "packages/leasehold/src/delta/paper/consensus.ts";
+const conditionalLease = "packages/leasehold/src/delta/conditional/conditional-lease.ts";
+const farm = "packages/leasehold/src/delta/farm/farm.ts";
+const farmPlan = "packages/leasehold/src/delta/farm/farm-plan.ts";
+const farmSight = "packages/leasehold/src/delta/farm/farm-sight.ts";
+const provider = "packages/leasehold/src/delta/provider/provider.ts";
+const driver = "packages/leasehold/src/delta/driver.ts";
 
-const driversTest = "sim/delta/drivers.test.ts";
+const driversTest = "packages/sim/src/delta/drivers.test.ts";
 const stoppedTest = { file: driversTest, test: /processes that are stopped/, seeds: 60 };
 
 export const inDelta = /** @type {const} */ ([
@@ -372,7 +372,7 @@ export const inDelta = /** @type {const} */ ([
     why: "A tenure without data shows that of the one before.",
     edits: [
       {
-        file: "src/delta/paper/paper-lease.ts",
+        file: "packages/leasehold/src/delta/paper/paper-lease.ts",
         find: "site.data = data;",
         replace: "site.data = data ?? site.data;",
       },
@@ -383,17 +383,17 @@ export const inDelta = /** @type {const} */ ([
     why: "Who attaches a lease replaces whatever stands in the cells.",
     edits: [
       {
-        file: "src/delta/conditional/adoption.ts",
+        file: "packages/leasehold/src/delta/conditional/adoption.ts",
         find: "detached.length === 0 || records.some(isLater)",
         replace: "false",
       },
       {
-        file: "src/delta/conditional/adoption.ts",
+        file: "packages/leasehold/src/delta/conditional/adoption.ts",
         find: 'adopts !== undefined && state === "held" && detached === adopts.pass',
         replace: "adopts !== undefined",
       },
     ],
-    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/delta/provider/conformance.test.ts" },
   },
   {
     name: "passStaysInTheRecord",
@@ -406,6 +406,6 @@ export const inDelta = /** @type {const} */ ([
         replace: "{ data, detached: wish.adopts?.pass }",
       },
     ],
-    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/delta/provider/conformance.test.ts" },
   },
 ]);

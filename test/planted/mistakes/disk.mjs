@@ -1,19 +1,19 @@
 /** The known mistakes of disks: a core server's, with the host that sends once it has written, and a node's of files. */
 
-const segment = "src/core/journal/segment.ts";
-const batch = "src/core/journal/batch.ts";
-const dataDirectory = "src/core/server/disk/data-directory.ts";
-const disk = "src/core/server/disk/disk.ts";
-const diskIndex = "src/core/server/disk/disk-index.ts";
-const host = "src/core/host/host.ts";
+const segment = "packages/core/src/journal/segment.ts";
+const batch = "packages/core/src/journal/batch.ts";
+const dataDirectory = "packages/core/src/server/disk/data-directory.ts";
+const disk = "packages/core/src/server/disk/disk.ts";
+const diskIndex = "packages/core/src/server/disk/disk-index.ts";
+const host = "packages/core/src/host/host.ts";
 
-const directoryStore = "src/files/disk/directory-store.ts";
+const directoryStore = "packages/files/src/disk/directory-store.ts";
 
-const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts", seeds: 100 };
-const batchTest = { file: "src/core/journal/batch.test.ts" };
-const directoryStoreTest = { file: "src/files/disk/directory-store.test.ts" };
-const nodeCrashesTest = { file: "src/files/disk/crashes.test.ts" };
-const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };
+const powerLossTest = { file: "packages/core/src/server/disk/power-loss.test.ts", seeds: 100 };
+const batchTest = { file: "packages/core/src/journal/batch.test.ts" };
+const directoryStoreTest = { file: "packages/files/src/disk/directory-store.test.ts" };
+const nodeCrashesTest = { file: "packages/files/src/disk/crashes.test.ts" };
+const powerCutsTest = { file: "packages/sim/src/core/power-cuts.test.ts" };
 
 export const onDisk = /** @type {const} */ ([
   {
@@ -66,7 +66,7 @@ export const onDisk = /** @type {const} */ ([
     why: "The ids in member.json are believed without their checksum.",
     edits: [
       {
-        file: "src/core/server/disk/member-file.ts",
+        file: "packages/core/src/server/disk/member-file.ts",
         find: "checksum !== checksumOfRecord(rest)",
         replace: "false",
       },
@@ -218,7 +218,7 @@ export const onDisk = /** @type {const} */ ([
     why: "The place of a block that the index still knows is used again.",
     edits: [
       {
-        file: "src/files/disk/stored-file.ts",
+        file: "packages/files/src/disk/stored-file.ts",
         find: "this.#durable.set(index, before)",
         replace: "(this.release(before), this.#durable.set(index, undefined))",
       },
@@ -229,7 +229,11 @@ export const onDisk = /** @type {const} */ ([
     name: "dataFileHasNoDurableName",
     why: "The name of a new data file is not durable when the index tells of blocks in it.",
     edits: [
-      { file: "src/files/disk/data-files.ts", find: "await this.#disk.syncFolder(folder);", replace: "" },
+      {
+        file: "packages/files/src/disk/data-files.ts",
+        find: "await this.#disk.syncFolder(folder);",
+        replace: "",
+      },
     ],
     caughtBy: nodeCrashesTest,
   },
@@ -238,7 +242,7 @@ export const onDisk = /** @type {const} */ ([
     why: "A record that a full disk has cut off stays in the index, and the next one follows it.",
     edits: [
       {
-        file: "src/files/disk/record-log.ts",
+        file: "packages/files/src/disk/record-log.ts",
         at: "await this.#file.truncate(this.#bytes);\n    await this.#file.sync();",
         find: "await this.#file.truncate(this.#bytes);",
         replace: "",
@@ -251,7 +255,7 @@ export const onDisk = /** @type {const} */ ([
     why: "Records are acknowledged in an index whose name a loss of power takes back.",
     edits: [
       {
-        file: "src/files/disk/record-log.ts",
+        file: "packages/files/src/disk/record-log.ts",
         find: 'await disk.syncFolder("");',
         replace: "",
       },

@@ -1,10 +1,10 @@
 /** Mistakes at the doors of a core's server: who is let in, and how many. */
 
-const shown = "src/core/server/common/shown.ts";
-const shownTest = { file: "src/core/server/common/shown.test.ts" };
-const socketsTest = { file: "src/core/server/peers/sockets.test.ts" };
+const shown = "packages/core/src/server/common/shown.ts";
+const shownTest = { file: "packages/core/src/server/common/shown.test.ts" };
+const socketsTest = { file: "packages/core/src/server/peers/sockets.test.ts" };
 
-const longAnswersTest = { file: "src/core/server/grpc/answers.test.ts" };
+const longAnswersTest = { file: "packages/core/src/server/grpc/answers.test.ts" };
 
 export const atTheEdge = /** @type {const} */ ([
   {
@@ -12,7 +12,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "A long answer keeps what the state has lost, however much that is by now.",
     edits: [
       {
-        file: "src/core/state/revisions.ts",
+        file: "packages/core/src/state/revisions.ts",
         find: "this.losses.removedBytes += sizeOf(version);",
         replace: ";",
       },
@@ -23,7 +23,11 @@ export const atTheEdge = /** @type {const} */ ([
     name: "stateAbandonedForFree",
     why: "A long answer keeps a whole state after a snapshot has taken its place.",
     edits: [
-      { file: "src/core/state/revisions.ts", find: "this.losses.removedBytes += this.bytes;", replace: ";" },
+      {
+        file: "packages/core/src/state/revisions.ts",
+        find: "this.losses.removedBytes += this.bytes;",
+        replace: ";",
+      },
     ],
     caughtBy: longAnswersTest,
   },
@@ -32,7 +36,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Long answers keep as many trees as they like, each of another moment.",
     edits: [
       {
-        file: "src/core/server/grpc/answers.ts",
+        file: "packages/core/src/server/grpc/answers.ts",
         find: "this.#shares.take(clientOf(call), more)",
         replace: "true",
       },
@@ -44,49 +48,49 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Bytes of a connection count no more when it is closed: a counter falls.",
     edits: [
       {
-        file: "src/core/server/common/counters.ts",
+        file: "packages/core/src/server/common/counters.ts",
         find: "this.#closed = added(this.#closed, socket);",
         replace: ";",
       },
     ],
-    caughtBy: { file: "src/core/server/http/metrics.test.ts" },
+    caughtBy: { file: "packages/core/src/server/http/metrics.test.ts" },
   },
   {
     name: "failuresOfWritesAreReads",
     why: "A write that ends without an answer counts as a read.",
     edits: [
       {
-        file: "src/core/replica/client-requests.ts",
+        file: "packages/core/src/replica/client-requests.ts",
         find: "pending.command === undefined && !pending.isUnclear",
         replace: "true",
       },
     ],
-    caughtBy: { file: "src/core/server/http/metrics.test.ts" },
+    caughtBy: { file: "packages/core/src/server/http/metrics.test.ts" },
   },
   {
     name: "piecesWithoutEnd",
     why: "One piece of a long answer goes through all keys that were deleted.",
     edits: [
       {
-        file: "src/core/state/long-range.ts",
+        file: "packages/core/src/state/long-range.ts",
         at: "if (last < 0 || this.#visits[last]! >= pieceVisits ||",
         find: "this.#visits[last]! >= pieceVisits",
         replace: "false",
       },
     ],
-    caughtBy: { file: "src/core/state/long-range.test.ts" },
+    caughtBy: { file: "packages/core/src/state/long-range.test.ts" },
   },
   {
     name: "connectionsUnbounded",
     why: "However many connections are open, one more is taken.",
     edits: [
       {
-        file: "src/core/server/front/connections.ts",
+        file: "packages/core/src/server/front/connections.ts",
         find: "!this.#shares.take(from, 1)",
         replace: "this.#shares.take(from, 1) && false",
       },
     ],
-    caughtBy: { file: "src/core/server/front/front.test.ts" },
+    caughtBy: { file: "packages/core/src/server/front/front.test.ts" },
   },
   {
     name: "anyNameAllowed",
@@ -105,7 +109,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Who names an authority gets clients without certificates, unless they are users by them.",
     edits: [
       {
-        file: "src/core/server/common/config.ts",
+        file: "packages/core/src/server/common/config.ts",
         find: "clientCertAuth || trustedCaFile !== undefined",
         replace: "clientCertAuth",
       },
@@ -129,7 +133,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "A session is resumed, and nobody sees by which authorities it was begun.",
     edits: [
       {
-        file: "src/core/server/common/listener.ts",
+        file: "packages/core/src/server/common/listener.ts",
         find: "constants.SSL_OP_NO_TICKET",
         replace: "0",
       },
@@ -141,53 +145,55 @@ export const atTheEdge = /** @type {const} */ ([
     why: "A new list of revoked certificates counts only once a new certificate fits its key.",
     edits: [
       {
-        file: "src/core/server/common/tls.ts",
+        file: "packages/core/src/server/common/tls.ts",
         find: "take(renewed, revokedNow(tls, shown.ca, tell));",
         replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca, tell));",
       },
     ],
-    caughtBy: { file: "src/core/server/common/listener.test.ts" },
+    caughtBy: { file: "packages/core/src/server/common/listener.test.ts" },
   },
   {
     name: "halfAList",
     why: "What a list of revoked certificates says up to where it is cut off counts as the whole.",
     edits: [
       {
-        file: "src/core/server/common/pem.ts",
+        file: "packages/core/src/server/common/pem.ts",
         find: '!isWhole || blocks.length !== text.split("-----BEGIN").length - 1',
         replace: "text.length === 0",
       },
     ],
-    caughtBy: { file: "src/core/server/common/revoked.test.ts" },
+    caughtBy: { file: "packages/core/src/server/common/revoked.test.ts" },
   },
   {
     name: "passwordsByPort",
     why: "Who opens many connections has as many turns at passwords.",
-    edits: [{ file: "src/core/server/auth/passwords.ts", find: "hostOf(client)", replace: "client" }],
-    caughtBy: { file: "src/core/server/auth/passwords.test.ts" },
+    edits: [
+      { file: "packages/core/src/server/auth/passwords.ts", find: "hostOf(client)", replace: "client" },
+    ],
+    caughtBy: { file: "packages/core/src/server/auth/passwords.test.ts" },
   },
   {
     name: "unknownUsersAtOnce",
     why: "For a user who is not there no password is looked at: the time tells who is.",
     edits: [
       {
-        file: "src/core/replica/read-answers.ts",
+        file: "packages/core/src/replica/read-answers.ts",
         find: "auth.secretAfter(name)",
         replace: "new Uint8Array(0)",
       },
     ],
-    caughtBy: { file: "src/core/replica/rights.test.ts", test: /of a user who is not there/ },
+    caughtBy: { file: "packages/core/src/replica/rights.test.ts", test: /of a user who is not there/ },
   },
   {
     name: "threadEndsUnheard",
     why: "A thread that ends without a word has looked at the password.",
     edits: [
       {
-        file: "src/core/server/auth/bcrypt.ts",
+        file: "packages/core/src/server/auth/bcrypt.ts",
         find: "reject(new Error(`the thread that looks at a password has ended with ${status}`));",
         replace: "resolve(status === 0);",
       },
     ],
-    caughtBy: { file: "src/core/server/auth/passwords.test.ts", test: /a thread that ends/ },
+    caughtBy: { file: "packages/core/src/server/auth/passwords.test.ts", test: /a thread that ends/ },
   },
 ]);

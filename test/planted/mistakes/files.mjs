@@ -1,16 +1,16 @@
 /** The known mistakes that can be made with replicated files. */
 
-const replica = "src/files/protocol/replica.ts";
-const copies = "src/files/protocol/copies.ts";
-const primary = "src/files/protocol/primary.ts";
-const resetting = "src/files/protocol/reset.ts";
-const joining = "src/files/protocol/join.ts";
+const replica = "packages/files/src/protocol/replica.ts";
+const copies = "packages/files/src/protocol/copies.ts";
+const primary = "packages/files/src/protocol/primary.ts";
+const resetting = "packages/files/src/protocol/reset.ts";
+const joining = "packages/files/src/protocol/join.ts";
 
-const store = "src/files/disk/directory-store.ts";
+const store = "packages/files/src/disk/directory-store.ts";
 
-const epochsTest = { file: "src/files/protocol/epochs.test.ts" };
-const troublesTest = { file: "src/files/protocol/troubles.test.ts" };
-const crashesTest = { file: "src/files/disk/crashes.test.ts" };
+const epochsTest = { file: "packages/files/src/protocol/epochs.test.ts" };
+const troublesTest = { file: "packages/files/src/protocol/troubles.test.ts" };
+const crashesTest = { file: "packages/files/src/disk/crashes.test.ts" };
 
 export const inFiles = /** @type {const} */ ([
   {

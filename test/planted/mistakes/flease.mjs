@@ -2,44 +2,44 @@
  * The known mistakes of the Flease protocol and of what stands around it. P1 to P54 and F1 to F21 are those of `docs/flease.md`.
  */
 
-const exclusionChecker = "sim/kit/checkers/exclusion.ts";
-const acceptor = "src/flease/protocol/acceptor.ts";
-const index = "sim/flease/checkers/index.ts";
-const ballot = "src/flease/protocol/ballot.ts";
-const expiry = "src/flease/protocol/expiry.ts";
-const storesNode = "src/flease/stores/stores-node.ts";
-const storeAcceptor = "src/flease/stores/store-acceptor.ts";
-const votes = "src/flease/protocol/votes.ts";
-const proposer = "src/flease/protocol/proposer.ts";
-const requests = "src/flease/protocol/requests.ts";
-const instance = "src/flease/protocol/instance.ts";
-const fleaseModel = "sim/explorer/flease-model.ts";
-const quorum = "src/flease/protocol/quorum.ts";
-const clock = "src/flease/protocol/clock.ts";
-const ballotSource = "src/flease/protocol/ballot-source.ts";
-const threads = "src/flease/threads.ts";
-const pacing = "src/flease/protocol/pacing.ts";
-const admission = "src/flease/admission.ts";
-const listing = "src/flease/admin/listing.ts";
-const fairWork = "src/flease/admin/fair-work.ts";
-const watchFeed = "src/flease/admin/watch-feed.ts";
-const quotas = "src/flease/protocol/quotas.ts";
-const runner = "src/flease/runner.ts";
-const peer = "src/flease/peer.ts";
-const waiters = "src/flease/protocol/waiters.ts";
-const discovery = "src/flease/tcp/discovery.ts";
-const refusals = "src/flease/tcp/refusals.ts";
+const exclusionChecker = "packages/sim/src/kit/checkers/exclusion.ts";
+const acceptor = "packages/leasehold/src/flease/protocol/acceptor.ts";
+const index = "packages/sim/src/flease/checkers/index.ts";
+const ballot = "packages/leasehold/src/flease/protocol/ballot.ts";
+const expiry = "packages/leasehold/src/flease/protocol/expiry.ts";
+const storesNode = "packages/leasehold/src/flease/stores/stores-node.ts";
+const storeAcceptor = "packages/leasehold/src/flease/stores/store-acceptor.ts";
+const votes = "packages/leasehold/src/flease/protocol/votes.ts";
+const proposer = "packages/leasehold/src/flease/protocol/proposer.ts";
+const requests = "packages/leasehold/src/flease/protocol/requests.ts";
+const instance = "packages/leasehold/src/flease/protocol/instance.ts";
+const fleaseModel = "packages/sim/src/explorer/flease-model.ts";
+const quorum = "packages/leasehold/src/flease/protocol/quorum.ts";
+const clock = "packages/leasehold/src/flease/protocol/clock.ts";
+const ballotSource = "packages/leasehold/src/flease/protocol/ballot-source.ts";
+const threads = "packages/leasehold/src/flease/threads.ts";
+const pacing = "packages/leasehold/src/flease/protocol/pacing.ts";
+const admission = "packages/leasehold/src/flease/admission.ts";
+const listing = "packages/leasehold/src/flease/admin/listing.ts";
+const fairWork = "packages/leasehold/src/flease/admin/fair-work.ts";
+const watchFeed = "packages/leasehold/src/flease/admin/watch-feed.ts";
+const quotas = "packages/leasehold/src/flease/protocol/quotas.ts";
+const runner = "packages/leasehold/src/flease/runner.ts";
+const peer = "packages/leasehold/src/flease/peer.ts";
+const waiters = "packages/leasehold/src/flease/protocol/waiters.ts";
+const discovery = "packages/leasehold/src/flease/tcp/discovery.ts";
+const refusals = "packages/leasehold/src/flease/tcp/refusals.ts";
 
-const views = "src/flease/protocol/views.ts";
-const fleaseNode = "src/flease/tcp/flease-node.ts";
-const link = "src/flease/tcp/transport/link.ts";
-const joining = "src/flease/protocol/joining.ts";
+const views = "packages/leasehold/src/flease/protocol/views.ts";
+const fleaseNode = "packages/leasehold/src/flease/tcp/flease-node.ts";
+const link = "packages/leasehold/src/flease/tcp/transport/link.ts";
+const joining = "packages/leasehold/src/flease/protocol/joining.ts";
 
-const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
-const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
+const exclusionTest = { file: "packages/sim/src/flease/sim.test.ts", test: /by the checker of exclusion/ };
+const runnerTest = { file: "packages/sim/src/flease/runner.test.ts", seeds: 100 };
 const mixedSettingsTest = { file: "test/realtime/mixed-settings.test.ts" };
-const proposerTest = { file: "src/flease/protocol/proposer.test.ts" };
-const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };
+const proposerTest = { file: "packages/leasehold/src/flease/protocol/proposer.test.ts" };
+const acceptorTest = { file: "packages/leasehold/src/flease/protocol/acceptor.test.ts" };
 
 export const inFlease = /** @type {const} */ ([
   {
@@ -650,7 +650,7 @@ export const inFlease = /** @type {const} */ ([
     name: "releasedBallotGoesOn",
     why: "The last holder writes in the ballot that it has released, before a waiter that was told.",
     edits: [{ file: acceptor, find: "isPromised && entry.leaseNumber !== number", replace: "isPromised" }],
-    caughtBy: { file: "src/flease/peer.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/peer.test.ts" },
   },
   {
     name: "lightAreTurnedAway",
@@ -698,19 +698,19 @@ export const inFlease = /** @type {const} */ ([
     name: "waitersAreNobodys",
     why: "Waiters are charged to nobody, so that one account takes the places of all.",
     edits: [{ file: waiters, find: "this.quotas.charge(payer, list.places);", replace: "" }],
-    caughtBy: { file: "src/flease/protocol/waiters.property.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/waiters.property.test.ts" },
   },
   {
     name: "longNamesAreFree",
     why: "A waiter takes one place, however long the name of its resource is.",
     edits: [{ file: waiters, find: "weightOf(encoder.encode(resource).length)", replace: "1" }],
-    caughtBy: { file: "src/flease/protocol/waiters.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/waiters.test.ts" },
   },
   {
     name: "placesAreKept",
     why: "A waiter that is not on a list any more keeps its places.",
     edits: [{ file: waiters, find: "this.quotas.charge(payer, -list.places);", replace: "" }],
-    caughtBy: { file: "src/flease/protocol/waiters.property.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/waiters.property.test.ts" },
   },
   {
     name: "anyWithdrawalIsListed",
@@ -722,19 +722,19 @@ export const inFlease = /** @type {const} */ ([
         replace: "true",
       },
     ],
-    caughtBy: { file: "src/flease/peer.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/peer.test.ts" },
   },
   {
     name: "skewIsOneWay",
     why: "A message that waited looks like a clock that is behind.",
     edits: [
       {
-        file: "src/flease/protocol/skew.ts",
+        file: "packages/leasehold/src/flease/protocol/skew.ts",
         find: "peerHi - now.wall + elapsedMs",
         replace: "peerHi - now.wall",
       },
     ],
-    caughtBy: { file: "src/flease/protocol/skew.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/skew.test.ts" },
   },
   {
     name: "noQuotas",
@@ -775,7 +775,7 @@ export const inFlease = /** @type {const} */ ([
     name: "withdrawalTellsTheNext",
     why: "An acceptor that missed a lease tells one after the other that the resource is free, as each withdraws.",
     edits: [{ file: peer, find: "request.kind === Kind.release && request.waiting", replace: "false" }],
-    caughtBy: { file: "src/flease/peer.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/peer.test.ts" },
   },
   {
     name: "readingFromBeforeTheMessage",
@@ -872,7 +872,7 @@ export const inFlease = /** @type {const} */ ([
     why: "A renewal writes an entry without what others are to read of the tenure.",
     edits: [
       {
-        file: "src/flease/stores/store-acceptor.ts",
+        file: "packages/leasehold/src/flease/stores/store-acceptor.ts",
         find: "this.data.get(resource)",
         replace: "sameTenure === undefined ? this.data.get(resource) : undefined",
       },
@@ -893,7 +893,10 @@ export const inFlease = /** @type {const} */ ([
     name: "severalMembersChange",
     why: "P37: more than one member comes or goes in one change. By itself that only makes a change longer.",
     edits: [{ file: views, find: "added.length > 1 || removed.length > 1", replace: "false" }],
-    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /is refused while another/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      test: /is refused while another/,
+    },
   },
   {
     name: "nextChangeTooEarly",
@@ -933,7 +936,10 @@ export const inFlease = /** @type {const} */ ([
     name: "stragglersOfAllMembers",
     why: "P37: as many may be left as are no majority of all members; of a cell they may be one.",
     edits: [{ file: views, find: "Math.min(cellSize, members.length) - 1", replace: "members.length - 1" }],
-    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /lets fewer members be late/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      test: /lets fewer members be late/,
+    },
   },
   {
     name: "viewIsNotKept",
@@ -967,7 +973,7 @@ export const inFlease = /** @type {const} */ ([
         replace: "!this.#isFirst",
       },
     ],
-    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /has no vote/ },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/views.test.ts", test: /has no vote/ },
   },
   {
     name: "countsBeforeItVotes",
@@ -1039,7 +1045,10 @@ export const inFlease = /** @type {const} */ ([
         replace: "from.members.indexOf(by) * 2 ** 27",
       },
     ],
-    caughtBy: { file: "src/flease/many-members.test.ts", test: /of 34 members with cells of 5/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/many-members.test.ts",
+      test: /of 34 members with cells of 5/,
+    },
   },
   {
     name: "dialsBeforeItUndials",
@@ -1057,7 +1066,10 @@ export const inFlease = /** @type {const} */ ([
           "for (const [address, id] of wanted) this.transport.dial(address, id);\n    for (const id of members) if (!others.includes(id)) this.#undial(this.#addresses.of(id)!);",
       },
     ],
-    caughtBy: { file: "src/flease/tcp/dialing.property.test.ts", test: /whatever changes/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/tcp/dialing.property.test.ts",
+      test: /whatever changes/,
+    },
   },
   {
     name: "clientsHearOfSmallViewsOnly",
@@ -1069,7 +1081,10 @@ export const inFlease = /** @type {const} */ ([
         replace: "Math.min(callBytesMax(this.#links.role), callBytesMax(this.role))",
       },
     ],
-    caughtBy: { file: "src/flease/tcp/changing-members.property.test.ts", test: /longest ids/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/tcp/changing-members.property.test.ts",
+      test: /longest ids/,
+    },
   },
   {
     name: "firstViewIsTaken",
@@ -1077,25 +1092,31 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       { file: discovery, find: "return newestFirst[0]!;", replace: "return [...this.#views.values()][0]!;" },
     ],
-    caughtBy: { file: "src/flease/tcp/changing-members.property.test.ts", test: /takes the newest view/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/tcp/changing-members.property.test.ts",
+      test: /takes the newest view/,
+    },
   },
   {
     name: "viewIsOfferedOnce",
     why: "A view that did not get through is not offered again.",
     edits: [
       {
-        file: "src/flease/tcp/view-publisher.ts",
+        file: "packages/leasehold/src/flease/tcp/view-publisher.ts",
         find: "stamp !== view.stamp",
         replace: "false",
       },
     ],
-    caughtBy: { file: "src/flease/tcp/view-publisher.test.ts", test: /offered again until/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/tcp/view-publisher.test.ts",
+      test: /offered again until/,
+    },
   },
   {
     name: "noBarrier",
     why: "Ballots of views that are over count in the next ones.",
     edits: [{ file: acceptor, find: "request.number <= this.#barrier", replace: "false" }],
-    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /keeps what it knows/ },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/views.test.ts", test: /keeps what it knows/ },
   },
   {
     name: "renewalCrossesViews",
@@ -1108,6 +1129,9 @@ export const inFlease = /** @type {const} */ ([
         replace: ";",
       },
     ],
-    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /renews it in two phases/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      test: /renews it in two phases/,
+    },
   },
 ]);

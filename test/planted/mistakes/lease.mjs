@@ -1,15 +1,15 @@
 /** The known mistakes of the waist. */
 
-const localQueue = "src/lease/manager/local-queue.ts";
-const leaseManager = "src/lease/manager/lease-manager.ts";
-const leaseSet = "src/lease/manager/lease-set.ts";
-const leaderWatch = "src/lease/manager/leader-watch.ts";
-const slots = "src/lease/slots.ts";
-const counted = "src/lease/forms/counted.ts";
-const shared = "src/lease/forms/shared.ts";
-const forms = "src/lease/manager/forms.ts";
-const bothClocks = "src/common/both-clocks.ts";
-const clockRates = "src/common/clock-rates.ts";
+const localQueue = "packages/leasehold/src/lease/manager/local-queue.ts";
+const leaseManager = "packages/leasehold/src/lease/manager/lease-manager.ts";
+const leaseSet = "packages/leasehold/src/lease/manager/lease-set.ts";
+const leaderWatch = "packages/leasehold/src/lease/manager/leader-watch.ts";
+const slots = "packages/leasehold/src/lease/slots.ts";
+const counted = "packages/leasehold/src/lease/forms/counted.ts";
+const shared = "packages/leasehold/src/lease/forms/shared.ts";
+const forms = "packages/leasehold/src/lease/manager/forms.ts";
+const bothClocks = "packages/leasehold/src/common/both-clocks.ts";
+const clockRates = "packages/leasehold/src/common/clock-rates.ts";
 
 export const inWaist = /** @type {const} */ ([
   {
@@ -29,7 +29,7 @@ export const inWaist = /** @type {const} */ ([
     why: "A lease for which nobody here waits is forgotten, and another caller of this process asks for it as for any other.",
     edits: [
       {
-        file: "src/lease/manager/local-queues.ts",
+        file: "packages/leasehold/src/lease/manager/local-queues.ts",
         at: "if (lease === undefined) this.#drop(resource);",
         find: "lease === undefined",
         replace: "true",
@@ -52,7 +52,7 @@ export const inWaist = /** @type {const} */ ([
     why: "A call that a listener of `acquired` aborts is answered with the lease.",
     edits: [
       {
-        file: "src/lease/manager/acquisitions.ts",
+        file: "packages/leasehold/src/lease/manager/acquisitions.ts",
         at: "if (contender.hasGivenUp) void lease",
         find: "contender.hasGivenUp",
         replace: "false",
@@ -187,7 +187,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who has a place in line acquires at once, whoever is before it.",
     edits: [
       {
-        file: "src/lease/forms/fair.ts",
+        file: "packages/leasehold/src/lease/forms/fair.ts",
         find: "[place.first, aborted(stop.signal)]",
         replace: "[undefined]",
       },
@@ -196,24 +196,36 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "placeIsNotKept",
     why: "A place in a core's line is not refreshed: who waits for longer than its ttl goes to the end.",
-    edits: [{ file: "src/etcd/line.ts", find: "begunMs < this.#endMs", replace: "false" }],
+    edits: [{ file: "packages/leasehold/src/etcd/line.ts", find: "begunMs < this.#endMs", replace: "false" }],
   },
   {
     name: "graceOfAnEarlierLifeRuns",
     why: "A member that is back within its grace leaves a group all the same when that is over.",
-    edits: [{ file: "src/membership/member-group.ts", find: "seen?.grace?.cancel()", replace: "undefined" }],
+    edits: [
+      {
+        file: "packages/leasehold/src/membership/member-group.ts",
+        find: "seen?.grace?.cancel()",
+        replace: "undefined",
+      },
+    ],
   },
   {
     name: "graceIsForgotten",
     why: "A member that goes has left a group at once, whatever its grace.",
-    edits: [{ file: "src/membership/member-group.ts", find: "this.#graceMs === 0", replace: "true" }],
+    edits: [
+      {
+        file: "packages/leasehold/src/membership/member-group.ts",
+        find: "this.#graceMs === 0",
+        replace: "true",
+      },
+    ],
   },
   {
     name: "readerHasTheTokenOfItsSlot",
     why: "A reader's token is that of its slot, which has no order with those of writers.",
     edits: [
       {
-        file: "src/lease/forms/shared-lease.ts",
+        file: "packages/leasehold/src/lease/forms/shared-lease.ts",
         find: "this.token = gate.token",
         replace: "this.token = slot.token",
       },
@@ -222,17 +234,31 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "valueOutlivesItsLease",
     why: "Work under a lease has a value although the lease was lost before it returned.",
-    edits: [{ file: "src/lease/manager/work.ts", find: "loss !== undefined", replace: "false" }],
+    edits: [
+      { file: "packages/leasehold/src/lease/manager/work.ts", find: "loss !== undefined", replace: "false" },
+    ],
   },
   {
     name: "workBeginsAfterALoss",
     why: "Work begins although its lease was lost between the grant and the answer to the call.",
-    edits: [{ file: "src/lease/manager/work.ts", find: "holding.assertHeld()", replace: "undefined" }],
+    edits: [
+      {
+        file: "packages/leasehold/src/lease/manager/work.ts",
+        find: "holding.assertHeld()",
+        replace: "undefined",
+      },
+    ],
   },
   {
     name: "exactIsAPrefix",
     why: "A watch of one exact name tells of those that begin so, too.",
-    edits: [{ file: "src/lease/manager/queries.ts", find: "hint.resource === prefix", replace: "true" }],
+    edits: [
+      {
+        file: "packages/leasehold/src/lease/manager/queries.ts",
+        find: "hint.resource === prefix",
+        replace: "true",
+      },
+    ],
   },
   {
     name: "olderLeaderIsKept",
@@ -249,7 +275,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who listens hears of a loss as of a release.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         at: 'if (isOwnEnd(reason) || reason === "closed") {',
         find: 'isOwnEnd(reason) || reason === "closed"',
         replace: "true",
@@ -260,7 +286,11 @@ export const inWaist = /** @type {const} */ ([
     name: "lateIsToldEachTime",
     why: "Who listens hears of each retry of a renewal that is late.",
     edits: [
-      { file: "src/lease/manager/held-lease.ts", find: "this.#rare.isLate = true", replace: "undefined" },
+      {
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
+        find: "this.#rare.isLate = true",
+        replace: "undefined",
+      },
     ],
   },
   {
@@ -268,55 +298,67 @@ export const inWaist = /** @type {const} */ ([
     why: "A lease of which rounding leaves something is looked at again in the same instant, without end.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         find: "Math.max(soonestMs, delayMs)",
         replace: "Math.max(0, delayMs)",
       },
     ],
-    caughtBy: { file: "src/lease/manager/held-lease.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/lease/manager/held-lease.test.ts" },
   },
   {
     name: "tooWideIsServed",
     why: "A member begins to tell a watch of more than it may follow.",
-    edits: [{ file: "src/flease/admin/admin-rpc.ts", find: "held > this.#watchedMax", replace: "false" }],
-    caughtBy: { file: "src/flease/admin/admin-rpc.test.ts" },
+    edits: [
+      {
+        file: "packages/leasehold/src/flease/admin/admin-rpc.ts",
+        find: "held > this.#watchedMax",
+        replace: "false",
+      },
+    ],
+    caughtBy: { file: "packages/leasehold/src/flease/admin/admin-rpc.test.ts" },
   },
   {
     name: "allWakeInOneTurn",
     why: "All leases that are due are woken in one turn: of very many that end, others end meanwhile.",
-    edits: [{ file: "src/lease/manager/alarm.ts", find: "woken < wakesPerTurn", replace: "true" }],
-    caughtBy: { file: "src/lease/manager/alarm.test.ts" },
+    edits: [
+      {
+        file: "packages/leasehold/src/lease/manager/alarm.ts",
+        find: "woken < wakesPerTurn",
+        replace: "true",
+      },
+    ],
+    caughtBy: { file: "packages/leasehold/src/lease/manager/alarm.test.ts" },
   },
   {
     name: "hopelessIsRenewed",
     why: "Renewals that will be answered too late take the turns of those that would not.",
     edits: [
       {
-        file: "src/flease/provider.ts",
+        file: "packages/leasehold/src/flease/provider.ts",
         find: "leftMs < peer.proposer.pacing.roundTripMs && this.#renewals.isCrowded",
         replace: "leftMs < 0",
       },
     ],
-    caughtBy: { file: "src/flease/provider.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/flease/provider.test.ts" },
   },
   {
     name: "dueTogetherInAnyOrder",
     why: "Deadlines of one moment come in another order than they were made in: runs cannot be repeated.",
     edits: [
       {
-        file: "src/common/deadlines.ts",
+        file: "packages/leasehold/src/common/deadlines.ts",
         find: "(childDue === leastDue && orders[child]! > orders[least]!)",
         replace: "childDue === leastDue",
       },
     ],
-    caughtBy: { file: "src/common/deadlines.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/common/deadlines.test.ts" },
   },
   {
     name: "releasedWhenLateIsRenewed",
     why: "A lease that a listener releases when its renewal is late is renewed all the same, beside its release.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         at: "if (this.#ended !== undefined) return;\n    if (this.#nextRenewalMs !== never",
         find: "this.#ended !== undefined",
         replace: "false",
@@ -327,31 +369,34 @@ export const inWaist = /** @type {const} */ ([
     name: "detachedIsGivenBack",
     why: "A lease that was detached is released as any other.",
     edits: [{ file: leaseManager, find: 'lease.ended === "detached"', replace: "false" }],
-    caughtBy: { file: "src/lease/manager/detach.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/lease/manager/detach.test.ts" },
   },
   {
     name: "releasedHoldKeepsItsPlace",
     why: "A tenure that was given back shows when that of another resource ends, which has its place.",
     edits: [
       {
-        file: "src/flease/protocol/instance.ts",
+        file: "packages/leasehold/src/flease/protocol/instance.ts",
         find: "instance.leave();",
         replace: "instance.holding = false;",
       },
     ],
-    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /neither reads nor writes/ },
+    caughtBy: {
+      file: "packages/leasehold/src/flease/protocol/instance.test.ts",
+      test: /neither reads nor writes/,
+    },
   },
   {
     name: "holdsShareAPlace",
     why: "Two tenures have one place for their ends.",
     edits: [
       {
-        file: "src/flease/protocol/instance.ts",
+        file: "packages/leasehold/src/flease/protocol/instance.ts",
         find: "index % instancesPerPage",
         replace: "index >> 1",
       },
     ],
-    caughtBy: { file: "src/flease/protocol/instance.test.ts", test: /numbers of its own/ },
+    caughtBy: { file: "packages/leasehold/src/flease/protocol/instance.test.ts", test: /numbers of its own/ },
   },
   {
     name: "detachedBlocksOthersAlone",
@@ -372,14 +417,14 @@ export const inWaist = /** @type {const} */ ([
     name: "closeWaitsForever",
     why: "`close` waits for a provider that does not close.",
     edits: [{ file: leaseManager, find: "this.#closeProvider()", replace: "this.provider.close()" }],
-    caughtBy: { file: "src/lease/manager/close.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/lease/manager/close.test.ts" },
   },
   {
     name: "waistKeepsFormerData",
     why: "A tenure without data shows that of an earlier one of its process.",
     edits: [
       {
-        file: "src/lease/manager/acquire-spec.ts",
+        file: "packages/leasehold/src/lease/manager/acquire-spec.ts",
         find: "options.data === undefined ? undefined : dataText(options.data)",
         replace:
           "globalThis.formerData = options.data === undefined ? globalThis.formerData : dataText(options.data)",
@@ -391,7 +436,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who listens hears nothing of a late renewal when another thread renews.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         find: "this.#terms.renewedElsewhere || (this.#terms.autoRenew && endMs < this.latestMs)",
         replace: "this.#terms.autoRenew && endMs < this.latestMs",
       },
@@ -402,7 +447,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who listens hears only once of late renewals when another thread renews.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         at: "if (this.#terms.renewedElsewhere) this.#noteInTime();",
         find: "this.#noteInTime();",
         replace: ";",
@@ -414,7 +459,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who has detached a lease goes on to rely on it.",
     edits: [
       {
-        file: "src/lease/manager/held-lease.ts",
+        file: "packages/leasehold/src/lease/manager/held-lease.ts",
         at: "if (this.#ended !== undefined) return 0;",
         find: "this.#ended !== undefined",
         replace: 'this.#ended !== undefined && this.#ended !== "detached"',
@@ -426,7 +471,7 @@ export const inWaist = /** @type {const} */ ([
     why: "A lease that was attached can be attached once more with the same handle.",
     edits: [
       {
-        file: "src/testing/memory-ground.ts",
+        file: "packages/leasehold/src/testing/memory-ground.ts",
         find: "standing?.pass !== pass || standing.token !== token",
         replace: "standing === undefined",
       },
@@ -435,7 +480,9 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "runOutIsAttached",
     why: "A handle is good for ever, where nobody else has taken the resource.",
-    edits: [{ file: "src/lease/manager/attach.ts", find: "overMs >= 0", replace: "false" }],
-    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
+    edits: [
+      { file: "packages/leasehold/src/lease/manager/attach.ts", find: "overMs >= 0", replace: "false" },
+    ],
+    caughtBy: { file: "packages/leasehold/src/delta/provider/conformance.test.ts" },
   },
 ]);

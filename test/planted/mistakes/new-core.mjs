@@ -1,10 +1,10 @@
 /** The known mistakes that can be made with backups, and with cores that begin with the state of another. */
 
-const newCore = "src/core/host/new-core.ts";
-const snapshot = "src/core/state/snapshot.ts";
-const state = "src/core/state/state.ts";
+const newCore = "packages/core/src/host/new-core.ts";
+const snapshot = "packages/core/src/state/snapshot.ts";
+const state = "packages/core/src/state/state.ts";
 
-const hostileFileTest = { file: "src/core/server/backup/hostile-file.test.ts" };
+const hostileFileTest = { file: "packages/core/src/server/backup/hostile-file.test.ts" };
 
 export const inNewCores = /** @type {const} */ ([
   {
@@ -63,7 +63,7 @@ export const inNewCores = /** @type {const} */ ([
     why: "A backup is taken while a command is being applied: a part of it is there.",
     edits: [
       {
-        file: "src/core/replica/read-answers.ts",
+        file: "packages/core/src/replica/read-answers.ts",
         find: 'if (asked.kind === "freeze") while (context.state.isApplying) yield;',
         replace: "",
       },
@@ -94,24 +94,34 @@ export const inNewCores = /** @type {const} */ ([
   {
     name: "listsUnheard",
     why: "etcd 3699: a server that has not heard of a new member refuses it, also when that one leads.",
-    edits: [{ file: "src/core/replica/roll.ts", find: "lists.length === 0", replace: "lists.length >= 0" }],
+    edits: [
+      { file: "packages/core/src/replica/roll.ts", find: "lists.length === 0", replace: "lists.length >= 0" },
+    ],
   },
   {
     name: "otherCoresHeard",
     why: "A server listens to one that has its address from a core that is gone.",
-    edits: [{ file: "src/core/replica/roll.ts", find: "cluster !== self.cluster", replace: "false" }],
+    edits: [
+      { file: "packages/core/src/replica/roll.ts", find: "cluster !== self.cluster", replace: "false" },
+    ],
   },
   {
     name: "elementsOverlap",
     why: "Elements of a page of a backup may stand for the same bytes: a small file becomes a large state.",
-    edits: [{ file: "src/core/server/backup/bolt/read.ts", find: "free = after;", replace: "free = end;" }],
+    edits: [
+      { file: "packages/core/src/server/backup/bolt/read.ts", find: "free = after;", replace: "free = end;" },
+    ],
     caughtBy: hostileFileTest,
   },
   {
     name: "orphansAttached",
     why: "A key of a backup hangs on a lease that is not there, and on one that is granted under that id later.",
     edits: [
-      { file: "src/core/server/backup/state.ts", find: "revisions.withoutLease(version);", replace: ";" },
+      {
+        file: "packages/core/src/server/backup/state.ts",
+        find: "revisions.withoutLease(version);",
+        replace: ";",
+      },
     ],
     caughtBy: hostileFileTest,
   },
@@ -120,7 +130,7 @@ export const inNewCores = /** @type {const} */ ([
     why: "A snapshot of a core whose users have never changed does not say that rights are on.",
     edits: [
       {
-        file: "src/core/state/snapshot.ts",
+        file: "packages/core/src/state/snapshot.ts",
         find: "enabled || revision !== 1n",
         replace: "revision > 1n",
       },
@@ -132,7 +142,7 @@ export const inNewCores = /** @type {const} */ ([
     why: "What a backup has is counted when all of it is in memory.",
     edits: [
       {
-        file: "src/core/server/backup/state.ts",
+        file: "packages/core/src/server/backup/state.ts",
         find: "this.state.bytes + bytes > this.#bytesMax",
         replace: "this.state.bytes + bytes > 2 ** 60",
       },

@@ -1,11 +1,11 @@
 /** The known mistakes that can be made with a replicated log. */
 
-const outbox = "src/core/raft/outbox.ts";
-const log = "src/core/raft/log.ts";
-const leader = "src/core/raft/leader.ts";
-const leaderLease = "src/core/raft/leader-lease.ts";
-const electionTimer = "src/core/raft/election-timer.ts";
-const raft = "src/core/raft/raft.ts";
+const outbox = "packages/core/src/raft/outbox.ts";
+const log = "packages/core/src/raft/log.ts";
+const leader = "packages/core/src/raft/leader.ts";
+const leaderLease = "packages/core/src/raft/leader-lease.ts";
+const electionTimer = "packages/core/src/raft/election-timer.ts";
+const raft = "packages/core/src/raft/raft.ts";
 
 export const inRaft = /** @type {const} */ ([
   {
@@ -13,7 +13,7 @@ export const inRaft = /** @type {const} */ ([
     why: "At each answer to a heartbeat a follower is sent once more what is still on its way to it.",
     edits: [
       {
-        file: "src/core/raft/follower.ts",
+        file: "packages/core/src/raft/follower.ts",
         find: 'this.state === "probe" && this.#isProbeSent',
         replace: "(this.#isProbeSent = false)",
       },
@@ -153,7 +153,7 @@ export const inRaft = /** @type {const} */ ([
     why: "A server that begins again with a shorter timeout keeps to that, and not to what it has promised.",
     edits: [
       {
-        file: "src/core/raft/options.ts",
+        file: "packages/core/src/raft/options.ts",
         find: "hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0)",
         replace: "hardState.term > foundingTerm ? holdMs : 0",
       },
@@ -246,7 +246,7 @@ export const inRaft = /** @type {const} */ ([
     edits: [
       { file: leader, find: "memberships.currentIndex > commit", replace: "false" },
       {
-        file: "src/core/replica/membership.ts",
+        file: "packages/core/src/replica/membership.ts",
         find: "isLeading && appliedIndex >= this.#proposedIndex",
         replace: "isLeading",
       },
@@ -257,7 +257,7 @@ export const inRaft = /** @type {const} */ ([
     why: "Thesis 4.2.1: a learner stands for election, and votes for itself.",
     edits: [
       {
-        file: "src/core/raft/membership.ts",
+        file: "packages/core/src/raft/membership.ts",
         find: "if (this.current.voters.includes(id)) return true;",
         replace: "if (isMember(this.current, id)) return true;",
       },

@@ -1,17 +1,17 @@
 /** The known mistakes that can be made around stores. */
 
-const blockStore = "src/stores/block/block-store.ts";
-const layout = "src/stores/block/layout.ts";
-const lazyStore = "src/stores/lazy-store.ts";
-const slotLease = "src/stores/block/slot-lease.ts";
+const blockStore = "packages/leasehold/src/stores/block/block-store.ts";
+const layout = "packages/leasehold/src/stores/block/layout.ts";
+const lazyStore = "packages/leasehold/src/stores/lazy-store.ts";
+const slotLease = "packages/leasehold/src/stores/block/slot-lease.ts";
 
-const files = "src/stores/directory/files.ts";
-const gate = "src/stores/common/gate.ts";
-const registerDirectory = "src/stores/directory/register-directory.ts";
+const files = "packages/leasehold/src/stores/directory/files.ts";
+const gate = "packages/leasehold/src/stores/common/gate.ts";
+const registerDirectory = "packages/leasehold/src/stores/directory/register-directory.ts";
 
-const durabilityTest = { file: "src/stores/directory/durability.test.ts" };
-const slotsTest = { file: "src/stores/block/slots.property.test.ts", seeds: 400 };
-const deviceTest = { file: "src/stores/block/device.test.ts" };
+const durabilityTest = { file: "packages/leasehold/src/stores/directory/durability.test.ts" };
+const slotsTest = { file: "packages/leasehold/src/stores/block/slots.property.test.ts", seeds: 400 };
+const deviceTest = { file: "packages/leasehold/src/stores/block/device.test.ts" };
 
 export const inStores = /** @type {const} */ ([
   {
@@ -24,7 +24,7 @@ export const inStores = /** @type {const} */ ([
         replace: "this.#opened.close()",
       },
     ],
-    caughtBy: { file: "src/stores/lazy-store.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/stores/lazy-store.test.ts" },
   },
   {
     name: "unitsOutliveTheSlot",
@@ -182,7 +182,7 @@ export const inStores = /** @type {const} */ ([
     why: "What stands there counts as written, though its sync has failed.",
     edits: [
       {
-        file: "src/stores/directory/directory-medium.ts",
+        file: "packages/leasehold/src/stores/directory/directory-medium.ts",
         find: "register.rewrite(cell)",
         replace: "Promise.resolve(cell)",
       },
@@ -194,30 +194,32 @@ export const inStores = /** @type {const} */ ([
     why: "A Redis counts as durable that does not synchronise while it rewrites its file.",
     edits: [
       {
-        file: "src/stores/redis/server-facts.ts",
+        file: "packages/leasehold/src/stores/redis/server-facts.ts",
         find: 'settings?.appendfsync === "always" && settings["no-appendfsync-on-rewrite"] === "no"',
         replace: 'settings?.appendfsync === "always"',
       },
     ],
-    caughtBy: { file: "src/stores/redis/server-facts.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/stores/redis/server-facts.test.ts" },
   },
   {
     name: "leaseShorterThanRenewal",
     why: "Settings are accepted in which each lease is over before its first renewal.",
     edits: [
       {
-        file: "src/delta/provider/open.ts",
+        file: "packages/leasehold/src/delta/provider/open.ts",
         find: "{ ...options, leaseDelaysMin }",
         replace: "{ ...options, leaseDelaysMin: 3 }",
       },
     ],
-    caughtBy: { file: "src/delta/farm/farm.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/delta/farm/farm.test.ts" },
   },
   {
     name: "looksReadAllCells",
     why: "A look at the farm reads all cells, though nothing was announced since the last one.",
-    edits: [{ file: "src/delta/farm/farm.ts", find: "member.seen?.mark", replace: "undefined" }],
-    caughtBy: { file: "src/delta/farm/farm.test.ts" },
+    edits: [
+      { file: "packages/leasehold/src/delta/farm/farm.ts", find: "member.seen?.mark", replace: "undefined" },
+    ],
+    caughtBy: { file: "packages/leasehold/src/delta/farm/farm.test.ts" },
   },
   {
     name: "syncBeganBefore",
@@ -235,6 +237,6 @@ export const inStores = /** @type {const} */ ([
     name: "storeTakesAllThreads",
     why: "The stores of a process take all of Node's threads for files.",
     edits: [{ file: gate, find: "Math.floor((threads - 1) / gates.size)", replace: "threads" }],
-    caughtBy: { file: "src/stores/common/gate.test.ts" },
+    caughtBy: { file: "packages/leasehold/src/stores/common/gate.test.ts" },
   },
 ]);

@@ -1,7 +1,7 @@
-import { decodeRecord } from "../../../src/delta/record/codec.js";
-import type { AttemptResult } from "../../../src/delta/lease-protocol.js";
-import { leaseRegister } from "../../../src/delta/record/registers.js";
-import type { StoreAnswer, StoreRequest } from "../../../src/delta/store.js";
+import { decodeRecord } from "../../../packages/leasehold/src/delta/record/codec.js";
+import type { AttemptResult } from "../../../packages/leasehold/src/delta/lease-protocol.js";
+import { leaseRegister } from "../../../packages/leasehold/src/delta/record/registers.js";
+import type { StoreAnswer, StoreRequest } from "../../../packages/leasehold/src/delta/store.js";
 
 /** The one resource of a script. */
 export const resource = "r";

@@ -1,13 +1,16 @@
-import type { BothClocks } from "../../../src/common/both-clocks.js";
-import { readBothClocks } from "../../../src/common/both-clocks.js";
-import type { Timer, World } from "../../../src/common/ports.js";
-import { ConditionalLease } from "../../../src/delta/conditional/conditional-lease.js";
-import { Driver } from "../../../src/delta/driver.js";
-import type { LeaseProtocol, ProtocolEnvironment } from "../../../src/delta/lease-protocol.js";
-import { PaperLease } from "../../../src/delta/paper/paper-lease.js";
-import type { Store, StoreAnswer, StoreRequest } from "../../../src/delta/store.js";
-import type { Tenure } from "../../../src/delta/tenure.js";
-import type { VirtualWorld } from "../../../src/testing/virtual-world.js";
+import type { BothClocks } from "../../../packages/leasehold/src/common/both-clocks.js";
+import { readBothClocks } from "../../../packages/leasehold/src/common/both-clocks.js";
+import type { Timer, World } from "../../../packages/leasehold/src/common/ports.js";
+import { ConditionalLease } from "../../../packages/leasehold/src/delta/conditional/conditional-lease.js";
+import { Driver } from "../../../packages/leasehold/src/delta/driver.js";
+import type {
+  LeaseProtocol,
+  ProtocolEnvironment,
+} from "../../../packages/leasehold/src/delta/lease-protocol.js";
+import { PaperLease } from "../../../packages/leasehold/src/delta/paper/paper-lease.js";
+import type { Store, StoreAnswer, StoreRequest } from "../../../packages/leasehold/src/delta/store.js";
+import type { Tenure } from "../../../packages/leasehold/src/delta/tenure.js";
+import type { VirtualWorld } from "../../../packages/leasehold/src/testing/virtual-world.js";
 
 /** Told of each answer of a store when the process gets it. */
 export type StoreListener = (

@@ -1,6 +1,6 @@
-import { MemoryStore } from "../../../src/delta/memory/memory-store.js";
-import { leaseRegister } from "../../../src/delta/record/registers.js";
-import type { StoreAnswer, StoreRequest, StoreTraits } from "../../../src/delta/store.js";
+import { MemoryStore } from "../../../packages/leasehold/src/delta/memory/memory-store.js";
+import { leaseRegister } from "../../../packages/leasehold/src/delta/record/registers.js";
+import type { StoreAnswer, StoreRequest, StoreTraits } from "../../../packages/leasehold/src/delta/store.js";
 import { PaperBench } from "../../support/paper-bench.js";
 import { printTrace } from "../golden.js";
 import { printCells, printOperation, printResult, resource } from "./print.js";

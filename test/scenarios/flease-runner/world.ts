@@ -1,15 +1,15 @@
-import { Acceptor } from "../../../src/flease/protocol/acceptor.js";
-import { ownerName } from "../../../src/flease/protocol/ballot.js";
-import { FleaseClock, emptyReading } from "../../../src/flease/protocol/clock.js";
-import type { Reading } from "../../../src/flease/protocol/clock.js";
-import { Kind, Message, copyMessage } from "../../../src/flease/protocol/message.js";
-import { Proposer } from "../../../src/flease/protocol/proposer.js";
-import type { ProposerSink } from "../../../src/flease/protocol/proposer-ports.js";
-import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
-import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
-import type { Instance } from "../../../src/flease/protocol/instance.js";
-import { cellsOf } from "../../../src/flease/protocol/view-cells.js";
-import { Views, firstView, viewAtFirstStart } from "../../../src/flease/protocol/views.js";
+import { Acceptor } from "../../../packages/leasehold/src/flease/protocol/acceptor.js";
+import { ownerName } from "../../../packages/leasehold/src/flease/protocol/ballot.js";
+import { FleaseClock, emptyReading } from "../../../packages/leasehold/src/flease/protocol/clock.js";
+import type { Reading } from "../../../packages/leasehold/src/flease/protocol/clock.js";
+import { Kind, Message, copyMessage } from "../../../packages/leasehold/src/flease/protocol/message.js";
+import { Proposer } from "../../../packages/leasehold/src/flease/protocol/proposer.js";
+import type { ProposerSink } from "../../../packages/leasehold/src/flease/protocol/proposer-ports.js";
+import { fleaseSettings } from "../../../packages/leasehold/src/flease/protocol/settings.js";
+import type { FleaseSettings } from "../../../packages/leasehold/src/flease/protocol/settings.js";
+import type { Instance } from "../../../packages/leasehold/src/flease/protocol/instance.js";
+import { cellsOf } from "../../../packages/leasehold/src/flease/protocol/view-cells.js";
+import { Views, firstView, viewAtFirstStart } from "../../../packages/leasehold/src/flease/protocol/views.js";
 import { ballotText, printReply, printRequest, printView, startWallMs, timeText } from "./print.js";
 
 /** The one resource of a script. */

@@ -1,6 +1,6 @@
-import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
-import { founding, joining } from "../../../src/core/raft/options.js";
-import type { ConfigChange, MemberId, Message } from "../../../src/core/raft/types.js";
+import { clockRateErrorDefault } from "../../../packages/leasehold/src/common/clock-rates.js";
+import { founding, joining } from "../../../packages/core/src/raft/options.js";
+import type { ConfigChange, MemberId, Message } from "../../../packages/core/src/raft/types.js";
 import { Invariants } from "./invariants.js";
 import { bytesOf, Server } from "./server.js";
 import type { Envelope, Observer } from "./server.js";

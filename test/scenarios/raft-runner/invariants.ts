@@ -1,4 +1,4 @@
-import type { Entry, MemberId, Persist, Ready } from "../../../src/core/raft/types.js";
+import type { Entry, MemberId, Persist, Ready } from "../../../packages/core/src/raft/types.js";
 import { textOf } from "./server.js";
 import type { Server } from "./server.js";
 

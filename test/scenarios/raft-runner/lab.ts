@@ -1,8 +1,8 @@
-import type { RaftLimits, RaftOptions, Recovered } from "../../../src/core/raft/api.js";
-import { founding, joining } from "../../../src/core/raft/options.js";
-import { Raft } from "../../../src/core/raft/raft.js";
-import { nobody } from "../../../src/core/raft/types.js";
-import type { Entry, MemberId, Message, Ready, SnapshotMeta } from "../../../src/core/raft/types.js";
+import type { RaftLimits, RaftOptions, Recovered } from "../../../packages/core/src/raft/api.js";
+import { founding, joining } from "../../../packages/core/src/raft/options.js";
+import { Raft } from "../../../packages/core/src/raft/raft.js";
+import { nobody } from "../../../packages/core/src/raft/types.js";
+import type { Entry, MemberId, Message, Ready, SnapshotMeta } from "../../../packages/core/src/raft/types.js";
 import { bytesOf, Server, textOf } from "./server.js";
 import type { Envelope, Observer } from "./server.js";
 

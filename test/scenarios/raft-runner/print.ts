@@ -1,4 +1,4 @@
-import type { Entry, Membership, Message, Persist, Ready } from "../../../src/core/raft/types.js";
+import type { Entry, Membership, Message, Persist, Ready } from "../../../packages/core/src/raft/types.js";
 import { textOf } from "./server.js";
 
 /** Entries as `index/term text`. */

@@ -1,6 +1,6 @@
-import { founding, joining } from "../../../src/core/raft/options.js";
-import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
-import type { ConfigChange, MemberId, Persist, Ready } from "../../../src/core/raft/types.js";
+import { founding, joining } from "../../../packages/core/src/raft/options.js";
+import type { RaftLimits, Recovered } from "../../../packages/core/src/raft/api.js";
+import type { ConfigChange, MemberId, Persist, Ready } from "../../../packages/core/src/raft/types.js";
 import { printTrace } from "../golden.js";
 import { disk, log } from "./lab.js";
 import { printEntries, printMembership, printMessage, printPersist, printReady } from "./print.js";

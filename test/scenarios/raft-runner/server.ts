@@ -1,6 +1,6 @@
-import type { BothClocks } from "../../../src/common/both-clocks.js";
-import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
-import { Raft } from "../../../src/core/raft/raft.js";
+import type { BothClocks } from "../../../packages/leasehold/src/common/both-clocks.js";
+import type { RaftLimits, Recovered } from "../../../packages/core/src/raft/api.js";
+import { Raft } from "../../../packages/core/src/raft/raft.js";
 import type {
   Entry,
   InstallSnapshot,
@@ -9,7 +9,7 @@ import type {
   Persist,
   Ready,
   SnapshotMeta,
-} from "../../../src/core/raft/types.js";
+} from "../../../packages/core/src/raft/types.js";
 
 /** What the state machine of these tests is: the log itself, as text, index by index. */
 export type History = ReadonlyMap<number, string>;

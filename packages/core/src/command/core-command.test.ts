@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { buildProgram } from "leasehold/inner/cli/program.js";
+
+/** The command line of `leasehold core`, through its parser, as an etcd's unit file has it. */
+
+vi.mock("./core.js", () => ({
+  core: (flags: unknown) => {
+    got = flags as Record<string, unknown>;
+    return Promise.resolve(0);
+  },
+}));
+
+vi.mock("leasehold/inner/cli/output/say.js", async (original) => ({
+  ...(await original<typeof import("leasehold/inner/cli/output/say.js")>()),
+  sayError: (line: string) => void (warnings += `${line}\n`),
+}));
+
+let got: Record<string, unknown> | undefined;
+let warnings: string;
+
+beforeEach(() => {
+  got = undefined;
+  warnings = "";
+  for (const variable of Object.keys(process.env))
+    if (variable.startsWith("ETCD_")) vi.stubEnv(variable, undefined);
+});
+afterEach(() => void vi.unstubAllEnvs());
+
+async function parse(...words: string[]): Promise<string> {
+  got = undefined;
+  warnings = "";
+  try {
+    await (await buildProgram(() => undefined)).parseAsync(["core", ...words], { from: "user" });
+    return got === undefined ? "nothing happened" : "taken";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const page = readFileSync(new URL("../../../../docs/cli-core.md", import.meta.url), "utf8");
+
+/** Those that a paragraph of the page names. */
+function flagsAfter(words: string): string[] {
+  const start = page.indexOf(words);
+  expect(start).toBeGreaterThan(0);
+  const paragraph = page.slice(start, page.indexOf("\n- ", start));
+  return [...paragraph.matchAll(/`--([a-z0-9-]*[a-z0-9])`/g)].map(([, flag]) => flag!);
+}
+
+const ignored = flagsAfter("Taken with a warning");
+const refused = flagsAfter("Refused, as the server would");
+
+test("each flag of etcd that the page says is taken is taken on a command line, in both of Go's forms", async () => {
+  expect(ignored.length).toBeGreaterThan(25);
+  for (const flag of ignored) {
+    for (const words of [[`--${flag}`, "1ms"], [`--${flag}=1ms`]]) {
+      expect([flag, await parse(...words, "--name", "a")]).toEqual([flag, "taken"]);
+      expect(got).toEqual({ name: "a" });
+      expect(warnings).toContain(`--${flag} has no effect`);
+    }
+    expect([flag, await parse(`--${flag}`)]).toEqual([flag, "taken"]);
+  }
+});
+
+test("each flag that the page says is refused is, with the reason, unless it says what holds anyway", async () => {
+  expect(refused.length).toBeGreaterThan(9);
+  for (const flag of refused) expect(await parse(`--${flag}`, "x")).toMatch(`--${flag} cannot be taken: `);
+  expect(await parse("--enable-v2=false", "--proxy", "off", "--tls-min-version=TLS1.2")).toBe("taken");
+  expect(warnings).toBe("");
+});
+
+test("flags for trials are taken under whatever name, and the core's own among them have their meaning", async () => {
+  // Of 3.4 and 3.5, with values, alone, and one that there never was.
+  const words = [
+    "--experimental-compaction-batch-limit=1000",
+    "--experimental-enable-v2v3",
+    "/v2",
+    "--experimental-peer-skip-client-san-verification",
+    "--experimental-warning-apply-duration",
+    "100ms",
+    "--experimental-anything-at-all",
+    "--experimental-corrupt-check-time",
+    "10m",
+    "--experimental-initial-corrupt-check",
+    "--experimental-warning-apply-duration=1s",
+  ];
+  expect(await parse(...words, "--name", "a")).toBe("taken");
+  expect(got).toEqual({
+    name: "a",
+    experimentalCorruptCheckTime: "10m",
+    experimentalInitialCorruptCheck: true,
+  });
+  expect(warnings.match(/--experimental-[a-z0-9-]+ has no effect/g)).toHaveLength(5);
+});
+
+test("what is no flag of etcd is refused by its name, also one that looks nearly like one for trials", async () => {
+  for (const flag of ["--nonsense", "--experimental", "--experimental-", "--experimentals-x"])
+    expect(await parse(flag)).toContain(flag);
+  expect(got).toBeUndefined();
+});

@@ -1,0 +1,31 @@
+/** A server of the consistent core in a program of yours: `@leasehold/core`. Its clients open `core://…`. */
+import type { CoreFlags, RunningCore } from "./server/common/api.js";
+import { type Logger, silent } from "leasehold/runtime";
+import { configOf, startCore as startServer } from "./server/index.js";
+
+export type { CoreFlags, RunningCore } from "./server/common/api.js";
+
+/** The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and where to say what happens. */
+export interface CoreServerOptions extends CoreFlags {
+  readonly logger?: Logger | undefined;
+}
+
+/**
+ * Starts a server of the core, as `leasehold core` does. Resolves when it listens; whether there is a leader is
+ * another matter. The server works on this event loop: a program that is busy for longer than the election timeout
+ * (default 1 s) loses its leadership, and is better off with a process beside it.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`.
+ * @example
+ * ```ts
+ * import { startCore } from "@leasehold/core";
+ *
+ * const core = await startCore({ name: "a", dataDir: "/var/lib/core" });
+ * console.log(`serves clients at ${core.clientUrls.join(",")}`);
+ * await core.close();
+ * ```
+ */
+export async function startCore(options: CoreServerOptions = {}): Promise<RunningCore> {
+  const { logger = silent, ...flags } = options;
+  return startServer(configOf(flags), logger);
+}

@@ -1,0 +1,65 @@
+import { chmod, mkdir, open, readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { LeaseholdError } from "leasehold/common";
+
+/** Makes new, renamed and removed names of a folder survive a loss of power. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Passwords' hashes, tokens and keys are in them: nobody else on this machine reads them, whatever its umask. */
+export const ownFileMode = 0o600;
+const ownFolderMode = 0o700;
+
+/** Makes a folder of a server's own, or makes it and its files so if it is there. */
+export async function ownFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: ownFolderMode });
+  await setMode(path, ownFolderMode);
+  for (const name of await readdir(path)) await ownFile(join(path, name));
+}
+
+export const ownFile = (path: string): Promise<void> => setMode(path, ownFileMode);
+
+/** Another user's files, or those of a file system without modes, are as they are: who mounted it has decided. */
+const notOurs: ReadonlySet<string | undefined> = new Set([
+  "EPERM",
+  "EROFS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+]);
+
+async function setMode(path: string, mode: number): Promise<void> {
+  try {
+    await chmod(path, mode);
+  } catch (error) {
+    if (!notOurs.has((error as NodeJS.ErrnoException).code)) throw error;
+  }
+}
+
+/** What the disk refused, as an error that says what that means. */
+export function diskError(what: string, cause: unknown): LeaseholdError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(cause));
+  const text = `${what}: ${why}. The server stops: it cannot tell any more what is on disk; all that it has acknowledged is`;
+  return new LeaseholdError("DISK_FAILED", text, { cause });
+}
+
+/** What no crash leaves behind: the server must not go on with it. */
+export function damaged(what: string, options?: ErrorOptions): LeaseholdError {
+  return new LeaseholdError("LOG_CORRUPT", what, options);
+}
+
+/** A place where a file was changed after it had been written. */
+export function damagedAt(path: string, offset: number): LeaseholdError {
+  return damaged(
+    `${basename(path)} is damaged at byte ${offset}: what was on disk has changed there, and no loss of power ` +
+      "leaves that. Keep the directory and look at the disk; the other servers have the data: remove this " +
+      "server from the core, and add a new one with an empty directory",
+  );
+}

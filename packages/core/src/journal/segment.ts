@@ -1,0 +1,183 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { LeaseholdError } from "leasehold/common";
+import { batchAt, isTorn, usedBytes } from "./batch.js";
+import { checksumOf } from "./checksum.js";
+import { damaged, damagedAt, ownFileMode, syncFolder } from "./files.js";
+import { readFormerSegment } from "./former-segment.js";
+import { type JournalRecord, recordsOf } from "./records.js";
+
+/**
+ * The first bytes of each segment: what it is, its format, and the checksum that its first batch goes on
+ * from.
+ */
+const magic = "LHWAL2\n\0";
+const formerMagic = "LHWAL1\n\0";
+export const segmentHeaderBytes = 16;
+
+/**
+ * A write returns when it is on disk. With a call to sync after each write, the thread that does both would be
+ * woken twice for each: a third more CPU time.
+ */
+const durable = constants.O_RDWR | constants.O_DSYNC;
+
+export function segmentName(sequence: number): string {
+  return `${String(sequence).padStart(12, "0")}.wal`;
+}
+
+/** Undefined for the name of something else. */
+export function segmentSequence(name: string): number | undefined {
+  const digits = /^(\d{12})\.wal$/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/**
+ * Creates a segment that survives a loss of power. One that a crash has left without a head is written anew.
+ */
+export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
+  const path = join(folder, segmentName(sequence));
+  const file = await open(path, durable | constants.O_CREAT | constants.O_TRUNC, ownFileMode);
+  const header = Buffer.alloc(segmentHeaderBytes);
+  header.write(magic, "latin1");
+  header.writeUInt32LE(chain, 8);
+  header.writeUInt32LE(checksumOf(header.subarray(0, 12), 0), 12);
+  await file.write(header);
+  await syncFolder(folder);
+  return file;
+}
+
+/**
+ * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays
+ * removed. What was read of the last write may only be in the kernel, if the process before was killed while
+ * it wrote, or if its disk refused: then the kernel takes for written what is not (no sync would write it). So
+ * it is written again before anybody counts it. What came before it is on disk, as each write begins when the
+ * one before has ended.
+ *
+ * @param last what was read of the last write
+ */
+export async function openSegment(
+  folder: string,
+  sequence: number,
+  bytes: number,
+  last: Buffer,
+): Promise<FileHandle> {
+  const file = await open(join(folder, segmentName(sequence)), durable);
+  const { size } = await file.stat();
+  if (size > bytes) await file.truncate(bytes);
+  await writeAll(file, last, bytes - last.length);
+  await syncFolder(folder);
+  return file;
+}
+
+/** A segment of which nobody knows whether it is on disk is, afterwards. */
+export async function syncSegment(folder: string, sequence: number): Promise<void> {
+  const file = await open(join(folder, segmentName(sequence)), durable);
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** A write may take less than it was given. */
+export async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+    written += bytesWritten;
+  }
+}
+
+export interface SegmentContent {
+  /** To go on from. */
+  readonly chain: number;
+  /** Where the last good batch ends; 0 if another segment has to be begun. */
+  readonly goodBytes: number;
+  /**
+   * What follows it was cut off by a crash in the middle of a write; nobody was ever told that it was there.
+   */
+  readonly tornBytes: number;
+  /** How many batches are good. */
+  readonly batches: number;
+  /** The last of them, or the head, as it lies there. */
+  readonly last: Buffer;
+  /** Nothing is written to it any more. */
+  readonly isFormer: boolean;
+}
+
+export const noSegment: SegmentContent = {
+  chain: 0,
+  goodBytes: 0,
+  tornBytes: 0,
+  batches: 0,
+  last: Buffer.alloc(0),
+  isFormer: false,
+};
+
+/**
+ * Reads a segment batch by batch. Only the end of the last one may be torn.
+ *
+ * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`
+ */
+export async function readSegment(
+  path: string,
+  chain: number | undefined,
+  isLast: boolean,
+  take: (record: JournalRecord) => void,
+): Promise<SegmentContent> {
+  const bytes = await readFile(path);
+  const head = checkHeader(path, bytes, chain, isLast);
+  if (head === undefined) return { ...noSegment, chain: chain ?? 0, tornBytes: bytes.length };
+  if (head.isFormer)
+    return { ...noSegment, chain: readFormerSegment(path, bytes, head.chain, take), isFormer: true };
+  let checksum = head.chain;
+  let offset = segmentHeaderBytes;
+  let start = 0;
+  let batches = 0;
+  let tornBytes = 0;
+  while (offset < bytes.length) {
+    const batch = batchAt(bytes, offset, checksum, batches + 1);
+    if (batch === undefined) {
+      const used = usedBytes(bytes);
+      // The room that a process had made ready, and had not used when it ended. In a segment that is not the
+      // last, batches that were lost there are noticed by the next one's checksum.
+      if (used <= offset) break;
+      if (!isLast || !isTorn(bytes, offset, batches + 1)) throw damagedAt(path, offset);
+      tornBytes = used - offset;
+      break;
+    }
+    for (const record of recordsOf(batch.content)) take(record);
+    checksum = batch.checksum;
+    start = offset;
+    offset = batch.end;
+    batches += 1;
+  }
+  const last = bytes.subarray(start, offset);
+  return { chain: checksum, goodBytes: offset, tornBytes, batches, last, isFormer: false };
+}
+
+/**
+ * The checksum that the first batch goes on from; nothing if the file was cut off before it had a header.
+ */
+function checkHeader(
+  path: string,
+  bytes: Buffer,
+  chain: number | undefined,
+  isLast: boolean,
+): { chain: number; isFormer: boolean } | undefined {
+  const header = bytes.subarray(0, segmentHeaderBytes);
+  const isWhole =
+    header.length === segmentHeaderBytes && header.readUInt32LE(12) === checksumOf(header.subarray(0, 12), 0);
+  if (isWhole) {
+    const found = header.toString("latin1", 0, 8);
+    if (found !== magic && found !== formerMagic)
+      throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
+    const goesOnFrom = header.readUInt32LE(8);
+    if (chain !== undefined && goesOnFrom !== chain)
+      throw damaged(`${basename(path)} does not go on where the segment before it ends`);
+    return { chain: goesOnFrom, isFormer: found === formerMagic };
+  }
+  const neverWritten = bytes.length < segmentHeaderBytes || usedBytes(bytes) === 0;
+  if (isLast && neverWritten) return undefined;
+  throw damaged(`the head of ${basename(path)} is damaged`);
+}

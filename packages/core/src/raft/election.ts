@@ -1,0 +1,22 @@
+import { majorityOf } from "leasehold/common";
+import type { MemberId } from "./types.js";
+
+/**
+ * The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes
+ * nothing.
+ */
+export class Election {
+  readonly #votes = new Map<MemberId, boolean>();
+
+  count(voter: MemberId, granted: boolean): void {
+    if (!this.#votes.has(voter)) this.#votes.set(voter, granted);
+  }
+
+  outcome(voters: readonly MemberId[]): "won" | "lost" | "open" {
+    const majority = majorityOf(voters.length);
+    const granted = voters.filter((id) => this.#votes.get(id) === true).length;
+    if (granted >= majority) return "won";
+    const denied = voters.filter((id) => this.#votes.get(id) === false).length;
+    return denied > voters.length - majority ? "lost" : "open";
+  }
+}

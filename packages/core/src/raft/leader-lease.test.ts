@@ -1,0 +1,311 @@
+import { describe, expect, test } from "vitest";
+import { type Faults, withFaults } from "../../../../test/planted/switches.js";
+import { disk, log, Single } from "../../../../test/scenarios/raft-runner/lab.js";
+import { founding } from "./options.js";
+import type { HardState, Heartbeat, MemberId, VoteRequest } from "./types.js";
+
+const three = [1n, 2n, 3n];
+const five = [1n, 2n, 3n, 4n, 5n];
+const holdMs = 500;
+const clocks = { holdMs, clockRateError: 0.1 };
+/** 500 · 0.9 / 1.1 */
+const leaseMs = 409;
+
+function bothWays<T>(mistake: keyof Faults, body: () => T): { right: T; wrong: T } {
+  return { right: body(), wrong: withFaults({ [mistake]: true }, body) };
+}
+
+/** Server 1 of these leads in term 2, which 2 and 3 have acknowledged; the index of that is 2. */
+function leaderOf(voters: readonly MemberId[], learners: readonly MemberId[] = []): Single {
+  const recovered = founding(voters);
+  const snapshot = { ...recovered.snapshot, membership: { voters, learners } };
+  const one = new Single(1n, { ...recovered, snapshot }, {}, clocks);
+  one.at(0);
+  one.tick(10);
+  for (const kind of ["pre-vote-answer", "vote-answer"] as const)
+    for (const from of voters.slice(1)) one.exchange({ kind, from, to: 1n, term: 2, granted: true });
+  const answer = {
+    kind: "append-answer",
+    to: 1n,
+    term: 2,
+    rejected: false,
+    hintIndex: 0,
+    hintTerm: 0,
+  } as const;
+  for (const from of voters.slice(1)) one.exchange({ ...answer, from, index: 2 });
+  expect(one.raft.status()).toMatchObject({ role: "leader", term: 2, commit: 2 });
+  return one;
+}
+
+const answer = { kind: "heartbeat-answer", to: 1n, term: 2, holdMs } as const;
+
+/** At 1,000 ms it sends a round of heartbeats, which these answer at 1,300. */
+function heard(one: Single, ...by: readonly MemberId[]): Single {
+  return heardWith(one, ...by.map((from) => [from, holdMs] as const));
+}
+
+/** And each says for how long it holds to the leader. */
+function heardWith(one: Single, ...by: readonly (readonly [MemberId, number])[]): Single {
+  one.at(1_000);
+  const { round } = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
+  one.at(1_300);
+  for (const [from, held] of by) one.exchange({ ...answer, from, round, holdMs: held });
+  return one;
+}
+
+function certainAt(one: Single, ms: number, wallMs = ms): boolean {
+  one.at(ms, wallMs);
+  return one.raft.readIndexByClock() !== undefined;
+}
+
+describe("thesis 6.4.1: a leader knows by its clock for how long nobody else leads", () => {
+  test("it counts from the sending of what a majority has answered, by the slowest clock for the fastest", () => {
+    const one = heard(leaderOf(three), 2n);
+    expect(one.raft.readIndexByClock()).toBe(2);
+    expect([leaseMs, leaseMs + 1].map((ms) => certainAt(one, 1_000 + ms))).toEqual([true, false]);
+    const late = () => certainAt(heard(leaderOf(three), 2n), 1_001 + leaseMs);
+    expect(bothWays("timeFromTheAnswer", late)).toEqual({ right: false, wrong: true });
+    expect(bothWays("timeIgnoresRates", late)).toEqual({ right: false, wrong: true });
+  });
+
+  test("each round that is answered renews it, and an answer to one that came early does not", () => {
+    const one = heard(leaderOf(three), 2n);
+    one.at(1_350);
+    one.tick();
+    one.exchange({ ...answer, from: 3n, round: 1 });
+    expect(certainAt(one, 1_420)).toBe(false);
+    one.exchange({ ...answer, from: 3n, round: 2 });
+    expect([1_420, 1_350 + leaseMs, 1_351 + leaseMs].map((ms) => certainAt(one, ms))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test("a majority has to have answered, of the voters", () => {
+    const ofFive = bothWays("timeByTheFirst", () => certainAt(heard(leaderOf(five), 2n), 1_300));
+    expect(ofFive).toEqual({ right: false, wrong: true });
+    expect(certainAt(heard(leaderOf(five), 2n, 5n), 1_300)).toBe(true);
+    const byLearner = bothWays("timeByLearners", () => certainAt(heard(leaderOf(three, [4n]), 4n), 1_300));
+    expect(byLearner).toEqual({ right: false, wrong: true });
+  });
+
+  test("each voter promises for as long as it says, whatever the leader's own timeout is", () => {
+    const later = (...by: readonly (readonly [MemberId, number])[]) =>
+      bothWays("timeByItsOwnTimeout", () => certainAt(heardWith(leaderOf(three), ...by), 1_000 + leaseMs));
+    expect(later([2n, 300])).toEqual({ right: false, wrong: true });
+    // One other is enough, and the one that promises for longer is that one.
+    expect(later([2n, 300], [3n, 500])).toEqual({ right: true, wrong: true });
+    expect(certainAt(heardWith(leaderOf(three), [2n, 1_000]), 1_000 + 2 * leaseMs)).toBe(true);
+    // Of four others the second that promises the most decides.
+    const ofFive = (ms: number) =>
+      certainAt(heardWith(leaderOf(five), [2n, 250], [3n, 1_000], [4n, 500], [5n, 0]), 1_000 + ms);
+    expect([leaseMs, leaseMs + 1].map(ofFive)).toEqual([true, false]);
+  });
+
+  test("a suspended machine's steady clock stands still: the clock that went further counts", () => {
+    const suspended = () => certainAt(heard(leaderOf(three), 2n), 1_301, 61_301);
+    expect(bothWays("timeIgnoresSuspension", suspended)).toEqual({ right: false, wrong: true });
+    expect(certainAt(heard(leaderOf(three), 2n), 1_301, 0)).toBe(true);
+    expect(certainAt(heard(leaderOf(three), 2n), 1_410, 0)).toBe(false);
+  });
+
+  test("while another one may be elected that it has told to stand, it does not count on its time", () => {
+    const told = () => {
+      const one = heard(leaderOf(three), 2n);
+      one.raft.transferLeader(2n);
+      expect(one.drain().early).toMatchObject([{ kind: "timeout-now", to: 2n, transfer: 1 }]);
+      const answered = () => {
+        const beats = one.tick().filter(({ kind }) => kind === "heartbeat") as Heartbeat[];
+        for (const { to: from, round } of beats) one.exchange({ ...answer, from, round });
+        return { over: beats[0]!.transfersOver, isSure: certainAt(one, 1_300) };
+      };
+      const [first] = Array.from({ length: 8 }, answered);
+      const { round } = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
+      expect(one.raft.status().transferTo).toBe(2n);
+      // It has not stood: the transfer is given up, and what voters promise from then on counts.
+      const sent = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
+      expect(one.raft.status()).toMatchObject({ role: "leader", transferTo: 0n });
+      one.exchange({ ...answer, from: 2n, round });
+      const late = certainAt(one, 1_300);
+      one.exchange({ ...answer, from: 2n, round: sent.round });
+      return [first, late, sent.transfersOver, certainAt(one, 1_300)];
+    };
+    expect(bothWays("timeAfterTheWord", told)).toEqual({
+      right: [{ over: 0, isSure: false }, false, 1, true],
+      wrong: [{ over: 0, isSure: true }, true, 1, true],
+    });
+  });
+
+  test("not before it has committed something, nor as a follower, nor where servers do not hold", () => {
+    const one = new Single(1n, founding([1n]), {}, clocks);
+    one.at(0);
+    expect(certainAt(one, 0)).toBe(false);
+    one.tick(11);
+    expect(certainAt(one, 0)).toBe(true);
+    const careless = new Single(1n, founding([1n]));
+    careless.at(0);
+    careless.tick(11);
+    expect(careless.raft.status().role).toBe("leader");
+    expect(certainAt(careless, 0)).toBe(false);
+  });
+});
+
+describe("a server holds to the leader that it hears, by its own clock", () => {
+  const request = (term: number, transfer = 0): VoteRequest => ({
+    kind: "vote",
+    from: 3n,
+    to: 1n,
+    term,
+    lastIndex: 9,
+    lastTerm: term - 1,
+    transfer,
+  });
+
+  function votes(one: Single, ms: number, term: number, transfer = 0): boolean {
+    one.at(ms);
+    return one.exchange(request(term, transfer)).some((each) => each.kind === "vote-answer" && each.granted);
+  }
+
+  const heartbeat: Heartbeat = {
+    kind: "heartbeat",
+    from: 2n,
+    to: 1n,
+    term: 2,
+    commit: 1,
+    round: 1,
+    transfersOver: 0,
+  };
+
+  /** It hears 2 lead in term 2, at 100 ms. */
+  function follower(): Single {
+    const one = new Single(1n, founding(three), {}, clocks);
+    one.at(100);
+    one.exchange(heartbeat);
+    expect(one.raft.status()).toMatchObject({ leader: 2n, term: 2 });
+    return one;
+  }
+
+  test("its ticks may have come in a bunch: neither does it stand, nor vote", () => {
+    const standsEarly = bothWays("standsByTicksAlone", () => {
+      const one = follower();
+      one.at(200);
+      return one.tick(10).some(({ kind }) => kind === "pre-vote");
+    });
+    expect(standsEarly).toEqual({ right: false, wrong: true });
+    const one = follower();
+    one.at(200);
+    one.tick(10);
+    expect(votes(one, 599, 3)).toBe(false);
+    expect(one.raft.status().term).toBe(2);
+    expect(votes(one, 600, 3)).toBe(true);
+    const another = follower();
+    another.at(600);
+    expect(another.tick(10).some(({ kind }) => kind === "pre-vote")).toBe(true);
+  });
+
+  test("a later term that comes by another message does not set it free", () => {
+    const votesAt = (ms: number, transfer = 0) => {
+      const one = follower();
+      one.exchange({ kind: "vote-answer", from: 3n, to: 1n, term: 3, granted: false });
+      expect(one.raft.status()).toMatchObject({ leader: 0n, term: 3 });
+      return votes(one, ms, 3, transfer);
+    };
+    expect(bothWays("votesWhileHeld", () => votesAt(599))).toEqual({ right: false, wrong: true });
+    expect(votesAt(600)).toBe(true);
+    expect(bothWays("votesWhileHeld", () => votes(follower(), 300, 3))).toEqual({
+      right: false,
+      wrong: true,
+    });
+  });
+
+  test("the leader itself may ask for another one", () => {
+    expect(votes(follower(), 300, 3, 1)).toBe(true);
+  });
+
+  test("a transfer of which the leader has said that it is over helps nobody, and the next one does", () => {
+    const told = (ms: number, transfer: number) => {
+      const one = follower();
+      one.exchange({ ...heartbeat, round: 2, transfersOver: 1 });
+      // One from before comes late.
+      one.exchange(heartbeat);
+      return votes(one, ms, 3, transfer);
+    };
+    expect(bothWays("lateWordObeyed", () => told(599, 1))).toEqual({ right: false, wrong: true });
+    expect([told(599, 2), told(600, 1)]).toEqual([true, true]);
+    // Nor does the one that was told to stand stand any more.
+    const obeys = () => {
+      const one = follower();
+      one.exchange({ ...heartbeat, round: 2, transfersOver: 1 });
+      const word = { kind: "timeout-now", from: 2n, to: 1n, term: 2 } as const;
+      return [1, 2].map((transfer) =>
+        one.exchange({ ...word, transfer }).some(({ kind }) => kind === "vote"),
+      );
+    };
+    expect(bothWays("lateWordObeyed", obeys)).toEqual({ right: [false, true], wrong: [true, false] });
+    // Of a leader before the one that it hears, or after: the later one was elected, so the other counts on nothing.
+    const later = follower();
+    later.exchange({ ...heartbeat, term: 4 });
+    expect(votes(later, 300, 4, 9)).toBe(false);
+    expect(votes(later, 300, 6, 1)).toBe(true);
+  });
+
+  test("begun again, it waits as if it had heard a leader just before", () => {
+    const again = () => {
+      const one = new Single(1n, disk(three, log(2)), {}, clocks);
+      return [70, 569].map((ms) => votes(one, ms, 5));
+    };
+    expect(bothWays("votesAfterRestart", again)).toEqual({ right: [false, false], wrong: [true, true] });
+    const one = new Single(1n, disk(three, log(2)), {}, clocks);
+    one.at(70);
+    expect(votes(one, 570, 5)).toBe(true);
+    // What it was told of transfers it does not know any more.
+    const asked = new Single(1n, disk(three, log(2)), {}, clocks);
+    asked.at(70);
+    expect([569, 570].map((ms) => votes(asked, ms, 5, 9))).toEqual([false, true]);
+  });
+
+  test("begun again with another timeout, it keeps to what it has promised with the one before", () => {
+    /** What its disk says after it has heard a leader, with this timeout and that disk. */
+    const promised = (ms: number, hardState: HardState) => {
+      const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: ms });
+      one.at(0);
+      one.raft.step(heartbeat);
+      const ready = one.raft.ready()!;
+      expect(ready.messages).toMatchObject([{ kind: "heartbeat-answer", holdMs: ms }]);
+      return ready.persist?.hardState;
+    };
+    const short = promised(200, founding(three).hardState)!;
+    expect(short).toMatchObject({ term: 2, promisedMs: 200 });
+    expect(promised(200, short)).toBeUndefined();
+    const longer = promised(500, short)!;
+    expect(longer).toMatchObject({ term: 2, promisedMs: 500 });
+    expect(bothWays("promiseNotPersisted", () => promised(500, short)?.promisedMs)).toEqual({
+      right: 500,
+      wrong: undefined,
+    });
+    const again = (ms: number) => {
+      const recovered = { ...founding(three), hardState: longer };
+      const one = new Single(1n, recovered, {}, { ...clocks, holdMs: 200 });
+      one.at(0);
+      return votes(one, ms, 3);
+    };
+    expect(bothWays("promiseNotKept", () => again(499))).toEqual({ right: false, wrong: true });
+    expect(again(500)).toBe(true);
+  });
+
+  test("once the longer promise of the life before is over, its disk says the shorter one", () => {
+    const hardState = { term: 2, votedFor: 0n, commit: 1, promisedMs: 500 };
+    const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: 200 });
+    const written = (ms: number) => {
+      one.at(ms);
+      one.raft.step(heartbeat);
+      return one.raft.ready()?.persist?.hardState.promisedMs;
+    };
+    expect([0, 499, 500, 501].map(written)).toEqual([undefined, undefined, 200, undefined]);
+  });
+
+  test("a new one has promised nothing: a core's first election need not wait", () => {
+    expect(votes(new Single(1n, founding(three), {}, clocks), 0, 2)).toBe(true);
+  });
+});

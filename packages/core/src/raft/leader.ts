@@ -1,0 +1,443 @@
+import { type BothClocks, majorityOf } from "leasehold/common";
+import type { FollowerStatus, Proposed, Refused, RefusalReason } from "./api.js";
+import { Follower } from "./follower.js";
+import { sizeOf } from "./log.js";
+import type { RaftLog } from "./log.js";
+import { LeaderLease } from "./leader-lease.js";
+import { changed, isMember } from "./membership.js";
+import type { RaftSettings } from "./options.js";
+import { reachedByMajority } from "./quorum.js";
+import { Reads } from "./reads.js";
+import type {
+  AppendAnswer,
+  CommitNotice,
+  ConfigChange,
+  Entry,
+  HeartbeatAnswer,
+  MemberId,
+  Message,
+  ReadState,
+  SnapshotAnswer,
+} from "./types.js";
+import { nobody } from "./types.js";
+
+/**
+ * A learner that lacks no more than this has it within moments (thesis 4.2.1), and is not what a commit waits
+ * for.
+ */
+const promotionLagMax = 1_024;
+
+export function refused(reason: RefusalReason): Refused {
+  return { accepted: false, reason };
+}
+
+/** What a leader writes to, and where its messages and confirmed reads go. */
+export interface LeaderParts {
+  readonly id: MemberId;
+  readonly term: number;
+  readonly log: RaftLog;
+  readonly settings: RaftSettings;
+  /** What the clocks said last. */
+  readonly now: () => BothClocks;
+  readonly send: (message: Message) => void;
+  /** As `send`, of what nobody's write waits for. */
+  readonly notify: (notice: CommitNotice) => void;
+  readonly answerRead: (read: ReadState) => void;
+}
+
+/**
+ * The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on
+ * leaders).
+ */
+export class Leader {
+  readonly #parts: LeaderParts;
+  readonly #log: RaftLog;
+  readonly #followers = new Map<MemberId, Follower>();
+  readonly #reads = new Reads();
+  readonly #lease: LeaderLease;
+  /** Of the no-op that this term begins with. */
+  readonly #firstIndex: number;
+  #uncommittedBytes = 0;
+  #ticksSinceHeartbeat = 0;
+  #ticksSinceQuorumCheck = 0;
+  #transferTo = nobody;
+  /** It was told to stand. */
+  #transferAsked = false;
+  /** How many have come so far in this term. */
+  #transfers = 0;
+  #transferTicks = 0;
+
+  constructor(parts: LeaderParts) {
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#lease = new LeaderLease(parts.settings);
+    this.#firstIndex = parts.log.lastIndex + 1;
+    this.#meetMembers();
+    // "A leader must have the latest information on which entries are committed": a no-op finds out (Raft 8).
+    this.#append({
+      kind: "normal",
+      index: this.#firstIndex,
+      term: parts.term,
+      data: new Uint8Array(0),
+    });
+  }
+
+  get transferTo(): MemberId {
+    return this.#transferTo;
+  }
+
+  /** It has removed itself, and that is committed: time to step down (thesis 4.2.2). */
+  get isRemoved(): boolean {
+    const { current, currentIndex } = this.#log.memberships;
+    return currentIndex <= this.#log.commit && !isMember(current, this.#parts.id);
+  }
+
+  followers(): FollowerStatus[] {
+    return [...this.#followers.values()].map(({ id, state, matchIndex, active, silentTicks }) => ({
+      id,
+      state,
+      matchIndex,
+      active,
+      silentTicks,
+    }));
+  }
+
+  // Requests
+
+  propose(data: readonly Uint8Array[]): Proposed {
+    if (this.#transferTo !== nobody) return refused("transferring");
+    const index = this.#log.lastIndex + 1;
+    const { term } = this.#parts;
+    const entries = data.map((data, offset): Entry => ({
+      kind: "normal",
+      index: index + offset,
+      term,
+      data,
+    }));
+    return this.#appendIfRoom(entries);
+  }
+
+  proposeChange(change: ConfigChange, data: Uint8Array): Proposed {
+    if (this.#transferTo !== nobody) return refused("transferring");
+    const { commit, lastIndex, memberships } = this.#log;
+    if (memberships.currentIndex > commit) return refused("change-pending");
+    // Else two leaders of different terms could each make a change, with majorities that do not overlap (the
+    // bug that the thesis's author reported in 2015).
+    if (!this.#hasCommitted) return refused("change-pending");
+    if (change.member === nobody || changed(memberships.current, change) === undefined)
+      return refused("bad-change");
+    if (change.kind === "promote" && !this.#isNear(change.member)) return refused("learner-behind");
+    const entry: Entry = {
+      kind: "config",
+      index: lastIndex + 1,
+      term: this.#parts.term,
+      change,
+      data,
+    };
+    const proposed = this.#appendIfRoom([entry]);
+    this.#meetMembers();
+    return proposed;
+  }
+
+  readIndex(id: number): { readonly accepted: true } | Refused {
+    if (this.#reads.count >= this.#parts.settings.limits.pendingReadsMax) return refused("overloaded");
+    this.#reads.add(id);
+    return { accepted: true };
+  }
+
+  /**
+   * A later leader would need the vote of one of the two, and neither had given it when the asker asked: it
+   * follows the leader of its term, which is this one in this term or an earlier, and this one still leads. A
+   * vote leaves after what was asked before it.
+   */
+  readIndexOfAsker(asker: MemberId): number | undefined {
+    const voters = this.#voters;
+    const { id } = this.#parts;
+    const votes = voters.filter((voter) => voter === id || voter === asker).length;
+    return this.#hasCommitted && votes >= majorityOf(voters.length) ? this.#log.commit : undefined;
+  }
+
+  readIndexByClock(): number | undefined {
+    const goesByClocks = this.#parts.settings.holdMs > 0;
+    return goesByClocks && this.#hasCommitted && this.#isHeldByMajority() ? this.#log.commit : undefined;
+  }
+
+  /** This server itself votes for nobody while it leads. */
+  #isHeldByMajority(): boolean {
+    const voters = this.#voters;
+    const now = this.#parts.now();
+    const holding = voters.filter((id) => id === this.#parts.id || this.#lease.holds(id, now));
+    return holding.length >= majorityOf(voters.length);
+  }
+
+  transfer(to: MemberId): { readonly accepted: true } | Refused {
+    if (to === this.#parts.id || to === this.#transferTo) return { accepted: true };
+    if (this.#transferTo !== nobody) return refused("transferring");
+    if (!this.#voters.includes(to)) return refused("bad-change");
+    this.#transferTo = to;
+    this.#transferTicks = 0;
+    return { accepted: true };
+  }
+
+  // Time
+
+  /**
+   * @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum,
+   * thesis 6.2)
+   */
+  tick(): boolean {
+    const { electionTicks, heartbeatTicks } = this.#parts.settings;
+    this.#transferTicks += 1;
+    // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
+    if (this.#transferTicks >= electionTicks) this.#endTransfer();
+    for (const follower of this.#followers.values()) follower.silentTicks += 1;
+    this.#ticksSinceQuorumCheck += 1;
+    if (this.#ticksSinceQuorumCheck >= electionTicks) {
+      this.#ticksSinceQuorumCheck = 0;
+      if (!this.#hearsMajority()) return false;
+    }
+    this.#ticksSinceHeartbeat += 1;
+    if (this.#ticksSinceHeartbeat >= heartbeatTicks) {
+      this.#reads.nextRound();
+      this.#heartbeat();
+    }
+    return true;
+  }
+
+  #hearsMajority(): boolean {
+    const voters = this.#voters;
+    const heard = voters.filter((id) => id === this.#parts.id || this.#followers.get(id)?.active);
+    for (const follower of this.#followers.values()) follower.active = false;
+    return heard.length >= majorityOf(voters.length);
+  }
+
+  #heartbeat(): void {
+    this.#ticksSinceHeartbeat = 0;
+    const { id, now, term } = this.#parts;
+    this.#lease.sent(this.#reads.current, now());
+    for (const follower of this.#followers.values())
+      this.#parts.send({
+        kind: "heartbeat",
+        from: id,
+        to: follower.id,
+        term,
+        commit: Math.min(follower.matchIndex, this.#log.commit),
+        round: this.#reads.current,
+        transfersOver: this.#transfers - (this.#transferAsked ? 1 : 0),
+      });
+  }
+
+  // Answers
+
+  /** False if the answer is from nobody that this leader sends to, or tells of entries that never were. */
+  receive(answer: AppendAnswer | HeartbeatAnswer | SnapshotAnswer): boolean {
+    const follower = this.#followers.get(answer.from);
+    if (follower === undefined) return false;
+    if (answer.kind === "heartbeat-answer") {
+      if (answer.round > this.#reads.current) return false;
+      follower.round = Math.max(follower.round, answer.round);
+      this.#lease.answered(answer);
+      follower.answeredHeartbeat(this.#log.lastIndex);
+      this.#confirmReads();
+    } else if (answer.rejected) {
+      if (answer.kind === "snapshot-answer") follower.snapshotEnded(false);
+      else {
+        const meeting = this.#log.lastNotAfterTerm(answer.hintIndex, answer.hintTerm);
+        follower.rejected(answer.index, meeting.index);
+      }
+    } else {
+      if (answer.index > this.#log.lastIndex) return false;
+      follower.accepted(answer.index);
+      this.countCommit();
+    }
+    follower.active = true;
+    follower.silentTicks = 0;
+    return true;
+  }
+
+  reportUnreachable(member: MemberId): void {
+    this.#followers.get(member)?.unreachable();
+  }
+
+  reportSnapshot(member: MemberId, arrived: boolean): void {
+    this.#followers.get(member)?.snapshotEnded(arrived);
+  }
+
+  /**
+   * Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term ==
+   * currentTerm".
+   */
+  countCommit(): void {
+    const { commit, persisted } = this.#log;
+    const replicated = reachedByMajority(
+      this.#voters.map((id) =>
+        id === this.#parts.id ? persisted : (this.#followers.get(id)?.matchIndex ?? 0),
+      ),
+    );
+    if (replicated <= commit) return;
+    // "Only log entries from the leader's current term are committed by counting replicas" (Raft 5.4.2,
+    // figure 8).
+    if (replicated < this.#firstIndex) return;
+    this.#log.commitTo(replicated);
+    this.#forgetUncommitted(commit, replicated);
+    if (this.#log.memberships.currentIndex <= replicated) this.#forgetRemoved();
+  }
+
+  // Sending
+
+  /** Sends whatever may be sent by now. Once for many requests: that is what makes batches. */
+  flush(): void {
+    this.#beginReads();
+    for (const follower of this.#followers.values()) this.#sendTo(follower);
+    const next = this.#followers.get(this.#transferTo);
+    if (next === undefined || this.#transferAsked || next.matchIndex < this.#log.lastIndex) return;
+    const { id, term } = this.#parts;
+    this.#transferAsked = true;
+    this.#transfers += 1;
+    // From now on others may vote for it, whatever they have promised.
+    this.#lease.suspend();
+    this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term, transfer: this.#transfers });
+  }
+
+  /** Its word may still be under way. From the next round on voters know that it is void. */
+  #endTransfer(): void {
+    this.#transferTo = nobody;
+    if (!this.#transferAsked) return;
+    this.#transferAsked = false;
+    this.#lease.resume();
+  }
+
+  #sendTo(follower: Follower): void {
+    const log = this.#log;
+    const { limits } = this.#parts.settings;
+    if (!follower.hasRoom(limits) && !follower.mustProbe) return;
+    if (follower.nextIndex <= log.base) {
+      this.#sendSnapshot(follower);
+      return;
+    }
+    while (follower.hasRoom(limits)) {
+      const isNew = follower.nextIndex <= log.lastIndex;
+      if (!isNew && !follower.mustProbe) {
+        if (follower.sentCommit >= log.commit) return;
+        if (follower.state === "replicate") {
+          this.#sendCommit(follower);
+          return;
+        }
+      }
+      this.#sendAppend(follower, isNew ? log.slice(follower.nextIndex, limits.appendBytesMax) : []);
+    }
+    // The window is full, and it may be that all of it was lost: an empty one gets an answer either way.
+    if (follower.mustProbe) this.#sendAppend(follower, []);
+  }
+
+  #sendAppend(follower: Follower, entries: readonly Entry[]): void {
+    const { id, term } = this.#parts;
+    const { commit } = this.#log;
+    const previousIndex = follower.nextIndex - 1;
+    const previousTerm = this.#log.termAt(previousIndex)!;
+    const to = follower.id;
+    this.#parts.send({ kind: "append", from: id, to, term, previousIndex, previousTerm, entries, commit });
+    let bytes = 0;
+    for (const entry of entries) bytes += sizeOf(entry);
+    follower.sent(previousIndex + entries.length, bytes, commit);
+  }
+
+  #sendCommit(follower: Follower): void {
+    const { id, term } = this.#parts;
+    const { commit: index } = this.#log;
+    const indexTerm = this.#log.termAt(index)!;
+    this.#parts.notify({ kind: "commit", from: id, to: follower.id, term, index, indexTerm });
+    follower.sentCommit = index;
+  }
+
+  #sendSnapshot(follower: Follower): void {
+    // Nobody who listens, so far: a snapshot is too much to be sent on trust.
+    if (!follower.active) return;
+    const { id, term } = this.#parts;
+    const meta = this.#log.snapshot;
+    follower.sentSnapshot(meta.index);
+    this.#parts.send({ kind: "snapshot", from: id, to: follower.id, term, meta });
+  }
+
+  // Reads
+
+  #beginReads(): void {
+    if (!this.#reads.areWaiting) return;
+    // Until then this leader may not know what its predecessor has committed (thesis 6.4, step 1).
+    if (!this.#hasCommitted) return;
+    this.#reads.beginRound(this.#log.commit);
+    this.#heartbeat();
+    this.#confirmReads();
+  }
+
+  #confirmReads(): void {
+    this.#reads.confirmed(this.#answeredRound(), this.#parts.answerRead);
+  }
+
+  /** The newest round of heartbeats that a majority of the voters has answered. */
+  #answeredRound(): number {
+    const { current } = this.#reads;
+    return reachedByMajority(
+      this.#voters.map((id) => (id === this.#parts.id ? current : (this.#followers.get(id)?.round ?? 0))),
+    );
+  }
+
+  // Bookkeeping
+
+  get #voters(): readonly MemberId[] {
+    return this.#log.memberships.current.voters;
+  }
+
+  /** Something of this term, and with it everything before. */
+  get #hasCommitted(): boolean {
+    return this.#log.commit >= this.#firstIndex;
+  }
+
+  #isNear(learner: MemberId): boolean {
+    const follower = this.#followers.get(learner);
+    return follower?.active === true && follower.matchIndex + promotionLagMax >= this.#log.lastIndex;
+  }
+
+  /**
+   * A batch that is larger than all that may be uncommitted is taken when nothing is: it must get in some
+   * time.
+   */
+  #appendIfRoom(entries: readonly Entry[]): Proposed {
+    let bytes = 0;
+    for (const entry of entries) bytes += sizeOf(entry);
+    const { uncommittedBytesMax } = this.#parts.settings.limits;
+    if (this.#uncommittedBytes > 0 && this.#uncommittedBytes + bytes > uncommittedBytesMax)
+      return refused("overloaded");
+    const index = this.#log.lastIndex + 1;
+    for (const entry of entries) this.#append(entry);
+    return { accepted: true, index, term: this.#parts.term };
+  }
+
+  #append(entry: Entry): void {
+    this.#log.append(entry);
+    this.#uncommittedBytes += sizeOf(entry);
+  }
+
+  #forgetUncommitted(before: number, commit: number): void {
+    const first = Math.max(before + 1, this.#firstIndex);
+    for (let index = first; index <= commit; index += 1) this.#uncommittedBytes -= this.#log.sizeAt(index);
+  }
+
+  /** Begins to send to new members. Those who are removed get the change, too, so that they know. */
+  #meetMembers(): void {
+    const { voters, learners } = this.#log.memberships.current;
+    for (const id of [...voters, ...learners])
+      if (id !== this.#parts.id && !this.#followers.has(id))
+        this.#followers.set(id, new Follower(id, this.#log.lastIndex + 1));
+  }
+
+  #forgetRemoved(): void {
+    const { current } = this.#log.memberships;
+    for (const id of this.#followers.keys())
+      if (!isMember(current, id)) {
+        this.#followers.delete(id);
+        this.#lease.forget(id);
+      }
+    if (!current.voters.includes(this.#transferTo)) this.#endTransfer();
+  }
+}

@@ -1,0 +1,84 @@
+import { clockRateErrorDefault, whyNoClockRateError, LeaseholdError } from "leasehold/common";
+import type { RaftLimits, RaftOptions, Recovered } from "./api.js";
+import { nobody } from "./types.js";
+import type { MemberId } from "./types.js";
+
+/** Of what the founders' logs begin with. */
+const foundingTerm = 1;
+
+export const defaultLimits: RaftLimits = {
+  // Enough that a follower that is behind writes seldom; heartbeats do not wait behind it.
+  appendBytesMax: 1024 * 1024,
+  // Enough to keep a link of 100 ms busy with a batch every half millisecond.
+  inflightMessagesMax: 256,
+  // What a slow follower may cost its leader's sockets in memory.
+  inflightBytesMax: 16 * 1024 * 1024,
+  // Some forty of the largest requests. Clients that ask for more at once are told to come back.
+  uncommittedBytesMax: 64 * 1024 * 1024,
+  // Each is one waiting client; ten thousand of them wait for the same round as well as one does.
+  pendingReadsMax: 10_000,
+  // Applying these takes a few milliseconds: no longer is the event loop kept from heartbeats.
+  committedEntriesMax: 4_096,
+};
+
+export interface RaftSettings {
+  readonly electionTicks: number;
+  readonly heartbeatTicks: number;
+  readonly holdMs: number;
+  readonly clockRateError: number;
+  readonly limits: RaftLimits;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function settingsOf(options: RaftOptions): RaftSettings {
+  const { electionTicks = 10, heartbeatTicks = 1, holdMs = 0 } = options;
+  const { clockRateError = clockRateErrorDefault } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  if (options.id === nobody) throw invalid("a member's id is not 0");
+  for (const [name, value] of Object.entries({ electionTicks, heartbeatTicks, ...limits }))
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalid(`${name} is ${value}, and must be 1 or more`);
+  if (electionTicks <= heartbeatTicks)
+    throw invalid(`electionTicks (${electionTicks}) must be more than heartbeatTicks (${heartbeatTicks})`);
+  if (!(holdMs >= 0) || holdMs === Infinity) throw invalid(`holdMs is ${holdMs}, and must be 0 or more`);
+  const wrongRate = whyNoClockRateError(clockRateError);
+  if (wrongRate !== undefined) throw invalid(wrongRate);
+  return { electionTicks, heartbeatTicks, holdMs, clockRateError, limits };
+}
+
+function invalid(why: string): LeaseholdError {
+  return new LeaseholdError("INVALID_CONFIG", `raft: ${why}`);
+}
+
+/**
+ * The disk of a server of a new core. All of its first voters must begin with the same list.
+ *
+ * The log begins after a snapshot at index 1 that nobody has taken: it stands for the list of voters and an
+ * empty state machine. A server that joins later has less than that, so that it is sent a snapshot and learns
+ * of those voters.
+ */
+export function founding(voters: readonly MemberId[]): Recovered {
+  return {
+    hardState: { term: foundingTerm, votedFor: nobody, commit: 1, promisedMs: 0 },
+    snapshot: { index: 1, term: foundingTerm, membership: { voters: [...voters], learners: [] } },
+    entries: [],
+  };
+}
+
+/**
+ * For how long an earlier life of this server may have promised a leader not to vote for anybody else, ms. An
+ * earlier version did not write it: then it is what this one promises, if there has ever been a leader. The
+ * first one of a core has term 2.
+ */
+export function promisedBefore({ hardState }: Recovered, holdMs: number): number {
+  return hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0);
+}
+
+/** The disk of a server that is to join a core that exists. It waits until the leader's change adds it. */
+export function joining(): Recovered {
+  return {
+    hardState: { term: 0, votedFor: nobody, commit: 0, promisedMs: 0 },
+    snapshot: { index: 0, term: 0, membership: { voters: [], learners: [] } },
+    entries: [],
+  };
+}

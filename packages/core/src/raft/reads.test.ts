@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { disk, Lab, log, Single } from "../../../../test/scenarios/raft-runner/lab.js";
+import { withFaults } from "../../../../test/planted/switches.js";
+
+const three = [1n, 2n, 3n];
+
+function read(lab: Lab, id: number, number: number): string {
+  const answer = lab.server(id).act((raft) => raft.readIndex(number))!;
+  return answer.accepted ? "accepted" : answer.reason;
+}
+
+describe("thesis 6.4: read-only queries", () => {
+  test("a read waits for a round of heartbeats that began after it", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    expect(read(lab, 1, 7)).toBe("accepted");
+    expect(lab.reads).toEqual([]);
+    lab.deliver();
+    expect(lab.reads).toEqual([{ server: 1n, id: 7, index: 2 }]);
+  });
+
+  test("reads that are asked for together share a round", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    lab.server(1).act((raft) => [1, 2, 3].map((id) => raft.readIndex(id)));
+    expect(lab.network.map(({ message }) => message)).toMatchObject([
+      { kind: "heartbeat", round: 1 },
+      { kind: "heartbeat", round: 1 },
+    ]);
+    lab.deliver();
+    expect(lab.reads.map(({ id }) => id)).toEqual([1, 2, 3]);
+  });
+
+  test("an answer to an earlier round does not count; one to a later round counts for those before", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    read(lab, 1, 1);
+    lab.deliver((message) => message.kind !== "heartbeat-answer");
+    read(lab, 1, 2);
+    const answer = { kind: "heartbeat-answer", from: 2n, to: 1n, term: 2, round: 1, holdMs: 0 } as const;
+    lab.server(1).receive({ message: answer, history: undefined });
+    expect(lab.reads.map(({ id }) => id)).toEqual([1]);
+    lab.server(1).receive({ message: { ...answer, round: 2 }, history: undefined });
+    expect(lab.reads.map(({ id }) => id)).toEqual([1, 2]);
+    lab.server(1).receive({ message: { ...answer, round: 3 }, history: undefined });
+    expect(lab.status(1).droppedMessages).toBe(1);
+  });
+
+  test("a round that was lost is asked again with the next heartbeat", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    read(lab, 1, 1);
+    lab.network = [];
+    lab.tick(1, 1);
+    lab.deliver();
+    expect(lab.reads).toHaveLength(1);
+  });
+
+  test("a leader that was deposed, and does not know it, answers nothing", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    lab.partition([1], [2, 3]);
+    lab.elect(2);
+    lab.propose(2, "newer");
+    lab.deliver();
+    expect(lab.status(1).role).toBe("leader");
+    expect(read(lab, 1, 1)).toBe("accepted");
+    lab.pass(30);
+    expect(lab.reads).toEqual([]);
+    expect(lab.status(1).role).not.toBe("leader");
+  });
+
+  test("planted: without a round it answers, and the answer is stale", () => {
+    withFaults({ readWithoutRound: true }, () => {
+      const lab = Lab.of(3);
+      lab.elect(1);
+      lab.partition([1], [2, 3]);
+      lab.elect(2);
+      lab.propose(2, "newer");
+      lab.deliver();
+      read(lab, 1, 1);
+      expect(lab.reads[0]!.index).toBeLessThan(lab.status(2).commit);
+    });
+  });
+
+  test("of three servers, the question of one that follows is the majority that a read needs", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    expect([2n, 3n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([2, 2]);
+    // Its own question says nothing of the others, and a stranger has no vote.
+    expect([1n, 4n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([undefined, undefined]);
+    expect(lab.raft(2).readIndexOfAsker(3n)).toBeUndefined();
+  });
+
+  function deposedOfFive(): Lab {
+    const lab = Lab.of(5);
+    lab.elect(1);
+    lab.partition([1, 2], [3, 4, 5]);
+    lab.elect(3);
+    lab.propose(3, "newer");
+    lab.deliver();
+    return lab;
+  }
+
+  test("of five, it is not: the other three may have another leader", () => {
+    const lab = deposedOfFive();
+    expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
+  });
+
+  test("planted: two of five answer a read, which is stale", () => {
+    withFaults({ askerOfFiveSuffices: true }, () => {
+      const lab = deposedOfFive();
+      expect(lab.raft(1).readIndexOfAsker(2n)).toBeLessThan(lab.status(3).commit);
+    });
+  });
+
+  // Server 1 is elected, and has what its predecessor has committed, but does not know how much of it is.
+  function newLeader(): Lab {
+    const lab = new Lab({
+      1: disk(three, log(2, 2)),
+      2: disk(three, log(2, 2), { commit: 3 }),
+      3: disk(three, log(2)),
+    });
+    lab.tick(2, 10);
+    lab.tick(3, 10);
+    lab.network = [];
+    lab.tick(1, 10);
+    lab.deliver((message) => message.kind !== "append");
+    expect(lab.status(1)).toMatchObject({ role: "leader", commit: 1 });
+    return lab;
+  }
+
+  test("a read waits until the leader has committed an entry of its term", () => {
+    const lab = newLeader();
+    expect(read(lab, 1, 1)).toBe("accepted");
+    expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
+    expect(lab.network).toEqual([]);
+    lab.pass(2);
+    expect(lab.reads).toEqual([{ server: 1n, id: 1, index: 4 }]);
+  });
+
+  test("planted: before that, it reads what is older than what was answered", () => {
+    withFaults({ readBeforeOwnCommit: true }, () => {
+      const lab = newLeader();
+      read(lab, 1, 1);
+      lab.deliver();
+      expect(lab.reads[0]!.index).toBeLessThan(lab.status(2).commit);
+    });
+  });
+
+  test("the only server needs nobody; a follower is not asked; and the queue is bounded", () => {
+    const alone = Lab.of(1);
+    alone.elect(1);
+    read(alone, 1, 1);
+    expect(alone.reads).toEqual([{ server: 1n, id: 1, index: 2 }]);
+    const lab = Lab.of(3, { pendingReadsMax: 2 });
+    lab.elect(1);
+    expect(read(lab, 2, 1)).toBe("not-leader");
+    expect([1, 2, 3].map((id) => read(lab, 1, id))).toEqual(["accepted", "accepted", "overloaded"]);
+    lab.deliver();
+    expect(read(lab, 1, 4)).toBe("accepted");
+  });
+
+  test("reads that a leader could not confirm are not answered by it in a later term", () => {
+    const one = new Single(1n, disk(three, []));
+    one.tick(10);
+    one.exchange({ kind: "pre-vote-answer", from: 2n, to: 1n, term: 2, granted: true });
+    one.exchange({ kind: "vote-answer", from: 2n, to: 1n, term: 2, granted: true });
+    one.raft.readIndex(1);
+    one.exchange({ kind: "vote-answer", from: 3n, to: 1n, term: 9, granted: false });
+    expect(one.raft.status()).toMatchObject({ role: "follower", term: 9 });
+    expect(one.tick(30).length).toBeGreaterThan(0);
+    expect(one.drain().reads).toEqual([]);
+  });
+});

@@ -1,0 +1,91 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { Random } from "leasehold/common";
+import { type ResponseHeader, ResponseHeaderSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import type { Proposed, ReplicatedLog } from "../raft/api.js";
+import { type MemberId, nobody, type Ready } from "../raft/types.js";
+import type { CoreState } from "../state/state.js";
+import type { ReplicaLimits } from "./options.js";
+import type { CopyMessage } from "../copies/copies.js";
+import type { LeaderMessage } from "./proposals/leader-messages.js";
+
+export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
+
+/** What the parts of one server share. */
+export class Context {
+  readonly id: MemberId;
+  readonly raft: ReplicatedLog;
+  readonly limits: ReplicaLimits;
+  readonly random: Random;
+  readonly electionMs: number;
+  /** Hands a message to whom it is for, which may be this server itself. */
+  readonly send: (message: LeaderMessage | CopyMessage) => void;
+  readonly #cluster: bigint;
+  state: CoreState;
+  nowMs = 0;
+  /** Of the last entry that `state` has. */
+  appliedIndex: number;
+  leadership: NonNullable<Ready["leadership"]>;
+
+  constructor(
+    fields: Pick<Context, "id" | "cluster" | "raft" | "state" | "limits" | "random" | "electionMs" | "send">,
+  ) {
+    this.id = fields.id;
+    this.raft = fields.raft;
+    this.limits = fields.limits;
+    this.random = fields.random;
+    this.electionMs = fields.electionMs;
+    this.send = fields.send;
+    this.#cluster = fields.cluster;
+    this.state = fields.state;
+    const { applied, role, leader, term } = fields.raft.status();
+    this.appliedIndex = applied;
+    this.leadership = { role, leader, term };
+  }
+
+  get leads(): boolean {
+    return this.leadership.role === "leader";
+  }
+
+  get knowsLeader(): boolean {
+    return this.leadership.leader !== nobody;
+  }
+
+  /** Whether this server only gets the log, and answers what needs no more than that. */
+  get isLearner(): boolean {
+    return this.state.members.get(this.id)?.learner === true;
+  }
+
+  get cluster(): bigint {
+    return this.state.cluster === 0n ? this.#cluster : this.state.cluster;
+  }
+
+  header(revision = this.state.revisions.current): ResponseHeader {
+    return create(ResponseHeaderSchema, {
+      clusterId: this.cluster,
+      memberId: this.id,
+      revision: BigInt(revision),
+      raftTerm: BigInt(this.leadership.term),
+    });
+  }
+
+  /**
+   * A command that the leader proposes by itself: nobody waits for an answer. Clients' commands carry the
+   * number by which they are answered, and go from `ClientRequests` to `raft`.
+   */
+  propose(body: CommandBody): Proposed {
+    return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
+  }
+
+  /** The same from a server that need not lead; it may be lost. */
+  proposeAnywhere(body: CommandBody): void {
+    if (this.leads) {
+      this.propose(body);
+      return;
+    }
+    const { term, leader: to } = this.leadership;
+    const command = toBinary(CommandSchema, create(CommandSchema, { body }));
+    const once = { number: 0, life: 0, settled: 0, again: false };
+    this.send({ kind: "propose", from: this.id, to, term, ...once, command });
+  }
+}

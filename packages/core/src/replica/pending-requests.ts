@@ -1,0 +1,144 @@
+import { type DeadlineItem, Deadlines, FairShares, NumberMap } from "leasehold/common";
+import { CoreError } from "../state/errors.js";
+import type { ReplicaLimits } from "./options.js";
+import type { Answer, ClientRequest, ClientResponse, Credentials, Input } from "./types.js";
+
+export interface PendingRequest extends DeadlineItem {
+  readonly id: number;
+  readonly client: string;
+  readonly request: ClientRequest;
+  /** Names its command in the log. One that was refused, and is proposed again in the same term, gets another. */
+  number: number;
+  /** The first of those. */
+  readonly firstNumber: number;
+  readonly credentials: Credentials | undefined;
+  /** What has to go through the log; undefined if nothing. */
+  command: Uint8Array | undefined;
+  /** Of the command that it came with. */
+  readonly bytes: number;
+  /** Whether it may be proposed is looked at when the leader has said how far the log is. */
+  isUnclear: boolean;
+  /**
+   * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any
+   * time, or not at all. `asked`: the leader has been asked for something that changes no key.
+   */
+  stage: "waiting" | "proposed" | "asked";
+  /** While it is proposed: in which term, and no later one. */
+  term: number;
+  /** In that term it may have reached the leader, by the connection of this number; -1: it was not sent. */
+  connection: number;
+  readonly dueMs: number;
+  isOpen: boolean;
+}
+
+type Asked = Extract<Input, { kind: "request" }>;
+
+/** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
+export class PendingRequests {
+  readonly #count: FairShares<string>;
+  readonly #bytes: FairShares<string>;
+  /** Nobody waits for it any more. */
+  readonly #closed: (pending: PendingRequest) => void;
+  readonly #byId = new NumberMap<PendingRequest>();
+  /** Those of them that go through the log. */
+  readonly #commands = new NumberMap<PendingRequest>();
+  readonly #deadlines = new Deadlines<PendingRequest>();
+  #answers: Answer[] = [];
+
+  constructor(limits: ReplicaLimits, closed: (pending: PendingRequest) => void) {
+    this.#count = new FairShares(limits.requestsMax);
+    this.#bytes = new FairShares(limits.requestBytesTotalMax);
+    this.#closed = closed;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** The first number of the oldest request with a command; reads are not proposed, and may take long. */
+  get oldestCommand(): number | undefined {
+    return this.#commands.first()?.[1].firstNumber;
+  }
+
+  takeAnswers(): readonly Answer[] {
+    const answers = this.#answers;
+    this.#answers = [];
+    return answers;
+  }
+
+  /** @throws CoreError `tooManyRequests` */
+  admit(
+    { id, client, credentials, request, deadlineMs }: Asked,
+    number: number,
+    command: Uint8Array | undefined,
+  ): PendingRequest {
+    if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
+    const bytes = command?.length ?? 0;
+    this.#take(client, bytes);
+    const pending: PendingRequest = {
+      id,
+      client,
+      request,
+      number,
+      firstNumber: number,
+      credentials,
+      command,
+      bytes,
+      isUnclear: false,
+      stage: "waiting",
+      term: 0,
+      connection: -1,
+      isOpen: true,
+      dueMs: deadlineMs,
+      heapIndex: -1,
+    };
+    this.#byId.set(id, pending);
+    if (command !== undefined) this.#commands.set(id, pending);
+    this.#deadlines.schedule(pending, deadlineMs);
+    return pending;
+  }
+
+  #take(client: string, bytes: number): void {
+    if (!this.#count.take(client, 1)) throw new CoreError("tooManyRequests");
+    if (this.#bytes.take(client, bytes)) return;
+    this.#count.giveBack(client, 1);
+    throw new CoreError("tooManyRequests");
+  }
+
+  /** What never became pending. */
+  answerAtOnce(id: number, result: ClientResponse | CoreError): void {
+    this.#answers.push({ id, result });
+  }
+
+  answer(pending: PendingRequest, result: ClientResponse | CoreError): void {
+    if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
+  }
+
+  /** It waits for nothing but its turns of work here: that ends, however long it takes, unless it is cancelled. */
+  begun(pending: PendingRequest): void {
+    this.#deadlines.cancel(pending);
+  }
+
+  cancel(id: number): void {
+    const pending = this.#byId.get(id);
+    if (pending !== undefined) this.#close(pending);
+  }
+
+  /** Taken out: nothing more can be answered. */
+  popDue(nowMs: number): PendingRequest | undefined {
+    return this.#deadlines.popDue(nowMs);
+  }
+
+  #close(pending: PendingRequest): boolean {
+    if (!pending.isOpen) return false;
+    pending.isOpen = false;
+    this.#byId.delete(pending.id);
+    this.#commands.delete(pending.id);
+    this.#deadlines.cancel(pending);
+    const { bytes, client } = pending;
+    this.#count.giveBack(client, 1);
+    this.#bytes.giveBack(client, bytes);
+    this.#closed(pending);
+    return true;
+  }
+}

@@ -1,0 +1,79 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Event,
+  Event_EventType as EventType,
+  EventSchema,
+  KeyValueSchema,
+} from "leasehold/etcd/gen/etcd/kv_pb.js";
+import { type WatchResponse, WatchResponseSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { bytesOf as bytesOfKey } from "../state/keys.js";
+import { toKeyValue } from "../state/key-value.js";
+import { isDeletion, type Version } from "../state/revisions.js";
+import type { Context } from "./context.js";
+
+/** @param before the version that the change has replaced, if the watch asks for it and there is one */
+export function eventOf(change: Version, before: Version | undefined): Event {
+  return create(EventSchema, {
+    ...(isDeletion(change)
+      ? {
+          type: EventType.DELETE,
+          kv: create(KeyValueSchema, { key: bytesOfKey(change.key), modRevision: BigInt(change.modified) }),
+        }
+      : { type: EventType.PUT, kv: toKeyValue(change) }),
+    ...(before === undefined ? {} : { prevKv: toKeyValue(before) }),
+  });
+}
+
+/**
+ * Of one change after the other: watches that hear of the same one share its event, and those with the same
+ * number on their streams (nearly always the first) the whole response. Nobody changes either.
+ */
+export class SharedEvent {
+  #change: Version | undefined;
+  #event: Event | undefined;
+  #response: WatchResponse | undefined;
+  /** What the response's header says. */
+  #revision = 0;
+  #term = 0;
+
+  of(change: Version): Event {
+    if (this.#event === undefined || this.#change !== change) this.#event = eventOf(change, undefined);
+    this.#change = change;
+    return this.#event;
+  }
+
+  /** A response with this event alone. */
+  responseOf(event: Event, watchId: bigint, context: Context): WatchResponse {
+    const { current } = context.state.revisions;
+    const { term } = context.leadership;
+    const last = this.#response;
+    const isSame = last?.events[0] === event && last.watchId === watchId;
+    if (isSame && current === this.#revision && term === this.#term) return last;
+    const response = create(WatchResponseSchema, { header: context.header(), watchId, events: [event] });
+    [this.#response, this.#revision, this.#term] = [response, current, term];
+    return response;
+  }
+}
+
+/** Cuts a list that is ordered by revision where the revision changes. */
+export function byRevision(events: readonly Event[]): Event[][] {
+  const revisions: Event[][] = [];
+  for (const event of events) {
+    const last = revisions.at(-1);
+    if (last?.[0]?.kv?.modRevision === event.kv?.modRevision) last!.push(event);
+    else revisions.push([event]);
+  }
+  return revisions;
+}
+
+export function bytesOf(events: readonly Event[]): number {
+  return events.reduce((sum, event) => sum + sizeOf(event), 0);
+}
+
+/** Numbers and lengths beside the bytes of keys and values, about. */
+export const eventOverheadBytes = 64;
+
+export function sizeOf({ kv, prevKv }: Event): number {
+  const bytes = (kv?.key.length ?? 0) + (kv?.value.length ?? 0);
+  return eventOverheadBytes + bytes + (prevKv?.key.length ?? 0) + (prevKv?.value.length ?? 0);
+}

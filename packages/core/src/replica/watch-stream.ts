@@ -1,0 +1,246 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { append, type FairShares } from "leasehold/common";
+import type { Event } from "leasehold/etcd/gen/etcd/kv_pb.js";
+import {
+  type WatchCreateRequest,
+  WatchCreateRequest_FilterType as Filter,
+  type WatchResponse,
+  WatchResponseSchema,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { contains, type KeyRange } from "../state/keys.js";
+import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
+import type { Rights } from "../state/auth-state.js";
+import type { Context } from "./context.js";
+import {
+  byRevision,
+  bytesOf,
+  eventOf,
+  eventOverheadBytes,
+  type SharedEvent,
+  sizeOf,
+} from "./watch-events.js";
+
+/** In a response about progress that was asked for. */
+const allWatches = -1n;
+
+/** The watches of one client's stream, and what is on its way to it. */
+export class WatchStream {
+  readonly number: number;
+  /** Whose it is. */
+  readonly client: string;
+  readonly context: Context;
+  readonly watchers = new Map<bigint, Watcher>();
+  /** Those of them that are behind, while the client takes nothing. */
+  readonly stalled = new Set<Watcher>();
+  /** Bytes of what has been handed out and not been sent yet, response by response. */
+  readonly #unsent: number[] = [];
+  readonly #shares: FairShares<string>;
+  readonly #shared: SharedEvent;
+  readonly #emit: (response: WatchResponse) => void;
+  #nextId = 0n;
+
+  /** @param shares of what all clients' streams have handed out @param shared what they say alike */
+  constructor(
+    { stream, client }: { readonly stream: number; readonly client: string },
+    context: Context,
+    shares: FairShares<string>,
+    shared: SharedEvent,
+    emit: (response: WatchResponse) => void,
+  ) {
+    this.number = stream;
+    this.client = client;
+    this.#shares = shares;
+    this.#shared = shared;
+    this.context = context;
+    this.#emit = emit;
+  }
+
+  /** A slow client's watches wait in history, which is there anyway, instead of in a queue. */
+  get hasRoom(): boolean {
+    return (
+      this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.client)
+    );
+  }
+
+  /** So many more have left. */
+  sent(responses: number): void {
+    let bytes = 0;
+    if (responses === 1) bytes = this.#unsent.shift() ?? 0;
+    else for (const each of this.#unsent.splice(0, responses)) bytes += each;
+    this.#shares.giveBack(this.client, bytes);
+  }
+
+  /** Nothing more leaves. */
+  closed(): void {
+    this.sent(this.#unsent.length);
+  }
+
+  /** Never one that the server has given before on this stream, as in etcd. */
+  freeId(): bigint {
+    while (this.watchers.has(this.#nextId)) this.#nextId += 1n;
+    const id = this.#nextId;
+    this.#nextId += 1n;
+    return id;
+  }
+
+  emit(fields: MessageInitShape<typeof WatchResponseSchema>): void {
+    this.#handOut(create(WatchResponseSchema, { header: this.context.header(), ...fields }));
+  }
+
+  #handOut(response: WatchResponse): void {
+    const bytes = eventOverheadBytes + bytesOf(response.events);
+    this.#unsent.push(bytes);
+    this.#shares.add(this.client, bytes);
+    this.#emit(response);
+  }
+
+  /**
+   * Hands out a watch's events before a revision. A revision is never split, unless the client has asked for
+   * fragments.
+   */
+  emitEvents(watcher: Watcher, before: number): void {
+    const { id: watchId } = watcher;
+    const { events } = watcher;
+    const isWhole = ({ kv }: Event) => Number(kv!.modRevision) < before;
+    if (events[0] === undefined || !isWhole(events[0])) return;
+    watcher.keep(before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1));
+    watcher.lastSentMs = this.context.nowMs;
+    // Nearly always, and of each of many watches.
+    if (events.length === 1) {
+      this.#handOut(this.#shared.responseOf(events[0], watchId, this.context));
+      return;
+    }
+    const bytesMax = this.context.limits.fragmentBytesMax;
+    let batch: Event[] = [];
+    let bytes = 0;
+    const emitBatch = () => {
+      if (batch.length > 0) this.emit({ watchId, events: batch });
+      batch = [];
+      bytes = 0;
+    };
+    for (const revision of byRevision(events)) {
+      const size = bytesOf(revision);
+      if (bytes + size > bytesMax) emitBatch();
+      if (size > bytesMax && watcher.fragment) {
+        this.#emitFragments(watchId, revision);
+        continue;
+      }
+      append(batch, revision);
+      bytes += size;
+    }
+    emitBatch();
+  }
+
+  /**
+   * Hands out what there is of a revision of which more is to come, but for the last, which says one day that
+   * this was all.
+   */
+  emitPart(watcher: Watcher): void {
+    const { events } = watcher;
+    if (events.length < 2) return;
+    watcher.keep(events.splice(events.length - 1));
+    this.#emitFragments(watcher.id, events, true);
+  }
+
+  #emitFragments(watchId: bigint, events: readonly Event[], fragment = false): void {
+    const bytesMax = this.context.limits.fragmentBytesMax;
+    let piece: Event[] = [];
+    let bytes = 0;
+    for (const event of events) {
+      if (piece.length > 0 && bytes + sizeOf(event) > bytesMax) {
+        this.emit({ watchId, events: piece, fragment: true });
+        piece = [];
+        bytes = 0;
+      }
+      piece.push(event);
+      bytes += sizeOf(event);
+    }
+    this.emit({ watchId, events: piece, fragment });
+  }
+
+  /** "All there is has been sent": true only once all its watches have caught up. */
+  emitProgress(): boolean {
+    for (const { isSynced } of this.watchers.values()) if (!isSynced) return false;
+    this.emit({ watchId: allWatches });
+    return true;
+  }
+}
+
+/** What a watch takes in memory beside its keys, measured: itself, and its places in maps. */
+const watchOverheadBytes = 600;
+
+/** One watch of a client. */
+export class Watcher {
+  readonly id: bigint;
+  readonly stream: WatchStream;
+  readonly range: KeyRange;
+  readonly fragment: boolean;
+  readonly progressNotify: boolean;
+  readonly #noPut: boolean;
+  readonly #noDelete: boolean;
+  readonly #prevKv: boolean;
+  /** Whose it is, if anybody has said so; and the rights that it was last held against. */
+  user: string | undefined;
+  rights: Rights | undefined;
+  /** That user is gone, or may be. */
+  isOrphaned = false;
+  /** Everything before it has been handed out, or was not asked for. */
+  next: number;
+  /** So many changes of revision `next` have been looked at. */
+  nextSub = 0;
+  /**
+   * Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught
+   * up.
+   */
+  isSynced = false;
+  /**
+   * To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision
+   * `next`.
+   */
+  events: Event[] = [];
+  eventBytes = 0;
+  lastSentMs: number;
+
+  constructor(stream: WatchStream, id: bigint, range: KeyRange, request: WatchCreateRequest, next: number) {
+    this.stream = stream;
+    this.id = id;
+    this.range = range;
+    this.fragment = request.fragment;
+    this.progressNotify = request.progressNotify;
+    this.#noPut = request.filters.includes(Filter.NOPUT);
+    this.#noDelete = request.filters.includes(Filter.NODELETE);
+    this.#prevKv = request.prevKv;
+    this.next = next;
+    this.lastSentMs = stream.context.nowMs;
+  }
+
+  /** What it takes in memory, about. */
+  get bytes(): number {
+    return watchOverheadBytes + this.range.from.length + (this.range.to?.length ?? 0);
+  }
+
+  /** @param shared for watches that do not want what was there before */
+  add(change: Version, revisions: KeysView, shared: SharedEvent): void {
+    const event = this.#prevKv ? eventOf(change, revisions.before(change)) : shared.of(change);
+    this.events.push(event);
+    this.eventBytes += sizeOf(event);
+  }
+
+  /** What is left to be handed out. */
+  keep(events: Event[]): void {
+    this.events = events;
+    this.eventBytes = 0;
+    for (const event of events) this.eventBytes += sizeOf(event);
+  }
+
+  /** Goes back to the beginning of the revision that it is in. */
+  beginAgain(): void {
+    this.keep([]);
+    this.nextSub = 0;
+  }
+
+  wants(change: Version): boolean {
+    if (change.modified < this.next || !contains(this.range, change.key)) return false;
+    return !(isDeletion(change) ? this.#noDelete : this.#noPut);
+  }
+}

@@ -1,0 +1,125 @@
+import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { FairShares, LeaseholdError } from "leasehold/common";
+import { CoreError } from "../../state/errors.js";
+import { hostOf } from "../common/address-of.js";
+import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
+
+/**
+ * Some tens of milliseconds and 16 MiB for each password, as etcd's default. They stand in each secret, so
+ * that others can be chosen later.
+ */
+const costDefault = { N: 2 ** 14, r: 8, p: 1 };
+const saltBytes = 16;
+const hashBytes = 32;
+/** What is written with a secret must not make a server use more than this, */
+const memoryMax = 256 * 1024 * 1024;
+/** or more work than for so many passwords. */
+const workMax = 8;
+
+/**
+ * Passwords that wait for their turn: it takes some seconds to look at so many. Hosts share the room, and have
+ * their turns one after the other, so that one who guesses keeps nobody else out or waiting.
+ */
+const waitingMaxDefault = 128;
+
+type Cost = typeof costDefault;
+
+/**
+ * Makes secrets of passwords, and tells by a secret whether a password is right (scrypt, RFC 7914, by Node's
+ * own library). This is done in another thread, one password at a time: the others of Node's pool are there
+ * for the disk.
+ */
+export class Passwords {
+  readonly #shares: FairShares<string>;
+  /** What each host waits for; whose turn it is comes first. */
+  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  #isBusy = false;
+
+  constructor(waitingMax = waitingMaxDefault) {
+    this.#shares = new FairShares(waitingMax);
+  }
+
+  /** @throws CoreError `tooManyRequests` */
+  async secretOf(password: string, client: string): Promise<Uint8Array> {
+    const salt = randomBytes(saltBytes);
+    const hash = await this.#hash(password, salt, costDefault, client);
+    return new TextEncoder().encode(written(costDefault, salt, hash));
+  }
+
+  /**
+   * Never with an empty secret, of which that takes as long to tell. Also of users who came from an etcd, with the package bcryptjs.
+   *
+   * @throws CoreError `tooManyRequests`
+   * @throws LeaseholdError `UNSUPPORTED` without that package, and for a secret that takes too much work
+   */
+  async isRight(password: string, secret: Uint8Array, client: string): Promise<boolean> {
+    if (secret.length === 0) {
+      await this.#hash(password, Buffer.alloc(saltBytes), costDefault, client);
+      return false;
+    }
+    const text = new TextDecoder().decode(secret);
+    if (isBcrypt(text)) return this.#inTurn(client, () => isRightByBcrypt(password, text));
+    const { cost, hash, salt } = read(text);
+    return timingSafeEqual(await this.#hash(password, salt, cost, client), hash);
+  }
+
+  #hash(password: string, salt: Buffer, cost: Cost, client: string): Promise<Buffer> {
+    return this.#inTurn(client, () => hashOf(password, salt, cost));
+  }
+
+  async #inTurn<Result>(client: string, compute: () => Promise<Result>): Promise<Result> {
+    const host = hostOf(client);
+    if (!this.#shares.take(host, 1)) throw new CoreError("tooManyRequests");
+    try {
+      return await new Promise<Result>((resolve, reject) => {
+        const work = () => compute().then(resolve, reject);
+        const before = this.#waiting.get(host);
+        if (before === undefined) this.#waiting.set(host, [work]);
+        else before.push(work);
+        this.#next();
+      });
+    } finally {
+      this.#shares.giveBack(host, 1);
+    }
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (this.#isBusy || first === undefined) return;
+    const [host, works] = first;
+    const work = works.shift()!;
+    this.#waiting.delete(host);
+    if (works.length > 0) this.#waiting.set(host, works);
+    this.#isBusy = true;
+    void work().then(() => {
+      this.#isBusy = false;
+      this.#next();
+    });
+  }
+}
+
+function hashOf(password: string, salt: Buffer, cost: Cost): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, hashBytes, { ...cost, maxmem: memoryMax }, (error, hash) =>
+      error === null ? resolve(hash) : reject(error),
+    );
+  });
+}
+
+function written({ N, p, r }: Cost, salt: Buffer, hash: Buffer): string {
+  return `$scrypt$N=${N},r=${r},p=${p}$${salt.toString("base64url")}$${hash.toString("base64url")}`;
+}
+
+function read(text: string): { cost: Cost; salt: Buffer; hash: Buffer } {
+  const [, N, r, p, salt, hash] = /^\$scrypt\$N=(\d+),r=(\d+),p=(\d+)\$([\w-]+)\$([\w-]+)$/.exec(text) ?? [];
+  if (hash === undefined) throw new TypeError("a user's secret is of a kind that this version does not know");
+  const cost = { N: Number(N), r: Number(r), p: Number(p) };
+  const bytes = Buffer.from(hash, "base64url");
+  if (bytes.length !== hashBytes || workOf(cost) > workMax * workOf(costDefault))
+    throw new LeaseholdError("UNSUPPORTED", "a user's secret takes more work than is done for one password");
+  return { cost, salt: Buffer.from(salt!, "base64url"), hash: bytes };
+}
+
+function workOf({ N, p, r }: Cost): number {
+  return N * r * p;
+}

@@ -1,0 +1,130 @@
+import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { LeaseholdError } from "leasehold/common";
+import type { Credentials } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
+import { invalid } from "../common/invalid.js";
+import type { JwtOptions } from "../common/token-options.js";
+
+/** Tokens whose signature has been looked at: the same one comes with every request. */
+const knownMax = 1_024;
+
+interface Known {
+  readonly credentials: Credentials;
+  readonly endMs: number;
+}
+
+type Jose = typeof import("jose");
+
+/**
+ * JSON web tokens (RFC 7519) in place of tokens that servers keep: who has one is believed until it is over,
+ * or users, roles or rights have changed since. Their content is etcd's.
+ */
+export class SignedTokens {
+  readonly #jose: Jose;
+  readonly #options: JwtOptions;
+  readonly #signing: KeyObject | undefined;
+  readonly #verifying: KeyObject;
+  /** Stands in each token: a core that was restored from a backup is another, though its users are the same. */
+  #cluster = "";
+  /** The one that came first goes first. */
+  readonly #known = new Map<string, Known>();
+
+  private constructor(jose: Jose, options: JwtOptions) {
+    this.#jose = jose;
+    this.#options = options;
+    const { method, privateKeyFile, publicKeyFile } = options;
+    if (method.startsWith("HS")) {
+      this.#signing = createSecretKey(read(privateKeyFile!));
+      this.#verifying = this.#signing;
+      return;
+    }
+    this.#signing = privateKeyFile === undefined ? undefined : key(privateKeyFile, createPrivateKey);
+    const derived = this.#signing && createPublicKey(this.#signing);
+    this.#verifying = publicKeyFile === undefined ? derived! : key(publicKeyFile, createPublicKey);
+    if (derived !== undefined && !derived.equals(this.#verifying))
+      throw invalid("--auth-token: pub-key and priv-key do not belong together");
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read, `UNSUPPORTED` without the package */
+  static async open(options: JwtOptions): Promise<SignedTokens> {
+    const jose = await import("jose").catch((cause: unknown) => {
+      throw new LeaseholdError("UNSUPPORTED", "--auth-token jwt needs the package jose: npm install jose", {
+        cause,
+      });
+    });
+    const tokens = new SignedTokens(jose, options);
+    // A key of another kind than the method's is noticed now, and not by the first user.
+    if (tokens.#signing !== undefined)
+      await tokens.sign("", 0n).catch((error: unknown) => {
+        throw invalid(`--auth-token: the key does not fit ${options.method}: ${(error as Error).message}`);
+      });
+    return tokens;
+  }
+
+  /** Says which core they are good for: before the first one is signed or read. */
+  bindTo(cluster: string): void {
+    this.#cluster = cluster;
+  }
+
+  /** @throws CoreError `tokensNotSigned` if this server has the public key only */
+  async sign(username: string, revision: bigint): Promise<string> {
+    if (this.#signing === undefined) throw new CoreError("tokensNotSigned");
+    const endSeconds = Math.floor((Date.now() + this.#options.ttlMs) / 1_000);
+    return new this.#jose.SignJWT({ username, revision: Number(revision), cluster: this.#cluster })
+      .setProtectedHeader({ alg: this.#options.method, typ: "JWT" })
+      .setExpirationTime(endSeconds)
+      .sign(this.#signing);
+  }
+
+  /** Whose it is: at once if it has been looked at before. Rejects with CoreError `invalidAuthToken`. */
+  read(token: string): Credentials | Promise<Credentials> {
+    const known = this.#known.get(token);
+    if (known !== undefined && Date.now() < known.endMs) return known.credentials;
+    this.#known.delete(token);
+    return this.#verify(token);
+  }
+
+  async #verify(token: string): Promise<Credentials> {
+    const algorithms = [this.#options.method];
+    const verified = await this.#jose
+      .jwtVerify(token, this.#verifying, { algorithms, requiredClaims: ["exp"] })
+      .catch(() => undefined);
+    const { cluster, exp, revision, username } = verified?.payload ?? {};
+    // Others, who sign with our key what etcd's tokens say, name none.
+    if (cluster !== undefined && cluster !== this.#cluster) throw new CoreError("invalidAuthToken");
+    const isWhole = typeof username === "string" && username !== "" && isRevision(revision);
+    if (!isWhole || exp === undefined) throw new CoreError("invalidAuthToken");
+    const credentials = { kind: "user", user: username, revision: BigInt(revision) } as const;
+    this.#known.set(token, { credentials, endMs: exp * 1_000 });
+    if (this.#known.size > knownMax)
+      for (const first of this.#known.keys()) return this.#forget(first, credentials);
+    return credentials;
+  }
+
+  #forget(token: string, credentials: Credentials): Credentials {
+    this.#known.delete(token);
+    return credentials;
+  }
+}
+
+function isRevision(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function key(file: string, parse: (pem: Buffer) => KeyObject): KeyObject {
+  const pem = read(file);
+  try {
+    return parse(pem);
+  } catch (error) {
+    throw invalid(`--auth-token: ${file} is no key: ${(error as Error).message}`);
+  }
+}
+
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw invalid(`--auth-token: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { readSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { LeaseholdError } from "leasehold/common";
+import { damaged } from "../../journal/files.js";
+import type { CoreState } from "../../state/state.js";
+import { invalid } from "../common/invalid.js";
+import { finishInTurns } from "../common/turns.js";
+import { hashBytes } from "./backup-file.js";
+import { BoltError, BoltFile, type Source } from "./bolt/read.js";
+import { stateOf, TooLargeError } from "./state.js";
+import { type BackupStatus, statusOf } from "./status.js";
+
+/** Whole pages are blocks of this size, whatever the size of a page: what is beyond is the hash. */
+const blockBytes = 512;
+
+/** How backups of Leasehold began before they were etcd's. */
+const formerMagic = Buffer.from("LHBACK1\n", "latin1");
+
+/** Of what is read for the hash at a time. */
+const pieceBytes = 1024 * 1024;
+
+/** One value, with a page: a value is as large as a request at most, and some may share a page. */
+const spanBytesMax = 256 * 1024 * 1024;
+
+export interface ReadOptions {
+  /** A copy of the database in the data directory of an etcd has no hash at its end: it is read without one. */
+  readonly skipHashCheck?: boolean | undefined;
+}
+
+export interface Backup {
+  readonly state: CoreState;
+  /** SHA-256 of the database. */
+  readonly hash: string;
+}
+
+/**
+ * Reads a backup as a whole, of ours or of an etcd; its hash is checked first.
+ *
+ * @param bytesMax what the state may take in memory
+ * @throws LeaseholdError `LOG_CORRUPT` if it is no backup, or a damaged one; `INVALID_CONFIG` if it cannot be
+ * read, or is too large
+ */
+export function readBackup(path: string, bytesMax: number, options: ReadOptions = {}): Promise<Backup> {
+  return withDatabase(path, options, async (file, hash) => ({
+    hash,
+    state: await finishInTurns(stateOf(file, bytesMax)),
+  })).catch((error: unknown) => {
+    if (!(error instanceof TooLargeError)) throw error;
+    throw invalid(
+      `${path} has more than --quota-backend-bytes allows to keep in memory (${bytesMax}): nothing was restored`,
+    );
+  });
+}
+
+/** Goes through all of a backup, and tells what is in it. @throws as `readBackup` does */
+export function backupStatus(path: string, options: ReadOptions = {}): Promise<BackupStatus> {
+  return withDatabase(path, options, (file) => finishInTurns(statusOf(file)));
+}
+
+async function withDatabase<Result>(
+  path: string,
+  options: ReadOptions,
+  read: (file: BoltFile, hash: string) => Promise<Result>,
+): Promise<Result> {
+  const handle = await open(path).catch((error: unknown) => {
+    throw invalid(`${path} cannot be read: ${(error as Error).message}`);
+  });
+  try {
+    const bytes = await databaseBytes(handle, path, options);
+    const hash = await hashOf(handle, path, bytes, options);
+    return await read(new BoltFile(sourceOf(handle.fd, path, bytes), spanBytesMax), hash);
+  } catch (error) {
+    if (!(error instanceof BoltError)) throw error;
+    throw damaged(`the backup ${path} cannot be read: ${error.message}`);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Without the hash. */
+async function databaseBytes(handle: FileHandle, path: string, options: ReadOptions): Promise<number> {
+  const { size } = await handle.stat();
+  const { buffer } = await handle.read(Buffer.alloc(formerMagic.length), 0, formerMagic.length, 0);
+  if (buffer.equals(formerMagic))
+    throw new LeaseholdError(
+      "VERSION_MISMATCH",
+      `${path} is a backup of an earlier version: restore it with that version, and make another one of that core`,
+    );
+  if (size % blockBytes === hashBytes) return size - hashBytes;
+  if (options.skipHashCheck === true) return size;
+  throw damaged(
+    `${path} has no hash at its end: it is cut off, or no backup (--skip-hash-check reads a copy of an etcd's member/snap/db)`,
+  );
+}
+
+async function hashOf(
+  handle: FileHandle,
+  path: string,
+  bytes: number,
+  options: ReadOptions,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const piece = Buffer.allocUnsafe(pieceBytes);
+  for (let at = 0; at < bytes;) {
+    const { bytesRead } = await handle.read(piece, 0, Math.min(pieceBytes, bytes - at), at);
+    if (bytesRead === 0) throw damaged(`${path} has become shorter`);
+    hash.update(piece.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+  const digest = hash.digest();
+  if (options.skipHashCheck === true) return digest.toString("hex");
+  const { buffer } = await handle.read(Buffer.alloc(hashBytes), 0, hashBytes, bytes);
+  if (!buffer.equals(digest)) throw damaged(`the backup ${path} is damaged: its hash is another one`);
+  return digest.toString("hex");
+}
+
+/** Pages are read one by one as they are needed: a file may be larger than what it needs in memory. */
+function sourceOf(descriptor: number, path: string, bytes: number): Source {
+  return {
+    bytes,
+    read(at, length) {
+      const page = Buffer.allocUnsafeSlow(length);
+      for (let read = 0; read < length;) {
+        const more = readSync(descriptor, page, read, length - read, at + read);
+        if (more === 0) throw damaged(`${path} has become shorter`);
+        read += more;
+      }
+      return page;
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { damaged, diskError, syncFolder } from "../../journal/files.js";
+import { Journal, type JournalOptions } from "../../journal/journal.js";
+import { DirectoryLock } from "leasehold/runtime";
+import type { JournalContent } from "../../journal/read-journal.js";
+import { Snapshots } from "../../journal/snapshots.js";
+import type { Recovered } from "../../raft/api.js";
+import { founding, joining } from "../../raft/options.js";
+import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
+import { oldestVersion } from "../../state/members.js";
+import { CoreState } from "../../state/state.js";
+import type { CoreConfig } from "../common/config.js";
+import { finishInTurns, batchesInTurns } from "../common/turns.js";
+import { invalid } from "../common/invalid.js";
+import { type Identity, newIdentity } from "../common/identity.js";
+import { forceNewCluster, type OpenedContent } from "./force-new-cluster.js";
+import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
+
+/** What a server found on its disk, and what writes there. */
+export interface DataDirectory {
+  readonly path: string;
+  readonly lock: DirectoryLock;
+  readonly journal: Journal;
+  readonly snapshots: Snapshots;
+  readonly record: MemberRecord;
+  readonly recovered: Recovered;
+  readonly state: CoreState;
+  /** Bytes of a write that a crash had cut off; nobody was ever told of them. */
+  readonly tornBytes: number;
+}
+
+/** Who a server is that joins a core, and with whom: the others say it. */
+export type FindIdentity = (config: CoreConfig) => Promise<Identity>;
+
+const cannotJoin: FindIdentity = () => Promise.reject(invalid("a server of this kind cannot join a core"));
+
+const journalFolder = "wal";
+const snapshotFolder = "snapshots";
+
+/**
+ * Opens a server's data directory, or begins it.
+ *
+ * @throws LeaseholdError `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`, `INVALID_CONFIG`
+ */
+export async function openDataDirectory(
+  config: CoreConfig,
+  findIdentity: FindIdentity = cannotJoin,
+): Promise<DataDirectory> {
+  const path = config.dataDir;
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw diskError(`the data directory ${path} cannot be made`, error);
+  });
+  const lock = await DirectoryLock.take(path);
+  try {
+    return { path, lock, ...(await openContent(path, config, {}, findIdentity)) };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+/** What `openDataDirectory` does once the directory is this process's. @throws as it does */
+export async function openContent(
+  path: string,
+  config: CoreConfig,
+  options: JournalOptions = {},
+  findIdentity: FindIdentity = cannotJoin,
+): Promise<Omit<DataDirectory, "path" | "lock">> {
+  await syncNames(path);
+  const found = await readMemberRecord(path);
+  if (found === undefined) await refuseLeftovers(path);
+  const record = found?.begun ? found : await begin(path, config, findIdentity);
+  const snapshots = await Snapshots.open(join(path, snapshotFolder));
+  const { journal, content } = await Journal.open(join(path, journalFolder), options);
+  try {
+    const { recovered, state } = await recover(snapshots, content, path);
+    const opened = { journal, snapshots, record, recovered, state };
+    const isForced = config.forceNewCluster && !isAlone(opened);
+    const used = isForced ? await forceNewCluster(path, opened) : opened;
+    return { ...used, tornBytes: content.tornBytes };
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}
+
+/**
+ * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a
+ * member.json which says that there is a journal. What is read is counted as being on disk, so it is made so
+ * first.
+ */
+async function syncNames(path: string): Promise<void> {
+  try {
+    await syncFolder(dirname(path));
+    await syncFolder(path);
+  } catch (error) {
+    throw diskError(`the data directory ${path} cannot be synced`, error);
+  }
+}
+
+/**
+ * Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try
+ * is replaced.
+ */
+async function begin(path: string, config: CoreConfig, findIdentity: FindIdentity): Promise<MemberRecord> {
+  if (!config.isNewCluster)
+    return beginDirectory(path, await findIdentity(config), joining(), new CoreState());
+  const { initialCluster, name, token } = config;
+  const identity = newIdentity(initialCluster, name, token);
+  return beginDirectory(path, identity, founding(identity.members.map(({ id }) => id)), new CoreState());
+}
+
+/** What `begin` does once it is known who the server is. @throws LeaseholdError `DISK_FAILED` */
+export async function beginDirectory(
+  path: string,
+  identity: Identity,
+  { hardState, snapshot }: Recovered,
+  state: CoreState,
+): Promise<MemberRecord> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const disk = randomBytes(8).readBigUInt64BE();
+  const record: MemberRecord = { ...identity, disk, begun: false, disks: new Map(), version: oldestVersion };
+  await writeMemberRecord(path, record);
+  await rm(join(path, journalFolder), { recursive: true, force: true });
+  await rm(join(path, snapshotFolder), { recursive: true, force: true });
+  const snapshots = await Snapshots.open(join(path, snapshotFolder));
+  await snapshots.save(snapshot, batchesInTurns(snapshotPieces(state)));
+  const { journal } = await Journal.open(join(path, journalFolder));
+  await journal.append({ installed: snapshot, hardState });
+  await journal.close();
+  const begun = { ...record, begun: true };
+  await writeMemberRecord(path, begun);
+  return begun;
+}
+
+/** Nobody else could vote here, or is known by any entry. */
+function isAlone({ record, recovered }: OpenedContent): boolean {
+  const { learners, voters } = recovered.snapshot.membership;
+  const isChanged = recovered.entries.some(({ kind }) => kind === "config");
+  return !isChanged && learners.length === 0 && voters.length === 1 && voters[0] === record.id;
+}
+
+/** A journal without the file that says whose it is may be all that is left of a server. */
+async function refuseLeftovers(path: string): Promise<void> {
+  if ((await readdir(path)).includes(journalFolder))
+    throw damaged(`${path} has a journal, and member.json, which says whose it is, is missing`);
+}
+
+async function recover(
+  snapshots: Snapshots,
+  { hardState, base, entries }: JournalContent,
+  path: string,
+): Promise<{ recovered: Recovered; state: CoreState }> {
+  if (hardState === undefined)
+    throw damaged(`the journal in ${path} is empty, and this server has taken part before`);
+  if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
+    throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
+  // Nothing rests on them yet: what was begun when the server crashed.
+  await snapshots.removeAfter(base.index);
+  const { meta, batches } = await snapshots.read(base);
+  const restoring = new RestoringState();
+  try {
+    for await (const pieces of batches) for (const piece of pieces) restoring.take(piece);
+    return {
+      recovered: { hardState, snapshot: meta, entries },
+      state: await finishInTurns(restoring.finish()),
+    };
+  } catch (error) {
+    if (!(error instanceof SnapshotError)) throw error;
+    throw damaged(`the snapshot in ${path} cannot be read: ${error.message}`);
+  }
+}

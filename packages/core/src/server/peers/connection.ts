@@ -1,0 +1,203 @@
+import type { Socket } from "node:net";
+import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
+import type { TlsFiles } from "../common/config.js";
+import type { PeerCounts } from "../common/counters.js";
+import { parseUrl } from "../common/urls.js";
+import { Frames, frame } from "./frames.js";
+import { readWelcome } from "./hello.js";
+import { dial } from "./sockets.js";
+
+/** Beats without any answer until a connection that is just being made is given up. */
+const dialBeatsMax = 2;
+
+/** What is smaller is copied together: many buffers cost a socket more than to copy them. */
+const copiedBytesMax = 64 * 1024;
+
+/**
+ * What the socket has at a time, and the largest piece. It joins all that waits in it to one write, and reports
+ * only that write's end: on a slow connection nothing would seem to leave for as long as a full window takes.
+ */
+const handedBytesMax = 256 * 1024;
+
+interface Write {
+  readonly parts: Uint8Array[];
+  bytes: number;
+}
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly hello: Uint8Array;
+  readonly tls: TlsFiles | undefined;
+  /** Beats without any answer, and without a byte that has left, until it counts as cut off. */
+  readonly silentBeatsMax: number;
+  readonly traffic: PeerCounts["traffic"];
+  /** Told of pings and their answers. */
+  readonly pings?: Pick<PeerCounts, "answered" | "begun" | "pinged">;
+  /** Why it is not used; empty if it is. */
+  readonly judge: (welcome: PeerWelcome) => Promise<string>;
+  readonly welcome: () => void;
+  readonly lost: (problem: string) => void;
+  /** Something of what was written has left. */
+  readonly written: () => void;
+}
+
+/** One connection to another server, from the attempt to its end. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #socket: Socket | undefined;
+  /** Of the protocol, which both sides speak; 0 until the other side has answered. */
+  version = 0;
+  #isWelcome = false;
+  readonly #writes: Write[] = [];
+  #queuedBytes = 0;
+  #isFlushDue = false;
+  #isLost = false;
+  #isHeard = false;
+  #silentBeats = 0;
+  #leftBytes = 0;
+  #problem = "the connection was closed";
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    try {
+      const socket = dial(parseUrl("the peer's address", options.url), options.tls, () => {
+        for (const part of frame([options.hello])) socket.write(part);
+      });
+      this.#socket = socket;
+      options.traffic.follow(socket);
+      options.pings?.begun();
+    } catch (error) {
+      // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.
+      this.#problem = (error as Error).message;
+      setImmediate(() => this.#lose());
+      return;
+    }
+    const frames = new Frames((body) => this.#take(body));
+    this.#socket.on("data", (chunk) => {
+      this.#isHeard = true;
+      try {
+        frames.push(chunk);
+      } catch {
+        this.#end("what answers there is no server of a core");
+      }
+    });
+    this.#socket.on("error", (error) => (this.#problem = error.message));
+    this.#socket.on("close", () => this.#lose());
+  }
+
+  get isWelcome(): boolean {
+    return this.#isWelcome;
+  }
+
+  /** What waits for the other side to take it. */
+  get waitingBytes(): number {
+    return this.#queuedBytes + (this.#socket?.writableLength ?? 0);
+  }
+
+  /** All that is written in one turn goes out together. */
+  write(parts: readonly Uint8Array[]): void {
+    for (const part of frame(parts)) {
+      if (part.length <= handedBytesMax) this.#queue(part);
+      else
+        for (let start = 0; start < part.length; start += handedBytesMax)
+          this.#queue(part.subarray(start, start + handedBytesMax));
+    }
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    process.nextTick(() => {
+      this.#isFlushDue = false;
+      this.#flush();
+    });
+  }
+
+  /**
+   * This process may have stood still, and answers may wait to be read: they are, before immediates run. So no
+   * time is measured: only beats count that this process has gone through.
+   */
+  beat(): void {
+    setImmediate(() => this.#judgeSilence());
+  }
+
+  close(): void {
+    this.#isLost = true;
+    this.#socket?.destroy();
+  }
+
+  #judgeSilence(): void {
+    const socket = this.#socket;
+    if (socket === undefined || this.#isLost) return;
+    const leftBytes = socket.bytesWritten - socket.writableLength;
+    const isMoving = this.#isHeard || (socket.writableLength > 0 && leftBytes > this.#leftBytes);
+    this.#leftBytes = leftBytes;
+    this.#isHeard = false;
+    this.#silentBeats = isMoving ? 0 : this.#silentBeats + 1;
+    const { silentBeatsMax } = this.#options;
+    if (this.#silentBeats >= (this.#isWelcome ? silentBeatsMax : dialBeatsMax))
+      this.#end("it does not answer");
+    else if (this.#isWelcome) {
+      this.#options.pings?.pinged();
+      this.write([]);
+    }
+  }
+
+  #take(body: Buffer): void {
+    if (body.length === 0) {
+      this.#options.pings?.answered();
+      return;
+    }
+    const welcome = readWelcome(body);
+    const { refusal } = welcome;
+    // A server that refuses us hangs up, perhaps before our own disk is done.
+    if (refusal !== "") this.#problem = refusal;
+    this.#options.judge(welcome).then(
+      (own) => {
+        if (this.#isLost) return;
+        if (own !== "" || refusal !== "") this.#end(own === "" ? refusal : own);
+        else {
+          this.version = welcome.version;
+          this.#isWelcome = true;
+          this.#options.welcome();
+        }
+      },
+      (error: unknown) => this.#end((error as Error).message),
+    );
+  }
+
+  #end(problem: string): void {
+    this.#problem = problem;
+    this.#socket?.destroy();
+  }
+
+  #lose(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#isWelcome = false;
+    this.#options.lost(this.#problem);
+  }
+
+  #queue(part: Uint8Array): void {
+    let last = this.#writes.at(-1);
+    if (last === undefined || last.bytes + part.length > copiedBytesMax) {
+      last = { parts: [], bytes: 0 };
+      this.#writes.push(last);
+    }
+    last.parts.push(part);
+    last.bytes += part.length;
+    this.#queuedBytes += part.length;
+  }
+
+  #flush(): void {
+    const socket = this.#socket!;
+    while (this.#writes.length > 0 && socket.writable && socket.writableLength < handedBytesMax) {
+      const { bytes, parts } = this.#writes.shift()!;
+      this.#queuedBytes -= bytes;
+      const [only] = parts as [Uint8Array];
+      socket.write(parts.length === 1 ? only : Buffer.concat(parts, bytes), this.#written);
+    }
+  }
+
+  readonly #written = (): void => {
+    this.#flush();
+    this.#options.written();
+  };
+}

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreConfig } from "../common/config.js";
+import { type Identity, idText } from "../common/identity.js";
+import { invalid } from "../common/invalid.js";
+import { LeaseholdError } from "leasehold/common";
+import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
+import { askMembers } from "./ask-members.js";
+
+/** A server that was just told to add us may not have it yet, and one may be down. */
+const tryMs = 15_000;
+const pauseMs = 300;
+
+/**
+ * Asks the servers of `--initial-cluster` who this one is: the member with its addresses, which somebody has
+ * added before (`etcdctl member add`).
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with another
+ * data directory; `UNREACHABLE` if none of them answers
+ */
+export async function join(config: CoreConfig): Promise<Identity> {
+  const others = config.initialCluster.filter(({ name }) => name !== config.name);
+  const urls = others.flatMap(({ peerUrls }) => peerUrls);
+  if (urls.length === 0)
+    throw invalid("--initial-cluster-state existing: --initial-cluster names no other server");
+  const endMs = performance.now() + tryMs;
+  for (;;) {
+    const found = await tryAll(urls, config);
+    if (!(found instanceof LeaseholdError)) return found;
+    if (performance.now() > endMs) throw found;
+    await sleep(pauseMs);
+  }
+}
+
+async function tryAll(urls: readonly string[], config: CoreConfig): Promise<Identity | LeaseholdError> {
+  let problem: LeaseholdError | undefined;
+  for (const url of urls) {
+    const answer = await askMembers(url, config.name, config.peerTls).catch(
+      (error: unknown) => error as Error,
+    );
+    const found =
+      answer instanceof Error
+        ? new LeaseholdError("UNREACHABLE", `no server of the core at ${url}: ${answer.message}`)
+        : identify(answer, config);
+    if (!(found instanceof LeaseholdError)) return found;
+    problem = found;
+  }
+  return problem!;
+}
+
+function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identity | LeaseholdError {
+  const own = config.initialCluster.find(({ name }) => name === config.name)!;
+  const self = members.find(({ peerUrls }) => [...peerUrls].sort().join() === own.peerUrls.join());
+  if (self === undefined)
+    return invalid(
+      `no member of the core has the addresses ${own.peerUrls.join()}: add it first (etcdctl member add)`,
+    );
+  // Whatever it has promised there is lost with that directory, so it must not go on under that id.
+  if (self.name !== "")
+    return invalid(
+      `the member ${idText(self.id)} at ${own.peerUrls.join()} has started before, with another data directory: ` +
+        "remove it, and add it again",
+    );
+  const known = members.map(({ id, name, peerUrls }) => ({
+    id,
+    name: id === self.id ? config.name : name === "" ? idText(id) : name,
+    peerUrls,
+  }));
+  return { id: self.id, cluster, members: known };
+}

@@ -1,0 +1,194 @@
+import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
+import { isBulk, isProposal } from "../../replica/proposals/bulk.js";
+import type { PeerMessage } from "../../replica/types.js";
+import type { TlsFiles } from "../common/config.js";
+import { PeerCounts } from "../common/counters.js";
+import type { KnownMember } from "../common/identity.js";
+import { encodeMessage, repeatsSince } from "./codec.js";
+import { Connection } from "./connection.js";
+import { bulkSince } from "./hello.js";
+
+/** What waits for a slow peer: twice what the log has in flight to one. */
+const waitingBytesMax = 32 * 1024 * 1024;
+
+/** Proposals that wait here; others wait at their sender until half of these have left. */
+const proposalBytesMax = 1024 * 1024;
+
+/** Beats in which a peer answers nothing, until it counts as gone. */
+const silentBeatsMax = 5;
+
+/** Answers on a slow connection wait behind all that the kernel has taken. */
+const bulkSilentBeatsMax = 30;
+
+/** Between attempts: a server that comes back is found before an election would be over. */
+const redialMs = 200;
+
+export interface LinkOptions {
+  readonly peer: KnownMember;
+  /** @param isBulk of the second connection */
+  readonly hello: (isBulk: boolean) => Uint8Array;
+  readonly tls: TlsFiles | undefined;
+  /**
+   * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
+   * last for minutes.
+   */
+  readonly silenceMs: number;
+  /** What was sent may be lost. */
+  readonly unreachable: () => void;
+  /** For people: why there is no connection. */
+  readonly trouble: (text: string) => void;
+  /** @param takesRepeats it recognizes proposals that it has had */
+  readonly connected: (takesRepeats: boolean) => void;
+  /** There is room for proposals again. */
+  readonly drained: () => void;
+  /** It says that this server is no member any more. */
+  readonly removed: () => void;
+  /** Why we do not talk to a server with this disk; empty if we do. */
+  readonly judge: (disk: bigint) => Promise<string>;
+  readonly counts?: PeerCounts;
+}
+
+/**
+ * The way of all messages to one server: two connections of our own, made again for as long as they are
+ * wanted. One is for what is small and urgent, the other for what may be large (`replica/proposals/bulk.ts`). A server of
+ * an earlier version has one for both.
+ */
+export class PeerLink {
+  readonly #options: LinkOptions;
+  readonly #beats: NodeJS.Timeout;
+  readonly #counts: PeerCounts;
+  #first: Connection | undefined;
+  #second: Connection | undefined;
+  #isClosed = false;
+  #attempts = -1;
+  #isFull = false;
+  readonly #redials = new Set<NodeJS.Timeout>();
+  #url = "";
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#counts = options.counts ?? new PeerCounts();
+    this.#beats = setInterval(() => this.#beat(), options.silenceMs / silentBeatsMax);
+    this.#connect();
+  }
+
+  /** Where it was called last. */
+  get url(): string {
+    return this.#url;
+  }
+
+  /** @returns whether it is on its way */
+  send(message: PeerMessage): boolean {
+    const connection = isBulk(message) ? this.#bulk : this.#first;
+    const isWelcome = connection?.isWelcome === true;
+    if (isWelcome && isProposal(message.kind)) {
+      this.#isFull ||= connection.waitingBytes >= proposalBytesMax;
+      if (this.#isFull) return false;
+    }
+    if (!isWelcome || connection.waitingBytes > waitingBytesMax) {
+      this.#counts.failures += 1;
+      return false;
+    }
+    connection.write(encodeMessage(message, connection.version));
+    return true;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#beats);
+    for (const redial of this.#redials) clearTimeout(redial);
+    this.#first?.close();
+    this.#second?.close();
+  }
+
+  get #isShared(): boolean {
+    return this.#first !== undefined && this.#first.version < bulkSince;
+  }
+
+  get #bulk(): Connection | undefined {
+    return this.#isShared ? this.#first : this.#second;
+  }
+
+  #beat(): void {
+    this.#first?.beat();
+    this.#second?.beat();
+  }
+
+  #connect(): void {
+    const { hello, peer, tls } = this.#options;
+    this.#attempts += 1;
+    const url = peer.peerUrls[this.#attempts % peer.peerUrls.length]!;
+    this.#url = url;
+    this.#first = new Connection({
+      url,
+      hello: hello(false),
+      tls,
+      silentBeatsMax,
+      traffic: this.#counts.traffic,
+      pings: this.#counts,
+      judge: (welcome) => this.#judge(welcome),
+      welcome: () => {
+        if (this.#isShared) this.#connected();
+        else this.#connectBulk(url);
+      },
+      lost: (problem) => {
+        this.#first = undefined;
+        this.#second?.close();
+        this.#second = undefined;
+        this.#lost(url, problem, () => this.#connect());
+      },
+      written: this.#written,
+    });
+  }
+
+  /** The second connection goes where the first one has found the server. */
+  #connectBulk(url: string): void {
+    const { hello, tls } = this.#options;
+    const first = this.#first;
+    this.#second = new Connection({
+      url,
+      hello: hello(true),
+      tls,
+      silentBeatsMax: bulkSilentBeatsMax,
+      traffic: this.#counts.traffic,
+      judge: (welcome) => this.#judge(welcome),
+      welcome: () => this.#connected(),
+      lost: (problem) => {
+        this.#second = undefined;
+        this.#lost(url, problem, () => {
+          if (this.#first === first) this.#connectBulk(url);
+        });
+      },
+      written: this.#written,
+    });
+  }
+
+  async #judge({ disk, removed }: PeerWelcome): Promise<string> {
+    const own = await this.#options.judge(disk);
+    // Not from somebody else.
+    if (own === "" && removed) this.#options.removed();
+    return own;
+  }
+
+  #connected(): void {
+    this.#isFull = false;
+    this.#options.connected(this.#first!.version >= repeatsSince);
+  }
+
+  #lost(url: string, problem: string, again: () => void): void {
+    if (this.#isClosed) return;
+    this.#options.unreachable();
+    this.#options.trouble(`${this.#options.peer.name} at ${url}: ${problem}`);
+    const redial = setTimeout(() => {
+      this.#redials.delete(redial);
+      again();
+    }, redialMs);
+    this.#redials.add(redial);
+  }
+
+  readonly #written = (): void => {
+    if (!this.#isFull || (this.#bulk?.waitingBytes ?? Infinity) > proposalBytesMax / 2) return;
+    this.#isFull = false;
+    this.#options.drained();
+  };
+}

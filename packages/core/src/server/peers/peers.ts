@@ -1,0 +1,343 @@
+import type { Socket } from "node:net";
+import type { PeerHello } from "leasehold/etcd/gen/leasehold/peer_pb.js";
+import type { Snapshots } from "../../journal/snapshots.js";
+import type { InstallSnapshot, MemberId } from "../../raft/types.js";
+import { ListedMembers, type Roll } from "../../replica/roll.js";
+import type { PeerMessage } from "../../replica/types.js";
+import type { CoreMember } from "../../state/members.js";
+import type { TlsFiles } from "../common/config.js";
+import { Counters } from "../common/counters.js";
+import { idText } from "../common/identity.js";
+import { type Comers, Listener } from "../common/listener.js";
+import type { ListenUrl } from "../common/urls.js";
+import { askMembers } from "./ask-members.js";
+import { helloBytes, newestOf, type Purpose, purposeOf, refusalOf, type Self } from "./hello.js";
+import { Incoming, type Received } from "./incoming.js";
+import { PeerLink } from "./link.js";
+import { sendSnapshot } from "./snapshot-sender.js";
+
+/**
+ * Connections of which it is not known who is there. For one more the oldest of the host with most of them is
+ * given up: nobody keeps others out by waiting, or by coming often.
+ */
+const strangersMax = 64;
+
+/** A peer that has not proven its identity by then is disconnected, ms. */
+const handshakeMs = 5_000;
+
+/** How long a stranger may take to say who it is, ms: a few round trips. */
+const helloMs = 2_000;
+
+/** Of a connection that others have made; they say something far more often. */
+const incomingSilenceFactor = 10;
+
+/** Between two rounds of questions to the members. */
+const askPauseMs = 2_000;
+
+/** What happens at the other servers. */
+export interface PeersHandler extends Received {
+  snapshotSent(member: MemberId, arrived: boolean): void;
+  unreachable(member: MemberId): void;
+  /** @param takesRepeats it recognizes proposals that it has had */
+  connected(member: MemberId, takesRepeats: boolean): void;
+  /** The connection to it has room for proposals again. */
+  drained(member: MemberId): void;
+  /** Whether a server has this disk, or came back with another; undefined as long as that is not known. */
+  isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
+  /** Remembers which disk a server has, unless it is known; false if it is another. */
+  learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** Which version another server speaks at most; 0: it is not known any more. */
+  speaks(member: MemberId, version: number): void;
+  /** Another server says that this one is no member any more. */
+  removed(): void;
+  /** For people; the same is not said twice in a minute. */
+  trouble(cause: string, text: string): void;
+}
+
+export interface PeersOptions {
+  readonly self: Omit<Self, "version">;
+  /** The servers of the core, until `update` tells of others. */
+  readonly roll: Roll;
+  /** Other servers' addresses by this server's flags, where it asks for the members, too. */
+  readonly initialUrls: readonly string[];
+  readonly tls: TlsFiles | undefined;
+  readonly silenceMs: number;
+  readonly snapshots: Snapshots;
+  readonly handler: PeersHandler;
+  readonly counters?: Counters;
+}
+
+/**
+ * The other servers of the core. Messages to one go over connections that we make, messages from it over those
+ * that it makes.
+ */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #counters: Counters;
+  readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
+  readonly #listeners: Listener[] = [];
+  /** And from where they come. */
+  readonly #strangers = new Map<Socket, string>();
+  /** One of each server for each purpose: a newer one takes the place of an older. */
+  readonly #admitted = new Map<string, Socket>();
+  readonly #closed = new AbortController();
+  /** Already said to be out of reach; to say it once for each failure is enough. */
+  readonly #unreachable = new Set<MemberId>();
+
+  readonly #listed = new ListedMembers();
+  #roll: Roll;
+  #isOpen = false;
+  #isAsking = false;
+  #askedMs = -Infinity;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+    this.#counters = options.counters ?? new Counters();
+    this.#roll = options.roll;
+  }
+
+  /** Those of the log, and others that they list; with all their addresses. */
+  get known(): readonly CoreMember[] {
+    const members = [...this.#roll.members, ...this.#listed.unknownTo(this.#roll)];
+    return members.map((member) => ({ ...member, peerUrls: this.#listed.addressesOf(member) }));
+  }
+
+  get #others(): readonly CoreMember[] {
+    return this.known.filter(({ id }) => id !== this.#options.self.id);
+  }
+
+  get #self(): Self {
+    return { ...this.#options.self, version: this.#roll.version };
+  }
+
+  /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
+  update(roll: Roll): void {
+    this.#roll = roll;
+    this.#updateLinks();
+  }
+
+  #updateLinks(): void {
+    if (!this.#isOpen || this.#closed.signal.aborted) return;
+    const others = this.#others;
+    this.#counters.keepPeers(new Set(others.map(({ id }) => id)));
+    for (const [id, { ways, link }] of this.#links) {
+      const member = others.find((other) => other.id === id);
+      if (member?.peerUrls.join() === ways) continue;
+      link.close();
+      this.#links.delete(id);
+      if (member !== undefined) continue;
+      this.#sendAway(id);
+      this.#unreachable.delete(id);
+    }
+    for (const peer of others)
+      if (!this.#links.has(peer.id))
+        this.#links.set(peer.id, { ways: peer.peerUrls.join(), link: this.#linkTo(peer) });
+  }
+
+  #sendAway(id: MemberId): void {
+    for (const purpose of ["messages", "bulk", "snapshot"] as const)
+      this.#admitted.get(placeOf(id, purpose))?.destroy();
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
+  async open(urls: readonly ListenUrl[]): Promise<void> {
+    for (const url of urls)
+      this.#listeners.push(await Listener.open(url, this.#options.tls, { handshakeMs }, this.#comers));
+    this.#isOpen = true;
+    this.update(this.#roll);
+  }
+
+  /** @returns whether it is on its way */
+  send(message: PeerMessage): boolean {
+    if (message.kind !== "snapshot") return this.#links.get(message.to)?.link.send(message) ?? false;
+    void this.#sendSnapshot(message);
+    return true;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    for (const { link } of this.#links.values()) link.close();
+    for (const listener of this.#listeners) listener.close();
+    for (const socket of [...this.#strangers.keys(), ...this.#admitted.values()]) socket.destroy();
+  }
+
+  #linkTo(peer: CoreMember): PeerLink {
+    const { handler, silenceMs, tls } = this.#options;
+    return new PeerLink({
+      hello: (isBulk) => helloBytes(this.#self, peer.id, isBulk ? "bulk" : "messages"),
+      peer: { ...peer, name: nameOf(peer) },
+      tls,
+      silenceMs,
+      counts: this.#counters.peer(peer.id),
+      unreachable: () => {
+        // It may be elsewhere by now.
+        this.#askMembers();
+        if (this.#unreachable.has(peer.id)) return;
+        this.#unreachable.add(peer.id);
+        handler.unreachable(peer.id);
+      },
+      // Only a member by this server's own log ends it.
+      removed: () => {
+        if (this.#roll.members.some(({ id }) => id === peer.id)) handler.removed();
+      },
+      trouble: (text) => handler.trouble(`link ${nameOf(peer)}`, `no connection to ${text}`),
+      connected: (takesRepeats) => {
+        this.#unreachable.delete(peer.id);
+        handler.connected(peer.id, takesRepeats);
+      },
+      drained: () => handler.drained(peer.id),
+      // Earlier versions do not say it.
+      judge: async (disk) =>
+        disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
+    });
+  }
+
+  async #sendSnapshot(message: InstallSnapshot): Promise<void> {
+    const { snapshots, tls, handler } = this.#options;
+    const peer = this.#others.find(({ id }) => id === message.to);
+    try {
+      if (peer === undefined) throw new Error("it is no member");
+      // At the address where it was reached: one of several may be out of date.
+      const url = this.#links.get(peer.id)?.link.url ?? peer.peerUrls[0]!;
+      await sendSnapshot(message, peer.id, url, snapshots, this.#self, tls, this.#closed.signal);
+      handler.snapshotSent(message.to, true);
+    } catch (error) {
+      const name = peer === undefined ? "a server" : nameOf(peer);
+      handler.trouble(`snapshot ${name}`, `a snapshot did not reach ${name}: ${(error as Error).message}`);
+      handler.snapshotSent(message.to, false);
+    }
+  }
+
+  readonly #comers: Comers = {
+    admit: (socket) => {
+      if (this.#closed.signal.aborted) return false;
+      this.#addStranger(socket);
+      // Below TLS nobody else hears it.
+      socket.on("error", () => undefined);
+      return true;
+    },
+    accepted: (socket, admitted) => {
+      if (socket !== admitted) {
+        this.#strangers.delete(admitted);
+        this.#addStranger(socket);
+      }
+      this.#accepted(socket);
+    },
+    failed: (error, socket) =>
+      this.#options.handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
+    unusable: (text) => this.#options.handler.trouble("files of TLS", text),
+  };
+
+  #addStranger(socket: Socket): void {
+    this.#strangers.set(socket, socket.remoteAddress ?? "");
+    if (this.#strangers.size > strangersMax) {
+      const oldest = oldestOfMost(this.#strangers);
+      this.#strangers.delete(oldest);
+      oldest.destroy();
+    }
+    socket.once("close", () => this.#strangers.delete(socket));
+  }
+
+  #accepted(socket: Socket): void {
+    const { handler, self, silenceMs } = this.#options;
+    const incoming = {
+      judge: (hello: PeerHello) => this.#judge(hello),
+      wasRemoved: ({ cluster, from }: PeerHello) => cluster === self.cluster && this.#roll.removed.has(from),
+      members: () => this.#roll.members,
+      admitted: (hello: PeerHello) => this.#admit(hello, socket),
+      received: handler,
+      // Usual when a core begins: it must not stand in the way of what is said of another refusal.
+      trouble: (text: string) =>
+        handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),
+    };
+    void new Incoming(this.#self, socket, incoming, {
+      helloMs,
+      silenceMs: incomingSilenceFactor * silenceMs,
+    });
+  }
+
+  #admit(hello: PeerHello, socket: Socket): void {
+    const { from } = hello;
+    const purpose = purposeOf(hello);
+    if (purpose === "messages") this.#options.handler.speaks(from, newestOf(hello));
+    this.#strangers.delete(socket);
+    const place = placeOf(from, purpose);
+    this.#admitted.get(place)?.destroy();
+    this.#admitted.set(place, socket);
+    this.#counters.peer(from).traffic.follow(socket);
+    socket.once("close", () => {
+      if (this.#admitted.get(place) !== socket) return;
+      this.#admitted.delete(place);
+      // It may come back as it was before.
+      if (purpose === "messages") this.#options.handler.speaks(from, 0);
+    });
+  }
+
+  #judge(hello: PeerHello): string {
+    const { handler } = this.#options;
+    const isMember = this.#others.some(({ id }) => id === hello.from);
+    if (!isMember) this.#askMembers();
+    const refusal = refusalOf(hello, this.#self, isMember);
+    if (refusal !== "") return refusal;
+    const isKnown = handler.isKnownDisk(hello.from, hello.disk);
+    if (isKnown === undefined) return `${hello.name} ${notReached}`;
+    return isKnown ? "" : lostDisk(hello.name);
+  }
+
+  /**
+   * Asks who the members are, where the log and this server's flags say that others are: a caller is unknown, or
+   * a member cannot be reached. Nothing that a caller says of itself is used.
+   */
+  #askMembers(): void {
+    const { initialUrls, self, tls } = this.#options;
+    if (this.#closed.signal.aborted || this.#isAsking || performance.now() - this.#askedMs < askPauseMs)
+      return;
+    this.#isAsking = true;
+    const others = this.#roll.members.filter(({ id }) => id !== self.id);
+    const urls = new Set(others.flatMap(({ peerUrls }) => peerUrls).concat(initialUrls));
+    const asked = [...urls].map((url) =>
+      askMembers(url, self.name, tls).then(
+        ({ cluster, members }) => (cluster === self.cluster ? [members] : []),
+        () => [],
+      ),
+    );
+    void Promise.all(asked).then((lists) => {
+      this.#isAsking = false;
+      this.#askedMs = performance.now();
+      this.#listed.take(lists.flat());
+      this.#updateLinks();
+    });
+  }
+}
+
+/** The first one of those that the greatest number share. */
+function oldestOfMost(strangers: ReadonlyMap<Socket, string>): Socket {
+  const byHost = new Map<string, Socket[]>();
+  for (const [socket, host] of strangers) {
+    const others = byHost.get(host);
+    if (others === undefined) byHost.set(host, [socket]);
+    else others.push(socket);
+  }
+  const [first] = [...byHost.values()].reduce((one, other) => (other.length > one.length ? other : one));
+  return first!;
+}
+
+function placeOf(member: MemberId, purpose: Purpose): string {
+  return `${member} ${purpose}`;
+}
+
+/** One that has not started has no name yet. */
+function nameOf({ id, name }: CoreMember): string {
+  return name === "" ? idText(id) : name;
+}
+
+const notReached = "has to be reached by us first, at its own address";
+
+/** Where servers start one after the other: one is not there yet, or does not know who asks. */
+export function isUsualAtStart(text: string): boolean {
+  return text.endsWith(notReached) || /\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\b/.test(text);
+}
+
+function lostDisk(name: string): string {
+  return `${name} has come back without its data directory: what it promised before is lost with it`;
+}

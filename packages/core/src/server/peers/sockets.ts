@@ -1,0 +1,38 @@
+import { type Socket, connect as connectTcp, isIP } from "node:net";
+import { type TLSSocket, connect as connectTls } from "node:tls";
+import { identityProblem } from "leasehold/runtime";
+import type { TlsFiles } from "../common/config.js";
+import { objectionTo } from "../common/shown.js";
+import { readTls, revokedNow } from "../common/tls.js";
+import type { ListenUrl } from "../common/urls.js";
+
+/** Calls `ready` when bytes can be sent. */
+export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => void): Socket {
+  const { host, isTls, path, port } = url;
+  const place = path === undefined ? { host, port } : { path };
+  if (!isTls) return connectTcp({ ...place, noDelay: true }, ready);
+  const files = tls && readTls(tls);
+  // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own also
+  // where we have none: the other side says what it wants.
+  const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
+  const revoked = tls && revokedNow(tls, files?.ca);
+  // RFC 6066 has no addresses in it, and Node refuses them; the certificate is checked against the host all the same.
+  const identity = { servername: isIP(host) === 0 ? host : undefined, checkServerIdentity: identityProblem };
+  const socket: TLSSocket = connectTls({ ...place, ...identity, ...trust }, () => {
+    // The other side is held to the same as it holds us to, as at etcd.
+    const objection = tls === undefined ? "" : objectionTo(socket, tls.allowed, revoked);
+    if (objection === "") ready();
+    else socket.destroy(new Error(objection));
+  });
+  return socket.setNoDelay(true) as TLSSocket;
+}
+
+/** When nothing has moved for so long; what has come while this process stood still is read before. */
+export function onSilence(socket: Socket, silenceMs: number, silent: () => void): void {
+  socket.setTimeout(silenceMs, () => {
+    const { bytesRead } = socket;
+    setImmediate(() => {
+      if (socket.bytesRead === bytesRead) silent();
+    });
+  });
+}

@@ -1,0 +1,159 @@
+import type {
+  DeleteRangeRequest,
+  PutRequest,
+  RangeRequest,
+  RequestOp,
+  TxnRequest,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { Caller, Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import { CoreError } from "./errors.js";
+import { type KeyRange, keyOf, rangeOf, singleKeyRange } from "./keys.js";
+import { keysOf, type LeaseState } from "./leases.js";
+import { type Steps, unitsPerStep } from "./steps.js";
+import type { AuthState } from "./auth-state.js";
+import type { Right } from "./permissions.js";
+
+/** Who asks; nobody has said so if it is undefined. */
+export type Asker = Pick<Caller, "user" | "revision"> | undefined;
+
+/** Keys that hang on a lease: who ends it deletes them, and who hangs a key on it shares their end. */
+interface AttachedKeys {
+  get(id: bigint): Pick<LeaseState, "keys"> | undefined;
+}
+
+/** What may be asked by whom, while rights are switched on: etcd's rules, in its order. */
+export class RightsCheck {
+  readonly #auth: AuthState;
+  readonly #asker: Asker;
+
+  constructor(auth: AuthState, asker: Asker) {
+    this.#auth = auth;
+    this.#asker = asker;
+  }
+
+  /** @throws CoreError unless all of the keys may be read, or written */
+  keys(right: Right, range: KeyRange): void {
+    const { rights } = this.#auth;
+    const permissions = rights.of(this.#current());
+    if (permissions === "everything") return;
+    if (permissions?.allow(right, range) !== true) throw new CoreError("permissionDenied");
+  }
+
+  /** @throws CoreError unless it is a user's, whoever that is */
+  known(): void {
+    if (this.user === "") throw new CoreError("userNameEmpty");
+    if (!this.#auth.hasUser(this.user)) throw new CoreError("permissionDenied");
+  }
+
+  /** @throws CoreError unless it is one of those who may do everything */
+  root(): void {
+    if (this.user === "") throw new CoreError("userNameEmpty");
+    this.#auth.user(this.user);
+    if (!this.#auth.rights.isRoot(this.user)) throw new CoreError("permissionDenied");
+  }
+
+  /** Empty if nobody has said who asks. */
+  get user(): string {
+    return this.#asker?.user ?? "";
+  }
+
+  /** What was found out about the asker may not hold any more, as in etcd. */
+  #current(): string {
+    if (this.#asker === undefined || this.#asker.user === "") throw new CoreError("userNameEmpty");
+    if (this.#asker.revision < this.#auth.revision) throw new CoreError("authRevisionOld");
+    return this.#asker.user;
+  }
+
+  range({ key, rangeEnd }: RangeRequest): void {
+    this.keys("read", rangeOf(key, rangeEnd));
+  }
+
+  put({ key, prevKv }: PutRequest): void {
+    const range = singleKeyRange(keyOf(key));
+    this.keys("write", range);
+    if (prevKv) this.keys("read", range);
+  }
+
+  deletion({ key, prevKv, rangeEnd }: DeleteRangeRequest): void {
+    const range = rangeOf(key, rangeEnd);
+    this.keys("write", range);
+    if (prevKv) this.keys("read", range);
+  }
+
+  /** Of both ways, whichever is taken: which one it is would tell of keys. */
+  txn({ compare, failure, success }: TxnRequest): void {
+    for (const { key, rangeEnd } of compare) this.keys("read", rangeOf(key, rangeEnd));
+    for (const { request } of success) this.#operation(request);
+    for (const { request } of failure) this.#operation(request);
+  }
+
+  #operation(request: RequestOp["request"]): void {
+    if (request.case === "requestRange") this.range(request.value);
+    else if (request.case === "requestPut") this.put(request.value);
+    else if (request.case === "requestDeleteRange") this.deletion(request.value);
+    else if (request.case === "requestTxn") this.txn(request.value);
+  }
+
+  /** All keys that hang on the lease, in steps. */
+  *attached(right: Right, leases: AttachedKeys, id: bigint): Steps<void> {
+    let looked = 0;
+    const lease = leases.get(id);
+    for (const key of lease === undefined ? [] : keysOf(lease)) {
+      this.keys(right, singleKeyRange(key));
+      looked += 1;
+      if (looked % unitsPerStep === 0) yield;
+    }
+  }
+}
+
+/** What can be said of a command by the keys that it names. */
+export function checkNamed(check: RightsCheck, { case: kind, value }: Command["body"]): void {
+  switch (kind) {
+    case "put":
+      return check.put(value);
+    case "deleteRange":
+      return check.deletion(value);
+    case "txn":
+      return check.txn(value);
+    case "compact":
+    case "leaseGrant":
+    case "registerLease":
+    case "leaseRevoke":
+      return check.known();
+    // It is how one becomes known.
+    case "authenticate":
+      return;
+    default:
+      return check.root();
+  }
+}
+
+/**
+ * A client's command, where it is applied.
+ *
+ * @throws CoreError before it has changed anything
+ */
+export function* checkCommand(auth: AuthState, leases: AttachedKeys, { body, caller }: Command): Steps<void> {
+  // Raft has changed its members with this entry, whatever is said of it here: it was checked before.
+  if (body.case === "memberChange") return;
+  const check = new RightsCheck(auth, caller);
+  checkNamed(check, body);
+  for (const id of attachedTo(body)) yield* check.attached("write", leases, id);
+}
+
+/** The leases that it ends or hangs keys on, each once. */
+function attachedTo({ case: kind, value }: Command["body"]): Set<bigint> {
+  const ids = new Set<bigint>();
+  if (kind === "leaseRevoke") ids.add(value.ID);
+  if (kind === "put") ids.add(value.lease);
+  if (kind === "txn") addLeases(value, ids);
+  return ids;
+}
+
+function addLeases({ failure, success }: TxnRequest, ids: Set<bigint>): void {
+  for (const operations of [success, failure])
+    for (const { request } of operations) {
+      if (request.case === "requestPut") ids.add(request.value.lease);
+      else if (request.case === "requestTxn") addLeases(request.value, ids);
+    }
+}

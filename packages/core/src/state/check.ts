@@ -1,0 +1,180 @@
+import type {
+  DeleteRangeRequest,
+  PutRequest,
+  RangeRequest,
+  RequestOp,
+  TxnRequest,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import {
+  RangeRequest_SortOrder as Order,
+  RangeRequest_SortTarget as Target,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import { CoreError } from "./errors.js";
+import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
+
+/** What can be said of a request without the state: it is refused before it costs an entry of the log. */
+
+/**
+ * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd
+ * gives each path of them as much, so that a request of 1 MB may have a hundred thousand.
+ */
+export const operationsMax = 128;
+
+/** More nobody may ask for: puts are held against deletions one by one. */
+export const operationsMost = 1_024;
+
+/**
+ * Transactions in transactions. Each is two messages deep, and who decodes them takes 100
+ * (`@bufbuild/protobuf`).
+ */
+export const nestingMax = 32;
+
+export function checkRange(request: RangeRequest): void {
+  if (request.key.length === 0) throw new CoreError("keyNotProvided");
+  const isKnown = (values: Record<string, number>, value: number) => Object.values(values).includes(value);
+  if (!isKnown(Order, request.sortOrder) || !isKnown(Target, request.sortTarget))
+    throw new CoreError("invalidSortOption");
+}
+
+export function checkPut(request: PutRequest): void {
+  if (request.key.length === 0) throw new CoreError("keyNotProvided");
+  if (request.ignoreValue && request.value.length > 0) throw new CoreError("valueProvided");
+  if (request.ignoreLease && request.lease !== 0n) throw new CoreError("leaseProvided");
+}
+
+export function checkDeleteRange(request: DeleteRangeRequest): void {
+  if (request.key.length === 0) throw new CoreError("keyNotProvided");
+}
+
+export function checkTxn(request: TxnRequest, most: number = operationsMax): void {
+  checkSize(request, most, 0);
+  checkShape(request);
+  checkDuplicates(request);
+}
+
+/** What is left of the budget. All else is done with transactions that have passed this. */
+function checkSize({ compare, success, failure }: TxnRequest, budget: number, depth: number): number {
+  let left = budget - Math.max(compare.length, success.length, failure.length);
+  if (left < 0 || depth > nestingMax) throw new CoreError("tooManyOperations");
+  for (const operations of [success, failure])
+    for (const { request } of operations)
+      if (request.case === "requestTxn") {
+        left = checkSize(request.value, left, depth + 1);
+      }
+  return left;
+}
+
+function checkShape({ compare, success, failure }: TxnRequest): void {
+  if (compare.some(({ key }) => key.length === 0)) throw new CoreError("keyNotProvided");
+  for (const operations of [success, failure])
+    for (const { request: operation } of operations) {
+      if (operation.case === "requestRange") checkRange(operation.value);
+      else if (operation.case === "requestPut") checkPut(operation.value);
+      else if (operation.case === "requestDeleteRange") checkDeleteRange(operation.value);
+      else if (operation.case === "requestTxn") checkShape(operation.value);
+      else throw new CoreError("keyNotFound");
+    }
+}
+
+/** It may make the state larger: while space is short it is refused, as etcd refuses it. */
+export function needsRoom({ case: kind, value }: Command["body"]): boolean {
+  if (kind === "txn") return mayPut(value);
+  return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
+}
+
+/** It changes keys, their history, or leases: while a member is corrupt it is refused, as etcd refuses it. */
+export function changesContent({ case: kind }: Command["body"]): boolean {
+  switch (kind) {
+    case "put":
+    case "deleteRange":
+    case "txn":
+    case "compact":
+    case "leaseGrant":
+    case "registerLease":
+    case "leaseRevoke":
+      return true;
+    default:
+      return false;
+  }
+}
+
+function mayPut({ success, failure }: TxnRequest): boolean {
+  return [success, failure].some((operations) =>
+    operations.some(({ request }) =>
+      request.case === "requestTxn" ? mayPut(request.value) : request.case === "requestPut",
+    ),
+  );
+}
+
+/** Whichever way it takes, nothing is changed. Such a one needs no place in the log. */
+export function isReadOnly({ success, failure }: TxnRequest): boolean {
+  return everyRead(success, () => true) && everyRead(failure, () => true);
+}
+
+/**
+ * It reads no more than what this server has, perhaps not the newest. One that only compares has not said so.
+ */
+export function isSerializable({ success, failure }: TxnRequest): boolean {
+  const isContent = ({ serializable }: RangeRequest) => serializable;
+  if (success.length + failure.length === 0) return false;
+  return everyRead(success, isContent) && everyRead(failure, isContent);
+}
+
+function everyRead(operations: readonly RequestOp[], holds: (read: RangeRequest) => boolean): boolean {
+  return operations.every(({ request }) => {
+    if (request.case === "requestRange") return holds(request.value);
+    if (request.case !== "requestTxn") return false;
+    return everyRead(request.value.success, holds) && everyRead(request.value.failure, holds);
+  });
+}
+
+interface Touched {
+  readonly puts: Set<Key>;
+  readonly deletions: KeyRange[];
+}
+
+/**
+ * No key may be written twice in one revision: by two puts, or by a put and a deletion, on ways that can both
+ * be taken.
+ */
+function checkDuplicates(request: TxnRequest): void {
+  touchedBy(request.success);
+  touchedBy(request.failure);
+}
+
+function touchedBy(operations: readonly RequestOp[]): Touched {
+  const all: Touched = { puts: new Set(), deletions: [] };
+  for (const { request: operation } of operations) {
+    if (operation.case === "requestDeleteRange")
+      all.deletions.push(rangeOf(operation.value.key, operation.value.rangeEnd));
+  }
+  for (const { request: operation } of operations) {
+    if (operation.case === "requestTxn") merge(all, touchedByTxn(operation.value));
+  }
+  for (const { request: operation } of operations) {
+    if (operation.case === "requestPut") addPut(all, keyOf(operation.value.key));
+  }
+  return all;
+}
+
+/** One of the two ways is taken: they may write the same keys. */
+function touchedByTxn(request: TxnRequest): Touched {
+  const success = touchedBy(request.success);
+  const failure = touchedBy(request.failure);
+  return {
+    puts: new Set([...success.puts, ...failure.puts]),
+    deletions: [...success.deletions, ...failure.deletions],
+  };
+}
+
+function merge(all: Touched, inner: Touched): void {
+  for (const key of inner.puts) addPut(all, key);
+  for (const range of inner.deletions) all.deletions.push(range);
+}
+
+function addPut(all: Touched, key: Key): void {
+  if (all.puts.has(key) || all.deletions.some((range) => contains(range, key)))
+    throw new CoreError("duplicateKey");
+  all.puts.add(key);
+}

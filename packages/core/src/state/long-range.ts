@@ -1,0 +1,213 @@
+import type { KeyValue } from "leasehold/etcd/gen/etcd/kv_pb.js";
+import type { RangeResponse, ResponseHeader } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { toKeyValue } from "./key-value.js";
+import type { Key } from "./keys.js";
+import type { KeysView, LossesSince, Version } from "./revisions.js";
+import { unitsPerStep } from "./steps.js";
+
+/** What a version in an answer takes in memory beside its key and value, measured: its record, two arrays of bytes. */
+const answerOverheadBytes = 400;
+
+/** What may still be put into one answer: a transaction can ask for all there is a hundred times. */
+export class AnswerRoom {
+  #bytes: number;
+  /** Somebody waits for an answer. */
+  readonly isAwaited: boolean;
+
+  /** @param bytes in memory, about; less than 0 if nobody waits for an answer */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+    this.isAwaited = bytes >= 0;
+  }
+
+  get isExceeded(): boolean {
+    return this.#bytes < 0;
+  }
+
+  /** False: there is no room for it, nor for anything after it. */
+  take(version: Version): boolean {
+    if (!this.isExceeded) this.#bytes -= answerOverheadBytes + version.key.length + version.value.length;
+    return !this.isExceeded;
+  }
+}
+
+/** A longer answer is kept as what it consists of, and made piece by piece as its client takes it. */
+const shortItems = unitsPerStep;
+const shortBytes = 64 * 1024;
+
+export function isShort(items: number, bytes: number): boolean {
+  return items <= shortItems && bytes <= shortBytes;
+}
+
+/** One piece: some dozens of microseconds to find again, and about a frame of HTTP/2. */
+const pieceVisits = 512;
+const pieceBytes = 14 * 1024;
+
+/** What an answer is made of, in pieces that are a bounded amount of work each. */
+export interface VersionPieces {
+  /** In memory, about, beside the versions themselves. */
+  readonly heldBytes: number;
+  /** Of the tree that it keeps, as far as the state's has changed: 0 if it keeps none. */
+  readonly treeBytes: number;
+  pieces(): Iterable<readonly Version[]>;
+}
+
+/** Versions that were put in an order of their own, or that a command has seen. */
+export class ListedVersions implements VersionPieces {
+  readonly treeBytes = 0;
+  readonly #versions: readonly Version[];
+
+  constructor(versions: readonly Version[]) {
+    this.#versions = versions;
+  }
+
+  get heldBytes(): number {
+    return 8 * this.#versions.length;
+  }
+
+  *pieces(): Generator<readonly Version[]> {
+    let piece: Version[] = [];
+    let bytes = 0;
+    for (const version of this.#versions) {
+      piece.push(version);
+      bytes += version.key.length + version.value.length;
+      if (piece.length < unitsPerStep && bytes < pieceBytes) continue;
+      yield piece;
+      piece = [];
+      bytes = 0;
+    }
+    if (piece.length > 0) yield piece;
+  }
+}
+
+/** What a read found in a view, which does not change: only where each piece begins is kept. */
+export class FoundVersions implements VersionPieces {
+  readonly #view: KeysView;
+  readonly #revision: number;
+  readonly #isWanted: (version: Version) => boolean;
+  readonly #first: readonly Version[];
+  /** The first version of each piece, and how many keys were looked at from there on. */
+  readonly #from: Key[] = [];
+  readonly #visits: number[] = [];
+  #pieceBytes = 0;
+  #size = 0;
+
+  /** @param first the first versions: what follows them is added */
+  constructor(
+    view: KeysView,
+    revision: number,
+    isWanted: (version: Version) => boolean,
+    first: readonly Version[],
+  ) {
+    this.#view = view;
+    this.#revision = revision;
+    this.#isWanted = isWanted;
+    this.#first = first;
+  }
+
+  /** The next version that is wanted. */
+  add({ key, value }: Version): void {
+    const last = this.#visits.length - 1;
+    if (last < 0 || this.#visits[last]! >= pieceVisits || this.#pieceBytes >= pieceBytes) {
+      this.#from.push(key);
+      this.#visits.push(1);
+      this.#pieceBytes = 0;
+    } else this.#visits[last]! += 1;
+    this.#pieceBytes += key.length + value.length;
+    this.#size += 1;
+  }
+
+  /** A key was looked at that is not wanted. */
+  pass(): void {
+    const last = this.#visits.length - 1;
+    if (last >= 0 && this.#visits[last]! < pieceVisits) this.#visits[last]! += 1;
+  }
+
+  get heldBytes(): number {
+    return 8 * this.#first.length + 24 * this.#from.length;
+  }
+
+  get treeBytes(): number {
+    return this.#view.treeBytes;
+  }
+
+  *pieces(): Generator<readonly Version[]> {
+    yield this.#first;
+    let left = this.#size;
+    for (const [index, from] of this.#from.entries()) {
+      const piece = this.#piece(from, this.#visits[index]!, left);
+      left -= piece.length;
+      yield piece;
+    }
+  }
+
+  #piece(from: Key, visits: number, most: number): Version[] {
+    const piece: Version[] = [];
+    let looked = 0;
+    for (const version of this.#view.range({ from, to: undefined }, this.#revision)) {
+      if (version !== undefined && this.#isWanted(version)) piece.push(version);
+      looked += 1;
+      if (looked === visits || piece.length === most) break;
+    }
+    return piece;
+  }
+}
+
+/**
+ * The answer to a range with many keys or bytes. It refers to versions, which the state has in memory anyway,
+ * and copies none: a client that takes it slowly costs little.
+ */
+export class LongRange implements RangeResponse {
+  readonly $typeName = "etcdserverpb.RangeResponse";
+  header?: ResponseHeader;
+  readonly more: boolean;
+  readonly count: bigint;
+  readonly keysOnly: boolean;
+  /** Of `kvs` in the encoded message. */
+  readonly encodedBytes: number;
+  readonly #found: VersionPieces;
+  /** Since it was read. */
+  readonly lossesSince: LossesSince;
+
+  constructor(
+    fields: Pick<RangeResponse, "count" | "more">,
+    found: VersionPieces,
+    encodedBytes: number,
+    keysOnly: boolean,
+    lossesSince: LossesSince,
+  ) {
+    this.more = fields.more;
+    this.count = fields.count;
+    this.#found = found;
+    this.encodedBytes = encodedBytes;
+    this.keysOnly = keysOnly;
+    this.lossesSince = lossesSince;
+  }
+
+  /** Of memory that this answer takes, about, beside versions that the state has. */
+  get heldBytes(): number {
+    return this.#found.heldBytes;
+  }
+
+  /** Of versions that left the state since: this answer keeps no more than these. */
+  get retainedBytes(): number {
+    return this.lossesSince.removedBytes;
+  }
+
+  get treeBytes(): number {
+    return this.#found.treeBytes;
+  }
+
+  pieces(): Iterable<readonly Version[]> {
+    return this.#found.pieces();
+  }
+
+  *keyValues(): Generator<KeyValue> {
+    for (const piece of this.pieces()) for (const version of piece) yield toKeyValue(version, this.keysOnly);
+  }
+
+  /** All of them, made anew each time: for those who have no use for pieces. */
+  get kvs(): KeyValue[] {
+    return [...this.keyValues()];
+  }
+}

@@ -1,0 +1,151 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { type Finish, examples, collectEndpoints } from "leasehold/cli";
+
+/** `leasehold files …`: its commands share how nodes are found. */
+export function addCommand(program: Command, finish: Finish): void {
+  const files = program
+    .command("files")
+    .description("replicated files: put, get and list them, and run the nodes that keep them")
+    .helpCommand(false)
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold files up                       three nodes on this machine",
+        "leasehold files put backup.tar backups/  (in a second terminal)",
+        "leasehold files ls backups",
+        "leasehold files get backups/backup.tar copy.tar",
+      ),
+    );
+  addTransfers(files, finish);
+  addChanges(files, finish);
+  addNodes(files, finish);
+}
+
+function client(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--nodes <urls>",
+        "nodes to ask, http://host:port, separated by commas (default: those of files up)",
+      )
+        .argParser(collectEndpoints)
+        .env("LEASEHOLD_NODES"),
+    )
+    .addOption(
+      new Option("--user <name:password>", "what the nodes want to be shown").env("LEASEHOLD_FILES_USER"),
+    );
+}
+
+function addTransfers(files: Command, finish: Finish): void {
+  client(files.command("put"))
+    .description("write a file of this machine; - is the standard input")
+    .argument("<file>", "the file here")
+    .argument("[path]", "its path there; with / at its end, the folder (default: its name)")
+    .addHelpText(
+      "after",
+      examples("leasehold files put a.bin", "tar c src | leasehold files put - backups/src.tar"),
+    )
+    .action(async (file: string, path: string | undefined, _options: unknown, command: Command) => {
+      const { put } = await import("./transfer.js");
+      finish(await put(file, path, command.optsWithGlobals()));
+    });
+  client(files.command("get"))
+    .description("fetch a file; what is here is replaced when all of it has come")
+    .argument("<path>", "the file there")
+    .argument("[file]", "where to put it here; - is the standard output (default: its name)")
+    .addHelpText("after", examples("leasehold files get backups/src.tar", "leasehold files get a.bin b.bin"))
+    .action(async (path: string, file: string | undefined, _options: unknown, command: Command) => {
+      const { get } = await import("./transfer.js");
+      finish(await get(path, file, command.optsWithGlobals()));
+    });
+  client(files.command("cat"))
+    .description("print files")
+    .argument("<path...>", "the files")
+    .action(async (paths: string[], _options: unknown, command: Command) => {
+      const { cat } = await import("./transfer.js");
+      finish(await cat(paths, command.optsWithGlobals()));
+    });
+}
+
+function addChanges(files: Command, finish: Finish): void {
+  client(files.command("ls"))
+    .description("list a folder")
+    .argument("[folder]", "the folder", "")
+    .action(async (folder: string, _options: unknown, command: Command) => {
+      const { list } = await import("./commands.js");
+      finish(await list(folder, command.optsWithGlobals()));
+    });
+  client(files.command("stat"))
+    .description("show what is known of a file")
+    .argument("<path>", "the file")
+    .action(async (path: string, _options: unknown, command: Command) => {
+      const { showOne } = await import("./commands.js");
+      finish(await showOne(path, command.optsWithGlobals()));
+    });
+  client(files.command("rm"))
+    .description("remove files")
+    .argument("<path...>", "the files")
+    .option("-r, --recursive", "folders too, with all that is in them")
+    .action(async (paths: string[], _options: unknown, command: Command) => {
+      const { remove } = await import("./commands.js");
+      finish(await remove(paths, command.optsWithGlobals()));
+    });
+  client(files.command("mv"))
+    .description("move a file or a folder; files are copied and then removed")
+    .argument("<from>", "the path now")
+    .argument("<to>", "the path then; with / at its end, the folder")
+    .action(async (from: string, to: string, _options: unknown, command: Command) => {
+      const { move } = await import("./commands.js");
+      finish(await move(from, to, command.optsWithGlobals()));
+    });
+  client(files.command("status"))
+    .description("show every node, what it does, and whom it sees")
+    .action(async (_options: unknown, command: Command) => {
+      const { status } = await import("./commands.js");
+      finish(await status(command.optsWithGlobals()));
+    });
+}
+
+function addNodes(files: Command, finish: Finish): void {
+  files
+    .command("up")
+    .description("three nodes on this machine to try: kill one, and get it back")
+    .option("--dir <path>", "where the nodes keep their files, a folder each", "leasehold-files")
+    .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7480)
+    .action(async (_options: unknown, command: Command) => {
+      const { filesUp } = await import("./up.js");
+      finish(await filesUp(command.optsWithGlobals()));
+    });
+  files
+    .command("serve")
+    .description("run a node in this terminal, which is a member of the cluster of its leases, too")
+    .option("--id <id>", "name of this node")
+    .option("--dir <path>", "where it keeps its files: a directory of its own")
+    .option("--node <id=host:port>", "where nodes hear each other, this one included; once for each", collect)
+    .option("--member <id=host:port>", "where they hear each other as members; once for each", collect)
+    .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
+    .option("--http-cert <file>", "certificate for clients of WebDAV, PEM (default: that of --tls-cert)")
+    .option("--http-key <file>", "private key of --http-cert, PEM")
+    .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
+    .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
+    .option(
+      "--max-clock-skew <duration>",
+      "how far clocks may be apart, the same at every node (default: 500ms)",
+    )
+    .addOption(new Option("--user <name:password>", "what clients have to show").env("LEASEHOLD_FILES_USER"))
+    .action(async (_options: unknown, command: Command) => {
+      const { serve } = await import("./serve.js");
+      finish(await serve(command.optsWithGlobals()));
+    });
+}
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
+    throw new InvalidArgumentError("It is a number from 1 to 65535.");
+  return port;
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseDuration } from "leasehold/common";
+import { type Member, startMember } from "leasehold";
+import { openBlockDirectory } from "../disk/directory-store.js";
+import { startFiles } from "../node/start.js";
+import { serveWebdav } from "../webdav/server.js";
+import type { Logger } from "leasehold/runtime";
+import {
+  exitCode,
+  usageError,
+  securityOf,
+  tellParent,
+  stopRequested,
+  toJson,
+  sayError,
+  sayLine,
+} from "leasehold/cli";
+import { localFilesPort } from "./nodes.js";
+import type { FilesOptions } from "./settings.js";
+
+export interface ServeOptions extends FilesOptions {
+  readonly id?: string;
+  readonly dir?: string;
+  readonly node?: readonly string[];
+  readonly member?: readonly string[];
+  readonly http?: string;
+  readonly httpCert?: string;
+  readonly httpKey?: string;
+  readonly user?: string;
+  readonly blockSize?: string;
+  readonly ttlMax?: string;
+  readonly maxClockSkew?: string;
+}
+
+/** What a node that was forked tells its parent. */
+export interface ServeNews {
+  readonly type: "serving";
+  readonly id: string;
+  readonly url: string;
+}
+
+/** A clean end takes at most this long; then the process ends anyway. */
+const closeMsMax = 5_000;
+
+const logger: Logger = {
+  info: () => undefined,
+  warn: (message) => sayError(`warning: ${message}`),
+  error: (message) => sayError(message),
+};
+
+/** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const stopped = stopRequested();
+  const { id, dir } = options;
+  if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
+  const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
+  const security = securityOf(options);
+  const member = await startMember({
+    id,
+    members,
+    ...(options.cluster !== undefined && { cluster: options.cluster }),
+    ...(options.ttlMax !== undefined && { ttlMax: parseDuration(options.ttlMax, "--ttl-max") }),
+    ...(options.maxClockSkew !== undefined && {
+      maxClockSkew: parseDuration(options.maxClockSkew, "--max-clock-skew"),
+    }),
+    ...security,
+    logger,
+  });
+  try {
+    return await serveFiles(id, dir, nodes, member, options, stopped);
+  } finally {
+    await Promise.race([member.close(), sleep(closeMsMax)]);
+  }
+}
+
+async function serveFiles(
+  id: string,
+  directory: string,
+  nodes: Readonly<Record<string, string>>,
+  { leases }: Member,
+  options: ServeOptions,
+  stopped: Promise<void>,
+): Promise<number> {
+  const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
+  const store = await openBlockDirectory(directory);
+  const stops: (() => Promise<void>)[] = [() => store.close()];
+  try {
+    const { cluster } = options;
+    const security = securityOf(options);
+    const files = await startFiles({
+      node: id,
+      nodes,
+      leases,
+      store,
+      blockSize,
+      cluster,
+      ...security,
+      logger,
+    });
+    stops.unshift(() => files.close());
+    const { hostname, port } = new URL(`http://${options.http ?? `127.0.0.1:${localFilesPort}`}`);
+    const front = await serveWebdav(files, leases, {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port),
+      credentials: options.user,
+      tls: certificateOf(options),
+      fault: (text) => sayError(`warning: ${text}`),
+    });
+    stops.unshift(() => front.close());
+    announce(id, front.url, options);
+    await stopped;
+  } finally {
+    // The front first, so that requests under way can end.
+    for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
+  }
+  return exitCode("ok");
+}
+
+function announce(id: string, url: string, { output = "table" }: ServeOptions): void {
+  const news: ServeNews = { type: "serving", id, url };
+  tellParent(news);
+  sayLine(output === "table" ? `${id} serves ${url}` : toJson(news));
+}
+
+/** `a=host:port`, once for each. */
+function listOf(given: readonly string[] | undefined, option: string): Record<string, string> {
+  const entries = (given ?? []).map((text) => {
+    const at = text.indexOf("=");
+    if (at < 1) throw usageError(`${option} is ID=HOST:PORT, not ${JSON.stringify(text)}`);
+    return [text.slice(0, at), text.slice(at + 1)] as const;
+  });
+  if (entries.length === 0) throw usageError(`${option} is missing: give it once for each node`);
+  return Object.fromEntries(entries);
+}
+
+/** What clients of WebDAV are shown: a certificate for them, or the one that the node has for members. */
+function certificateOf({ httpCert, httpKey, tlsCert, tlsKey }: ServeOptions) {
+  if ((httpCert === undefined) !== (httpKey === undefined))
+    throw usageError("--http-cert and --http-key are needed together");
+  if (httpCert !== undefined && httpKey !== undefined) return { cert: httpCert, key: httpKey };
+  return tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey };
+}

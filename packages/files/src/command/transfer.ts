@@ -1,0 +1,166 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { rename, rm, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { type Readable, Transform, type Writable } from "node:stream";
+import { exitCode, CommandFailure, usageError, sayLine, toJson } from "leasehold/cli";
+import type { Nodes } from "./nodes.js";
+import { Progress } from "./progress.js";
+import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
+
+/** How often a transfer goes on at another node after it has broken off, before it gives up. */
+const resumesMax = 20;
+
+/** `leasehold files put FILE [PATH]`. */
+export async function put(local: string, remote: string | undefined, options: FilesOptions): Promise<number> {
+  const { nodes, output } = filesSettingsOf(options);
+  const isInput = local === "-";
+  if (isInput && remote === undefined) throw usageError("put - needs the PATH that the file is to have");
+  const path = targetOf(remote ?? "", basename(local));
+  const found = isInput ? undefined : await localFile(local);
+  const progress = new Progress(path, found?.size);
+  await makeFolders(nodes, path);
+  const open = (): Readable => {
+    progress.at(0);
+    const counter = counting(progress);
+    const source = isInput ? process.stdin : createReadStream(local, { highWaterMark: 256 * 1024 });
+    source.on("error", (error: Error) => counter.destroy(error));
+    return source.pipe(counter);
+  };
+  const size = found === undefined ? {} : { bytes: found.size };
+  const answer = await nodes.ask({
+    method: "PUT",
+    path,
+    body: { ...size, open, isRepeatable: !isInput },
+  });
+  answer.resume();
+  const text = progress.end();
+  if (output === "table") sayLine(`${path}  ${text}`);
+  else sayLine(toJson({ path, bytes: progress.done, version: versionOf(answer.headers.etag) }));
+  return exitCode("ok");
+}
+
+/** `leasehold files get PATH [FILE]`. */
+export async function get(remote: string, local: string | undefined, options: FilesOptions): Promise<number> {
+  const { nodes, output } = filesSettingsOf(options);
+  const path = remotePath(remote);
+  if (local === "-") {
+    await download(nodes, path, () => process.stdout);
+    return exitCode("ok");
+  }
+  const into = local ?? basename(path);
+  // What is there stays until all of the new content is.
+  const part = `${into}.part`;
+  try {
+    const progress = await download(nodes, path, (from) =>
+      createWriteStream(part, from === 0 ? {} : { flags: "r+", start: from }),
+    );
+    await rename(part, into);
+    const text = progress.end();
+    if (output === "table") sayLine(`${into}  ${text}`);
+    else sayLine(toJson({ path, file: into, bytes: progress.done }));
+    return exitCode("ok");
+  } catch (error) {
+    await rm(part, { force: true });
+    throw fileFault(into, error);
+  }
+}
+
+/** `leasehold files cat PATH…`. */
+export async function cat(remotes: readonly string[], options: FilesOptions): Promise<number> {
+  const { nodes } = filesSettingsOf(options);
+  for (const remote of remotes) await download(nodes, remotePath(remote), () => process.stdout);
+  return exitCode("ok");
+}
+
+/** All of a file, at another node from where it broke off, as long as the content is the same. */
+async function download(nodes: Nodes, path: string, open: (from: number) => Writable): Promise<Progress> {
+  let progress: Progress | undefined;
+  let etag: string | undefined;
+  for (let resumes = 0; ; resumes += 1) {
+    const from = progress?.done ?? 0;
+    const headers = etag === undefined || from === 0 ? {} : { range: `bytes=${from}-`, "if-match": etag };
+    const answer = await nodes.ask({ method: "GET", path, headers });
+    const length = Number(answer.headers["content-length"] ?? 0);
+    progress ??= new Progress(path, length);
+    etag ??= answer.headers.etag;
+    const sink = open(from);
+    let isOurFault = false;
+    const failed = (): boolean => (isOurFault = true);
+    sink.on("error", failed);
+    try {
+      // What counts as done is written: what a broken pipeline still has in its buffers would be missing.
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        await written(sink, chunk);
+        progress.at(progress.done + chunk.length);
+      }
+      if (sink !== process.stdout) await new Promise<void>((resolve) => sink.end(resolve));
+      sink.off("error", failed);
+      return progress;
+    } catch (error) {
+      if (sink !== process.stdout) await closed(sink);
+      if (isOurFault || resumes === resumesMax) throw error;
+      sink.off("error", failed);
+    }
+  }
+}
+
+function written(sink: Writable, chunk: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sink.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+async function closed(sink: Writable): Promise<void> {
+  if (sink.closed) return;
+  await new Promise<void>((resolve) => void sink.once("close", resolve).destroy());
+}
+
+function counting(progress: Progress): Transform {
+  let done = progress.done;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      done += chunk.length;
+      progress.at(done);
+      next(null, chunk);
+    },
+  });
+}
+
+/** A path that ends with a slash, or none at all, is that of the folder. */
+function targetOf(remote: string, name: string): string {
+  return remotePath(remote === "" || remote.endsWith("/") ? remote + name : remote);
+}
+
+async function makeFolders(nodes: Nodes, path: string): Promise<void> {
+  const parts = path.split("/").slice(0, -1);
+  for (let count = 1; count <= parts.length; count += 1) {
+    const folder = parts.slice(0, count).join("/");
+    const made = nodes.ask({ method: "MKCOL", path: folder });
+    await made.then(
+      (answer) => answer.resume(),
+      (error: unknown) => {
+        // It is there already.
+        if (!(error instanceof CommandFailure) || error.exitCode !== exitCode("usage")) throw error;
+      },
+    );
+  }
+}
+
+async function localFile(local: string): Promise<{ readonly size: number }> {
+  const found = await stat(local).catch((error: unknown) => {
+    throw fileFault(local, error);
+  });
+  if (found.isDirectory()) throw usageError(`${local} is a folder: put takes one file`);
+  return found;
+}
+
+function fileFault(local: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined || code === undefined || code === "ECONNREFUSED") return error;
+  if (code === "ENOENT") return new CommandFailure("missing", `there is no file ${local}`);
+  return new CommandFailure("unexpected", `${local}: ${code}`);
+}
+
+function versionOf(etag: string | undefined): string | undefined {
+  return etag?.replaceAll('"', "");
+}

@@ -1,0 +1,222 @@
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FilesStatus } from "../types.js";
+import {
+  exitCode,
+  CommandFailure,
+  usageError,
+  listenToSignals,
+  type Paint,
+  paintFor,
+  sayLine,
+  sayLines,
+  tableLines,
+  freePorts,
+  Processes,
+  Terminal,
+} from "leasehold/cli";
+import { type Found, nodeColumns, nodeRow } from "./commands.js";
+import { Nodes, localNodes, textOf } from "./nodes.js";
+import type { ServeNews } from "./serve.js";
+import type { FilesOptions } from "./settings.js";
+
+export interface FilesUpOptions extends FilesOptions {
+  readonly dir: string;
+  readonly port: number;
+}
+
+const ids = ["a", "b", "c"] as const;
+/** Short leases, so that a primary that is killed is soon replaced, and clocks that are one clock. */
+const ttlMaxMs = 2_500;
+const maxClockSkewMs = 50;
+const lookMs = 500;
+const frameMs = 250;
+const graceMs = 4_000;
+const startMsMax = 30_000;
+/** Of what has happened the screen shows the last. */
+const newsMax = 8;
+
+/** `leasehold files up`: three nodes on this machine, until somebody has seen enough. */
+export async function filesUp(options: FilesUpOptions): Promise<number> {
+  if (options.output === "json") throw usageError("files up goes on and on: -o is table here");
+  const ports = await freePorts(options.port, 3 * ids.length);
+  const stop = new AbortController();
+  const stopWatch = listenToSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => stop.abort());
+  const cluster = new LocalNodes(resolve(options.dir), ports);
+  const isScreen = process.stdout.isTTY === true;
+  const view = isScreen ? new View(cluster, () => stop.abort()) : undefined;
+  if (!isScreen) cluster.onNews = sayLine;
+  process.on("exit", () => {
+    view?.close();
+    cluster.killAll();
+  });
+  try {
+    cluster.start();
+    view?.open();
+    await cluster.ready(stop.signal);
+    if (!isScreen) sayLines(cluster.introduction());
+    await cluster.look(stop.signal);
+  } finally {
+    view?.close();
+    await cluster.stop();
+    stopWatch();
+  }
+  sayLine(`the nodes have been stopped; their files are in ${cluster.directory}`);
+  return exitCode("ok");
+}
+
+class LocalNodes {
+  readonly directory: string;
+  readonly urls: readonly string[];
+  readonly news: string[] = [];
+  found: readonly Found[] = [];
+  onNews: (text: string) => void = () => undefined;
+  readonly #ports: readonly number[];
+  readonly #serving = new Set<string>();
+  #fault: string | undefined;
+  readonly #processes = new Processes({
+    message: (id, message) => {
+      if ((message as ServeNews).type !== "serving") return;
+      this.#tell(`node ${id} serves`);
+      this.#serving.add(id);
+    },
+    exited: (id, how, last) => {
+      const why = last === "" ? how : last.replace(/^leasehold: /, "");
+      if (!this.#serving.has(id)) this.#fault = `node ${id} did not start: ${why}`;
+      else this.#tell(`node ${id} ended (${why}) and is started again`);
+    },
+  });
+
+  constructor(directory: string, ports: readonly number[]) {
+    this.directory = directory;
+    this.#ports = ports;
+    this.urls = ids.map((_, index) => `http://127.0.0.1:${ports[index]}`);
+  }
+
+  start(): void {
+    const at = (group: number, index: number) => `127.0.0.1:${this.#ports[group * ids.length + index]}`;
+    const lists = ids.flatMap((id, index) => [
+      "--node",
+      `${id}=${at(1, index)}`,
+      "--member",
+      `${id}=${at(2, index)}`,
+    ]);
+    for (const [index, id] of ids.entries()) {
+      const own = ["--id", id, "--dir", resolve(this.directory, id), "--http", at(0, index)];
+      const times = ["--ttl-max", `${ttlMaxMs}ms`, "--max-clock-skew", `${maxClockSkewMs}ms`];
+      const args = ["files", "serve", ...own, ...lists, ...times];
+      this.#processes.start({ name: id, module: "../../../leasehold/src/cli/main.js", args });
+    }
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    const giveUpMs = performance.now() + startMsMax;
+    while (this.#serving.size < ids.length && !signal.aborted) {
+      if (this.#fault !== undefined) throw new CommandFailure("unavailable", this.#fault);
+      if (performance.now() > giveUpMs)
+        throw new Error(`the nodes did not start within ${startMsMax / 1_000} s`);
+      await sleep(50, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** What each node says of itself, again and again. */
+  async look(signal: AbortSignal): Promise<void> {
+    const nodes = new Nodes(this.urls, lookMs, undefined);
+    while (!signal.aborted) {
+      this.found = await Promise.all(nodes.urls.map((url) => statusOf(nodes, url)));
+      await sleep(lookMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  kill(id: string): void {
+    if (this.#processes.kill(id)) this.#tell(`node ${id} is killed (SIGKILL)`);
+  }
+
+  introduction(): string[] {
+    const known = this.urls.every((url, index) => url === localNodes[index]);
+    const nodes = known ? "" : ` --nodes ${this.urls.join(",")}`;
+    return [
+      "in a second terminal:",
+      `  npx leasehold files put${nodes} package.json`,
+      `  npx leasehold files ls${nodes}`,
+      `  rclone lsf --webdav-url ${this.urls[0]} :webdav:`,
+      `each node's files are in ${this.directory}`,
+    ];
+  }
+
+  async stop(): Promise<void> {
+    await this.#processes.stop(graceMs);
+  }
+
+  killAll(): void {
+    this.#processes.killAll();
+  }
+
+  #tell(text: string): void {
+    const line = `${new Date().toTimeString().slice(0, 8)}  ${text}`;
+    this.news.push(line);
+    if (this.news.length > newsMax) this.news.shift();
+    this.onNews(line);
+  }
+}
+
+async function statusOf(nodes: Nodes, url: URL): Promise<Found> {
+  try {
+    const text = await textOf(await nodes.askOne(url, { method: "GET", path: "" }));
+    return { address: url.host, reachable: true, status: JSON.parse(text) as FilesStatus };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { address: url.host, reachable: false, reason: code ?? message };
+  }
+}
+
+/** The nodes on the whole screen. */
+class View {
+  readonly #cluster: LocalNodes;
+  readonly #terminal: Terminal;
+  readonly #paint: Paint = paintFor(true, process.env);
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(cluster: LocalNodes, stop: () => void) {
+    this.#cluster = cluster;
+    const onKey = (key: string): void => {
+      const id = ids[Number(key) - 1];
+      if (id !== undefined) cluster.kill(id);
+      if (key === "q") stop();
+      this.#draw();
+    };
+    this.#terminal = new Terminal(onKey, () => this.#draw());
+  }
+
+  open(): void {
+    this.#terminal.enter();
+    this.#timer = setInterval(() => this.#draw(), frameMs);
+    this.#draw();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#terminal.leave();
+  }
+
+  #draw(): void {
+    const { columns, rows } = this.#terminal.size;
+    const paint = this.#paint;
+    const { found, news } = this.#cluster;
+    const table =
+      found.length === 0 ? ["the nodes start…"] : tableLines(nodeColumns, found.map(nodeRow), paint, columns);
+    const keys = paint("dim", "1 2 3: kill a node, which is then started again   q: stop");
+    const lines = [
+      paint("bold", "replicated files: three nodes on this machine"),
+      "",
+      ...table,
+      "",
+      ...this.#cluster.introduction(),
+      "",
+      ...news.map((line) => paint("dim", line)),
+    ];
+    const room = Math.max(0, rows - 2);
+    const shown = lines.slice(0, room);
+    this.#terminal.draw([...shown, ...Array<string>(room - shown.length).fill(""), keys]);
+  }
+}

@@ -1,0 +1,239 @@
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CrashDisk } from "../../../../test/support/crash-disk.js";
+import { Xorshift } from "leasehold/common";
+import type { BlockStore } from "../ports.js";
+import { DirectoryStore, openBlockDirectory } from "./directory-store.js";
+
+let folder: string;
+const opened: BlockStore[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "leasehold-files-"));
+});
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  await rm(folder, { recursive: true });
+});
+
+async function start(): Promise<BlockStore> {
+  const store = await openBlockDirectory(folder);
+  opened.push(store);
+  return store;
+}
+
+async function restart(): Promise<BlockStore> {
+  await opened.pop()?.close();
+  return start();
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** Turns over one bit of a file, as a disk that rots. */
+async function rot(name: string, position: number): Promise<void> {
+  const file = await open(join(folder, name), "r+");
+  const byte = Buffer.alloc(1);
+  await file.read(byte, 0, 1, position);
+  byte[0]! ^= 4;
+  await file.write(byte, 0, 1, position);
+  await file.close();
+}
+
+async function dataFile(): Promise<string> {
+  const [found] = await readdir(join(folder, "data-01"));
+  return join("data-01", found!);
+}
+
+async function withBlocks(): Promise<BlockStore> {
+  const store = await start();
+  await fill(store);
+  return store;
+}
+
+async function fill(store: BlockStore): Promise<void> {
+  await store.writeNode("node");
+  await store.writeMeta("a", "meta");
+  await store.writeBlock("a", 0, "1.a", bytes("first"));
+  await store.writeBlock("a", 7, "2.a", Buffer.alloc(300_000, "second"));
+  await store.sync("a");
+}
+
+describe("a directory", () => {
+  test("that is empty knows no node, and one that has been in use still does after a start", async () => {
+    expect(await (await start()).readNode()).toBeUndefined();
+    await fill(opened[0]!);
+    const store = await restart();
+    expect(await store.readNode()).toBe("node");
+    expect(await store.readMeta("a")).toBe("meta");
+    expect(await store.listBlocks("a")).toEqual([
+      { index: 0, tag: "1.a" },
+      { index: 7, tag: "2.a" },
+    ]);
+    const second = (await store.readBlock("a", 7))!.bytes;
+    expect(Buffer.alloc(300_000, "second").equals(second)).toBe(true);
+    expect(await store.readBlock("a", 1)).toBeUndefined();
+  });
+
+  test("is one process's", async () => {
+    await start();
+    await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
+  });
+
+  test("that was taken away refuses what should be durable", async () => {
+    const store = await withBlocks();
+    await rm(join(folder, "lock"));
+    await store.writeBlock("a", 0, "3.a", bytes("third"));
+    await expect(store.sync("a")).rejects.toMatchObject({ code: "DISK_FAILED" });
+    await expect(store.writeMeta("a", "other")).rejects.toMatchObject({ code: "DISK_FAILED" });
+  });
+
+  test("keeps no path of a user as a name of the file system", async () => {
+    const store = await start();
+    for (const path of ["con", "CON", "a", "a/b", "é/..x", "x".repeat(480)])
+      await store.writeMeta(path, path);
+    await store.writeBlock("a/b", 0, "1", bytes("x"));
+    await store.sync("a/b");
+    const names = await readdir(folder, { recursive: true });
+    expect(names.filter((name) => !/^(lock|index-\d+\.log|data-\d\d(\/\d+\.blocks)?)$/.test(name))).toEqual(
+      [],
+    );
+    expect(await store.listFiles("a", "", 10)).toEqual(["a", "a/b"]);
+    expect(await store.listFiles("", "a", 2)).toEqual(["a/b", "con"]);
+    expect(await store.readMeta("CON")).toBe("CON");
+  });
+});
+
+test("an index has a durable name before anything in it counts", async () => {
+  // Of names that were not synced a crash keeps none.
+  const disk = new CrashDisk(() => 0);
+  await (await DirectoryStore.open({ disk })).writeNode("node");
+  disk.restart();
+  expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
+});
+
+describe("bits that turn over", () => {
+  test("in a block are found by the next read, which gives nothing out; the others are whole", async () => {
+    await withBlocks();
+    const store = await restart();
+    await rot(await dataFile(), 4_096 + 150_000);
+    await expect(store.readBlock("a", 7)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    expect((await store.readBlock("a", 0))?.bytes).toEqual(bytes("first"));
+    expect(await store.listBlocks("a")).toHaveLength(2);
+    await store.writeBlock("a", 7, "4.a", bytes("repaired"));
+    expect((await store.readBlock("a", 7))?.tag).toBe("4.a");
+  });
+
+  test("anywhere in the index keep the node from starting, unless nothing changes by them", async () => {
+    await withBlocks();
+    const index = (await readdir(folder)).find((name) => name.startsWith("index"));
+    await opened.pop()!.close();
+    const whole = await readFile(join(folder, index!));
+    const random = new Xorshift(14);
+    for (let tries = 0; tries < 60; tries += 1) {
+      const harmed = Buffer.from(whole);
+      harmed[Math.floor(random.next() * whole.length)]! ^= 1 << Math.floor(random.next() * 8);
+      await writeFile(join(folder, index!), harmed);
+      const refusal = await start().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      expect(refusal).toMatchObject({ code: "STORE_CORRUPT" });
+    }
+    await writeFile(join(folder, index!), whole);
+    expect(await (await start()).readNode()).toBe("node");
+  });
+
+  test("and an index that is gone do not make a node look like an empty one", async () => {
+    await withBlocks();
+    await opened.pop()!.close();
+    const index = (await readdir(folder)).find((name) => name.startsWith("index"));
+    await rm(join(folder, index!));
+    await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+  });
+});
+
+describe("room", () => {
+  const memory = async (): Promise<[CrashDisk, DirectoryStore]> => {
+    const disk = new CrashDisk(() => 0.5);
+    return [disk, await DirectoryStore.open({ disk, reserveBytes: 1_000 })];
+  };
+
+  test("that is used up is STORE_FULL, nothing is lost, and there is room again when there is", async () => {
+    const [disk, store] = await memory();
+    await store.writeMeta("a", "meta");
+    await store.writeBlock("a", 0, "1", Buffer.alloc(10_000, 1));
+    await store.sync("a");
+    disk.room = 15_000;
+    expect(await store.hasRoom(5_000)).toBe(false);
+    await expect(store.writeBlock("a", 0, "2", Buffer.alloc(10_000, 2))).rejects.toMatchObject({
+      code: "STORE_FULL",
+    });
+    expect((await store.readBlock("a", 0))?.tag).toBe("1");
+    disk.room = 60_000;
+    expect(await store.hasRoom(5_000)).toBe(true);
+    await store.writeBlock("a", 0, "2", Buffer.alloc(10_000, 2));
+    await store.sync("a");
+    expect((await store.readBlock("a", 0))?.tag).toBe("2");
+  });
+
+  test("is given back: what was replaced is used again, and what was removed goes back to the disk", async () => {
+    const [disk, store] = await memory();
+    await store.writeMeta("a", "meta");
+    for (let round = 0; round < 20; round += 1) {
+      for (let index = 0; index < 10; index += 1)
+        await store.writeBlock("a", index, `${round}`, Buffer.alloc(8_192, round));
+      await store.sync("a");
+    }
+    expect(disk.contents().get("data-01/1.blocks")).toBeLessThanOrEqual(20 * 8_192);
+    for (let index = 0; index < 10; index += 1) await store.removeBlock("a", index);
+    await store.sync("a");
+    expect(disk.contents().get("data-01/1.blocks")).toBe(0);
+    expect(await store.listBlocks("a")).toEqual([]);
+  });
+
+  test("that is being given back is not taken before it is", async () => {
+    const [disk, store] = await memory();
+    await store.writeMeta("a", "meta");
+    await store.writeBlock("a", 0, "1", Buffer.alloc(8_192, 1));
+    await store.sync("a");
+    await store.removeBlock("a", 0);
+    const { open } = disk;
+    let goOn = (): void => undefined;
+    let begun = (): void => undefined;
+    const isCut = new Promise<void>((resolve) => (begun = resolve));
+    disk.open = async (name) => {
+      const file = await open.call(disk, name);
+      const truncate = async (bytes: number): Promise<void> => {
+        begun();
+        await new Promise<void>((resolve) => (goOn = resolve));
+        await file.truncate(bytes);
+      };
+      return { ...file, truncate };
+    };
+    const again = await DirectoryStore.open({ disk, reserveBytes: 0 });
+    await again.removeBlock("a", 0);
+    const synced = again.sync("a");
+    await isCut;
+    const written = again.writeBlock("a", 1, "2", Buffer.alloc(8_192, 2));
+    for (let turns = 0; turns < 50; turns += 1) await Promise.resolve();
+    goOn();
+    await Promise.all([synced, written]);
+    expect((await again.readBlock("a", 1))?.tag).toBe("2");
+  });
+
+  test("of the index is bounded: one that has grown is begun anew, with all that is live", async () => {
+    const [disk, store] = await memory();
+    await store.writeMeta("a", "meta");
+    await store.writeBlock("a", 0, "1", bytes("x"));
+    await store.sync("a");
+    for (let round = 0; round < 100; round += 1) await store.writeNode("n".repeat(60_000) + round);
+    const indices = [...disk.contents()].filter(([name]) => name.startsWith("index"));
+    expect(indices).toHaveLength(1);
+    expect(indices[0]![1]).toBeLessThan(4 * 1024 * 1024);
+    disk.kill();
+    const again = await DirectoryStore.open({ disk });
+    expect((await again.readNode())?.endsWith("n99")).toBe(true);
+    expect((await again.readBlock("a", 0))?.tag).toBe("1");
+  });
+});

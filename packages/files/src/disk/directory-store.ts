@@ -1,0 +1,366 @@
+import sortedBtree from "sorted-btree";
+import { crc32 } from "node:zlib";
+import { LeaseholdError } from "leasehold/common";
+import { DirectoryLock } from "leasehold/runtime";
+import type { BlockEntry, BlockStore, StoredBlock } from "../ports.js";
+import { DataFiles, dataFolder } from "./data-files.js";
+import type { Disk } from "./disk.js";
+import { nodeDisk } from "./node-disk.js";
+import { RecordLog } from "./record-log.js";
+import { type IndexRecord, blocksPerRecord, decodeRecord, encodeRecord } from "./records.js";
+import { Block, StoredFile, unitBytes } from "./stored-file.js";
+
+// CommonJS, whose `exports` is the class.
+const BTree = sortedBtree.default;
+
+/** What data of programs may not use of a disk: metadata, repairs and a new index still find room. */
+const reserveBytes = 64 * 1024 * 1024;
+
+export interface DirectoryStoreOptions {
+  /** The disk; tests have others than the machine's. */
+  readonly disk: Disk;
+  /** False when the directory is not this process's any more. */
+  readonly isOurs?: () => Promise<boolean>;
+  readonly closed?: () => Promise<void>;
+  readonly reserveBytes?: number;
+}
+
+/**
+ * Opens the directory of a node, which is made if it is missing. One process at a time has it.
+ *
+ * @throws LeaseholdError `DATA_IN_USE`, `STORE_CORRUPT`, `VERSION_MISMATCH`, `STORE_FULL`, `DISK_FAILED`
+ */
+export async function openBlockDirectory(folder: string): Promise<BlockStore> {
+  const lock = await DirectoryLock.take(folder).catch((error: unknown) => {
+    throw diskError(`the directory ${folder} cannot be used`, error);
+  });
+  try {
+    return await DirectoryStore.open({
+      disk: nodeDisk(folder),
+      isOurs: () => lock.isOurs(),
+      closed: () => lock.release(),
+    });
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+/**
+ * A node's blocks in a directory: a data file for each file, and one index that says where in it each block
+ * stands and what it must be. A block is never overwritten: it gets a free place, and counts when a record of
+ * it is durable, after its bytes. So a write that is cut off leaves the block before.
+ */
+export class DirectoryStore implements BlockStore {
+  readonly #disk: Disk;
+  readonly #options: DirectoryStoreOptions;
+  readonly #data: DataFiles;
+  readonly #files = new BTree<string, StoredFile>(undefined, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  readonly #underWay = new Set<Promise<unknown>>();
+  #log!: RecordLog;
+  #node: string | undefined;
+  #lastId = 0;
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: DirectoryStoreOptions) {
+    this.#options = options;
+    this.#disk = options.disk;
+    this.#data = new DataFiles(options.disk);
+  }
+
+  static async open(options: DirectoryStoreOptions): Promise<DirectoryStore> {
+    const store = new DirectoryStore(options);
+    try {
+      await store.#readIndex();
+      return store;
+    } catch (error) {
+      throw diskError("the directory cannot be opened", error);
+    }
+  }
+
+  async #readIndex(): Promise<void> {
+    const names = await this.#disk.names("");
+    // Without its index it would look like an empty disk, and nobody would know that it has forgotten.
+    if (names.some((name) => dataFolder.test(name)) && !names.some((name) => /^index-\d+\.log$/.test(name)))
+      throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks are there");
+    const byId = new Map<number, StoredFile>();
+    this.#log = await RecordLog.open(
+      this.#disk,
+      (payload) => this.#restore(decodeRecord(payload), byId),
+      () => this.#everything(),
+    );
+    for (const [id, file] of byId) {
+      file.restored();
+      this.#files.set(file.path, file);
+      this.#lastId = Math.max(this.#lastId, id);
+    }
+  }
+
+  #restore(record: IndexRecord, byId: Map<number, StoredFile>): void {
+    switch (record.kind) {
+      case "node":
+        this.#node = record.record;
+        break;
+      case "file": {
+        const { id, path, meta } = record;
+        const file = byId.get(id);
+        if (file === undefined) byId.set(id, new StoredFile(id, path, meta));
+        else file.meta = meta;
+        break;
+      }
+      case "blocks":
+        byId.get(record.id)!.restore(record.placed, []);
+        break;
+      case "removed":
+        byId.get(record.id)!.restore([], record.indices);
+        break;
+    }
+  }
+
+  *#everything(): Generator<Uint8Array> {
+    if (this.#node !== undefined) yield encodeRecord({ kind: "node", record: this.#node });
+    for (const { id, path, meta } of this.#files.values())
+      yield encodeRecord({ kind: "file", id, path, meta });
+    for (const file of this.#files.values()) {
+      const placed = file.durable();
+      for (let from = 0; from < placed.length; from += blocksPerRecord)
+        yield encodeRecord({
+          kind: "blocks",
+          id: file.id,
+          placed: placed.slice(from, from + blocksPerRecord),
+        });
+    }
+  }
+
+  readNode(): Promise<string | undefined> {
+    return this.#run(async () => this.#node);
+  }
+
+  writeNode(record: string): Promise<void> {
+    return this.#run(() => this.#append({ kind: "node", record }, () => (this.#node = record)));
+  }
+
+  readMeta(path: string): Promise<string | undefined> {
+    return this.#run(async () => this.#files.get(path)?.meta);
+  }
+
+  writeMeta(path: string, meta: string): Promise<void> {
+    return this.#run(async () => {
+      const known = this.#files.get(path);
+      const file = known ?? new StoredFile((this.#lastId += 1), path, meta);
+      await this.#append({ kind: "file", id: file.id, path, meta }, () => {
+        file.meta = meta;
+        if (known === undefined) this.#files.set(path, file);
+      });
+    });
+  }
+
+  listFiles(prefix: string, after: string, limit: number): Promise<string[]> {
+    return this.#run(async () => {
+      const found: string[] = [];
+      const from = after > prefix ? after : prefix;
+      for (const [path] of this.#files.entries(from)) {
+        if (!path.startsWith(prefix) || found.length >= limit) break;
+        if (path > after) found.push(path);
+      }
+      return found;
+    });
+  }
+
+  listBlocks(path: string): Promise<BlockEntry[]> {
+    return this.#run(async () =>
+      (this.#files.get(path)?.seen() ?? []).map(({ index, tag }) => ({ index, tag })),
+    );
+  }
+
+  readBlock(path: string, index: number): Promise<StoredBlock | undefined> {
+    return this.#run(async () => {
+      const file = this.#files.get(path);
+      const block = file?.at(index);
+      if (file === undefined || block === undefined) return undefined;
+      // Its place is not used again while it is read.
+      block.uses += 1;
+      try {
+        const bytes = new Uint8Array(block.bytes);
+        const filled = block.bytes === 0 ? 0 : await this.#data.read(file.id, bytes, block.start * unitBytes);
+        if (filled < bytes.length || checksumOf(file.id, index, block.tag, bytes) !== block.checksum)
+          throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is not what was written`);
+        return { tag: block.tag, bytes };
+      } finally {
+        file.release(block);
+      }
+    });
+  }
+
+  writeBlock(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
+    return this.#run(async () => {
+      const file = this.#fileOf(path);
+      await this.#made(file);
+      while (file.cutting !== undefined) await file.cutting;
+      const checksum = checksumOf(file.id, index, tag, bytes);
+      const place = file.takePlace(bytes.length);
+      file.writing += 1;
+      try {
+        if (bytes.length > 0) await this.#data.write(file.id, bytes, place.start * unitBytes);
+      } catch (error) {
+        file.givePlace(place);
+        throw error;
+      } finally {
+        file.writing -= 1;
+      }
+      file.change(index, new Block({ index, tag, start: place.start, bytes: bytes.length, checksum }));
+    });
+  }
+
+  removeBlock(path: string, index: number): Promise<void> {
+    return this.#run(async () => {
+      const file = this.#fileOf(path);
+      if (file.at(index) !== undefined) file.change(index, undefined);
+    });
+  }
+
+  sync(path: string): Promise<void> {
+    return this.#run(async () => {
+      const file = this.#files.get(path);
+      if (file !== undefined) await this.#syncTogether(file);
+    });
+  }
+
+  hasRoom(bytes: number): Promise<boolean> {
+    return this.#run(
+      async () => (await this.#disk.free()) - bytes >= (this.#options.reserveBytes ?? reserveBytes),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+    await this.#log.close();
+    await this.#data.close();
+    await this.#options.closed?.();
+  }
+
+  /** One sync serves all who asked before it began. What has failed once fails for those who wait, too. */
+  #syncTogether(file: StoredFile): Promise<void> {
+    if (file.syncingNext !== undefined) return file.syncingNext;
+    const begin = (): Promise<void> =>
+      (file.syncing = this.#syncNow(file).finally(() => (file.syncing = undefined)));
+    if (file.syncing === undefined) return begin();
+    return (file.syncingNext = file.syncing.finally(() => (file.syncingNext = undefined)).then(begin));
+  }
+
+  async #syncNow(file: StoredFile): Promise<void> {
+    await this.#mustBeOurs();
+    if (file.syncFailure !== undefined) throw file.syncFailure;
+    const taken = file.changed().map((index) => ({ index, block: file.at(index) }));
+    if (taken.length === 0) return;
+    const placed = taken.filter(({ block }) => block !== undefined);
+    const removed = taken.filter(({ block }) => block === undefined);
+    for (const { block } of placed) block!.uses += 1;
+    try {
+      if (placed.some(({ block }) => block!.bytes > 0)) await this.#data.sync(file.id);
+    } catch (error) {
+      for (const { block } of placed) file.release(block);
+      file.syncFailure = diskError("the disk could not sync, and the node has to start anew", error);
+      throw error;
+    }
+    await Promise.all([
+      ...pieces(placed).map((some) =>
+        this.#commit(file, some, { kind: "blocks", id: file.id, placed: some.map(({ block }) => block!) }),
+      ),
+      ...pieces(removed).map((some) =>
+        this.#commit(file, some, { kind: "removed", id: file.id, indices: some.map(({ index }) => index) }),
+      ),
+    ]);
+    await this.#cut(file);
+  }
+
+  #commit(file: StoredFile, changes: readonly Change[], record: IndexRecord): Promise<void> {
+    const done = (): void => {
+      for (const { block } of changes) file.release(block);
+    };
+    const committed = (): void => {
+      for (const { index, block } of changes) file.committed(index, block);
+      done();
+    };
+    return this.#log.append(encodeRecord(record), committed, done);
+  }
+
+  /** What lies behind the last block is given back to the disk. */
+  async #cut(file: StoredFile): Promise<void> {
+    const bytes = file.cutAt();
+    if (bytes === undefined) return;
+    const cutting = this.#data.truncate(file.id, bytes);
+    file.cutting = cutting.catch(() => undefined).finally(() => (file.cutting = undefined));
+    await cutting;
+  }
+
+  async #made(file: StoredFile): Promise<void> {
+    file.made ??= this.#data.make(file.id);
+    try {
+      await file.made;
+    } catch (error) {
+      file.made = undefined;
+      throw error;
+    }
+  }
+
+  async #append(record: IndexRecord, committed: () => void): Promise<void> {
+    await this.#mustBeOurs();
+    await this.#log.append(encodeRecord(record), committed, () => undefined);
+  }
+
+  async #mustBeOurs(): Promise<void> {
+    if ((await this.#options.isOurs?.()) === false)
+      throw new LeaseholdError("DISK_FAILED", "the directory of this node was taken away");
+  }
+
+  #fileOf(path: string): StoredFile {
+    const file = this.#files.get(path);
+    if (file === undefined) throw new LeaseholdError("DISK_FAILED", `${path} has no metadata yet`);
+    return file;
+  }
+
+  async #run<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+    const running = operation();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } catch (error) {
+      throw diskError("the disk of this node has failed", error);
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+}
+
+interface Change {
+  readonly index: number;
+  readonly block: Block | undefined;
+}
+
+function pieces(changes: readonly Change[]): (readonly Change[])[] {
+  return Array.from({ length: Math.ceil(changes.length / blocksPerRecord) }, (_, index) =>
+    changes.slice(index * blocksPerRecord, (index + 1) * blocksPerRecord),
+  );
+}
+
+/** Bytes in the wrong place, or of another time, are as wrong as bytes that have changed. */
+function checksumOf(id: number, index: number, tag: string, bytes: Uint8Array): number {
+  const head = crc32(`${id} ${index} ${tag}`);
+  return bytes.length === 0 ? head : crc32(bytes, head);
+}
+
+/** What the disk said, as an error that says what it means. */
+function diskError(what: string, error: unknown): LeaseholdError {
+  if (error instanceof LeaseholdError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  const why = isFull ? "the disk is full" : message;
+  return new LeaseholdError(isFull ? "STORE_FULL" : "DISK_FAILED", `${what}: ${why}`, { cause: error });
+}

@@ -1,0 +1,24 @@
+/**
+ * Replicated files. Each file has a primary that a lease elects, whichever ground the
+ * leases rest on.
+ */
+export type { BlockEntry, BlockStore, StoredBlock } from "./ports.js";
+export { MemoryBlockStore, type MemoryStoreOptions } from "./memory-store.js";
+export { startFiles, type StartFilesOptions } from "./node/start.js";
+export type { SecurityOptions } from "leasehold/runtime";
+export type { Logger } from "leasehold/runtime";
+export { readStream, type ReadStreamOptions, writeStream, type WriteStreamOptions } from "./node/streams.js";
+export type {
+  ConditionOptions,
+  FileCallOptions,
+  FileList,
+  Files,
+  FilesStatus,
+  FileStat,
+  ListFilesOptions,
+  OpenFileOptions,
+  ReplicatedFile,
+} from "./types.js";
+export { FileUncertainError } from "./uncertain.js";
+export { openBlockDirectory } from "./disk/directory-store.js";
+export { serveWebdav, type WebdavOptions, type WebdavServer } from "./webdav/server.js";

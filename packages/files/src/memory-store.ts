@@ -1,0 +1,186 @@
+import { getOrInsert, LeaseholdError } from "leasehold/common";
+import type { BlockEntry, BlockStore, StoredBlock } from "./ports.js";
+
+/** A block, or that there is none. */
+type Content = StoredBlock | undefined;
+
+interface MemoryFile {
+  meta: string;
+  /** What reads see. */
+  readonly blocks: Map<number, StoredBlock>;
+  /** What each block was when the file was last synced, and each thing that it was since. */
+  readonly unsynced: Map<number, Content[]>;
+  readonly rotten: Set<number>;
+}
+
+/** What stands around a disk in memory. */
+export interface MemoryStoreOptions {
+  /** Awaited before each operation takes effect, and again after it. Default: no time passes. */
+  readonly latency?: () => Promise<void>;
+  /** Room for blocks in bytes; default: without end. */
+  readonly roomBytes?: () => number;
+}
+
+/** A disk in memory, for tests and simulations. `crash` forgets what was not synced. */
+export class MemoryBlockStore implements BlockStore {
+  readonly #latency: () => Promise<void>;
+  readonly #roomBytes: () => number;
+  readonly #files = new Map<string, MemoryFile>();
+  #node: string | undefined;
+  /** Calls of a process that has died since find another number here, and do nothing. */
+  #life = 0;
+  #isClosed = false;
+
+  constructor(options: MemoryStoreOptions = {}) {
+    this.#latency = options.latency ?? (() => Promise.resolve());
+    this.#roomBytes = options.roomBytes ?? (() => Infinity);
+  }
+
+  /**
+   * The machine dies: each change that was not synced is lost or kept, as `loses` decides. Calls that are
+   * under way have no effect any more and never settle. The next process may use the store at once.
+   */
+  crash(loses: () => boolean): void {
+    this.#life += 1;
+    this.#isClosed = false;
+    for (const file of this.#files.values()) {
+      for (const [index, contents] of file.unsynced) {
+        const kept = contents.find((_, at) => at === contents.length - 1 || loses());
+        setContent(file, index, kept);
+      }
+      file.unsynced.clear();
+    }
+  }
+
+  /** The disk is replaced by an empty one. */
+  wipe(): void {
+    this.#life += 1;
+    this.#isClosed = false;
+    this.#files.clear();
+    this.#node = undefined;
+  }
+
+  /** The blocks that lie there in good order; or only those that no crash takes away. */
+  healthyBlocks(durable = false): { readonly path: string; readonly index: number; readonly tag: string }[] {
+    return [...this.#files].flatMap(([path, { blocks, rotten, unsynced }]) =>
+      [...blocks]
+        .filter(([index]) => !rotten.has(index) && !(durable && unsynced.has(index)))
+        .map(([index, { tag }]) => ({ path, index, tag })),
+    );
+  }
+
+  /** The content of a block changes by itself; the next read of it finds that out. */
+  rot(path: string, index: number): void {
+    const file = this.#files.get(path);
+    if (file?.blocks.has(index) === true) file.rotten.add(index);
+  }
+
+  /** How many blocks are damaged. */
+  get rottenBlocks(): number {
+    return [...this.#files.values()].reduce((sum, { rotten }) => sum + rotten.size, 0);
+  }
+
+  readNode(): Promise<string | undefined> {
+    return this.#run(() => this.#node);
+  }
+
+  writeNode(record: string): Promise<void> {
+    return this.#run(() => {
+      this.#node = record;
+    });
+  }
+
+  readMeta(path: string): Promise<string | undefined> {
+    return this.#run(() => this.#files.get(path)?.meta);
+  }
+
+  writeMeta(path: string, meta: string): Promise<void> {
+    return this.#run(() => {
+      const make = () => ({ meta, blocks: new Map(), unsynced: new Map(), rotten: new Set<number>() });
+      getOrInsert(this.#files, path, make).meta = meta;
+    });
+  }
+
+  listFiles(prefix: string, after: string, limit: number): Promise<string[]> {
+    return this.#run(() =>
+      [...this.#files.keys()]
+        .filter((path) => path.startsWith(prefix) && path > after)
+        .sort()
+        .slice(0, limit),
+    );
+  }
+
+  listBlocks(path: string): Promise<BlockEntry[]> {
+    return this.#run(() =>
+      [...(this.#files.get(path)?.blocks ?? [])]
+        .map(([index, { tag }]) => ({ index, tag }))
+        .sort((one, other) => one.index - other.index),
+    );
+  }
+
+  readBlock(path: string, index: number): Promise<StoredBlock | undefined> {
+    return this.#run(() => {
+      const file = this.#files.get(path);
+      if (file?.rotten.has(index) === true)
+        throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is damaged`);
+      const block = file?.blocks.get(index);
+      return block && { tag: block.tag, bytes: block.bytes.slice() };
+    });
+  }
+
+  writeBlock(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
+    return this.#run(() => {
+      const file = this.#fileOf(path);
+      const before = file.blocks.get(index)?.bytes.length ?? 0;
+      if (bytes.length - before > this.#roomBytes()) throw new LeaseholdError("STORE_FULL");
+      this.#change(file, index, { tag, bytes: bytes.slice() });
+    });
+  }
+
+  removeBlock(path: string, index: number): Promise<void> {
+    return this.#run(() => this.#change(this.#fileOf(path), index, undefined));
+  }
+
+  sync(path: string): Promise<void> {
+    return this.#run(() => {
+      this.#files.get(path)?.unsynced.clear();
+    });
+  }
+
+  hasRoom(bytes: number): Promise<boolean> {
+    return this.#run(() => this.#roomBytes() >= bytes);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return Promise.resolve();
+  }
+
+  #fileOf(path: string): MemoryFile {
+    const file = this.#files.get(path);
+    if (file === undefined) throw new LeaseholdError("DISK_FAILED", `${path} has no metadata yet`);
+    return file;
+  }
+
+  #change(file: MemoryFile, index: number, content: Content): void {
+    getOrInsert(file.unsynced, index, () => [file.blocks.get(index)]).push(content);
+    setContent(file, index, content);
+  }
+
+  async #run<T>(operation: () => T): Promise<T> {
+    const life = this.#life;
+    if (this.#isClosed) throw new LeaseholdError("CLOSED");
+    await this.#latency();
+    if (life !== this.#life) return new Promise(() => undefined);
+    const result = operation();
+    await this.#latency();
+    if (life !== this.#life) return new Promise(() => undefined);
+    return result;
+  }
+}
+
+function setContent(file: MemoryFile, index: number, content: Content): void {
+  file.rotten.delete(index);
+  if (content === undefined) file.blocks.delete(index);
+  else file.blocks.set(index, content);
+}

@@ -1,0 +1,64 @@
+import type { Socket } from "node:net";
+import { LeaseholdError } from "leasehold/common";
+
+/** The JSON of a list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it. */
+const headBytesMax = 4 * 2 ** 20;
+/** What one call of a program reads or writes. */
+const bodyBytesMax = 4 * 2 ** 20;
+/** The lengths of both, 32 bits each. */
+const lengthBytes = 8;
+
+/** One question or answer: JSON, and bytes beside it. */
+export interface Frame {
+  readonly head: unknown;
+  readonly body: Uint8Array;
+}
+
+export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): void {
+  const text = Buffer.from(JSON.stringify(head));
+  const lengths = Buffer.alloc(lengthBytes);
+  lengths.writeUInt32BE(text.length, 0);
+  lengths.writeUInt32BE(body.length, 4);
+  socket.cork();
+  socket.write(Buffer.concat([lengths, text]));
+  if (body.length > 0) socket.write(body);
+  socket.uncork();
+}
+
+/** Cuts what arrives into frames. Lengths are checked before anything is kept. */
+export class FrameReader {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #needed = lengthBytes;
+  #headBytes: number | undefined;
+
+  /** @throws LeaseholdError `VERSION_MISMATCH` for what is no frame. */
+  read(chunk: Buffer): Frame[] {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    const frames: Frame[] = [];
+    while (this.#bytes >= this.#needed) {
+      const bytes = this.#take(this.#needed);
+      if (this.#headBytes === undefined) {
+        const [head, body] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)];
+        if (head > headBytesMax || body > bodyBytesMax)
+          throw new LeaseholdError("VERSION_MISMATCH", "what has arrived is not of a node of files");
+        this.#headBytes = head;
+        this.#needed = head + body;
+      } else {
+        const head: unknown = JSON.parse(bytes.toString("utf8", 0, this.#headBytes));
+        frames.push({ head, body: bytes.subarray(this.#headBytes) });
+        this.#headBytes = undefined;
+        this.#needed = lengthBytes;
+      }
+    }
+    return frames;
+  }
+
+  #take(count: number): Buffer {
+    const all = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+    this.#bytes = all.length - count;
+    this.#chunks = this.#bytes === 0 ? [] : [all.subarray(count)];
+    return all.subarray(0, count);
+  }
+}

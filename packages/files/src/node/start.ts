@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { type World, LeaseholdError, parseDuration, type Duration, type Leases } from "leasehold/common";
+import {
+  parseAddress,
+  type Logger,
+  silent,
+  LogLimit,
+  type SecurityOptions,
+  realWorld,
+} from "leasehold/runtime";
+import type { BlockStore } from "../ports.js";
+import { FilesNode } from "../protocol/files-node.js";
+import type { Answered, AskOptions, Asks, Kind, Peers } from "../protocol/messages.js";
+import type { Files } from "../types.js";
+import { Channel, type Dial } from "./channel.js";
+import { dial } from "./dial.js";
+import { Listener } from "./listener.js";
+import { nodeCredentials } from "./security.js";
+
+/**
+ * `tls`, `key` and `keyFile` are what members of Flease have (`docs/security.md`): a certificate for the
+ * member NODE of the cluster, or a cluster key that allows to be a member.
+ */
+export interface StartFilesOptions extends SecurityOptions {
+  /** What the nodes call themselves together: certificates are for it. Default `"leasehold"`. */
+  readonly cluster?: string | undefined;
+  /** Which of `nodes` this is. */
+  readonly node: string;
+  /**
+   * Where each node listens for the others, `host:port`: all of them, the same at each. The list cannot be
+   * changed later. A majority of them must run; three survive the loss of one, five that of two.
+   */
+  readonly nodes: Readonly<Record<string, string>>;
+  /**
+   * Where to listen, if that is another address than the one in `nodes`. Beyond loopback `key`, `keyFile` or
+   * `tls` is needed.
+   */
+  readonly listen?: string | undefined;
+  /** The primary of a file holds a lease here: that file's path behind `files/`. Not closed by `close`. */
+  readonly leases: Leases;
+  /** This node's disk. Not closed by `close`. */
+  readonly store: BlockStore;
+  /** Of files that are made from now on, in bytes: 512 to 4 MiB, default 256 KiB. */
+  readonly blockSize?: number | undefined;
+  /**
+   * Of the leases: the time after which another node becomes the primary of a file if the one that was it
+   * has died. Default `"5s"`, or what the ground allows next to that.
+   */
+  readonly ttl?: Duration | undefined;
+  /** A read counts only if the lease had so long to run when it was done. Default `"10ms"`. */
+  readonly leaseMargin?: Duration | undefined;
+  /** The longest that one call tries. Default `"20s"`. */
+  readonly timeout?: Duration | undefined;
+  /** A file that nobody has used for so long gives its lease back. Default `"1m"`. */
+  readonly idle?: Duration | undefined;
+  /** Between two blocks that the scrub reads and checks. Default `"100ms"`. */
+  readonly scrubPause?: Duration | undefined;
+  /** Told whom this node does not believe, once a minute for each cause. Default: nobody is. */
+  readonly logger?: Logger | undefined;
+}
+
+const ttlDefaultMs = 5_000;
+const blockSizeDefault = 256 * 2 ** 10;
+const blockSizeMin = 512;
+const blockSizeMax = 4 * 2 ** 20;
+
+/** The longest wait for one answer of another node, ms. */
+const answerTimeoutMs = 2_000;
+
+/** What carries blocks has a connection of its own, so that short questions do not wait behind them. */
+const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate"]);
+
+/**
+ * Starts a node of replicated files. Resolves when it listens; until its disk has joined (at the first start
+ * of a cluster that is when all nodes are there) calls wait, as long as `timeout` says.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`; `CONFIG_MISMATCH` if the disk belongs to another node or list of
+ *   nodes; `UNREACHABLE` if it cannot listen; `INVALID_URL`, `INVALID_DURATION`, `STORE_CORRUPT`.
+ */
+export async function startFiles(options: StartFilesOptions): Promise<Files> {
+  const { node, nodes, leases, store, cluster = "leasehold", logger = silent } = options;
+  checkNodes(options);
+  const settings = settingsOf(options);
+  const own = parseAddress(options.listen ?? nodes[node]!);
+  const addresses = new Map(Object.entries(nodes).map(([name, text]) => [name, parseAddress(text)]));
+  const self = { cluster, node, nodes: [...addresses.keys()] };
+  const world = realWorld();
+  const credentials = await nodeCredentials(options, self, [own, ...addresses.values()], world, logger);
+  const refused = refusalsTo(logger, world);
+  const channels = new Map<string, readonly [Channel, Channel]>();
+  for (const [name, address] of addresses) {
+    const connect: Dial = async (signal) => {
+      try {
+        return await dial(self, credentials, name, address, signal);
+      } catch (error) {
+        if (isRefusal(error)) refused(`to node ${name}`, error);
+        throw error;
+      }
+    };
+    channels.set(name, [new Channel(name, connect), new Channel(name, connect)]);
+  }
+  const peers: Peers = {
+    ask: <K extends Kind>(to: string, kind: K, ask: Asks[K], how: AskOptions): Promise<Answered<K>> =>
+      channels.get(to)![bulk.has(kind) ? 1 : 0].ask(kind, ask, how),
+  };
+  const started = new StartedFiles({
+    node,
+    nodes: Object.keys(nodes),
+    addresses: nodes,
+    world,
+    leases,
+    store,
+    peers,
+    settings,
+    newId: randomUUID,
+  });
+  const listener = new Listener({
+    self,
+    credentials,
+    timers: world.timers,
+    answerer: started,
+    refused: (address, why) => refused(`from ${address}`, why),
+  });
+  started.onClosed = async () => {
+    credentials?.close();
+    for (const each of channels.values()) for (const channel of each) channel.close();
+    await listener.close();
+  };
+  try {
+    await listener.listen(own);
+    await started.begin();
+  } catch (error) {
+    await started.close();
+    throw error;
+  }
+  return started;
+}
+
+/** A node with its sockets. */
+class StartedFiles extends FilesNode {
+  onClosed: () => Promise<void> = () => Promise.resolve();
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.onClosed();
+  }
+}
+
+function checkNodes({ node, nodes, blockSize = blockSizeDefault }: StartFilesOptions): void {
+  const wrong = Object.keys(nodes).find((name) => !/^[A-Za-z0-9._-]{1,64}$/.test(name));
+  if (wrong !== undefined)
+    throw new LeaseholdError("INVALID_CONFIG", `${JSON.stringify(wrong)} is no name of a node`);
+  if (!Object.hasOwn(nodes, node))
+    throw new LeaseholdError("INVALID_CONFIG", `node ${node} is not in the list of nodes`);
+  if (!(Number.isInteger(blockSize) && blockSize >= blockSizeMin && blockSize <= blockSizeMax))
+    throw new LeaseholdError("INVALID_CONFIG", `blockSize is ${blockSizeMin} to ${blockSizeMax} bytes`);
+}
+
+function settingsOf(options: StartFilesOptions) {
+  const { ttlMinMs, ttlMaxMs } = options.leases.guarantees;
+  const ttlDefault = Math.max(ttlMinMs, Math.min(ttlDefaultMs, ttlMaxMs));
+  const ttlMs = parseDuration(options.ttl ?? ttlDefault, "ttl");
+  return {
+    blockSize: options.blockSize ?? blockSizeDefault,
+    ttlMs,
+    leaseMarginMs: parseDuration(options.leaseMargin ?? "10ms", "leaseMargin"),
+    operationTimeoutMs: parseDuration(options.timeout ?? "20s", "timeout"),
+    answerTimeoutMs,
+    idleMs: parseDuration(options.idle ?? "1m", "idle"),
+    scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),
+  };
+}
+
+function isRefusal(error: unknown): error is LeaseholdError {
+  return error instanceof LeaseholdError && error.code !== "UNREACHABLE";
+}
+
+/** Strangers and mistakes in lists come again and again. */
+function refusalsTo(logger: Logger, { clock }: World): (which: string, why: LeaseholdError) => void {
+  const limit = new LogLimit();
+  return (which, { code, message }) => {
+    const cause = `${which.replace(/:\d+$/, "")} ${code}`;
+    const line = limit.line(
+      cause,
+      `a connection ${which} was refused: ${message} (${code})`,
+      clock.monotonicMs(),
+    );
+    if (line !== undefined) logger.warn(line);
+  };
+}

@@ -1,0 +1,41 @@
+import { type ErrorCode, LeaseholdError } from "leasehold/common";
+import { bytesPerCallMax } from "./messages.js";
+
+/** A lease's name has 512 bytes. */
+const pathBytesMax = 480;
+
+export function isLeaseholdError(error: unknown, ...codes: readonly ErrorCode[]): error is LeaseholdError {
+  return error instanceof LeaseholdError && codes.includes(error.code);
+}
+
+/** The primary's tenure is over, and the operation was not begun: it may be tried again with the next one. */
+export class TenureOver extends Error {}
+
+export const notFound = (path: string): LeaseholdError =>
+  new LeaseholdError("FILE_NOT_FOUND", `there is no file ${JSON.stringify(path)}`);
+
+/** @throws LeaseholdError `INVALID_PATH`. */
+export function checkPath(path: string): void {
+  const isWrong =
+    typeof path !== "string" ||
+    path.split("/").some((segment) => segment === "" || segment === "." || segment === "..") ||
+    /[\p{Cc}\p{Cs}]/u.test(path) ||
+    new TextEncoder().encode(path).length > pathBytesMax;
+  if (isWrong) throw new LeaseholdError("INVALID_PATH", `${JSON.stringify(path)} is no path of a file`);
+}
+
+/** @throws LeaseholdError `INVALID_RANGE`. */
+export function checkRange(offset: number, length: number): void {
+  const isRight =
+    Number.isSafeInteger(offset) &&
+    Number.isSafeInteger(length) &&
+    offset >= 0 &&
+    length >= 0 &&
+    length <= bytesPerCallMax &&
+    Number.isSafeInteger(offset + length);
+  if (!isRight)
+    throw new LeaseholdError(
+      "INVALID_RANGE",
+      `${length} bytes at ${offset}: offsets are 0 to 2^53 - 1, and a call has at most ${bytesPerCallMax} bytes`,
+    );
+}

@@ -1,0 +1,95 @@
+import { greatest, LeaseholdError } from "leasehold/common";
+import type { Peers, Standing } from "./messages.js";
+import { pathsPerPage } from "./messages.js";
+import type { Replica } from "./replica.js";
+import { othersNeeded, type Standings } from "./standings.js";
+
+/**
+ * One try of a node with an empty disk to join. True when its disk counts.
+ *
+ * - All nodes are there, and none has joined: the cluster begins, with these disks.
+ * - A node that has joined knows this disk from that beginning: it was there, and has forgotten nothing.
+ * - Otherwise the disk replaces another. It registers at so many others that each majority in which the lost
+ *   disk has voted has one of them. Whoever was told says so with each vote, so what the lost disk has said
+ *   counts no more with theirs; and what was promised before they were told they tell here. Of no file that
+ *   they have does this node know anything, until a primary has made its copy complete.
+ */
+export async function tryToJoin(
+  standings: Standings,
+  replica: Replica,
+  peers: Peers,
+  timeoutMs: number,
+): Promise<boolean> {
+  const { node: self, nodes, store } = standings;
+  const others = await askAll(standings, peers, timeoutMs);
+  const joined = others.filter((other) => other.joined);
+  const generations = joined.map((other) => other.generations);
+  if (joined.length === 0) {
+    if (others.length < nodes.length - 1) return false;
+    const stores = [...others, standings.standing()].map((each) => [each.node, each.store] as const);
+    await standings.join(Object.fromEntries(stores), 0, []);
+    return true;
+  }
+  const founders = joined[0]!.founders!;
+  if (founders[self] === store) {
+    await standings.join(founders, 0, generations);
+    return true;
+  }
+  if (joined.length < othersNeeded(nodes.length)) return false;
+  const generation =
+    1 +
+    greatest(
+      generations.map((known) => known[self] ?? 0),
+      0,
+    );
+  const told = await registerAt(joined, self, generation, store, peers, timeoutMs);
+  if (told.length < othersNeeded(nodes.length)) return false;
+  for (const other of told) await adoptPromises(other, replica, peers, timeoutMs);
+  await standings.join(founders, generation, generations);
+  return true;
+}
+
+async function askAll(
+  { node: self, nodes }: Standings,
+  peers: Peers,
+  timeoutMs: number,
+): Promise<Standing[]> {
+  const asked = nodes
+    .filter((node) => node !== self)
+    .map(async (node) => {
+      const { answer } = await peers.ask(node, "standing", {}, { timeoutMs });
+      if (String(answer.nodes) !== String(nodes) || answer.node !== node)
+        throw new LeaseholdError(
+          "CONFIG_MISMATCH",
+          `${node} was started with the nodes ${answer.nodes.join(", ")}`,
+        );
+      return answer;
+    });
+  const settled = await Promise.allSettled(asked);
+  return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+}
+
+async function registerAt(
+  joined: readonly Standing[],
+  self: string,
+  generation: number,
+  store: string,
+  peers: Peers,
+  timeoutMs: number,
+): Promise<string[]> {
+  const told = joined.map(async ({ node }) => {
+    await peers.ask(node, "register", { node: self, generation, store }, { timeoutMs });
+    return node;
+  });
+  const settled = await Promise.allSettled(told);
+  return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+}
+
+async function adoptPromises(node: string, replica: Replica, peers: Peers, timeoutMs: number): Promise<void> {
+  for (let after = ""; ;) {
+    const { answer } = await peers.ask(node, "promises", { after }, { timeoutMs });
+    for (const [path, epoch] of answer.promises) await replica.adoptPromise(path, BigInt(epoch));
+    if (answer.promises.length < pathsPerPage) return;
+    after = answer.promises.at(-1)![0];
+  }
+}

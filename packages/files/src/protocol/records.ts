@@ -1,0 +1,117 @@
+import { LeaseholdError } from "leasehold/common";
+
+/**
+ * What stands with each block and in each file's metadata. Every change of a file has a version of its own,
+ * and carries the file's size after it: so the newest record alone says how long the file is, and a block is
+ * never there without its size or the other way round.
+ */
+export interface Stamp {
+  /** The token of the lease by which the primary wrote it. */
+  readonly epoch: bigint;
+  /** Counts the changes of one tenure. */
+  readonly sequence: number;
+  /** Of the file, after this change. */
+  readonly size: number;
+  /** The primary's system time: for people. */
+  readonly modifiedMs: number;
+}
+
+/** The record of what is true of the whole file: that it is there, and from where on its blocks count. */
+export interface Header extends Stamp {
+  readonly exists: boolean;
+  readonly blockSize: number;
+  /** Blocks with a version before this one are void: the file was emptied or removed by that change. */
+  readonly floor: Pick<Stamp, "epoch" | "sequence">;
+}
+
+/** What a replica keeps of a file beside its blocks. */
+export interface FileMeta {
+  /** The greatest epoch that it has promised: it refuses all before. */
+  readonly promised: bigint;
+  /**
+   * The epoch of the reset that last made this replica what the file was then. `undefined`: its disk was
+   * lost, and it does not know what the file is.
+   */
+  readonly base: bigint | undefined;
+  readonly header: Header | undefined;
+}
+
+export const nothingKnown: FileMeta = { promised: 0n, base: 0n, header: undefined };
+
+/** Negative if the first is older. Equal versions are one change, so they have the same content. */
+export function compareVersions(
+  one: Pick<Stamp, "epoch" | "sequence">,
+  other: Pick<Stamp, "epoch" | "sequence">,
+): number {
+  if (one.epoch !== other.epoch) return one.epoch < other.epoch ? -1 : 1;
+  return one.sequence - other.sequence;
+}
+
+/** A stamp as the tag of a block, 80 characters at most. */
+export function tagOf({ epoch, sequence, size, modifiedMs }: Stamp): string {
+  return [epoch, sequence, size, modifiedMs].map((part) => part.toString(36)).join(".");
+}
+
+/** @throws LeaseholdError `STORE_CORRUPT` if it is no tag. */
+export function stampOf(tag: string): Stamp {
+  const parts = /^([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)$/.exec(tag);
+  if (parts === null)
+    throw new LeaseholdError("STORE_CORRUPT", `${JSON.stringify(tag)} is no tag of a block`);
+  const [, epoch = "", sequence = "", size = "", modifiedMs = ""] = parts;
+  return {
+    epoch: [...epoch].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n),
+    sequence: Number.parseInt(sequence, 36),
+    size: Number.parseInt(size, 36),
+    modifiedMs: Number.parseInt(modifiedMs, 36),
+  };
+}
+
+/** What users see as the version of a file. */
+export const versionText = ({ epoch, sequence }: Stamp): string =>
+  `${epoch.toString(36)}.${sequence.toString(36)}`;
+
+export function headerText(header: Header): string {
+  const { exists, blockSize, floor } = header;
+  return [tagOf(header), exists ? 1 : 0, blockSize, tagOf({ ...floor, size: 0, modifiedMs: 0 })].join(" ");
+}
+
+export function headerOf(text: string): Header {
+  const [tag = "", exists, blockSize, floor = ""] = text.split(" ");
+  return { ...stampOf(tag), exists: exists === "1", blockSize: Number(blockSize), floor: stampOf(floor) };
+}
+
+export function metaText({ promised, base, header }: FileMeta): string {
+  return JSON.stringify({
+    promised: String(promised),
+    base: base === undefined ? null : String(base),
+    header: header === undefined ? null : headerText(header),
+  });
+}
+
+/** @throws LeaseholdError `STORE_CORRUPT` if it is no metadata of a file. */
+export function metaOf(text: string): FileMeta {
+  try {
+    const { promised, base, header } = JSON.parse(text) as Record<
+      "promised" | "base" | "header",
+      string | null
+    >;
+    return {
+      promised: BigInt(promised!),
+      base: base === null ? undefined : BigInt(base),
+      header: header === null ? undefined : headerOf(header),
+    };
+  } catch (cause) {
+    throw new LeaseholdError("STORE_CORRUPT", "the metadata of a file cannot be read", { cause });
+  }
+}
+
+/** The newest record of the file: its size and version are those of the file. */
+export function newestStamp(header: Header, tags: Iterable<string | undefined>): Stamp {
+  let newest: Stamp = header;
+  for (const tag of tags) {
+    if (tag === undefined) continue;
+    const stamp = stampOf(tag);
+    if (compareVersions(stamp, newest) > 0) newest = stamp;
+  }
+  return newest;
+}

@@ -1,0 +1,282 @@
+import { unlessAborted, Pauses, timeLeft, LeaseholdError, type Lease } from "leasehold/common";
+import { FileUncertainError } from "../uncertain.js";
+import { isLeaseholdError, TenureOver } from "./failures.js";
+import { noBytes, type Operation } from "./messages.js";
+import { type Outcome, Primary } from "./primary.js";
+import type { NodeParts } from "./settings.js";
+
+/** The name of the lease of a file's primary. */
+export const leaseOf = (path: string): string => `files/${path}`;
+
+/** How long a node waits in one go for another's lease to end, before it asks again who the primary is. */
+const waitMs = 300;
+
+/** The longest pause after a try that has found no primary. */
+const pauseMsMax = 50;
+
+/** Files whose primary this node is at the same time; those that were used longest ago give way. */
+const primariesMax = 50_000;
+/** Nodes of primaries that are remembered. */
+const hintsMax = 50_000;
+
+/** Counts what has happened, for people. */
+export interface RouterCounters {
+  reads: number;
+  writes: number;
+  forwarded: number;
+  resets: number;
+}
+
+/** One operation, on its way to the file's primary. */
+interface Call {
+  readonly path: string;
+  readonly operation: Operation;
+  readonly bytes: Uint8Array;
+  /** ms */
+  readonly left: () => number;
+  readonly signal: AbortSignal | undefined;
+  /** A primary has it, and may do it. */
+  isGiven: boolean;
+}
+
+/** Takes each operation to the primary of its file, which this node becomes if there is none. */
+export class Router {
+  readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
+  readonly #parts: NodeParts;
+  readonly #primaries = new Map<string, Primary>();
+  /** Files of which this node is about to be the primary. */
+  readonly #beginning = new Map<string, Promise<Primary | undefined>>();
+  readonly #resetting = new Set<Primary>();
+  readonly #hints = new Map<string, string>();
+  readonly #closing = new AbortController();
+  readonly #pauses: Pauses;
+
+  constructor(parts: NodeParts) {
+    this.#parts = parts;
+    this.#pauses = new Pauses(parts.world.timers);
+  }
+
+  get primaries(): Iterable<Primary> {
+    return this.#primaries.values();
+  }
+
+  /** The primary that serves at this node. */
+  primaryHere(path: string): Primary | undefined {
+    const primary = this.#primaries.get(path);
+    if (primary?.isOver !== true) return primary;
+    this.#primaries.delete(path);
+    return undefined;
+  }
+
+  /** For another node. `undefined`: nothing was done, as the primary is not here. */
+  async operateHere(
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array,
+    timeoutMs: number,
+  ): Promise<Outcome | undefined> {
+    const primary = this.primaryHere(path);
+    if (primary === undefined) return undefined;
+    try {
+      return await primary.run(operation, bytes, timeoutMs);
+    } catch (error) {
+      if (error instanceof TenureOver) return undefined;
+      throw error;
+    }
+  }
+
+  /** Does an operation, wherever the primary is. */
+  async operate(
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array = noBytes,
+    signal?: AbortSignal,
+  ): Promise<Outcome> {
+    if (operation.kind === "read") this.counters.reads += 1;
+    else if (operation.kind !== "stat" && operation.kind !== "open") this.counters.writes += 1;
+    const { clock } = this.#parts.world;
+    const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
+    const call: Call = { path, operation, bytes, left, signal, isGiven: false };
+    let failure: unknown;
+    do {
+      signal?.throwIfAborted();
+      this.#assertOpen();
+      call.isGiven = false;
+      try {
+        const outcome = await unlessAborted(this.#try(call), signal);
+        if (outcome === "primary known") continue;
+        if (outcome !== undefined) return outcome;
+      } catch (error) {
+        if (signal?.aborted === true) throw givenUp(call, error);
+        if (!isLeaseholdError(error, "NO_QUORUM", "TIMEOUT", "UNREACHABLE", "LEASE_LOST")) throw error;
+        failure = error;
+      }
+      await this.#pauses.pause(Math.min(left(), this.#parts.world.random.next() * pauseMsMax));
+    } while (left() > 0);
+    throw new LeaseholdError("NO_QUORUM", `no node became the primary of ${path} in time`, {
+      cause: failure,
+    });
+  }
+
+  /** Ends what serves no more, and what nobody has used for long. */
+  tidy(): void {
+    const nowMs = this.#parts.world.clock.monotonicMs();
+    for (const [path, primary] of this.#primaries) {
+      const isUnused = primary.isIdle && nowMs - primary.usedAtMs > this.#parts.settings.idleMs;
+      if (!primary.isOver && !isUnused) continue;
+      this.#primaries.delete(path);
+      void primary.end();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new LeaseholdError("CLOSED"));
+    this.#pauses.end();
+    await Promise.allSettled([...this.#resetting].map((primary) => primary.end()));
+    await Promise.allSettled(this.#beginning.values());
+    await Promise.allSettled([...this.#primaries.values()].map((primary) => primary.end()));
+    this.#primaries.clear();
+  }
+
+  /** One try. `undefined`: nothing was done, and it is worth another. */
+  async #try(call: Call): Promise<Outcome | "primary known" | undefined> {
+    const { path, operation, bytes, left } = call;
+    if (this.primaryHere(path) !== undefined) {
+      call.isGiven = true;
+      return this.operateHere(path, operation, bytes, left());
+    }
+    const hint = this.#hints.get(path);
+    if (hint !== undefined) return this.#forward(hint, call);
+    const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
+    if ((await this.#pauses.within(beginning, left())) !== undefined) return "primary known";
+    const node = await this.#findPrimary(path, left);
+    if (node === undefined) return undefined;
+    this.#remember(path, node);
+    return "primary known";
+  }
+
+  async #forward(node: string, call: Call): Promise<Outcome | undefined> {
+    const { path, operation, bytes, left, signal } = call;
+    this.counters.forwarded += 1;
+    call.isGiven = true;
+    try {
+      const timeoutMs = left();
+      // The primary gives up before, so that it says what came of it.
+      const grace = Math.min(this.#parts.settings.answerTimeoutMs, timeoutMs / 4);
+      const ask = { path, operation, timeoutMs: timeoutMs - grace };
+      const { answer, body } = await this.#parts.peers.ask(node, "operate", ask, {
+        body: bytes,
+        timeoutMs,
+        signal,
+      });
+      if (answer.result !== null) return { result: answer.result, bytes: body };
+      this.#hints.delete(path);
+      return undefined;
+    } catch (error) {
+      const isTimeout = isLeaseholdError(error, "TIMEOUT");
+      if (isTimeout || isLeaseholdError(error, "UNREACHABLE")) this.#hints.delete(path);
+      if (isLeaseholdError(error, "UNREACHABLE")) return undefined;
+      if (!isTimeout || !changes(operation)) throw error;
+      throw new FileUncertainError(`the primary of ${path}, ${node}, has not answered`, false, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Becomes the primary if the lease is to be had soon. */
+  #begin(path: string, left: () => number): Promise<Primary | undefined> {
+    const beginning = this.#becomePrimary(path, left).finally(() => this.#beginning.delete(path));
+    this.#beginning.set(path, beginning);
+    return beginning;
+  }
+
+  async #becomePrimary(path: string, left: () => number): Promise<Primary | undefined> {
+    const lease = await this.#takeLease(path, left).catch(passing);
+    if (lease === undefined) return undefined;
+    const primary = new Primary(this.#parts, lease, path);
+    this.counters.resets += 1;
+    this.#resetting.add(primary);
+    try {
+      this.#assertOpen();
+      await primary.begin();
+      this.#assertOpen();
+    } catch (error) {
+      await primary.end();
+      // The reset's own changes: whoever asked has changed nothing yet. Or a node was started anew meanwhile.
+      if (isLeaseholdError(error, "FILE_UNCERTAIN", "STORE_FORGOTTEN"))
+        throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
+      throw error;
+    } finally {
+      this.#resetting.delete(primary);
+    }
+    this.#hints.delete(path);
+    this.#makeRoom();
+    this.#primaries.set(path, primary);
+    return primary;
+  }
+
+  async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
+    const { leases, settings } = this.#parts;
+    // Its disk is empty, and may have been another one.
+    if (!this.#parts.isJoined()) return undefined;
+    const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
+    if (free !== undefined) return free;
+    if ((await this.#findPrimary(path, left)) !== undefined) return undefined;
+    // Whose it is does not serve: it begins, or it is dead, and the lease runs out.
+    try {
+      const wait = Math.min(waitMs, left());
+      return await leases.acquire(leaseOf(path), { ttl: settings.ttlMs, wait, signal: this.#closing.signal });
+    } catch (error) {
+      if (isLeaseholdError(error, "TIMEOUT", "LEASE_HELD")) return undefined;
+      throw error;
+    }
+  }
+
+  async #findPrimary(path: string, left: () => number): Promise<string | undefined> {
+    const { nodes, node: self, peers } = this.#parts;
+    const timeoutMs = Math.min(left(), waitMs);
+    const others = nodes.filter((node) => node !== self);
+    try {
+      return await Promise.any(
+        others.map(async (node) => {
+          const { answer } = await peers.ask(node, "primary", { path }, { timeoutMs });
+          if (!answer.isHere) throw new TenureOver();
+          return node;
+        }),
+      );
+    } catch {
+      return undefined;
+    }
+  }
+
+  #remember(path: string, node: string): void {
+    if (this.#hints.size >= hintsMax) this.#hints.clear();
+    this.#hints.set(path, node);
+  }
+
+  #makeRoom(): void {
+    if (this.#primaries.size < primariesMax) return;
+    const unused = [...this.#primaries].find(([, { isIdle }]) => isIdle);
+    if (unused === undefined) throw new LeaseholdError("OVERLOADED", "too many files are in use");
+    this.#primaries.delete(unused[0]);
+    void unused[1].end();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
+  }
+}
+
+const changes = ({ kind }: Operation): boolean => kind !== "read" && kind !== "stat" && kind !== "sync";
+
+/** What becomes of a call that is not waited for any more. */
+function givenUp({ path, operation, isGiven }: Call, error: unknown): unknown {
+  if (!isGiven || !changes(operation)) return error;
+  return new FileUncertainError(`${path}: the change was not waited for`, false, { cause: error });
+}
+
+/** That the members of the leases have too much to do passes, and is worth another try. */
+function passing(error: unknown): never {
+  if (!isLeaseholdError(error, "OVERLOADED")) throw error;
+  throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
+}

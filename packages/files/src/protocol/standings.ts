@@ -1,0 +1,157 @@
+import { majorityOf, LeaseholdError } from "leasehold/common";
+import type { BlockStore } from "../ports.js";
+import type { Asks, Generations, Standing } from "./messages.js";
+
+/** What stands in the record of a node's disk. */
+interface NodeRecord {
+  readonly store: string;
+  readonly nodes: readonly string[];
+  readonly founders: Readonly<Record<string, string>> | null;
+  /** The disk's generation for each node, by what this node was told. */
+  readonly generations: Generations;
+  /** The disk that registered last for each node. */
+  readonly stores: Readonly<Record<string, string>>;
+}
+
+/**
+ * From how many others a node with an empty disk must hear: so many that every majority in which the lost
+ * disk has voted has one of them.
+ */
+export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes) + 1;
+
+/**
+ * Who may vote. A disk that is empty has forgotten what the node promised and acknowledged, so it votes only
+ * when it is new to the cluster as all others are, or when enough others know that what its predecessor said
+ * counts no more.
+ */
+export class Standings {
+  readonly node: string;
+  readonly nodes: readonly string[];
+  /** Of this process. */
+  readonly incarnation: string;
+  readonly #store: BlockStore;
+  readonly #newId: () => string;
+  #record: NodeRecord | undefined;
+  /** Registrations are written one after the other. */
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(store: BlockStore, node: string, nodes: readonly string[], newId: () => string) {
+    this.#store = store;
+    this.node = node;
+    this.nodes = nodes.toSorted();
+    this.#newId = newId;
+    this.incarnation = newId();
+  }
+
+  /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk is of another list of nodes, or of another node. */
+  async load(): Promise<void> {
+    const text = await this.#store.readNode();
+    if (text === undefined) {
+      const generations = Object.fromEntries(this.nodes.map((node) => [node, 0]));
+      const record = { store: this.#newId(), nodes: this.nodes, founders: null, generations, stores: {} };
+      await this.#write({ ...record, stores: { [this.node]: record.store } });
+      return;
+    }
+    const { node, ...record } = JSON.parse(text) as NodeRecord & { node: string };
+    if (node !== this.node || String(record.nodes) !== String(this.nodes))
+      throw new LeaseholdError(
+        "CONFIG_MISMATCH",
+        `the disk belongs to node ${node} of ${record.nodes.join(", ")}, and this is ${this.node} of ${this.nodes.join(", ")}`,
+      );
+    this.#record = record;
+  }
+
+  get joined(): boolean {
+    return (this.#record?.founders ?? null) !== null;
+  }
+
+  get generations(): Generations {
+    return this.#record?.generations ?? {};
+  }
+
+  get generation(): number {
+    return this.generations[this.node] ?? 0;
+  }
+
+  get store(): string {
+    return this.#record?.store ?? "";
+  }
+
+  /** @throws LeaseholdError `STORE_FORGOTTEN` while the node's disk is empty and has not joined. */
+  assertJoined(): void {
+    if (!this.joined)
+      throw new LeaseholdError(
+        "STORE_FORGOTTEN",
+        `node ${this.node} has an empty disk and has not joined yet`,
+      );
+  }
+
+  /** @throws LeaseholdError `UNREACHABLE` before the disk's record was read. */
+  standing(): Standing {
+    if (this.#record === undefined) throw new LeaseholdError("UNREACHABLE", `node ${this.node} is starting`);
+    const { node, nodes, store, joined, generations } = this;
+    return { node, nodes, store, joined, founders: this.#record?.founders ?? null, generations };
+  }
+
+  /** Another node has a new disk. */
+  async register({ node, generation, store }: Asks["register"]): Promise<void> {
+    this.assertJoined();
+    await this.#change((record) => {
+      const known = record.generations[node] ?? 0;
+      if (generation < known || (generation === known && record.stores[node] !== store))
+        throw new LeaseholdError("STORE_FORGOTTEN", `generation ${generation} of ${node} is not its newest`);
+      return {
+        ...record,
+        generations: { ...record.generations, [node]: generation },
+        stores: { ...record.stores, [node]: store },
+      };
+    });
+  }
+
+  /**
+   * The disk counts from now on.
+   *
+   * @param heard what others knew of generations; this node's own is `generation`
+   */
+  join(
+    founders: Readonly<Record<string, string>>,
+    generation: number,
+    heard: readonly Generations[],
+  ): Promise<void> {
+    return this.#change((record) => {
+      const generations = newestGenerations([record.generations, ...heard, { [this.node]: generation }]);
+      return { ...record, founders, generations, stores: { ...founders, ...record.stores } };
+    });
+  }
+
+  #change(change: (record: NodeRecord) => NodeRecord): Promise<void> {
+    const changed = this.#writing.then(() => this.#write(change(this.#record!)));
+    this.#writing = changed.catch(() => undefined);
+    return changed;
+  }
+
+  async #write(record: NodeRecord): Promise<void> {
+    await this.#store.writeNode(JSON.stringify({ node: this.node, ...record }));
+    this.#record = record;
+  }
+}
+
+/** For each node the greatest that anybody knows. */
+export function newestGenerations(all: readonly Generations[]): Generations {
+  const newest: Record<string, number> = {};
+  for (const generations of all)
+    for (const [node, generation] of Object.entries(generations))
+      newest[node] = Math.max(newest[node] ?? 0, generation);
+  return newest;
+}
+
+/**
+ * The votes that count together: not those of a disk of which another voter knows that it was replaced. So a
+ * promise or an acknowledgement that was under way when the disk was lost helps no majority.
+ */
+export function validVotes<V extends { readonly node: string; readonly generations: Generations }>(
+  votes: readonly V[],
+): V[] {
+  const newest = newestGenerations(votes.map(({ generations }) => generations));
+  return votes.filter(({ node, generations }) => (generations[node] ?? 0) === (newest[node] ?? 0));
+}

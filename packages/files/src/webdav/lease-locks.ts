@@ -1,0 +1,23 @@
+import type { Leases } from "leasehold/common";
+import type { LockGround } from "./tree.js";
+
+/** Nobody else's token: it says that there is a lock, where leases cannot say which. */
+const unknownToken = "";
+
+/** WebDAV's locks as leases, so that what one node has locked no other gives out or changes. */
+export function leaseLocks(leases: Leases, prefix: string): LockGround {
+  const nameOf = (path: string): string => `${prefix}/${path}`;
+  const knowsData = leases.guarantees.data;
+  return {
+    take: async (path, token) => {
+      const lease = await leases.tryAcquire(nameOf(path), knowsData ? { data: token } : {});
+      if (lease === undefined) return undefined;
+      return { lost: lease.signal, release: async () => void (await lease.release()) };
+    },
+    tokenOf: async (path) => {
+      const { state, data } = await leases.holder(nameOf(path));
+      if (state !== "held") return undefined;
+      return typeof data === "string" ? data : unknownToken;
+    },
+  };
+}

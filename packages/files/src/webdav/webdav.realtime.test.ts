@@ -1,0 +1,280 @@
+import { request } from "node:http";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MemoryFiles } from "../../../../test/support/memory-files.js";
+import { LeaseholdError, type Leases } from "leasehold/common";
+import { MemoryCluster } from "leasehold/inner/testing/index.js";
+import { type WebdavServer, serveWebdav } from "./server.js";
+
+let files: MemoryFiles;
+let cluster: MemoryCluster;
+let faults: string[];
+const servers: WebdavServer[] = [];
+const opened: Leases[] = [];
+
+beforeEach(() => {
+  files = new MemoryFiles();
+  cluster = new MemoryCluster();
+  faults = [];
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+  for (const leases of opened.splice(0)) await leases.close();
+  if (faults.length > 0) throw new Error(faults.join());
+});
+
+/** A node's front; all fronts of a test are of one cluster. */
+async function front(more: { credentials?: string } = {}): Promise<string> {
+  const leases = cluster.open(`node-${opened.length}`);
+  opened.push(leases);
+  const server = await serveWebdav(files, leases, { fault: (text) => faults.push(text), ...more });
+  servers.push(server);
+  return server.url;
+}
+
+type Headers = Record<string, string>;
+
+async function ask(method: string, url: string, headers: Headers = {}, body?: string | Uint8Array) {
+  const answer = await fetch(url, { method, headers, ...(body !== undefined && { body: body as string }) });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+const statusOf = async (...args: Parameters<typeof ask>) => (await ask(...args)).status;
+
+const lockBody =
+  '<d:lockinfo xmlns:d="DAV:"><d:lockscope><d:exclusive/></d:lockscope><d:locktype><d:write/></d:locktype><d:owner>me &amp; you</d:owner></d:lockinfo>';
+
+describe("files and folders", () => {
+  test("are put, read, listed, moved, copied and removed", async () => {
+    const url = await front();
+    expect(await statusOf("PUT", `${url}/no/a`, {}, "x")).toBe(409);
+    expect(await statusOf("MKCOL", `${url}/r`)).toBe(201);
+    expect(await statusOf("MKCOL", `${url}/r`)).toBe(405);
+    expect(await statusOf("PUT", `${url}/r/${encodeURIComponent("ä & b")}`, {}, "hello")).toBe(201);
+    expect(await statusOf("PUT", `${url}/r/${encodeURIComponent("ä & b")}`, {}, "hello again")).toBe(204);
+    expect((await ask("GET", `${url}/r/${encodeURIComponent("ä & b")}`)).text).toBe("hello again");
+    const list = await ask("PROPFIND", `${url}/r/`, { depth: "1" });
+    expect(list.status).toBe(207);
+    expect(list.text).toContain("<D:href>/r/</D:href>");
+    expect(list.text).toContain("<D:href>/r/%C3%A4%20%26%20b</D:href>");
+    expect(list.text).toContain("<D:displayname>ä &amp; b</D:displayname>");
+    expect(list.text).toContain("<D:getcontentlength>11</D:getcontentlength>");
+    expect(list.text).not.toContain("leasehold-folder");
+    expect(await statusOf("MOVE", `${url}/r`, { destination: `${url}/s` })).toBe(201);
+    expect(await statusOf("COPY", `${url}/s/`, { destination: "/t" })).toBe(201);
+    expect(await statusOf("COPY", `${url}/s/`, { destination: "/t", overwrite: "F" })).toBe(412);
+    expect(await statusOf("DELETE", `${url}/s`)).toBe(204);
+    expect([...files.contents.keys()].sort()).toEqual(["t/.leasehold-folder", "t/ä & b"]);
+  });
+
+  test("a folder with more than one page of files and folders is listed once each", async () => {
+    const url = await front();
+    for (const name of ["a", "a-b", "a/1", "a/2", "a/3", "a/4", "a/5", "a0", "b/c/d", "b/e", "z"])
+      (await files.open(name, { create: "always" })) satisfies unknown;
+    const { text } = await ask("PROPFIND", `${url}/`, { depth: "1" });
+    const names = [...text.matchAll(/<D:href>([^<]*)<\/D:href>/g)].map((match) => match[1]);
+    expect(names).toEqual(["/", "/a", "/a-b", "/a/", "/a0", "/b/", "/z"]);
+  });
+
+  test("ranges are those that were asked for, and others are refused", async () => {
+    const url = await front();
+    const content = Buffer.alloc(3_000_000, "0123456789");
+    await ask("PUT", `${url}/big`, {}, content);
+    const some = await ask("GET", `${url}/big`, { range: "bytes=1000005-2100004" });
+    expect([some.status, some.headers.get("content-range")]).toEqual([206, "bytes 1000005-2100004/3000000"]);
+    expect(some.text === content.toString("latin1", 1_000_005, 2_100_005)).toBe(true);
+    expect((await ask("GET", `${url}/big`, { range: "bytes=-3" })).text).toBe("789");
+    expect(await statusOf("GET", `${url}/big`, { range: "bytes=3000000-" })).toBe(416);
+    expect(await statusOf("GET", `${url}/big`, { range: "bytes=5-2" })).toBe(200);
+    expect((await ask("HEAD", `${url}/big`)).headers.get("content-length")).toBe("3000000");
+  });
+
+  test("an upload that breaks off leaves what was there, and nothing where nothing was", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/old`, {}, "old content");
+    for (const name of ["old", "new"]) {
+      await new Promise<void>((resolve) => {
+        const upload = request(`${url}/${name}`, { method: "PUT", headers: { "content-length": "3000000" } });
+        upload.on("error", () => undefined).on("close", resolve);
+        upload.write(Buffer.alloc(2_000_000), () => setTimeout(() => upload.destroy(), 50));
+      });
+    }
+    await expect.poll(() => [...files.contents.keys()]).toEqual(["old"]);
+    expect((await ask("GET", `${url}/old`)).text).toBe("old content");
+  });
+
+  test("a file that changes while it is read is not given out as one", async () => {
+    const url = await front();
+    // More than sockets hold while nobody reads.
+    files.contents.set("big", { bytes: Buffer.alloc(100_000_000), version: 1_000 });
+    const answer = await fetch(`${url}/big`);
+    const reader = answer.body!.getReader();
+    await reader.read();
+    const file = await files.open("big");
+    await file.write(0, Buffer.from("changed"));
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    };
+    await expect(rest()).rejects.toThrow(/terminated/);
+    faults.length = 0;
+  });
+
+  test("a full disk is 507, and a lost majority 503", async () => {
+    const url = await front();
+    for (const [code, status] of [
+      ["STORE_FULL", 507],
+      ["NO_QUORUM", 503],
+    ] as const) {
+      files.onWrite = () => {
+        throw new LeaseholdError(code);
+      };
+      expect(await statusOf("PUT", `${url}/a`, {}, "x")).toBe(status);
+    }
+    expect(files.contents.size).toBe(0);
+  });
+});
+
+describe("what comes in between", () => {
+  test("a file that is replaced before it is read is not given out under its former tag", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/a`, {}, "old content");
+    const { open } = files;
+    files.open = async (path, options) => {
+      files.contents.set("a", { bytes: Buffer.from("new content, which is longer"), version: 1_000 });
+      return open.call(files, path, options);
+    };
+    await expect(ask("GET", `${url}/a`)).rejects.toThrow(/terminated|fetch failed/);
+    faults.length = 0;
+  });
+
+  test("nothing of an upload that has failed arrives after what it made was removed", async () => {
+    const url = await front();
+    const order: string[] = [];
+    const { open, remove } = files;
+    files.open = async (path, options) => {
+      const file = await open.call(files, path, options);
+      const { write } = file;
+      let pieces = 0;
+      file.write = async (...args) => {
+        pieces += 1;
+        if (pieces === 1) throw new LeaseholdError("FILE_UNCERTAIN");
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        order.push("write");
+        await write.apply(file, args);
+      };
+      return file;
+    };
+    files.remove = async (path) => {
+      order.push("remove");
+      await remove.call(files, path);
+    };
+    expect(await statusOf("PUT", `${url}/a`, {}, Buffer.alloc(3_000_000, 1))).toBe(500);
+    await expect.poll(() => order.length).toBe(2);
+    expect(order).toEqual(["write", "remove"]);
+  });
+
+  test("uploads in place of others use few names, as each leaves a record", async () => {
+    const url = await front();
+    const names = new Set<string>();
+    const { open } = files;
+    files.open = async (path, options) => {
+      names.add(path);
+      return open.call(files, path, options);
+    };
+    for (let count = 0; count < 5; count += 1) await ask("PUT", `${url}/a`, {}, `content ${count}`);
+    expect(names.size).toBe(2);
+  });
+
+  test("a name that is too long for a folder is one of a file", async () => {
+    const url = await front();
+    const stat = files.stat;
+    files.stat = async (path) => {
+      if (path.length > 480) throw new LeaseholdError("INVALID_PATH");
+      return stat(path);
+    };
+    expect(await statusOf("PUT", `${url}/${"x".repeat(470)}`, {}, "x")).toBe(201);
+  });
+});
+
+describe("conditions and locks", () => {
+  test("who shows a lock that has ended changes nothing, as others may have changed what it knows", async () => {
+    const [here, there] = [await front(), await front()];
+    await ask("PUT", `${here}/a`, {}, "1");
+    const token = (await ask("LOCK", `${here}/a`, {}, lockBody)).headers.get("lock-token")!;
+    expect(await statusOf("PUT", `${there}/a`, { if: `(${token})` }, "2")).toBe(204);
+    expect(await statusOf("UNLOCK", `${here}/a`, { "lock-token": token })).toBe(204);
+    expect(await statusOf("PUT", `${there}/a`, {}, "of another")).toBe(204);
+    for (const url of [here, there])
+      expect(await statusOf("PUT", `${url}/a`, { if: `(${token})` }, "3")).toBe(412);
+    expect(await statusOf("PUT", `${here}/a`, { if: "(Not <DAV:no-lock>)" }, "4")).toBe(204);
+  });
+
+  test("a content that is another than the one that is known is not replaced", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/a`, {}, "1");
+    const etag = (await ask("HEAD", `${url}/a`)).headers.get("etag")!;
+    expect(await statusOf("PUT", `${url}/a`, { "if-match": etag }, "2")).toBe(204);
+    expect(await statusOf("PUT", `${url}/a`, { "if-match": etag }, "3")).toBe(412);
+    expect(await statusOf("PUT", `${url}/a`, { "if-none-match": "*" }, "3")).toBe(412);
+    expect(await statusOf("PUT", `${url}/a`, { if: `([${etag}])` }, "3")).toBe(412);
+    const now = (await ask("HEAD", `${url}/a`)).headers.get("etag")!;
+    expect(await statusOf("GET", `${url}/a`, { "if-none-match": now })).toBe(304);
+  });
+
+  test("a lock of one node is a lock at all: who does not show its token changes nothing", async () => {
+    const [here, there] = [await front(), await front()];
+    await ask("MKCOL", `${here}/f`);
+    const locked = await ask("LOCK", `${here}/f/a`, { timeout: "Second-100" }, lockBody);
+    expect(locked.status).toBe(201);
+    expect(locked.text).toContain("<D:owner>me &amp; you</D:owner>");
+    const token = locked.headers.get("lock-token")!;
+    for (const url of [here, there]) {
+      expect(await statusOf("PUT", `${url}/f/a`, {}, "x")).toBe(423);
+      expect(await statusOf("DELETE", `${url}/f/a`)).toBe(423);
+      expect(await statusOf("LOCK", `${url}/f/a`, {}, lockBody)).toBe(423);
+      expect(await statusOf("PUT", `${url}/f/a`, { if: `(${token})` }, "x")).toBe(204);
+    }
+    expect(await statusOf("DELETE", `${here}/f`)).toBe(423);
+    expect(await statusOf("LOCK", `${here}/f/a`, { if: `(${token})` })).toBe(200);
+    expect(await statusOf("UNLOCK", `${here}/f/a`, { "lock-token": token })).toBe(204);
+    expect(await statusOf("PUT", `${there}/f/a`, {}, "x")).toBe(204);
+    expect(await statusOf("UNLOCK", `${here}/f/a`, { "lock-token": token })).toBe(409);
+  });
+});
+
+describe("what is not served", () => {
+  test("bodies that are no XML, name entities, are deep or long", async () => {
+    const url = await front();
+    const deep = `${"<a>".repeat(50)}${"</a>".repeat(50)}`;
+    for (const body of ["<a", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', deep])
+      expect(await statusOf("PROPFIND", `${url}/`, { depth: "0" }, body)).toBe(400);
+    expect(await statusOf("PROPFIND", `${url}/`, { depth: "0" }, " ".repeat(100_000))).toBe(413);
+    expect(await statusOf("PROPFIND", `${url}/`)).toBe(403);
+  });
+
+  test("names of our own, and paths that lead elsewhere", async () => {
+    const url = await front();
+    for (const path of [
+      "/.leasehold-folder",
+      "/.leasehold-uploads/x",
+      "/a%2f..%2fb",
+      "/%2e%2e%2fx",
+      "/%00",
+      "/%ff",
+    ])
+      expect([400, 403]).toContain(await statusOf("GET", url + path));
+    expect(await statusOf("MOVE", `${url}/a`, { destination: "http://other/x" })).toBe(502);
+    expect(await statusOf("PATCH", `${url}/a`)).toBe(405);
+  });
+
+  test("requests without the password, and of other sites' pages", async () => {
+    const open = await front();
+    expect(await statusOf("GET", `${open}/`, { origin: "http://evil.example" })).toBe(403);
+    const url = await front({ credentials: "me:secret" });
+    expect(await statusOf("GET", `${url}/`)).toBe(401);
+    const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString("base64")}` });
+    expect(await statusOf("GET", `${url}/`, basic("me:wrong"))).toBe(401);
+    expect(JSON.parse((await ask("GET", `${url}/`, basic("me:secret"))).text)).toMatchObject({ node: "a" });
+    const beyond = serveWebdav(files, opened[0]!, { host: "0.0.0.0", credentials: "me:secret" });
+    await expect(beyond).rejects.toMatchObject({ code: "INVALID_CONFIG" });
+  });
+});

@@ -1,0 +1,42 @@
+import { CommanderError } from "commander";
+import { firstUnreadableWord } from "./common/command-bytes.js";
+import { exitCode } from "./common/exit-codes.js";
+import { describeFailure, usageError } from "./common/failure.js";
+import { buildProgram, usageFault } from "./program.js";
+import { outputFault, sayError } from "./output/say.js";
+
+/** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
+export async function main(words: readonly string[]): Promise<number> {
+  let code = exitCode("ok");
+  const program = await buildProgram(
+    (result) => {
+      code = result;
+    },
+    words[0] === "completion" ? undefined : words,
+  );
+  if (words.length === 0) {
+    program.outputHelp();
+    return exitCode("usage");
+  }
+  try {
+    const unreadable = firstUnreadableWord(words);
+    // Two names that differ in such bytes alone would be one.
+    if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
+    await program.parseAsync([...words], { from: "user" });
+    return told(code);
+  } catch (error) {
+    const fault = error instanceof CommanderError ? usageFault(error) : error;
+    if (fault === undefined) return told(exitCode("ok"));
+    const { message, exitCode: failed } = describeFailure(fault);
+    sayError(message);
+    return failed;
+  }
+}
+
+/** A command that did what it should, but could not say so to a full disk, has not done all. */
+function told(code: number): number {
+  const fault = outputFault();
+  if (code !== exitCode("ok") || fault === undefined) return code;
+  sayError(`the output could not be written (${fault})`);
+  return exitCode("unexpected");
+}

@@ -1,0 +1,112 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  type Running,
+  childrenOf,
+  eventually,
+  isAlive,
+  leasehold,
+  mainPath,
+} from "../../../../../test/support/built.js";
+
+// The process behind, as the front starts it, with a front that has gone already.
+
+test("a process behind whose front is killed while it starts ends without a word", async () => {
+  const words = [mainPath, "ls", "--endpoints", "delta+file:///nowhere"];
+  const behind = spawn(process.execPath, words, {
+    argv0: "leasehold-behind",
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const output of [behind.stdout, behind.stderr])
+    output!.setEncoding("utf8").on("data", (text: string) => (said += text));
+  // Node needs longer to start than this takes.
+  behind.stdio[3]!.destroy();
+  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
+    behind.on("close", (...how) => resolve(how));
+  });
+  expect({ code, signal, said }).toEqual({ code: null, signal: "SIGKILL", said: "" });
+});
+
+const isRoot = process.platform === "linux" && process.getuid?.() === 0;
+
+describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and freeze one)", () => {
+  const commands = [["ls"], ["get", "job"], ["doctor", "--duration", "10m"]];
+  const signals = ["SIGTERM", "SIGINT"] as const;
+
+  test.each(signals)("%s ends ls, get and doctor, and readers of their output", async (signal) => {
+    const store = new FrozenStore();
+    for (const words of commands) {
+      const { front, behind } = await store.startAndHang(words);
+      front.process.kill(signal);
+      // Resolves when the outputs are closed as well.
+      const { stderr, ...end } = await front.finished;
+      expect({ words, ...end }).toMatchObject({ words, code: null, signal });
+      expect(stderr).toContain(`process ${behind} still waits for a file system`);
+    }
+    store.thaw();
+    await eventually("the processes behind end", () => !store.behind.some(isAlive));
+  });
+
+  test.each(commands.map((words) => [words[0]!, words] as const))(
+    "a second signal ends %s at once",
+    async (_name, words) => {
+      const store = new FrozenStore();
+      const { front, behind } = await store.startAndHang(words);
+      front.process.kill("SIGTERM");
+      await eventually("the process behind is dying", () => !isAlive(behind));
+      front.process.kill("SIGINT");
+      // The one that the front ends by, had it waited, is the first.
+      expect(await front.finished).toMatchObject({ code: null, signal: "SIGINT" });
+    },
+  );
+});
+
+/** A file system of its own that is frozen until the test is over. */
+class FrozenStore {
+  readonly behind: number[] = [];
+  readonly #root = mkdtempSync(join(tmpdir(), "leasehold-frozen-"));
+  readonly #path = join(this.#root, "store");
+  #isFrozen = false;
+
+  constructor() {
+    onTestFinished(() => rmSync(this.#root, { recursive: true, force: true }));
+    const image = join(this.#root, "image");
+    mkdirSync(this.#path);
+    writeFileSync(image, new Uint8Array(16 << 20));
+    execFileSync("mkfs.ext4", ["-q", image]);
+    execFileSync("mount", ["-o", "loop", image, this.#path]);
+    onTestFinished(() => void execFileSync("umount", ["-l", this.#path]));
+    execFileSync("fsfreeze", ["-f", this.#path]);
+    this.#isFrozen = true;
+    onTestFinished(() => this.thaw());
+  }
+
+  thaw(): void {
+    if (this.#isFrozen) execFileSync("fsfreeze", ["-u", this.#path]);
+    this.#isFrozen = false;
+  }
+
+  /** Resolves when the process behind is in an operation that does not end. */
+  async startAndHang(words: readonly string[]): Promise<{ front: Running; behind: number }> {
+    const front = leasehold([...words, "--endpoints", `delta+file://${this.#path}`, "--timeout", "10m"]);
+    const behind = await eventually(`${words[0]} waits for the store`, () =>
+      childrenOf(front.pid).find(waitsForThaw),
+    );
+    this.behind.push(behind);
+    return { front, behind };
+  }
+}
+
+function waitsForThaw(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).some((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/wchan`, "utf8").includes("percpu_rwsem_wait"),
+    );
+  } catch {
+    return false;
+  }
+}

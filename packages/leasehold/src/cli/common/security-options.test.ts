@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { memberOptionsOf } from "../commands/peer-config.js";
+import { buildProgram } from "../program.js";
+import { environmentWithoutSecurity, securityOf } from "./security-options.js";
+import { openOptions, settingsOf } from "./settings.js";
+
+vi.mock("../commands/list.js", () => ({ list: vi.fn(async () => 0) }));
+vi.mock("../up/up.js", () => ({ up: vi.fn(async () => 0) }));
+
+afterEach(() => vi.unstubAllEnvs());
+
+/** What a client would open with. */
+async function opened(...args: string[]) {
+  const { list } = await import("../commands/list.js");
+  await (await buildProgram(() => {})).parseAsync(["ls", ...args], { from: "user" });
+  return openOptions(settingsOf(vi.mocked(list).mock.lastCall![1]));
+}
+
+const files = ["--tls-ca", "ca.pem", "--tls-cert", "me.pem", "--tls-key", "me.key"];
+const tls = { ca: "ca.pem", cert: "me.pem", key: "me.key" };
+
+describe("how to prove who we are", () => {
+  test("comes from options", async () => {
+    expect(await opened(...files, "--role", "observer")).toMatchObject({ tls, role: "observer" });
+    expect(await opened("--key-file", "cluster.key")).toMatchObject({ keyFile: "cluster.key" });
+    expect(Object.keys(await opened())).toEqual(["timeout"]);
+  });
+
+  test("comes from the environment, which the processes of a local cluster do not see", async () => {
+    vi.stubEnv("LEASEHOLD_TLS_CA", "ca.pem");
+    vi.stubEnv("LEASEHOLD_TLS_CERT", "me.pem");
+    vi.stubEnv("LEASEHOLD_TLS_KEY", "me.key");
+    vi.stubEnv("LEASEHOLD_ROLE", "client");
+    expect(await opened()).toMatchObject({ tls, role: "client" });
+    expect(Object.keys(environmentWithoutSecurity()).filter((name) => /TLS|ROLE/.test(name))).toEqual([]);
+    expect(environmentWithoutSecurity()["PATH"]).toBe(process.env["PATH"]);
+  });
+
+  test("is refused when it is incomplete, or is two things at once", () => {
+    expect(() => securityOf({ tlsCa: "a", tlsCert: "b" })).toThrow(/needed together/);
+    expect(() => securityOf({ tlsCa: "a", tlsCert: "b", tlsKey: "c", keyFile: "d" })).toThrow(
+      /cannot be used/,
+    );
+  });
+
+  test("is refused where it means nothing", async () => {
+    const parsing = (await buildProgram(() => {})).parseAsync(["up", "--key-file", "x"], { from: "user" });
+    await expect(parsing).rejects.toThrow(/--key-file has no meaning for up/);
+  });
+
+  test("stands in a member's file, and options replace it", () => {
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-peer-"));
+    const config = join(folder, "a.json");
+    writeFileSync(config, JSON.stringify({ id: "a", members: { a: "127.0.0.1:1" }, keyFile: "cluster.key" }));
+    expect(memberOptionsOf({ config })).toMatchObject({ keyFile: "cluster.key" });
+    const replaced = memberOptionsOf({ config, tlsCa: "ca.pem", tlsCert: "me.pem", tlsKey: "me.key" });
+    expect(replaced).toMatchObject({ tls });
+    expect(replaced).not.toHaveProperty("keyFile");
+    rmSync(folder, { recursive: true });
+  });
+});

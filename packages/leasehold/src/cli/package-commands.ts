@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { LeaseholdError } from "../lease/errors.js";
+import { loadPackage } from "../runtime/optional-package.js";
+import type { Finish } from "./command-help.js";
+
+/** The commands that packages of their own bring: they are installed by those who use them. */
+export const packageCommands = [
+  {
+    name: "core",
+    from: "@leasehold/core",
+    description: "run a server of a consistent core, for clients of etcd",
+  },
+  {
+    name: "files",
+    from: "@leasehold/files",
+    description: "replicated files: put, get and list them, and run the nodes that keep them",
+  },
+  {
+    name: "sim",
+    from: "@leasehold/sim",
+    description:
+      "run random bad days of a simulated cluster, and check the protocol's invariants all the time",
+  },
+] as const;
+
+/** What the `./command` export of such a package is. */
+interface CommandModule {
+  addCommand(program: Command, finish: Finish): void;
+}
+
+/**
+ * Adds these commands. A package is loaded only if `words` contain its command's name, or if `words` is
+ * absent. One that is not installed gets a command that says how to install it.
+ */
+export async function addPackageCommands(
+  program: Command,
+  finish: Finish,
+  words?: readonly string[],
+): Promise<void> {
+  for (const { name, from, description } of packageCommands) {
+    const module = words === undefined || words.includes(name) ? await loaded(name, from) : undefined;
+    if (module !== undefined && !(module instanceof LeaseholdError)) {
+      module.addCommand(program, finish);
+      continue;
+    }
+    program
+      .command(name)
+      .description(description)
+      .argument("[words...]")
+      .helpOption(false)
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .action(() => {
+        if (module !== undefined) throw module;
+      });
+  }
+}
+
+/** The module, or why it is not there. */
+async function loaded(name: string, from: string): Promise<CommandModule | LeaseholdError> {
+  const path: string = `${from}/command`;
+  try {
+    return await loadPackage<CommandModule>(
+      from,
+      `leasehold ${name}`,
+      () => import(/* webpackIgnore: true */ /* @vite-ignore */ path) as Promise<CommandModule>,
+    );
+  } catch (error) {
+    if (error instanceof LeaseholdError) return error;
+    throw error;
+  }
+}

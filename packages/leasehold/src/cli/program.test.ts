@@ -1,0 +1,191 @@
+import { readFileSync } from "node:fs";
+import { CommanderError } from "commander";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { LeaseholdError, errorCodes } from "../lease/errors.js";
+import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
+import { CommandFailure, describeFailure, usageError } from "./common/failure.js";
+import { buildProgram, usageFault } from "./program.js";
+import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./common/settings.js";
+
+vi.mock("./commands/list.js", () => ({ list: (...args: unknown[]) => listed(args) }));
+vi.mock("./commands/run.js", () => ({ run: (...args: unknown[]) => listed(args) }));
+
+let got: unknown[] = [];
+function listed(args: unknown[]): Promise<number> {
+  got = args;
+  return Promise.resolve(0);
+}
+
+afterEach(() => vi.unstubAllEnvs());
+
+async function parse(...words: string[]): Promise<unknown[]> {
+  got = [];
+  await (await buildProgram(() => undefined)).parseAsync(words, { from: "user" });
+  return got;
+}
+
+async function fault(...words: string[]): Promise<string | undefined> {
+  try {
+    await parse(...words);
+  } catch (error) {
+    return (error instanceof CommanderError ? usageFault(error) : (error as Error))?.message;
+  }
+  return undefined;
+}
+
+describe("options that all commands share", () => {
+  test("endpoints are repeated or separated by commas, wherever they stand", async () => {
+    const [prefix, options] = await parse(
+      "--endpoints",
+      "a:1,b:2",
+      "ls",
+      "x/",
+      "--endpoints",
+      "flease://c:3",
+    );
+    expect(prefix).toBe("x/");
+    expect(settingsOf(options as object).endpoints).toEqual(["flease://a:1", "flease://b:2", "flease://c:3"]);
+  });
+
+  test("an address of several stores is one, and what follows it with a scheme is another", () => {
+    expect(collectEndpoints("delta+file:///a,/b,/c")).toEqual(["delta+file:///a,/b,/c"]);
+    expect(collectEndpoints("delta+redis://h1:6379,h2:6379,h3/0, delta+block:/x,/y,flease://c:3")).toEqual([
+      "delta+redis://h1:6379,h2:6379,h3/0",
+      "delta+block:/x,/y",
+      "flease://c:3",
+    ]);
+    expect(settingsOf({ endpoints: ["delta+file:///a,/b"] }).endpoints).toEqual(["delta+file:///a,/b"]);
+  });
+
+  test("come from the environment when they are not given", async () => {
+    vi.stubEnv("LEASEHOLD_ENDPOINTS", "memory:x");
+    vi.stubEnv("LEASEHOLD_OUTPUT", "ndjson");
+    vi.stubEnv("LEASEHOLD_TIMEOUT", "250ms");
+    vi.stubEnv("LEASEHOLD_CLUSTER", "blue");
+    const [, options] = await parse("ls", "-o", "json");
+    expect(settingsOf(options as object)).toEqual({
+      security: {},
+      endpoints: ["memory:x"],
+      output: "json",
+      timeoutMs: 250,
+      cluster: "blue",
+    });
+    const [, replaced] = await parse("ls", "--endpoints", "b:2");
+    expect(settingsOf(replaced as object).endpoints).toEqual(["flease://b:2"]);
+  });
+
+  test("have defaults", () => {
+    expect(settingsOf({})).toEqual({
+      endpoints: LOCAL_ENDPOINTS,
+      output: "table",
+      timeoutMs: 5_000,
+      security: {},
+    });
+    expect(collectEndpoints(" a:1 ,, b:2")).toEqual(["a:1", "b:2"]);
+  });
+});
+
+describe("run", () => {
+  test("takes its own options before and after the name, and leaves those of the command alone", async () => {
+    const [name, words, options] = await parse("run", "--ttl", "4s", "x", "--try", "--", "ls", "-o", "--try");
+    expect([name, words]).toEqual(["x", ["ls", "-o", "--try"]]);
+    expect(options).toMatchObject({ ttl: "4s", try: true, conflictExitCode: 75, lostExitCode: 76 });
+  });
+
+  test("refuses what makes no sense", async () => {
+    expect(await fault("run", "x", "--try", "--wait", "3s", "--", "ls")).toMatch(
+      /--try.*cannot be used with.*--wait/,
+    );
+    expect(await fault("run", "x", "--conflict-exit-code", "256", "--", "ls")).toContain("0 to 255");
+    expect(await fault("run", "x", "echo", "-e")).toContain('come after "--"');
+    for (const turn of [["--try"], ["--wait", "3s"]])
+      expect(await fault("run", "--attach", "h", ...turn, "--", "ls")).toMatch(
+        new RegExp(`--attach.*cannot be used with.*${turn[0]}`),
+      );
+  });
+});
+
+describe("faults are one line and have an exit code", () => {
+  test.each([
+    [["ls", "--nonsense"], "unknown option '--nonsense'"],
+    [["nonsense"], "unknown command 'nonsense'"],
+    [["ls", "-o", "xml"], "Allowed choices are table, json, ndjson."],
+    [["up", "--members", "0"], "from 1 to 31"],
+    [["up", "--members", "32"], "from 1 to 31"],
+    [["up", "--port", "70000"], "1 to 65535"],
+    [["up", "--endpoints", "a:1"], "--endpoints has no meaning for up"],
+    [["up", "--key-file", "k"], "--key-file has no meaning for up: its cluster is on this machine only"],
+    [["sim", "--timeout", "1s"], "--timeout has no meaning for sim"],
+  ])("%j is refused, and the message says why", async (words, message) => {
+    expect(await fault(...words)).toContain(message);
+  });
+
+  test("the help of a command shows the options that mean something to it, and no others", async () => {
+    const { commands } = await buildProgram(() => undefined);
+    const help = (name: string) => commands.find((command) => command.name() === name)!.helpInformation();
+    expect(help("ls")).toMatch(/--endpoints[^]*--timeout[^]*--key-file[^]*--role/);
+    expect(help("sim")).toContain("--output");
+    expect(help("sim")).not.toMatch(/--endpoints|--timeout|--key-file|--role|--cluster/);
+    expect(help("peer")).toContain("--key-file");
+    expect(help("peer")).not.toMatch(/--endpoints|--timeout|--role/);
+    expect(help("core").match(/--key-file/g)).toHaveLength(1);
+  });
+
+  test("the library's errors, foreseen ends and what nobody foresaw have each their message and exit code", () => {
+    expect(describeFailure(usageError("bad\n  thing"))).toEqual({ message: "bad; thing", exitCode: 2 });
+    expect(describeFailure(new CommandFailure(9, "x")).exitCode).toBe(9);
+    expect(describeFailure(new LeaseholdError("UNREACHABLE", "nobody there"))).toEqual({
+      message: "nobody there",
+      exitCode: 69,
+    });
+    const noFile = Object.assign(new Error("spawn EMFILE"), { code: "EMFILE" });
+    expect(describeFailure(noFile)).toEqual({
+      message: expect.stringContaining("EMFILE: too many open files") as string,
+      exitCode: 71,
+    });
+    expect(describeFailure(new TypeError("oops"))).toEqual({
+      message: "unexpected: TypeError: oops",
+      exitCode: 1,
+    });
+  });
+
+  test("every error of the library has an exit code of the table", () => {
+    const known = exitCodes.map(({ code }) => code as number);
+    for (const code of Object.keys(errorCodes)) {
+      expect(known).toContain(exitCodeOfError(code as keyof typeof errorCodes));
+    }
+  });
+});
+
+describe("the documentation", () => {
+  const text = ["cli", "cli-run", "cli-cluster", "cli-core"]
+    .map((page) => readFileSync(new URL(`../../../../docs/${page}.md`, import.meta.url), "utf8"))
+    .join("\n");
+
+  test("shows the table of exit codes", () => {
+    for (const { code, meaning } of exitCodes) expect(text).toContain(`| ${code} | ${meaning} |`);
+  });
+
+  test("names every command and every option", async () => {
+    const program = await buildProgram(() => undefined);
+    for (const command of program.commands) {
+      expect(text).toContain(`## \`leasehold ${command.name()}`);
+      // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
+      const shown = [...command.options, ...program.options].filter(({ hidden }) => !hidden);
+      for (const { flags } of shown) expect(text).toContain(`\`${flags}\``);
+    }
+  });
+
+  test("help shows examples for each command, and the exit codes", async () => {
+    const program = await buildProgram(() => undefined);
+    let printed = "";
+    for (const command of [program, ...program.commands]) {
+      command.configureOutput({ writeOut: (shown) => (printed += shown) });
+      command.outputHelp();
+    }
+    for (const command of program.commands) {
+      expect(printed).toMatch(new RegExp(`Examples:\\n +leasehold ${command.name()}`));
+    }
+    for (const line of exitCodeLines()) expect(printed).toContain(line);
+  });
+});

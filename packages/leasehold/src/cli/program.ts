@@ -1,0 +1,335 @@
+import { Command, CommanderError, Option } from "commander";
+import {
+  type Finish,
+  attachOption,
+  examples,
+  exclusiveOption,
+  fairOption,
+  limitOption,
+  sharedOption,
+  tryOption,
+  ttlOption,
+  waitOption,
+  wholeNumber,
+} from "./command-help.js";
+import { exitCode, exitCodeLines } from "./common/exit-codes.js";
+import { letSignalsEnd } from "./common/front.js";
+import { type CommandFailure, usageError } from "./common/failure.js";
+import { sayLine } from "./output/say.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
+import { addSecurityOptions } from "./common/security-options.js";
+import { commandPath, refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
+import { addHolding, addWatching } from "./lease-commands.js";
+import { addMember } from "./member-commands.js";
+import { addPackageCommands } from "./package-commands.js";
+import { packageVersion } from "../runtime/package-version.js";
+
+const EXIT_CODE_MAX = 255;
+const COUNT_MAX = 64;
+const PORT_MAX = 65_535;
+/** A process for each, on this machine. */
+const MEMBERS_MAX = 31;
+
+/** The commands that have something to put in order before they end by a signal. */
+const listening: ReadonlySet<string> = new Set([
+  "up",
+  "run",
+  "hold",
+  "elect",
+  "watch",
+  "peer",
+  "core",
+  "files serve",
+  "files up",
+]);
+
+const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
+const parseCount = wholeNumber(1, COUNT_MAX);
+const parseMembers = wholeNumber(1, MEMBERS_MAX);
+const parsePort = wholeNumber(1, PORT_MAX);
+
+/**
+ * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts
+ * fast.
+ *
+ * @param words the command line; without it, the commands of all packages are loaded that are installed
+ */
+export async function buildProgram(finish: Finish, words?: readonly string[]): Promise<Command> {
+  const program = new Command("leasehold")
+    .description(
+      "Exclusive, time-bounded ownership of a named resource: leases among peers or on shared storage, without a lock server.",
+    )
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: usefulOptions })
+    .showHelpAfterError(false)
+    .exitOverride()
+    // What commander has to complain about is thrown as well, and then said in our own form.
+    .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
+  program
+    .addOption(
+      new Option(
+        "--endpoints <urls>",
+        "members to ask, stores (delta+KIND:…) or a core (core://…), repeated or separated by commas",
+      )
+        .argParser(collectEndpoints)
+        .env("LEASEHOLD_ENDPOINTS"),
+    )
+    .addOption(
+      new Option("--cluster <name>", "name of the cluster, to be refused by any other").env(
+        "LEASEHOLD_CLUSTER",
+      ),
+    )
+    .addOption(
+      new Option("-o, --output <format>", "how to print: a table for people, or JSON for programs")
+        .choices(["table", "json", "ndjson"])
+        .env("LEASEHOLD_OUTPUT"),
+    )
+    .addOption(
+      new Option("--timeout <duration>", `how long to wait for an answer (default: ${TIMEOUT_DEFAULT})`).env(
+        "LEASEHOLD_TIMEOUT",
+      ),
+    );
+  addSecurityOptions(program);
+  program.hook("preAction", (_program, action) => {
+    refuseUselessOptions(action);
+    if (!listening.has(commandPath(action))) letSignalsEnd();
+  });
+  addUp(program, finish);
+  addRun(program, finish);
+  addList(program, finish);
+  addGet(program, finish);
+  addHolding(program, finish);
+  addWatching(program, finish);
+  addStatus(program, finish);
+  addDoctor(program, finish);
+  addPeer(program, finish);
+  addMember(program, finish);
+  await addPackageCommands(program, finish, words);
+  addCheck(program, finish);
+  addCompletion(program, finish);
+  program.addHelpText(
+    "after",
+    [
+      examples(
+        "leasehold up                                   start a local cluster and watch it",
+        "leasehold run reports/nightly -- ./report.sh   run a command under a lease",
+        "leasehold ls                                   who holds what",
+      ),
+      `\nWithout --endpoints, the local cluster's: ${LOCAL_ENDPOINTS.join(",")}`,
+      "\nExit codes:",
+      ...exitCodeLines(),
+    ].join("\n"),
+  );
+  return program;
+}
+
+function addUp(program: Command, finish: Finish): void {
+  program
+    .command("up")
+    .description("start a local cluster with workers that contend for its leases, and show who holds what")
+    .option("--members <n>", "member processes", parseMembers, 3)
+    .option("--workers <n>", "worker processes", parseCount, 4)
+    .option("--resources <n>", "resources that the workers contend for", parseCount, 3)
+    .option("--no-kills", "do not kill a holder now and then")
+    .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7400)
+    .option("--duration <duration>", "stop by itself after this long")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold up",
+        "leasehold up --workers 8 --resources 5",
+        "leasehold up --no-kills --duration 30s -o ndjson",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const { up } = await import("./up/up.js");
+      finish(await up(command.optsWithGlobals()));
+    });
+}
+
+function addRun(program: Command, finish: Finish): void {
+  program
+    .command("run")
+    .exitOverride((error) => {
+      const hint =
+        error.code === "commander.unknownOption" ? `; the command and its options come after "--"` : "";
+      throw new CommanderError(error.exitCode, error.code, error.message + hint);
+    })
+    .description(
+      "run a command while holding a lease; the command is gone before the lease can pass to another",
+    )
+    .usage("NAME [options] -- COMMAND [ARGS...] | --attach HANDLE [options] -- COMMAND [ARGS...]")
+    .argument("<name>", "the resource")
+    .argument("[command...]", "the command and its arguments, after --")
+    .addOption(ttlOption())
+    .addOption(waitOption())
+    .addOption(tryOption())
+    .addOption(limitOption())
+    .addOption(sharedOption())
+    .addOption(exclusiveOption())
+    .addOption(fairOption())
+    .addOption(attachOption())
+    .option(
+      "--kill-after <duration>",
+      "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
+    )
+    .option(
+      "--conflict-exit-code <n>",
+      "exit code when another holds it",
+      parseExitCode,
+      exitCode("conflict"),
+    )
+    .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
+    .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
+    .addHelpText(
+      "after",
+      [
+        "\nThe command finds LEASE_NAME, LEASE_SLOT, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
+        examples(
+          "leasehold run reports/nightly -- ./report.sh --all",
+          "leasehold run --try backup -- tar czf /backup/home.tgz /home",
+          "leasehold run --ttl 10s --wait 5m migrate -- npm run migrate",
+        ),
+      ].join("\n"),
+    )
+    .action(async (name: string, words: string[], _options: unknown, command: Command) => {
+      const { run } = await import("./commands/run.js");
+      finish(await run(name, words, command.optsWithGlobals()));
+    });
+}
+
+function addList(program: Command, finish: Finish): void {
+  program
+    .command("ls")
+    .description("list the leases that are held")
+    .argument("[prefix]", "only the resources that begin so", "")
+    .option("--names", "print the names and nothing else, one a line")
+    .addHelpText(
+      "after",
+      examples("leasehold ls", "leasehold ls reports/", "leasehold ls -o ndjson | jq .holder"),
+    )
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      const { list } = await import("./commands/list.js");
+      finish(await list(prefix, command.optsWithGlobals()));
+    });
+}
+
+function addGet(program: Command, finish: Finish): void {
+  program
+    .command("get")
+    .description("show who holds one lease, or why it cannot be had")
+    .argument("<name>", "the resource")
+    .addHelpText("after", examples("leasehold get reports/nightly", "leasehold get reports/nightly -o json"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const { get } = await import("./commands/get.js");
+      finish(await get(name, command.optsWithGlobals()));
+    });
+}
+
+function addStatus(program: Command, finish: Finish): void {
+  program
+    .command("status")
+    .description("show every member, store or server, its state, and what else it says of itself")
+    .addHelpText("after", examples("leasehold status", "leasehold status --endpoints 10.0.0.1:7400 -o json"))
+    .action(async (_options: unknown, command: Command) => {
+      const { status } = await import("./commands/status.js");
+      finish(await status(command.optsWithGlobals()));
+    });
+}
+
+function addDoctor(program: Command, finish: Finish): void {
+  program
+    .command("doctor")
+    .description("probe and measure stores, members or servers, and say which settings fit them")
+    .option("--duration <duration>", "how long to measure stores", "5s")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold doctor --endpoints delta+file:///mnt/a,/mnt/b,/mnt/c",
+        "leasehold doctor --endpoints delta+redis://h1,h2,h3 --duration 1m -o json",
+        "leasehold doctor --endpoints flease://10.0.0.1:7400",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const { doctor } = await import("./commands/doctor.js");
+      finish(await doctor(command.optsWithGlobals()));
+    });
+}
+
+function addPeer(program: Command, finish: Finish): void {
+  program
+    .command("peer")
+    .description("run a member of a cluster in this terminal")
+    .option("--config <file>", "settings as JSON; see docs/cli-cluster.md")
+    .option("--id <id>", "name of this member")
+    .option("--member <id=host:port>", "one member, this one included; once for each", collectMembers)
+    .option("--listen <host:port>", "address to listen on (default: this member's own)")
+    .option("--ttl-max <duration>", "longest lease, the same on every member (default: 15s)")
+    .option(
+      "--max-clock-skew <duration>",
+      "how far clocks may be apart, the same on every member (default: 500ms)",
+    )
+    .option("--rpc-timeout <duration>", "how long to wait for a majority in one round trip")
+    .option("--views-file <file>", "where this member keeps who the members are, so that they can change")
+    .option(
+      "--initial-cluster-state <state>",
+      "without a views file yet: new, or existing (learns, and has no vote before it is added)",
+    )
+    .option("--insecure", "allow plain TCP beyond loopback")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold peer --config /etc/leasehold.json",
+        "leasehold peer --id a --member a=127.0.0.1:7400 --member b=127.0.0.1:7401 --member c=127.0.0.1:7402",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const { peer } = await import("./commands/peer.js");
+      finish(await peer(command.optsWithGlobals()));
+    });
+}
+
+function addCompletion(program: Command, finish: Finish): void {
+  program
+    .command("completion")
+    .description("print a script that completes commands, options and the names of resources in a shell")
+    .argument("<shell>", "bash, zsh or fish")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold completion bash > ~/.local/share/bash-completion/completions/leasehold",
+        'leasehold completion zsh > "${fpath[1]}/_leasehold"',
+        "leasehold completion fish > ~/.config/fish/completions/leasehold.fish",
+      ),
+    )
+    .action(async (shell: string) => {
+      const { completion } = await import("./completion.js");
+      finish(completion(program, shell));
+    });
+}
+
+function addCheck(program: Command, finish: Finish): void {
+  program
+    .command("check")
+    .description("judge the journals of a run: who held what when, and whether two ever held the same")
+    .argument("<journal...>", "the journals of one run; see docs/histories.md")
+    .addHelpText(
+      "after",
+      examples("leasehold check run-7/*.journal", "leasehold check run-7/*.journal -o json"),
+    )
+    .action(async (paths: string[], _options: unknown, command: Command) => {
+      const { check } = await import("./commands/check.js");
+      finish(await check(paths, command.optsWithGlobals()));
+    });
+}
+
+function collectMembers(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+/** `undefined` for what is no fault: help and the version were asked for and have been printed. */
+export function usageFault(error: CommanderError): CommandFailure | undefined {
+  if (error.exitCode === 0) return undefined;
+  return usageError(error.message.replace(/^error: /, ""));
+}

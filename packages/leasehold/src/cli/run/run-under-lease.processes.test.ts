@@ -1,0 +1,344 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { childrenOf, eventually, guardPath, isAlive } from "../../../../../test/support/built.js";
+import { LeaseLostError, LeaseholdError } from "../../lease/errors.js";
+import type { AcquireOptions, Guarantees, Lease, Leases } from "../../lease/types.js";
+import { exitCode } from "../common/exit-codes.js";
+import { groupIsGone } from "./process-group.js";
+import { type RunRequest, runUnderLease } from "./run-under-lease.js";
+import { SignalRelay } from "./signal-relay.js";
+
+/** A lease whose time the test moves by hand. */
+class FakeLease {
+  readonly resource = "demo/x";
+  readonly holder = "me/1";
+  readonly token = 7n;
+  readonly #abort = new AbortController();
+  readonly signal = this.#abort.signal;
+  readonly #requests = new AbortController();
+  readonly releaseRequested = this.#requests.signal;
+  endMs: number;
+  releasedAtMs: number | undefined;
+  /** What was true when the lease was given back. */
+  atRelease: () => void = () => undefined;
+
+  readonly ttlMs: number;
+
+  constructor(ttlMs: number) {
+    this.ttlMs = ttlMs;
+    this.endMs = performance.now() + ttlMs;
+  }
+
+  remaining(): number {
+    return Math.max(0, this.endMs - performance.now());
+  }
+
+  ask(): void {
+    this.#requests.abort(new LeaseholdError("RELEASE_REQUESTED", "ada asks for it"));
+  }
+
+  lose(): void {
+    this.endMs = 0;
+    this.#abort.abort(new LeaseLostError(this.resource, "clock-fault"));
+  }
+
+  release(): Promise<void> {
+    this.releasedAtMs ??= performance.now();
+    this.atRelease();
+    return Promise.resolve();
+  }
+}
+
+let folder: string;
+let said: string[];
+let lease: FakeLease;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "leasehold-run-"));
+  said = [];
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function fakeLeases(acquire?: (options?: AcquireOptions) => Promise<Lease>): Leases {
+  const guarantees = { ttlMinMs: 100, ttlMaxMs: 60_000 } as Guarantees;
+  const granted = (options?: AcquireOptions): Promise<Lease> => {
+    lease = new FakeLease(Number(options?.ttl));
+    return Promise.resolve(lease as unknown as Lease);
+  };
+  const holder = () => Promise.resolve({ state: "held", holder: "other/9", token: 3n, remainingMs: 2_000 });
+  const fake = {
+    guarantees,
+    acquire: (_name: string, options?: AcquireOptions) => (acquire ?? granted)(options),
+    holder,
+  };
+  return fake as unknown as Leases;
+}
+
+function requestOf(script: string, more: Partial<RunRequest> = {}): RunRequest {
+  return {
+    resource: "demo/x",
+    command: "/bin/sh",
+    // What a shell says of killed children is not for the output of the tests.
+    args: ["-c", `exec 2>/dev/null; ${script}`],
+    ttl: 10_000,
+    conflictExitCode: exitCode("conflict"),
+    lostExitCode: exitCode("lost"),
+    guardPath,
+    say: (message: string) => said.push(message),
+    ...more,
+  };
+}
+
+function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeases()): Promise<number> {
+  const request = requestOf(script, more);
+  const signals = new SignalRelay();
+  return run(request, signals, leases).finally(() => signals[Symbol.dispose]());
+}
+
+function run(request: RunRequest, signals: SignalRelay, leases = fakeLeases()): Promise<number> {
+  return runUnderLease(leases, request, signals).catch(signals.caught);
+}
+
+/** Shell that writes its own process id, which is also its group's, where {@link startedPid} finds it. */
+const announce = (): string => `echo $$ > ${folder}/new; mv ${folder}/new ${folder}/pid;`;
+const IGNORE_TERM = "trap '' TERM; ";
+const FOR_EVER = "while :; do sleep 0.05; done";
+
+function startedPid(): Promise<number> {
+  return eventually("the command starts", () => {
+    try {
+      return Number(readFileSync(join(folder, "pid"), "utf8"));
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+test("a guard that starts later than the first lease lasts runs the command under the renewed one", async () => {
+  const ttl = 3_000;
+  const slow = join(folder, "slow-guard.mjs");
+  // As on a machine that is very busy: all messages of `run` wait in the pipe meanwhile.
+  const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
+  writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
+  const ended = start("exit 5", { guardPath: slow, ttl });
+  await vi.waitUntil(() => lease !== undefined);
+  const renewing = setInterval(() => (lease.endMs = performance.now() + ttl), 100);
+  expect(await ended.finally(() => clearInterval(renewing))).toBe(5);
+  expect(said).toEqual([]);
+});
+
+test("a command is not started when its guard starts later than a lease lasts that is not renewed", async () => {
+  const ttl = 1_000;
+  const slow = join(folder, "slow-guard.mjs");
+  const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
+  writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
+  expect(await start(`${announce()} exit 5`, { guardPath: slow, ttl })).toBe(exitCode("lost"));
+  expect(existsSync(join(folder, "pid"))).toBe(false);
+});
+
+describe("the exit code", () => {
+  test("is the command's own, and the lease is given back", async () => {
+    expect(await start("exit 7")).toBe(7);
+    expect(lease.releasedAtMs).toBeDefined();
+    expect(said).toEqual([]);
+  });
+
+  test("is 128 and the signal that ended the command", async () => {
+    expect(await start("kill -KILL $$")).toBe(137);
+  });
+
+  test("says that there is no such command, or that it cannot be executed", async () => {
+    expect(await start("", { command: "/nonexistent/command" })).toBe(exitCode("notFound"));
+    const text = join(folder, "text");
+    writeFileSync(text, "", { mode: 0o644 });
+    expect(await start("", { command: text })).toBe(exitCode("notExecutable"));
+    expect(said).toEqual(["/nonexistent/command: command not found", `${text}: permission denied`]);
+  });
+
+  test("says that another holds the lease, and the message who", async () => {
+    const held = fakeLeases(() => Promise.reject(new LeaseholdError("LEASE_HELD")));
+    await expect(start("exit 0", { wait: 0 }, held)).rejects.toMatchObject({
+      exitCode: 75,
+      message: "demo/x: held by other/9, 2.0 s left unless renewed",
+    });
+    const late = fakeLeases(() => Promise.reject(new LeaseholdError("TIMEOUT")));
+    await expect(start("exit 0", { conflictExitCode: 9 }, late)).rejects.toMatchObject({ exitCode: 9 });
+  });
+
+  test("says why nobody can have it, when that is so", async () => {
+    const late = fakeLeases(() => Promise.reject(new LeaseholdError("TIMEOUT")));
+    const reasons = ["nobody can say who holds it", "a is recovering and takes part in 1m"];
+    Object.assign(late, {
+      holder: () => Promise.resolve({ state: "unknown" }),
+      explain: () => Promise.resolve({ state: "unknown", quorum: false, reasons }),
+    });
+    await expect(start("exit 0", {}, late)).rejects.toMatchObject({
+      exitCode: 69,
+      message: `demo/x: its turn did not come in time; ${reasons.join("; ")}`,
+    });
+  });
+
+  test("a fault that is no conflict keeps its own code", async () => {
+    const silent = fakeLeases(() => Promise.reject(new LeaseholdError("NO_QUORUM")));
+    await expect(start("exit 0", {}, silent)).rejects.toMatchObject({ code: "NO_QUORUM" });
+  });
+});
+
+test("the command has the name, the token and the deadline of its lease in its environment", async () => {
+  const earliest = Date.now();
+  await start(`echo $LEASE_NAME $LEASE_TOKEN $LEASE_DEADLINE_MS > ${folder}/env`);
+  const [name, token, deadline] = readFileSync(join(folder, "env"), "utf8").trim().split(" ");
+  expect([name, token]).toEqual(["demo/x", "7"]);
+  expect(Number(deadline)).toBeGreaterThan(earliest + 9_900);
+  expect(Number(deadline)).toBeLessThanOrEqual(Date.now() + 10_000);
+});
+
+test("what the command left behind in its group is gone before the lease is given back", async () => {
+  const ending = start(`${announce()} ${IGNORE_TERM} (${FOR_EVER}) & exit 3`);
+  const group = await startedPid();
+  let goneAtRelease: boolean | undefined;
+  lease.atRelease = () => (goneAtRelease = groupIsGone(group));
+  expect(await ending).toBe(3);
+  expect(goneAtRelease).toBe(true);
+});
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const)(
+  "%s reaches the command, which decides",
+  async (signal) => {
+    const name = signal.slice(3);
+    const ending = start(`trap 'exit 42' ${name}; ${announce()} ${FOR_EVER}`);
+    await startedPid();
+    process.kill(process.pid, signal);
+    expect(await ending).toBe(42);
+  },
+);
+
+test.each([true, false])(
+  "who asks for the lease is told of, and the command is asked to end only with --yield (here: %s)",
+  async (yields) => {
+    const ending = start(`trap 'exit 42' TERM; ${announce()} sleep 0.3; exit 0`, { yields });
+    await startedPid();
+    lease.ask();
+    expect(await ending).toBe(yields ? 42 : 0);
+    expect(said).toEqual([yields ? "ada asks for it: the command is asked to end" : "ada asks for it"]);
+  },
+);
+
+test("a signal during the wait ends it, and nothing is started", async () => {
+  const waiting = fakeLeases(
+    (options) =>
+      new Promise((_resolve, reject) => {
+        options?.signal?.addEventListener("abort", () => reject(new Error("aborted")));
+      }),
+  );
+  const ending = start(`${announce()}`, {}, waiting);
+  process.kill(process.pid, "SIGUSR1");
+  process.kill(process.pid, "SIGTERM");
+  expect(await ending).toBe(143);
+});
+
+test.each([
+  ["SIGTERM", 143],
+  ["SIGINT", 130],
+  // A command may take these for something else than a wish that it ends.
+  ["SIGHUP", 0],
+  ["SIGQUIT", 0],
+] as const)(
+  "%s that meets the loss of the lease: another term begins only if it did not ask to end",
+  async (signal, code) => {
+    using signals = new SignalRelay();
+    const first = run(requestOf(`trap '' ${signal.slice(3)}; ${announce()} ${FOR_EVER}`), signals);
+    await startedPid();
+    process.kill(process.pid, signal);
+    await eventually("the signal is here", () => signals.exitCode !== undefined);
+    lease.lose();
+    expect(await first).toBe(76);
+    expect(await run(requestOf("exit 0"), signals)).toBe(code);
+  },
+);
+
+describe("when the lease ends first", () => {
+  test("a lost lease kills the command at once", async () => {
+    const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`);
+    const pid = await startedPid();
+    lease.lose();
+    expect(await ending).toBe(76);
+    expect(isAlive(pid)).toBe(false);
+    expect(said.join()).toContain("lost");
+  });
+
+  test("a lost lease kills the command at once also when the guard has been stopped", async () => {
+    const before = childrenOf(process.pid);
+    const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`);
+    const pid = await startedPid();
+    const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
+    process.kill(guard, "SIGSTOP");
+    lease.lose();
+    await eventually("the command is gone", () => !isAlive(pid), 500);
+    expect(await ending).toBe(76);
+    expect(isAlive(guard)).toBe(false);
+  });
+
+  test("a lease that is not renewed ends the command with SIGTERM before its deadline", async () => {
+    const ending = start(`trap 'echo told > ${folder}/told; exit 0' TERM; ${announce()} ${FOR_EVER}`, {
+      ttl: 2_000,
+    });
+    await startedPid();
+    let leftMs = 0;
+    lease.atRelease = () => (leftMs = lease.remaining());
+    expect(await ending).toBe(76);
+    expect(readFileSync(join(folder, "told"), "utf8")).toBe("told\n");
+    expect(leftMs).toBeGreaterThan(0);
+  });
+
+  test("a lease that is not renewed ends a command that ignores SIGTERM with SIGKILL before its deadline", async () => {
+    const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`, { ttl: 2_000, lostExitCode: 8 });
+    const group = await startedPid();
+    await eventually("the command is gone", () => groupIsGone(group));
+    expect(lease.remaining()).toBeGreaterThan(0);
+    expect(await ending).toBe(8);
+  });
+
+  test("a system clock that was set back moves the deadline that the guard knows, without a renewal", async () => {
+    const ending = start(`${announce()} sleep 3; exit 5`);
+    await startedPid();
+    const wallMs = Date.now;
+    using _setBack = vi.spyOn(Date, "now").mockImplementation(() => wallMs() - 20_000);
+    // The guard, whose clock was not, sees a deadline that has passed.
+    expect(await ending).toBe(76);
+  });
+
+  test("a renewed lease lets the command go on", async () => {
+    const ending = start(`${announce()} sleep 1.5; exit 5`, { ttl: 1_000 });
+    await startedPid();
+    const renewing = setInterval(() => (lease.endMs = performance.now() + 1_000), 50);
+    expect(await ending).toBe(5);
+    clearInterval(renewing);
+  });
+});
+
+test("a command that has ended in time has its own exit code, also when that is heard after the lease is over", async () => {
+  const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 1_000 });
+  await startedPid();
+  // As if this process were stopped for so long.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+  expect(lease.remaining()).toBe(0);
+  expect(await ending).toBe(5);
+});
+
+describe("what is refused before anything starts", () => {
+  test("a time to end that is not less than half the ttl is refused with both numbers", async () => {
+    await expect(start("exit 0", { killAfter: "5s", ttl: "10s" })).rejects.toThrow(
+      "--kill-after 5s must be less than half of the lease's ttl of 10s: less than 5s",
+    );
+  });
+
+  test("a ttl that the cluster does not allow is refused", async () => {
+    await expect(start("exit 0", { ttl: "2m" })).rejects.toThrow(
+      "--ttl 2m is outside what the cluster allows",
+    );
+  });
+});

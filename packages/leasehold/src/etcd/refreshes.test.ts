@@ -1,0 +1,147 @@
+import { EventEmitter } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { beforeEach, expect, test } from "vitest";
+import { type LeaseKeepAliveRequest, LeaseKeepAliveResponseSchema } from "./gen/etcd/rpc_pb.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { type RefreshStream, Refreshes } from "./refreshes.js";
+
+class FakeStream extends EventEmitter {
+  readonly asked: bigint[] = [];
+  isCancelled = false;
+  write({ ID }: LeaseKeepAliveRequest): boolean {
+    this.asked.push(ID);
+    return true;
+  }
+  cancel(): void {
+    this.isCancelled = true;
+  }
+  /** Answers the oldest question; the answer's number says which of all it was. */
+  answer(ttl: bigint, id = this.asked.shift()!): void {
+    this.emit("data", create(LeaseKeepAliveResponseSchema, { ID: id, TTL: ttl }));
+  }
+}
+
+let world: VirtualWorld;
+let streams: FakeStream[];
+let refreshes: Refreshes;
+beforeEach(() => {
+  world = new VirtualWorld();
+  streams = [];
+  refreshes = new Refreshes(() => {
+    streams.push(new FakeStream());
+    return streams.at(-1) as unknown as RefreshStream;
+  }, world);
+});
+
+/** What became of it: a TTL, or an error's text. */
+async function ask(id: number, timeoutMs = 1_000, canceller: (cancel: () => void) => void = () => undefined) {
+  try {
+    return Number((await refreshes.ask(BigInt(id), timeoutMs, canceller)).TTL);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test("refreshes of all leases go over one stream, and each gets its own answer", async () => {
+  const answers = [ask(1), ask(2), ask(1)];
+  for (const ttl of [10n, 20n, 30n]) streams[0]!.answer(ttl);
+  expect(await Promise.all(answers)).toEqual([10, 20, 30]);
+  expect([streams.length, streams[0]!.isCancelled]).toEqual([1, false]);
+});
+
+test("an answer that nobody waits for any more is not taken for that of a later refresh of the lease", async () => {
+  const late = ask(1, 500);
+  let cancel = () => {};
+  const cancelled = ask(1, 500, (stop) => (cancel = stop));
+  cancel();
+  await world.advance(501);
+  const next = ask(1);
+  streams[0]!.answer(1n);
+  streams[0]!.answer(2n);
+  streams[0]!.answer(3n);
+  expect(await Promise.all([late, cancelled, next])).toEqual(["Deadline exceeded", "Cancelled", 3]);
+  expect([streams.length, streams[0]!.isCancelled]).toEqual([1, false]);
+});
+
+test("an answer about another lease acknowledges nothing, and ends the stream", async () => {
+  const answers = [ask(1), ask(2)];
+  streams[0]!.answer(10n, 2n);
+  expect(await Promise.all(answers)).toEqual(Array(2).fill("it answered a refresh that was not asked for"));
+  expect(streams[0]!.isCancelled).toBe(true);
+});
+
+test("a mute server's stream is given up as a whole, and what waits on it is bounded by that", async () => {
+  const answers = Array.from({ length: 40 }, async (_, index) => {
+    await world.advance(0);
+    return ask(index, 700);
+  });
+  await world.advance(1_999);
+  expect(streams[0]!.isCancelled).toBe(false);
+  const last = ask(99, 700);
+  await world.advance(800);
+  expect(await last).toBe("Deadline exceeded");
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(["Deadline exceeded"]));
+  expect([streams.length, streams[0]!.isCancelled]).toEqual([1, true]);
+});
+
+test("a server that refuses streams is asked for one ten times a second at most", async () => {
+  for (let passedMs = 0; passedMs < 1_000; passedMs += 5) {
+    const answer = ask(1);
+    if (streams.length > 0) streams.at(-1)!.emit("error", Object.assign(new Error("no"), { details: "no" }));
+    expect(await answer).toBe("no");
+    await world.advance(5);
+  }
+  expect(streams.length).toBe(10);
+});
+
+test("whatever comes in between, a refresh is answered by what was said to itself, or not at all", async () => {
+  const event = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ do: fc.constant("ask" as const), id: fc.integer({ min: 1, max: 3 }) }),
+    },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("answer" as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ max: 900, min: 1 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("cancel" as const, "fail" as const) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
+      const own = new VirtualWorld();
+      // Each question's number is what the server answers as the TTL: it shows whose answer was taken.
+      let asked = 0;
+      const opened: (FakeStream & { numbers: number[] })[] = [];
+      const shared = new Refreshes(() => {
+        const stream = Object.assign(new FakeStream(), { numbers: [] as number[] });
+        stream.write = ({ ID }) => (stream.asked.push(ID), stream.numbers.push(asked), true);
+        opened.push(stream);
+        return stream as unknown as RefreshStream;
+      }, own);
+      const wrong: string[] = [];
+      const cancels: (() => void)[] = [];
+      for (const each of events) {
+        const stream = opened.at(-1);
+        if (each.do === "ask") {
+          asked += 1;
+          const number = asked;
+          const answer = shared.ask(BigInt(each.id), 700, (cancel) => cancels.push(cancel));
+          answer.then(
+            ({ TTL }) => Number(TTL) !== number && wrong.push(`${number} got ${TTL}`),
+            () => undefined,
+          );
+        } else if (each.do === "answer" && stream !== undefined && stream.asked.length > 0)
+          stream.answer(BigInt(stream.numbers.shift()!));
+        else if (each.do === "wait") await own.advance(each.ms);
+        else if (each.do === "cancel") cancels.at(-1)?.();
+        else if (each.do === "fail")
+          stream?.emit("error", Object.assign(new Error("lost"), { details: "lost" }));
+      }
+      await own.advance(3_000);
+      expect(wrong).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,226 @@
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { ServiceError } from "@grpc/grpc-js";
+import { backOffMs } from "../common/back-off.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../common/ports.js";
+import { Auth, AuthenticateRequestSchema } from "./gen/etcd/auth_pb.js";
+import { Lease, type LeaseKeepAliveResponse } from "./gen/etcd/rpc_pb.js";
+import type { Connect, Connection, Method } from "./connection/connection.js";
+import type { CallLimits } from "./core-client.js";
+import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
+import { Refreshes, serviceError, silence } from "./refreshes.js";
+
+/**
+ * One server gets so long before another is asked, ms: more than the election of a new leader usually takes.
+ */
+const tryMsMax = 2_000;
+
+/** And at least so long, ms: less could not succeed on a busy machine. */
+const tryMsMin = 100;
+
+/** When every server was asked in vain: a random pause, whose bound doubles up to the maximum, ms. */
+const pauseMsBase = 20;
+const pauseMsMax = 500;
+
+/** A user of the core. */
+export interface Login {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** How a client comes to servers, and shows who it is. */
+export interface Access {
+  readonly connect: Connect;
+  readonly login?: Login | undefined;
+}
+
+interface Server {
+  readonly endpoint: string;
+  readonly connection: Connection;
+  readonly refreshes: Refreshes;
+}
+
+/** A stream of messages to and from one server. */
+export interface Stream<Input extends DescMessage> {
+  send(message: MessageShape<Input>): void;
+  close(): void;
+}
+
+/**
+ * The servers of one core: asks one of them, and goes on to the next when it does not answer.
+ */
+export class Servers {
+  readonly #world: World;
+  readonly #servers: readonly Server[];
+  #token: string | undefined;
+  /** Counts up; the server that is asked first is this one, modulo their number. */
+  #turn: number;
+  #isClosed = false;
+  readonly #login: Login | undefined;
+  /** A token was had, or the core wants none. */
+  #isLoggedIn: boolean;
+
+  constructor(endpoints: readonly string[], { connect, login }: Access, world: World) {
+    this.#world = world;
+    this.#login = login;
+    this.#isLoggedIn = login === undefined;
+    this.#servers = endpoints.map((endpoint) => {
+      const connection = connect(endpoint);
+      const open = () => connection.open(Lease.method.leaseKeepAlive, this.#token);
+      return { endpoint, connection, refreshes: new Refreshes(open, world) };
+    });
+    // Clients spread over the servers.
+    this.#turn = Math.floor(world.random.next() * endpoints.length);
+  }
+
+  /** One request, one answer. Repeated at other servers: it must be safe to carry out more than once. */
+  ask<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    request: MessageShape<Input>,
+    limits: CallLimits,
+  ): Promise<MessageShape<Output>> {
+    return this.#reach(limits, ({ connection }, tryMs, canceller) => {
+      return new Promise((resolve, reject) => {
+        connection.ask(method, request, this.#token, tryMs).then(resolve, reject);
+        // The call itself goes on to its answer, or its deadline: servers close a connection on which many
+        // are reset.
+        canceller(() => reject(serviceError(1, "Cancelled")));
+      });
+    });
+  }
+
+  /** Another token for the streams that are opened from now on; without one, the next request tries it. */
+  async renewToken(limits: CallLimits): Promise<void> {
+    this.#isLoggedIn = this.#login === undefined;
+    await this.#reach(limits, () => Promise.resolve()).catch(() => undefined);
+  }
+
+  /** Gets a token, unless there is one or the core wants none. */
+  async #logIn({ connection }: Server, tryMs: number): Promise<void> {
+    if (this.#isLoggedIn) return;
+    this.#token = undefined;
+    const request = create(AuthenticateRequestSchema, this.#login!);
+    try {
+      const { token } = await connection.ask(Auth.method.authenticate, request, undefined, tryMs);
+      this.#token = token;
+    } catch (error) {
+      if (!isServiceError(error) || !/authentication is not enabled/.test(error.details)) throw error;
+    }
+    this.#isLoggedIn = true;
+  }
+
+  /** Refreshes a lease, on the stream that all refreshes at a server share. */
+  refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
+    return this.#reach(limits, ({ refreshes }, tryMs, canceller) => refreshes.ask(leaseId, tryMs, canceller));
+  }
+
+  /**
+   * Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the
+   * next server.
+   */
+  open<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    heard: (answer: MessageShape<Output>) => void,
+    ended: () => void,
+  ): Stream<Input> {
+    const turn = this.#turn;
+    const stream = this.#serverOf(turn).connection.open(method, this.#token);
+    const end = () => {
+      silence(stream);
+      this.#pass(turn);
+      ended();
+    };
+    stream.on("data", heard).on("end", end).on("error", end);
+    return {
+      send: (message) => void stream.write(message),
+      close: () => {
+        silence(stream);
+        stream.cancel();
+      },
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { connection, refreshes } of this.#servers) {
+      refreshes.close();
+      connection.close();
+    }
+  }
+
+  async #reach<T>(
+    { timeoutMs, cancellation }: CallLimits,
+    ask: (server: Server, tryMs: number, canceller: (cancel: () => void) => void) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#world;
+    const endMs = clock.monotonicMs() + timeoutMs;
+    const failures = new Map<string, Failure>();
+    const canceller = (cancel: () => void) => {
+      if (cancellation !== undefined) cancellation.onCancel = cancel;
+    };
+    const isCancelled = () => cancellation?.cancelled === true;
+    let isRenewed = this.#login === undefined;
+    for (let tries = 0; ; tries += 1) {
+      if (this.#isClosed) throw new LeaseholdError("CLOSED");
+      const leftMs = endMs - clock.monotonicMs();
+      if (isCancelled() || leftMs <= 0) throw noAnswer(failures, timeoutMs);
+      const turn = this.#turn;
+      const server = this.#serverOf(turn);
+      const untried = this.#servers.length - (tries % this.#servers.length);
+      const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
+      try {
+        await this.#logIn(server, tryMs);
+        return await ask(server, tryMs, canceller);
+      } catch (error) {
+        if (!isServiceError(error)) throw error;
+        // That says nothing about the server.
+        if (isCancelled()) throw noAnswer(failures, timeoutMs);
+        // Nothing was carried out for a token that is over, or is older than the rights.
+        if (!isRenewed && isTokenOver(error.details)) {
+          isRenewed = true;
+          this.#isLoggedIn = false;
+          tries -= 1;
+          continue;
+        }
+        const failure = failureOf(error, server.connection.isReady);
+        if (failure.kind === "refused") throw new CoreRefusal(failure, server.endpoint, error);
+        failures.set(server.endpoint, failure);
+        this.#pass(turn);
+      } finally {
+        if (cancellation !== undefined) cancellation.onCancel = undefined;
+      }
+      if (untried === 1)
+        await this.#pause(tries / this.#servers.length, endMs - clock.monotonicMs(), canceller);
+    }
+  }
+
+  #pause(rounds: number, leftMs: number, canceller: (cancel: () => void) => void): Promise<void> {
+    const pauseMs = backOffMs(this.#world.random, rounds, pauseMsBase, pauseMsMax);
+    const delayMs = Math.min(Math.max(0, leftMs), pauseMs);
+    return new Promise((resolve) => {
+      const timer = this.#world.timers.after(delayMs, resolve);
+      canceller(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #serverOf(turn: number): Server {
+    return this.#servers[turn % this.#servers.length]!;
+  }
+
+  /** Unless somebody else has noticed it before. */
+  #pass(turn: number): void {
+    if (this.#turn === turn) this.#turn = turn + 1;
+  }
+}
+
+/** As servers say it: what they kept of it is gone, rights have changed since, or they want one now. */
+export function isTokenOver(text: string): boolean {
+  return /invalid auth token|revision of auth store is old|user name is empty/.test(text);
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && "details" in error;
+}

@@ -1,0 +1,160 @@
+import { expect, test } from "vitest";
+import { at, benchSettings } from "../../../../../test/support/flease-bench.js";
+import { FleasePeer } from "../peer.js";
+import { memberIdsMax } from "../protocol/settings.js";
+import { defineCluster } from "./cluster.js";
+import { silent } from "../../runtime/logger.js";
+import { realWorld } from "../../runtime/world.js";
+import { FleaseNode } from "./flease-node.js";
+import { NodeViews } from "./node-views.js";
+import type { ViewsHost } from "./views-host.js";
+import type { Link } from "./transport/link.js";
+import type { Identity } from "./wire/identity.js";
+import { readToldView } from "./view-notes.js";
+import type { FiledView, ViewFile } from "./view-notes.js";
+
+const ports = (ids: readonly string[]) => Object.fromEntries(ids.map((id, index) => [id, `h:${index + 1}`]));
+
+/** A member with a file in memory, which hears what a test says. */
+function aMember() {
+  const founding = benchSettings();
+  const cluster = defineCluster("test", founding, ports(founding.members));
+  let ms = 0;
+  let kept: unknown;
+  const undialed: string[] = [];
+  const undial = (address: string) => void undialed.push(address);
+  const file: Pick<ViewFile, "read" | "write" | "path"> = {
+    path: "views.json",
+    read: () => undefined,
+    write: (filed: FiledView) => void (kept = JSON.parse(JSON.stringify({ ...filed, settled: [] }))),
+  };
+  const host = {
+    nodeId: founding.members[0]!,
+    role: "member",
+    cluster,
+    transport: { links: [], loopback: undefined, dial: () => undefined, undial },
+    now: () => host.peer.read(at(ms).mono, at(ms).wall),
+    membership: { duplicates: { votes: () => true, counts: () => true } },
+    linkTo: () => undefined,
+    dialMembers: () => undefined,
+    log: () => undefined,
+    warn: () => undefined,
+  } as unknown as ViewsHost & { peer: FleasePeer };
+  const views = new NodeViews(host, { file, state: "new" });
+  const medium = { send: () => undefined, reaches: () => true, tell: () => false };
+  const options = { owner: "a.1", seed: 1, acceptor: true, views: views.port() };
+  host.peer = new FleasePeer(cluster.settings, options, at(0).mono, at(0).wall, medium, () => undefined);
+  const tells = (peerId: string, params: object) =>
+    views.heard({ role: "member", peerId } as Link, params) as { stamp: number };
+  const asks = (peerId: string, params: object) =>
+    views.answer({ role: "member", peerId } as Link, "standing", params) as { consents: boolean };
+  const later = (passMs: number) => void (ms += passMs);
+  return { cluster, host, views, tells, asks, later, undialed, kept: () => kept };
+}
+
+function viewOf(number: number, members: readonly string[]) {
+  const view = { number, stamp: number, members, cellSize: members.length };
+  return { view, barrier: 0, settled: [], addresses: ports(members) };
+}
+
+test("of two that begin a change at one moment one gets a member's consent, and the other when that was given up", () => {
+  const { asks, tells, later } = aMember();
+  const begins = { begins: true };
+  expect([asks("b", begins).consents, asks("c", begins).consents]).toEqual([true, false]);
+  expect([asks("b", begins).consents, asks("c", {}).consents]).toEqual([true, true]);
+  later(4_000);
+  expect([asks("c", begins).consents, asks("b", begins).consents]).toEqual([true, false]);
+  // It was for a change of that view, which is over.
+  tells("c", viewOf(3, ["a", "b"]));
+  expect(asks("b", begins).consents).toBe(true);
+});
+
+test("a view with more ids than a process can know is not entered, and the file can be read again", () => {
+  const { cluster, host, tells, kept } = aMember();
+  const room = memberIdsMax - cluster.settings.members.length;
+  const many = Array.from({ length: room }, (_, index) => `x${index}`);
+  for (const id of many.splice(5)) expect(cluster.learn(id, "h:9")).toBe(true);
+  for (const [index, id] of many.entries()) {
+    const number = 2 + index;
+    expect(tells("b", viewOf(number, ["b", "c", id])).stamp).toBe(number);
+  }
+  const { number } = host.peer.views.view;
+  expect(() => tells("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
+  expect(host.peer.views.view.number).toBe(number);
+  expect(readToldView(kept()).view.number).toBe(number);
+});
+
+test("an address that was dialed for a member that did not come is given up, unless it has come elsewhere", async () => {
+  const { host, views, tells, later, undialed } = aMember();
+  const add = (id: string, address: string) =>
+    views.change({ mayBeMember: true } as Link, { add: id, address });
+  later(2_000);
+  host.peer.maintain(host.now());
+  expect((await add("d", "h:4")).waiting).toMatchObject({ code: "UNREACHABLE" });
+  expect((await add("e", "h:5")).waiting).toMatchObject({ code: "UNREACHABLE" });
+  await expect(add("f", "h:2")).rejects.toThrow("h:2 is the address of b");
+  tells("b", viewOf(2, ["a", "b", "c", "d"]));
+  later(3_999);
+  views.maintain(host.now());
+  expect(undialed).toEqual([]);
+  later(1);
+  views.maintain(host.now());
+  expect(undialed).toEqual(["h:5"]);
+});
+
+/** A process that has the members a, b and c in its settings, and what it says to others who are members. */
+function aNode(nodeId: string) {
+  const founding = benchSettings();
+  const cluster = defineCluster("test", founding, ports(founding.members));
+  if (!founding.members.includes(nodeId)) cluster.learn(nodeId, "h:99");
+  const file = { path: "views.json", read: () => undefined, write: () => undefined };
+  const node = new FleaseNode({
+    world: realWorld(),
+    cluster,
+    role: "member",
+    nodeId,
+    logger: silent,
+    viewKeeping: { file, state: founding.members.includes(nodeId) ? "new" : undefined },
+  });
+  const closed: string[] = [];
+  const refusal = (id: string) => node.admit({ role: "member", nodeId: id } as Identity)?.reason;
+  const connect = (peerId: string) => {
+    const owner = `${peerId}.1`;
+    const calls = { open: true, sendCall: () => false, close: () => void closed.push(peerId) };
+    const link = { role: "member", peerId, incarnation: "1", owner, account: "", address: "h:1", ...calls };
+    node.connected(link as unknown as Link);
+    return link as unknown as Link;
+  };
+  const tells = (link: Link, number: number, members: readonly string[]) =>
+    void node.answer(link, "view", viewOf(number, members));
+  return { node, cluster, refusal, connect, tells, closed };
+}
+
+test("a member lets in members that it does not know, and knows where they belong when a view names them", async () => {
+  const { node, cluster, refusal, connect, tells, closed } = aNode("n");
+  expect([refusal("x"), refusal("a")]).toEqual([undefined, undefined]);
+  const [x, y] = [connect("x"), connect("y")];
+  expect(node.reachable()).toBe(0);
+  // What it answers them confirms them, so that others are told of them from the start.
+  expect(node.membership.duplicates.connected).toEqual({ x: "1", y: "1" });
+  tells(x, 5, ["x", "z"]);
+  // Now it knows where x belongs, and has no vote yet.
+  expect(node.link(cluster.settings.members.indexOf("x"))).toBe(x);
+  expect([node.reachable(), refusal("v"), closed]).toEqual([1, undefined, []]);
+  tells(y, 6, ["n", "x", "z"]);
+  expect([refusal("v"), refusal("z"), closed]).toEqual([undefined, undefined, []]);
+  // One that has a vote may have an old view, and be told of a newer one by those who came since.
+  const { node: a, refusal: atA, connect: toA, tells: toldA } = aNode("a");
+  expect(atA("x")).toBeUndefined();
+  toldA(toA("x"), 7, ["x", "z"]);
+  expect([a.status().view, a.status().state]).toEqual([7, "learner"]);
+  await a.close();
+  await node.close();
+});
+
+test("members that are not known are let in under as many ids as a cluster has in its time", async () => {
+  const { node, refusal, connect } = aNode("n");
+  for (let count = 0; count < memberIdsMax; count += 1) connect(`x${count}`);
+  expect([refusal("one-more"), refusal("x0")]).toEqual(["notAdmitted", undefined]);
+  await node.close();
+});

@@ -1,0 +1,24 @@
+/**
+ * What the commands of Leasehold's packages share: exit codes, output, signals.
+ * For those packages only: it may change in any release.
+ */
+export { type Finish, examples } from "../cli/command-help.js";
+export { type ExitName, exitCode } from "../cli/common/exit-codes.js";
+export { CommandFailure, describeFailure, usageError } from "../cli/common/failure.js";
+export { tellParent } from "../cli/common/parent-process.js";
+export { securityOf } from "../cli/common/security-options.js";
+export {
+  type OutputFormat,
+  type SharedOptions,
+  collectEndpoints,
+  settingsOf,
+} from "../cli/common/settings.js";
+export { listenToSignals } from "../cli/common/signals.js";
+export { stopRequested } from "../cli/common/stop-requested.js";
+export { type Paint, paintFor } from "../cli/output/ansi.js";
+export { type Presentation, present, shortTime, toJson } from "../cli/output/present.js";
+export { sayError, sayLine, sayLines, sayProgress } from "../cli/output/say.js";
+export { type Cell, type Column, tableLines } from "../cli/output/table.js";
+export { freePorts } from "../cli/up/ports.js";
+export { Processes } from "../cli/up/processes.js";
+export { Terminal } from "../cli/up/terminal.js";

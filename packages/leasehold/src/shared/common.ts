@@ -1,0 +1,23 @@
+/**
+ * What the packages of Leasehold share and every room may use: errors, durations, clocks, small pure helpers.
+ * For those packages only: it may change in any release.
+ */
+export { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
+export { backOffMs } from "../common/back-off.js";
+export { type BothClocks, elapsedMs, readBothClocks } from "../common/both-clocks.js";
+export { clockRateErrorDefault, relied, whyNoClockRateError } from "../common/clock-rates.js";
+export { type DeadlineItem, Deadlines } from "../common/deadlines.js";
+export { FairShares } from "../common/fair-shares.js";
+export { isRecord, recordOrEmpty, textOrEmpty } from "../common/json.js";
+export { append, greatest, least } from "../common/lists.js";
+export { majorityOf } from "../common/majority.js";
+export { getOrInsert } from "../common/maps.js";
+export { NumberMap } from "../common/number-map.js";
+export { Pauses } from "../common/pauses.js";
+export type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
+export { Sessions } from "../common/sessions.js";
+export { timeLeft } from "../common/time-left.js";
+export { Xorshift } from "../common/xorshift.js";
+export { parseDuration } from "../lease/duration.js";
+export { type ErrorCode, LeaseholdError, errorCodes } from "../lease/errors.js";
+export type { Duration, Lease, Leases } from "../lease/types.js";

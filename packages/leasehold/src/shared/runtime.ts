@@ -1,0 +1,23 @@
+/**
+ * What the packages of Leasehold share of Node: loggers, addresses, TLS, locks of directories.
+ * For those packages only: it may change in any release.
+ */
+export { type Address, formatAddress, isLoopback, parseAddress, readAddress } from "../runtime/address.js";
+export { DirectoryLock } from "../runtime/directory-lock.js";
+export { LogLimit } from "../runtime/log-limit.js";
+export { type Logger, silent } from "../runtime/logger.js";
+export { loadPackage } from "../runtime/optional-package.js";
+export type { TlsFiles } from "../runtime/options.js";
+export { packageVersion } from "../runtime/package-version.js";
+export { isPem, textOf } from "../runtime/pem.js";
+export { type AuthCause, type AuthFault, handshakeFault } from "../runtime/security/auth-fault.js";
+export { proofOfCertificate } from "../runtime/security/certificate.js";
+export type { Credentials } from "../runtime/security/credentials.js";
+export { FileWatch, watchMs } from "../runtime/security/file-watch.js";
+export { loadCredentials } from "../runtime/security/load.js";
+export type { SecurityOptions } from "../runtime/security/options.js";
+export { type Proof, nothingAsked, unprovenClaim } from "../runtime/security/proof.js";
+export { identityProblem } from "../runtime/security/server-identity.js";
+export { TlsAcceptor } from "../runtime/security/tls-acceptor.js";
+export { certificateTls, pskTls } from "../runtime/tls.js";
+export { realWorld } from "../runtime/world.js";

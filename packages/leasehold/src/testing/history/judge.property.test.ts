@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type HistoryEntry, type Sample, stampOf } from "./journals/format.js";
+import { HistoryJudge } from "./judge.js";
+import {
+  check,
+  decision,
+  done,
+  journalOf,
+  looks,
+  op,
+  pidOf,
+  release,
+  rulesOf,
+} from "../../../../../test/support/histories.js";
+
+/** Random histories of a lease that works are never accused; what is planted into them is always found. */
+
+const holders = ["a", "b", "c"] as const;
+
+/** One tenure: who holds, how long, how its looks lie in it, and how it ends. */
+const turn = fc.record({
+  who: fc.constantFrom(...holders),
+  /** Nobody holds before it, in microseconds. */
+  pauseUs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100_000 })),
+  lastsUs: fc.integer({ min: 1, max: 2_000_000 }),
+  /** Where each look happens, and how far its stamps are from that instant, in parts of the tenure. */
+  looks: fc.array(
+    fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 8, noNaN: true })),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  ),
+  released: fc.boolean(),
+  /** When its process goes on after a stop that was shorter than the tenure, in parts of it. */
+  continued: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
+  /**
+   * Operations: when each reaches the resource, in parts of the tenure; above 1 it has been overtaken by its
+   * end.
+   */
+  operations: fc.array(
+    fc.integer({ min: 0, max: 40 }).map((tenths) => tenths / 10),
+    { maxLength: 3 },
+  ),
+});
+type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
+
+interface Told {
+  readonly entries: HistoryEntry[];
+  /** When the resource is asked, in ms. */
+  readonly asked: { atMs: number; who: string; token: number }[];
+  readonly endMs: number;
+}
+
+/** What the holder writes down: each look happens in the tenure, and its stamps lie around that instant. */
+function tell(
+  { who, lastsUs, looks: all, released, continued, operations }: Turn,
+  token: number,
+  startMs: number,
+): Told {
+  const lastsMs = lastsUs / 1_000;
+  const endMs = startMs + lastsMs;
+  let before = 0;
+  const entries = all
+    .map(([part]) => part)
+    .sort((one, other) => one - other)
+    .flatMap((part, index) => {
+      // One thread looks: a look begins after the one before has ended.
+      const happensMs = startMs + part * lastsMs;
+      const slack = (all[index]![1] * lastsMs) / 2;
+      const from = Math.max(happensMs - slack, before);
+      const to = Math.max(happensMs, from) + slack;
+      if (from > happensMs) return [];
+      before = to;
+      return looks(who, token, { at: from, took: to - from, left: Math.max(1, endMs - from) });
+    });
+  if (continued !== undefined) entries.push(done("continued", who, startMs + continued * lastsMs));
+  if (released) entries.push(release(who, token, endMs));
+  else entries.push(...looks(who, token, { at: Math.max(endMs, before), ok: false }));
+  const asked = operations.map((part) => ({ atMs: startMs + part * lastsMs, who, token }));
+  return { entries, asked, endMs };
+}
+
+function tellAll(turns: readonly Turn[]): HistoryEntry[] {
+  let atMs = 1;
+  const told = turns.map((one, index) => {
+    const result = tell(one, (index + 1) * 10, atMs + one.pauseUs / 1_000);
+    atMs = result.endMs;
+    return result;
+  });
+  let greatest = 0;
+  const asked = told.flatMap((one) => one.asked).sort((one, other) => one.atMs - other.atMs);
+  const guarded = asked.flatMap(({ atMs: m, who, token }, order) => {
+    const event = token >= greatest ? "accepted" : "refused";
+    greatest = Math.max(greatest, token);
+    return [decision(event, token, m, order), op(who, token, event, m - 0.5, m + 0.5)];
+  });
+  return [...told.flatMap(({ entries }) => entries), ...guarded];
+}
+
+const turns = fc.array(turn, { minLength: 1, maxLength: 12 });
+
+describe("a random history", () => {
+  test("of a lease that works is never accused", () => {
+    const seen = { takeovers: 0, refused: 0, inconclusive: 0 };
+    fc.assert(
+      fc.property(turns, (all) => {
+        const report = check(tellAll(all));
+        expect(report.violations).toEqual([]);
+        seen.takeovers += report.takeovers;
+        seen.refused += report.decisions.refused;
+        seen.inconclusive += report.inconclusive;
+      }),
+      { numRuns: 1_000, seed: 4 },
+    );
+    // It proves something only if there was something to be wrong about.
+    expect(seen.takeovers).toBeGreaterThan(500);
+    expect(seen.refused).toBeGreaterThan(200);
+    expect(seen.inconclusive).toBeGreaterThan(10);
+  });
+
+  test("with a planted overlap is always caught", () => {
+    fc.assert(
+      fc.property(turns, fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (all, choice, part) => {
+        const entries = tellAll(all);
+        const long = wholeTenures(entries);
+        fc.pre(long.length > 0);
+        const { first, last } = long[choice % long.length]!;
+        const [from, to] = [Number(first.m2) / 1e6, Number(last.m1) / 1e6];
+        const at = from + ((to - from) * (1 + part)) / 4;
+        const thief = looks("c", 5_000, { at, took: 0.0001 }, { at: at + 0.0002, took: 0.0001 });
+        const stolen = thief.map((entry) => ({ ...entry, incarnation: "thief.1", pid: pidOf("c") }));
+        expect(rulesOf(check(entries, stolen))).toContain("overlap");
+      }),
+      { numRuns: 200, seed: 4 },
+    );
+  });
+
+  test("gives one verdict, however its lines are dealt to journals", () => {
+    fc.assert(
+      fc.property(turns, fc.boolean(), (all, backwards) => {
+        const entries = tellAll(all);
+        const judge = new HistoryJudge();
+        const parts = holders.map((who) => entries.filter((one) => "pid" in one && one.pid === pidOf(who)));
+        parts.push(entries.filter((one) => !("pid" in one)));
+        for (const [index, part] of (backwards ? parts.toReversed() : parts).entries()) {
+          const journal = judge.journal(`${index}`);
+          journal.feed(journalOf(part, `writer ${index}`));
+          journal.end();
+        }
+        expect({ ...judge.report(), journals: 1 }).toEqual(check(entries));
+      }),
+      { numRuns: 200, seed: 4 },
+    );
+  });
+});
+
+/** First and last look of tenures that certainly lasted a microsecond or more. */
+function wholeTenures(entries: readonly HistoryEntry[]): { first: Sample; last: Sample }[] {
+  const byToken = new Map<bigint, Sample[]>();
+  for (const entry of entries.toSorted((one, other) => Number(stampOf(one) - stampOf(other)))) {
+    if (entry.event !== "sample" || !entry.ok) continue;
+    byToken.set(entry.token, [...(byToken.get(entry.token) ?? []), entry]);
+  }
+  return [...byToken.values()]
+    .map((samples) => ({ first: samples[0]!, last: samples.at(-1)! }))
+    .filter(({ first, last }) => last.m1 - first.m2 > 2_000n);
+}

@@ -1,0 +1,16 @@
+import { expect, it, vi } from "vitest";
+import { runsThatShowAll, sim } from "./sim.js";
+import { clockModes } from "../kit/clocks.js";
+
+const said: string[] = [];
+vi.mock("leasehold/inner/cli/output/say.js", () => ({
+  sayLine: (line: string) => said.push(line),
+  sayLines: (lines: string[]) => said.push(...lines),
+  sayProgress: () => {},
+}));
+
+it.each(clockModes)("in a batch of mode %s all that can happen does", async (mode) => {
+  const code = await sim({ seed: "0", runs: runsThatShowAll, mode, output: "json" });
+  expect(JSON.parse(said.splice(0).join("\n")).hardlyHappened).toEqual([]);
+  expect(code).toBe(0);
+});

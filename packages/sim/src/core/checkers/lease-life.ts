@@ -1,0 +1,67 @@
+import type { Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import type { Applied, CoreState } from "@leasehold/core/inner/state/state.js";
+import type { ReferenceObserver } from "../world/reference.js";
+import type { CoreReport } from "../world/invariants.js";
+
+/**
+ * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from
+ * before the request was sent, and by the fastest of the servers' clocks; nor while its holder relies on it,
+ * by whatever clock that has.
+ */
+export class LeaseLife implements ReferenceObserver {
+  readonly #report: CoreReport;
+  readonly #nowMs: () => number;
+  readonly #rateMax: number;
+  readonly #promisedMs = new Map<bigint, number>();
+  readonly #expiredMs = new Map<bigint, number>();
+  ended = 0;
+
+  constructor(report: CoreReport, nowMs: () => number, clockRateError: number) {
+    this.#report = report;
+    this.#nowMs = nowMs;
+    this.#rateMax = 1 + clockRateError;
+  }
+
+  /** A client has been told that its lease has so long from when it asked. */
+  promised(id: bigint, sentMs: number, ttlMs: number): void {
+    this.relied(id, sentMs + ttlMs / this.#rateMax);
+  }
+
+  /** A holder takes its lease to last until then, true time. */
+  relied(id: bigint, untilMs: number): void {
+    this.#promisedMs.set(id, Math.max(untilMs, this.#promisedMs.get(id) ?? 0));
+    this.#check(id);
+  }
+
+  /** A client has been told that its lease is over. */
+  denied(id: bigint): void {
+    const untilMs = this.#promisedMs.get(id) ?? -Infinity;
+    if (this.#nowMs() < untilMs)
+      this.#report("lease-life", `lease ${id} is said to be over before ${untilMs.toFixed(0)} ms`);
+  }
+
+  applied({ ended }: Applied, { body }: Command): void {
+    this.ended += ended.length;
+    if (body.case !== "leaseExpire") return;
+    for (const id of ended) {
+      this.#expiredMs.set(id, this.#nowMs());
+      this.#check(id);
+    }
+  }
+
+  /** What was granted since is lost; what has ended since is there again, and is nobody's. */
+  replaced({ leases }: CoreState): void {
+    for (const id of this.#promisedMs.keys()) if (leases.get(id) === undefined) this.#promisedMs.delete(id);
+    this.#expiredMs.clear();
+  }
+
+  #check(id: bigint): void {
+    const expiredMs = this.#expiredMs.get(id) ?? Infinity;
+    const untilMs = this.#promisedMs.get(id) ?? -Infinity;
+    if (expiredMs < untilMs)
+      this.#report(
+        "lease-life",
+        `lease ${id} ended at ${expiredMs.toFixed(0)} ms, and was promised until ${untilMs.toFixed(0)}`,
+      );
+  }
+}

@@ -1,0 +1,103 @@
+import {
+  checkLinearizable,
+  type HistoryOperation,
+  type SequentialModel,
+} from "leasehold/inner/testing/linearizability.js";
+import type { CoreReport } from "../world/invariants.js";
+
+export type KeyInput =
+  | { readonly kind: "read"; readonly key: string }
+  | { readonly kind: "put"; readonly key: string; readonly value: string }
+  | { readonly kind: "delete"; readonly key: string }
+  /** `from` undefined: only if there is no such key. */
+  | {
+      readonly kind: "swap";
+      readonly key: string;
+      readonly from: string | undefined;
+      readonly value: string;
+    };
+
+export interface KeyOutput {
+  /** A read: what it is. A put: what it was. */
+  readonly value?: string | undefined;
+  /** A deletion or a swap: whether it changed anything. */
+  readonly did?: boolean;
+}
+
+type Operation = HistoryOperation<KeyInput, KeyOutput>;
+
+type Value = string | undefined;
+
+/** A key as one caller at a time would find it. */
+const keyModel: SequentialModel<Value, KeyInput, KeyOutput> = {
+  initial: undefined,
+  step(state, input, output) {
+    if (input.kind === "read") return output === undefined || output.value === state ? [state] : [];
+    if (input.kind === "put") return output === undefined || output.value === state ? [input.value] : [];
+    const does = input.kind === "delete" ? state !== undefined : state === input.from;
+    if (output !== undefined && output.did !== does) return [];
+    if (!does) return [state];
+    return [input.kind === "delete" ? undefined : input.value];
+  },
+  keyOf: (state) => state ?? "",
+  partitionOf: ({ key }) => key,
+};
+
+/** Most histories take a few thousand. */
+const stepsMax = 300_000;
+
+/**
+ * Reads, writes and transactions happen one after another, each between its call and its return; nothing
+ * acknowledged is lost.
+ */
+export class Linearizability {
+  readonly #report: CoreReport;
+  /** Of one core after the other, and since when. */
+  readonly #histories: { readonly fromMs: number; readonly operations: Operation[] }[] = [
+    { fromMs: -Infinity, operations: [] },
+  ];
+  readonly #lastSeen = new Map<string, string | undefined>();
+
+  constructor(report: CoreReport) {
+    this.#report = report;
+  }
+
+  record(operation: Operation): void {
+    this.#histories.findLast(({ fromMs }) => fromMs <= operation.calledAt)!.operations.push(operation);
+    const { input, output } = operation;
+    if (input.kind === "read") this.#lastSeen.set(input.key, output?.value);
+    else if (input.kind === "put" && output !== undefined) this.#lastSeen.set(input.key, input.value);
+  }
+
+  /**
+   * Another core goes on with what stands in this state: what of the former operations it has is judged by
+   * `restored`. Here they have happened in their order, and those to come find what is there.
+   */
+  replaced(found: ReadonlyMap<string, string>, nowMs: number): void {
+    const operations = Array.from(found, ([key, value]): Operation => ({
+      input: { kind: "put", key, value },
+      output: { value: undefined },
+      calledAt: nowMs,
+      returnedAt: nowMs,
+    }));
+    this.#histories.push({ fromMs: nowMs, operations });
+  }
+
+  /** A good guess for what to compare with. */
+  lastSeen(key: string): string | undefined {
+    return this.#lastSeen.get(key);
+  }
+
+  /** @returns false if it could not be decided */
+  judge(): boolean {
+    return this.#histories.map(({ operations }) => this.#judge(operations)).every(Boolean);
+  }
+
+  #judge(operations: readonly Operation[]): boolean {
+    const { verdict, stuckAt } = checkLinearizable(keyModel, operations, { stepsMax });
+    if (verdict !== "violated") return verdict === "linearizable";
+    const stuck = stuckAt.map(({ input, output }) => JSON.stringify({ input, output })).join(", ");
+    this.#report("linearizability", `none of these can have come next: ${stuck}`);
+    return true;
+  }
+}

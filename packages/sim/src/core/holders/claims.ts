@@ -1,0 +1,97 @@
+import { greatest } from "leasehold/inner/common/lists.js";
+import type { CoreForm } from "../world/plan.js";
+import type { CoreWorld } from "../world/world.js";
+
+/** How a program holds a name: of shared leases a reader or a writer. */
+export type Hold = Exclude<CoreForm, "shared"> | "reader" | "writer";
+
+/** What a program takes itself to hold. */
+export interface Claim {
+  readonly process: string;
+  readonly resource: string;
+  readonly hold: Hold;
+  readonly token: bigint;
+  readonly slot: number;
+  /** Of a counted lease, as its caller has given it. */
+  readonly limit: number;
+  /** By the process's clocks of this moment, from its last look. */
+  remainingMs(): number;
+}
+
+/**
+ * Who holds beside whom, and by which tokens. A hold begins, and is found extended, at a look of its program,
+ * so it is enough to compare then.
+ */
+export class Claims {
+  readonly #world: CoreWorld;
+  readonly #present = new Set<Claim>();
+  /** By name, and by slot where they are counted. */
+  readonly #greatest = new Map<string, bigint>();
+  readonly #greatestWriter = new Map<string, bigint>();
+
+  constructor(world: CoreWorld) {
+    this.#world = world;
+  }
+
+  begin(claim: Claim): void {
+    const { process, resource, hold, token, slot } = claim;
+    this.#world.say(`${process} has ${resource} as ${hold}, token ${token}, slot ${slot}`);
+    this.#checkToken(claim);
+    this.#present.add(claim);
+    this.look(claim);
+  }
+
+  end(claim: Claim): void {
+    this.#present.delete(claim);
+  }
+
+  /** Whoever was there has crashed. */
+  gone(process: string): void {
+    for (const claim of this.#present) if (claim.process === process) this.#present.delete(claim);
+  }
+
+  look(claim: Claim): void {
+    const held = [...this.#present].filter(
+      (other) => other.resource === claim.resource && other.remainingMs() > 0,
+    );
+    if (!held.includes(claim)) return;
+    for (const other of held)
+      if (other !== claim && excludes(claim, other))
+        this.#world.report("exclusion", `${nameOf(claim)} beside ${nameOf(other)}`);
+    if (claim.hold === "counted") this.#count(claim, held);
+  }
+
+  #count(claim: Claim, held: readonly Claim[]): void {
+    const limit = greatest(
+      held.map((each) => each.limit),
+      0,
+    );
+    if (held.length > limit)
+      this.#world.report("counted", `${held.length} hold ${claim.resource}, of ${limit} at most`);
+    if (claim.slot >= claim.limit)
+      this.#world.report("counted", `${nameOf(claim)}, and its limit is ${claim.limit}`);
+  }
+
+  /**
+   * Each is greater than all before; readers come beside each other, and theirs are greater than all writers'
+   * before.
+   */
+  #checkToken(claim: Claim): void {
+    const { hold, resource, slot, token } = claim;
+    const place = hold === "counted" ? `${resource} ${slot}` : resource;
+    const greatest = this.#greatest.get(place) ?? 0n;
+    const before = hold === "reader" ? (this.#greatestWriter.get(place) ?? 0n) : greatest;
+    if (token <= before) this.#world.report("tokens", `${nameOf(claim)} has token ${token}, after ${before}`);
+    if (token > greatest) this.#greatest.set(place, token);
+    if (hold === "writer") this.#greatestWriter.set(place, token);
+  }
+}
+
+function excludes(one: Claim, other: Claim): boolean {
+  if (one.hold === "counted") return one.slot === other.slot;
+  return one.hold !== "reader" || other.hold !== "reader";
+}
+
+function nameOf({ hold, process, resource, slot, token }: Claim): string {
+  return `${process} holds ${resource} as ${hold} (token ${token}, slot ${slot})`;
+}

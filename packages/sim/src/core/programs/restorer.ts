@@ -1,0 +1,157 @@
+import { snapshotPieces } from "@leasehold/core/inner/state/snapshot.js";
+import { SimRandom } from "../../kit/random.js";
+import { checkBackup, checkRestored } from "../checkers/restored.js";
+import { forcedCore, type NewCore, restoredCore, type TakenBackup } from "../world/cores.js";
+import type { SimServer } from "../world/server.js";
+import type { CoreWorld } from "../world/world.js";
+
+/** Where the seeds of what it chooses begin: other draws of a run stay as they are. */
+const restorerStream = 2 ** 48;
+
+/** Before all is well again a new core has its bad days, too. */
+const lastMs = 8_000;
+const backupEveryMsDefault = 3_000;
+
+/** Pieces that a client takes at a time. */
+const piecesAtOnce = 16;
+
+/** A server comes back after so long, at most. */
+const backMsMax = 4_000;
+
+/**
+ * Takes backups of servers that go on. Then all servers are lost, and a new core begins with the last of them,
+ * or with what one of the servers has on its disk. The former servers come back, and call the new ones.
+ */
+export class Restorer {
+  readonly #world: CoreWorld;
+  readonly #random: SimRandom;
+  #left: number;
+  #backup: TakenBackup | undefined;
+  /** Of the core of which a backup is taken. */
+  #cores = 0;
+
+  constructor(world: CoreWorld) {
+    this.#world = world;
+    this.#random = new SimRandom(world.plan.seed + restorerStream);
+    this.#left = world.plan.restores ?? 0;
+  }
+
+  begin(): void {
+    const { cores, plan } = this.#world;
+    this.#backup = undefined;
+    this.#cores = cores;
+    this.#soon();
+    if (this.#left === 0) return;
+    this.#left -= 1;
+    this.#world.after(this.#random.between(2_000, plan.stableFromMs / 2), () => this.#lose());
+  }
+
+  get #isLate(): boolean {
+    return this.#world.nowMs > this.#world.plan.stableFromMs - lastMs;
+  }
+
+  // Backups
+
+  #soon(): void {
+    const { cores, plan } = this.#world;
+    const { backupEveryMs = backupEveryMsDefault } = plan;
+    this.#world.after(this.#random.exponential(backupEveryMs), () => {
+      if (!this.#isLate && cores === this.#world.cores) this.#ask();
+    });
+  }
+
+  #ask(): void {
+    const server = this.#random.pick(this.#world.servers);
+    const { life } = server;
+    this.#world.call(server, { kind: "freeze", request: {} }, (outcome) => {
+      if (outcome === "lost" || !("source" in outcome)) {
+        this.#soon();
+        return;
+      }
+      const { snapshotPieceBytes } = this.#world.plan.limits;
+      const pieces = snapshotPieces(outcome.source, snapshotPieceBytes);
+      this.#read({ server, life, index: outcome.meta.index, pieces, taken: [] });
+    });
+  }
+
+  /** In parts, as a stream: the server goes on meanwhile. */
+  #read(reading: Reading): void {
+    const { index, life, pieces, server, taken } = reading;
+    if (!server.isUp || server.life !== life) {
+      this.#soon();
+      return;
+    }
+    for (let count = 0; count < piecesAtOnce; count += 1) {
+      const next = pieces.next();
+      if (next.done === true) {
+        this.#taken(server, { index, pieces: taken });
+        return;
+      }
+      taken.push(next.value);
+    }
+    const { latencyMs } = this.#world.plan;
+    this.#world.after(this.#random.exponential(latencyMs), () => this.#read(reading));
+  }
+
+  #taken(server: SimServer, backup: TakenBackup): void {
+    this.#soon();
+    if (this.#cores !== this.#world.cores) return;
+    this.#world.say(`a backup of ${server.id} at ${backup.index}`);
+    this.#world.counters.backups += 1;
+    this.#backup = backup;
+    const { reference, report } = this.#world;
+    checkBackup(backup, reference, report);
+  }
+
+  // What comes after the end
+
+  /** If there is a backup, it is mostly that. */
+  #lose(): void {
+    if (this.#isLate) return;
+    if (this.#backup === undefined || this.#random.chance(0.3)) this.#force();
+    else this.#restore(this.#backup);
+  }
+
+  #restore(backup: TakenBackup): void {
+    const { counters, plan, reference, report } = this.#world;
+    const count = this.#random.pick([1, 3, 3, 5]);
+    counters.restores += 1;
+    this.#begin(restoredCore(count, backup, reference, report, plan.limits.snapshotPieceBytes));
+  }
+
+  #force(): void {
+    const { counters, reference, report } = this.#world;
+    const fit = this.#world.members().filter(({ disk }) => disk.recovered.snapshot.index > 0);
+    const server = this.#random.pick(fit);
+    // What it was writing is lost, or a part of it.
+    this.#world.crash(server);
+    counters.forcedCores += 1;
+    const cluster = BigInt(1 + Math.floor(this.#random.next() * 1e9));
+    this.#begin(forcedCore(server, cluster, reference, report));
+  }
+
+  #begin(core: NewCore): void {
+    const { keptRevision, servers } = core;
+    const text = servers.map(({ id }) => id).join(", ");
+    this.#world.say(`all is lost; a new core of ${text} begins with revision ${keptRevision}`);
+    this.#world.replace(core);
+    checkRestored(core, this.#world.report);
+    for (const server of this.#world.servers) this.#startSoon(server);
+    for (const server of this.#world.former) if (this.#random.chance(0.8)) this.#startSoon(server);
+    this.begin();
+  }
+
+  #startSoon(server: SimServer): void {
+    this.#world.after(this.#random.between(0, backMsMax), () => {
+      if (!server.isUp) this.#world.start(server);
+    });
+  }
+}
+
+interface Reading {
+  readonly server: SimServer;
+  readonly life: number;
+  readonly index: number;
+  readonly pieces: Iterator<Uint8Array>;
+  readonly taken: Uint8Array[];
+}

@@ -1,0 +1,164 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { type Command, CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import type { Recovered } from "@leasehold/core/inner/raft/api.js";
+import type { Entry } from "@leasehold/core/inner/raft/types.js";
+import type { Version } from "@leasehold/core/inner/state/revisions.js";
+import { type Applied, CoreState } from "@leasehold/core/inner/state/state.js";
+import { finish } from "@leasehold/core/inner/state/steps.js";
+import type { SimServer } from "./server.js";
+import type { CoreReport } from "./invariants.js";
+import { append } from "leasehold/inner/common/lists.js";
+
+/** Hears of each command of the log once, in order, as soon as the first server has applied it. */
+export interface ReferenceObserver {
+  applied(applied: Applied, command: Command, index: number): void;
+  /** Another core has taken the place of the one before, and begins with this. */
+  replaced?(state: CoreState): void;
+}
+
+/** What a core begins with. */
+export interface Beginning {
+  readonly index: number;
+  readonly term: number;
+  /** Makes its state, another object each time. */
+  readonly begin: () => CoreState;
+  /** That its history has, and what was compacted away. */
+  readonly changes: readonly Version[];
+}
+
+const nothing: Beginning = { index: 1, term: 1, begin: () => new CoreState(), changes: [] };
+
+/**
+ * What the cluster as a whole has come to: one state, made of what servers have applied. Every server is held
+ * against it: at the same place in the log all are in the same state, and none has applied what is not on its
+ * own disk.
+ */
+export class Reference {
+  readonly state: CoreState;
+  readonly changes: Version[];
+  readonly #beginning: Beginning;
+  /** Those that were applied, in their order. */
+  readonly #entries: Entry[] = [];
+  readonly #observers: ReferenceObserver[] = [];
+  readonly #report: CoreReport;
+  /** By index: what a server has to look like that has applied it. */
+  readonly #marks = new Map<number, string>();
+  readonly #terms = new Map<number, number>();
+  /** Up to where each server, in its present life, was looked at. */
+  readonly #seen = new Map<string, number>();
+  #index: number;
+  #term: number;
+
+  constructor(report: CoreReport, beginning = nothing) {
+    this.#report = report;
+    this.#beginning = beginning;
+    this.state = beginning.begin();
+    this.changes = [...beginning.changes];
+    this.#index = beginning.index;
+    this.#term = beginning.term;
+    this.#mark();
+  }
+
+  /** From now on everybody who has listened here hears of another core. */
+  handOver(next: Reference): void {
+    for (const observer of this.#observers) {
+      next.attach(observer);
+      observer.replaced?.(next.state);
+    }
+    this.#observers.length = 0;
+  }
+
+  attach(observer: ReferenceObserver): void {
+    this.#observers.push(observer);
+  }
+
+  get index(): number {
+    return this.#index;
+  }
+
+  /** Of the newest entry that is committed. */
+  get term(): number {
+    return this.#term;
+  }
+
+  observe(server: SimServer): void {
+    const { applied, keys, leases, revision } = server.replica!.status();
+    const life = `${server.id}/${server.life}`;
+    const from = this.#seen.get(life) ?? 0;
+    if (applied > from) this.#takeFrom(server, from, applied);
+    this.#seen.set(life, applied);
+    // Of the leases that one command ends some have gone: it is at neither mark.
+    if (server.replica!.isApplying) return;
+    const mark = markOf(revision, leases, keys);
+    const expected = this.#marks.get(applied);
+    if (applied > 0 && mark !== expected)
+      this.#report("agreement", `${server.id} at ${applied} is ${mark}, and not ${expected}`);
+  }
+
+  #takeFrom(server: SimServer, from: number, applied: number): void {
+    const after = Math.max(from, server.disk.installingIndex);
+    for (const entry of server.disk.recovered.entries)
+      if (entry.index > after && entry.index <= applied) this.#take(server, entry);
+    if (this.#index < applied)
+      this.#report(
+        "durability",
+        `${server.id} has applied ${applied}, and has on disk up to ${this.#index} only`,
+      );
+  }
+
+  #take(server: SimServer, entry: Entry): void {
+    const term = this.#terms.get(entry.index);
+    if (term !== undefined && term !== entry.term)
+      this.#report(
+        "agreement",
+        `${server.id} has applied ${entry.index} of term ${entry.term}, and others of term ${term}`,
+      );
+    if (entry.index !== this.#index + 1) return;
+    this.#index = entry.index;
+    this.#term = entry.term;
+    this.#terms.set(entry.index, entry.term);
+    this.#entries.push(entry);
+    if (entry.data.length > 0) {
+      const command = fromBinary(CommandSchema, entry.data);
+      const applied = this.state.apply(command, entry.term, entry.index);
+      finish(this.state.revisions.sweep());
+      append(this.changes, applied.changes);
+      for (const observer of this.#observers) observer.applied(applied, command, entry.index);
+    }
+    this.#mark();
+  }
+
+  #mark(): void {
+    const { leases, revisions } = this.state;
+    this.#marks.set(this.#index, markOf(revisions.current, leases.size, revisions.live));
+  }
+
+  // For another core that takes over from this one
+
+  /** What a server has when it has applied that entry, from the first one on. */
+  stateAt(index: number): CoreState {
+    const state = this.#beginning.begin();
+    for (const entry of this.#entries) if (entry.index <= index) this.replay(state, entry);
+    return state;
+  }
+
+  /** @returns what it changes */
+  replay(state: CoreState, { data, index, term }: Entry): readonly Version[] {
+    if (data.length === 0) return [];
+    const { changes } = state.apply(fromBinary(CommandSchema, data), term, index);
+    finish(state.revisions.sweep());
+    return changes;
+  }
+
+  /** Up to where a server's log is the one that was applied. */
+  agreedIndex({ entries, snapshot }: Recovered): number {
+    let { index } = snapshot;
+    for (const entry of entries)
+      if (entry.index === index + 1 && this.#terms.get(entry.index) === entry.term) index = entry.index;
+    return index;
+  }
+}
+
+function markOf(revision: number, leases: number, keys: number): string {
+  return `at revision ${revision} with ${keys} keys and ${leases} leases`;
+}

@@ -1,0 +1,394 @@
+import { CoreHost } from "@leasehold/core/inner/host/host.js";
+import type { HostPorts, Turn } from "@leasehold/core/inner/host/ports.js";
+import type { RaftLimits } from "@leasehold/core/inner/raft/api.js";
+import type { Comparison } from "@leasehold/core/inner/copies/copies.js";
+import type { InstallSnapshot, MemberId } from "@leasehold/core/inner/raft/types.js";
+import type { ServerLogic } from "@leasehold/core/inner/replica/api.js";
+import type { AutoCompaction, ReplicaLimits } from "@leasehold/core/inner/replica/options.js";
+import { Replica } from "@leasehold/core/inner/replica/replica.js";
+import { ListedMembers, type Roll, type SelfDescription } from "@leasehold/core/inner/replica/roll.js";
+import type { Input, PeerMessage } from "@leasehold/core/inner/replica/types.js";
+import { type CoreMember, newestVersion, oldestVersion } from "@leasehold/core/inner/state/members.js";
+import { forgetVersions, versionAtStart } from "./upgrades.js";
+import { restoreState, snapshotPieces } from "@leasehold/core/inner/state/snapshot.js";
+import { CoreState } from "@leasehold/core/inner/state/state.js";
+import type { SimRandom } from "../../kit/random.js";
+import { type DiskTiming, type FirstContent, SimDisk, type StoredSnapshot } from "./disk.js";
+import type { CoreReport } from "./invariants.js";
+
+/** What a simulated server needs from its world. */
+export interface ServerWorld {
+  readonly random: SimRandom;
+  readonly report: CoreReport;
+  readonly servers: readonly SimServer[];
+  readonly plan: { readonly upgrades?: boolean | undefined };
+  readonly reference: { readonly state: CoreState };
+  /** True time. */
+  readonly nowMs: number;
+  after(delayMs: number, body: () => void): void;
+  /** Of a write to this server's disk, drawn anew for each. */
+  writeMs(server: SimServer): number;
+  /** @returns whether the network takes it */
+  send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean;
+  /** It leads from now on. */
+  leads(server: SimServer): void;
+  /** After every turn, when its effects have been carried out. */
+  stepped(server: SimServer): void;
+  /** It has looked at so many things in one turn. */
+  worked(server: SimServer, units: number): void;
+  /** There is more to do in another turn. */
+  hasMore(): void;
+  savesSnapshot(): void;
+  /** It has heard that it is no member any more. */
+  removed(server: SimServer): void;
+  /** Its process has ended with an error. */
+  failed(server: SimServer, error: unknown): void;
+  /** It has compared what the servers have. */
+  compared(server: SimServer, comparison: Comparison): void;
+  /** It goes on after an error that nothing in a simulated world may bring about. */
+  trouble(server: SimServer, text: string): void;
+}
+
+export interface ServerPlan {
+  readonly id: MemberId;
+  /** Where others call it. */
+  readonly address: string;
+  readonly cluster: bigint;
+  readonly disk: FirstContent;
+  /** Absent: nobody's name or address is known, and the members stay who they are. */
+  readonly founding: readonly CoreMember[] | undefined;
+  readonly self: SelfDescription | undefined;
+  readonly tickMs: number;
+  readonly electionTicks: number;
+  readonly clusterTimeMs: number;
+  readonly autoCompaction: AutoCompaction | undefined;
+  readonly quotaBytes: number | undefined;
+  readonly corruptCheckMs?: number | undefined;
+  readonly limits: Partial<ReplicaLimits>;
+  readonly raftLimits: Partial<RaftLimits>;
+  readonly turnMs: number;
+  readonly turnsAtOnce: number;
+  /** Each life has an election timeout of its own. */
+  readonly unequal?: boolean | undefined;
+  readonly timersFirst?: boolean | undefined;
+  /** It takes and sends only what `core/server/peers` would. */
+  readonly introduced?: boolean | undefined;
+  /** Of its steady clock, which begins at `offsetMs`. */
+  readonly clockMs: () => number;
+  /** What the rates of steady clocks are taken to be within. */
+  readonly clockRateError: number;
+  readonly holdMs: number;
+  readonly clockRate: number;
+}
+
+/** Election timeouts of servers that differ in them, in the order in which each one has them. */
+const timeoutFactors = [1, 2, 0.5];
+
+/** What has come to a process that stands still. */
+interface Arrival {
+  readonly body: (host: CoreHost) => void;
+  readonly isRequest: boolean;
+}
+
+/** A server: host and replica as in production, on a disk that can lose what was not synced. */
+export class SimServer {
+  readonly plan: ServerPlan;
+  readonly #world: ServerWorld;
+  readonly disk: SimDisk;
+  replica: Replica | undefined;
+  #host: CoreHost | undefined;
+  /** How often it has begun: what belongs to an earlier life is void. */
+  life = 0;
+  /** It has looked at a clock since it stood still. */
+  knowsTime = false;
+  /** The process stands still: what comes waits. */
+  isPaused = false;
+  #arrivals: Arrival[] = [];
+  /** Of its steady clock: what passed while its machine was suspended. */
+  #lostMs = 0;
+  #suspendedAtMs: number | undefined;
+  /** The host's next turn, if it follows the present event at once. */
+  #turn: (() => void) | undefined;
+  #isInTurn = false;
+  #roll: Roll = { members: [], removed: new Set(), version: oldestVersion };
+  /** What it speaks at most, in this life. */
+  version = newestVersion;
+  /** For the next lives, if a test decides it. */
+  nextVersion: number | undefined;
+  #listed = new ListedMembers();
+  /** Which life of each other server has said what it speaks. */
+  readonly #heard = new Map<MemberId, number>();
+
+  constructor(plan: ServerPlan, world: ServerWorld) {
+    this.plan = plan;
+    this.#world = world;
+    const timing: DiskTiming = {
+      after: (delayMs, body) => world.after(delayMs, body),
+      writeMs: () => world.writeMs(this),
+    };
+    this.disk = new SimDisk(plan.disk.recovered, timing);
+    this.disk.snapshot = plan.disk.snapshot;
+  }
+
+  get id(): MemberId {
+    return this.plan.id;
+  }
+
+  get isUp(): boolean {
+    return this.replica !== undefined;
+  }
+
+  get leads(): boolean {
+    return this.replica?.status().role === "leader";
+  }
+
+  /** The steady clock. */
+  clockMs(): number {
+    return (this.#suspendedAtMs ?? this.plan.clockMs()) - this.#lostMs;
+  }
+
+  /** @param isSuspended with its whole machine, and its steady clock */
+  standStill(isSuspended: boolean): void {
+    this.isPaused = true;
+    this.knowsTime = false;
+    if (isSuspended) this.#suspendedAtMs = this.plan.clockMs();
+  }
+
+  #goOn(): void {
+    this.isPaused = false;
+    this.#lostMs += this.plan.clockMs() - (this.#suspendedAtMs ?? this.plan.clockMs());
+    this.#suspendedAtMs = undefined;
+  }
+
+  start(): void {
+    const { snapshot, recovered } = this.disk;
+    const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
+    this.life += 1;
+    const { disk: _disk, founding, introduced: _introduced, self, ...plan } = this.plan;
+    this.#roll = { members: founding ?? [], removed: new Set(), version: state.version };
+    this.version = this.nextVersion ?? versionAtStart(this, this.#world);
+    forgetVersions(this, this.#world);
+    this.#heard.clear();
+    this.#listed = new ListedMembers();
+    const described = self === undefined ? {} : { founding: founding ?? [], self };
+    const { random } = this.#world;
+    const timeouts = this.#timeouts();
+    const ways = { checksum, newestVersion: this.version, random };
+    const replica = new Replica({ ...plan, ...timeouts, ...described, ...ways, recovered, state });
+    this.replica = replica;
+    this.#host = new CoreHost({
+      ...this.#ports(),
+      logic: this.#watched(replica),
+      tickMs: this.plan.tickMs,
+      leadership: ({ role }) => {
+        if (role === "leader") this.#world.leads(this);
+      },
+      roll: (roll) => {
+        this.#roll = roll;
+        if (roll.removed.has(this.id)) this.#world.removed(this);
+      },
+      compared: (comparison) => this.#world.compared(this, comparison),
+      failed: (error) => this.#world.failed(this, error),
+      trouble: (text) => this.#world.trouble(this, text),
+    });
+  }
+
+  #timeouts(): { readonly electionTicks: number; readonly holdMs: number } {
+    const { electionTicks, holdMs, id, unequal } = this.plan;
+    const place = Number(id % BigInt(timeoutFactors.length)) + this.life;
+    const factor = unequal === true ? timeoutFactors[place % timeoutFactors.length]! : 1;
+    return { electionTicks: Math.round(electionTicks * factor), holdMs: holdMs * factor };
+  }
+
+  // As `core/server/peers` makes connections
+
+  /** Whether it has somewhere to send what is for that server. */
+  reaches(id: MemberId): boolean {
+    return this.plan.introduced !== true || this.#knows(id);
+  }
+
+  /** A connection begins: the sender says what it speaks. */
+  meet({ id, life, version }: SimServer): void {
+    if (this.#heard.get(id) === life) return;
+    this.#heard.set(id, life);
+    this.step({ kind: "peer-version", member: id, version });
+  }
+
+  /** As it answers others that ask. */
+  get members(): readonly CoreMember[] {
+    return this.#roll.members;
+  }
+
+  /** Where it asks who the members are: by its log, and by its flags. */
+  asks(id: MemberId): boolean {
+    return [...this.#roll.members, ...(this.plan.founding ?? [])].some((member) => member.id === id);
+  }
+
+  /** What the others have answered. */
+  take(lists: readonly (readonly CoreMember[])[]): void {
+    this.#listed.take(lists);
+  }
+
+  #knows(id: MemberId): boolean {
+    return [...this.#roll.members, ...this.#listed.unknownTo(this.#roll)].some((member) => member.id === id);
+  }
+
+  /** The process ends, and the power fails. */
+  crash(random: SimRandom): void {
+    this.replica = undefined;
+    this.#host = undefined;
+    this.#goOn();
+    this.#arrivals = [];
+    this.#turn = undefined;
+    this.disk.crash(random);
+  }
+
+  /** It goes on where it stood, with all that has come meanwhile. */
+  resume(random: SimRandom): void {
+    this.#goOn();
+    const arrivals = this.#arrivals;
+    this.#arrivals = [];
+    // Connections have no order among them: clients may be heard before the servers that have elected another
+    // leader.
+    if (this.plan.timersFirst === true && random.chance(0.5)) this.step({ kind: "tick" });
+    if (random.chance(0.5)) arrivals.sort((one, other) => Number(other.isRequest) - Number(one.isRequest));
+    for (const { body, isRequest } of arrivals) this.enter(body, isRequest);
+    this.step({ kind: "tick" });
+  }
+
+  step(input: Input): void {
+    this.enter((host) => host.step(input));
+  }
+
+  /** A snapshot has come over the network, whole. */
+  receiveSnapshot(message: InstallSnapshot, { pieces }: StoredSnapshot): void {
+    this.enter((host) => host.receiveSnapshot(message, pieces, this.#restore(pieces)));
+  }
+
+  /** One event of the process: something comes to the host, which has its turn then, or a little later. */
+  enter(body: (host: CoreHost) => void, isRequest = false): void {
+    if (this.#host === undefined) return;
+    if (this.isPaused) {
+      this.#arrivals.push({ body, isRequest });
+      return;
+    }
+    body(this.#host);
+    const turn = this.#turn;
+    this.#turn = undefined;
+    if (turn !== undefined) this.#run(turn);
+  }
+
+  #run(turn: () => void): void {
+    this.#isInTurn = true;
+    turn();
+    this.#isInTurn = false;
+    if (this.isUp) this.#world.stepped(this);
+  }
+
+  /** What the host gets from its machine, in its present life. */
+  #ports(): HostPorts {
+    const { life } = this;
+    const { turnMs } = this.plan;
+    const inLife = (body: () => void) => {
+      if (this.life === life) this.enter(body);
+    };
+    return {
+      now: () => ({ monotonicMs: this.clockMs(), wallMs: this.#world.nowMs }),
+      every: (periodMs, run) => this.#every(periodMs, run),
+      defer: (turn) => {
+        if (this.#isInTurn) this.#world.hasMore();
+        if (turnMs === 0) this.#turn = turn;
+        else
+          this.#world.after(this.#world.random.exponential(turnMs), () => inLife(() => (this.#turn = turn)));
+      },
+      beginTurn: () => new CountedTurn(this.plan.turnsAtOnce),
+      disk: {
+        persist: (persist, received, done) =>
+          this.disk.persist(persist, received, (error) => inLife(() => done(error))),
+        saveSnapshot: (snapshot, signal, done) => {
+          this.#world.savesSnapshot();
+          this.disk.saveSnapshot(snapshot, signal, (error) => inLife(() => done(error)));
+        },
+      },
+      send: (message) => this.#send(message),
+    };
+  }
+
+  /**
+   * Servers do not tick at the same moments. What is due while the process stands still comes once, when it
+   * goes on.
+   */
+  #every(periodMs: number, run: () => void): () => void {
+    const { life } = this;
+    let isOver = false;
+    const tick = () => {
+      if (isOver || this.life !== life) return;
+      if (!this.isPaused) this.enter(run);
+      this.#world.after(periodMs / this.plan.clockRate, tick);
+    };
+    this.#world.after(this.#world.random.between(0, periodMs), tick);
+    return () => (isOver = true);
+  }
+
+  /** The replica, and a count of what it looks at. */
+  #watched(replica: Replica): ServerLogic {
+    return {
+      step: (input, now) => {
+        this.knowsTime = true;
+        replica.step(input, now);
+      },
+      take: () => {
+        const { visits } = replica;
+        const before = visits.count;
+        const effects = replica.take();
+        this.#world.worked(this, visits.count - before);
+        return effects;
+      },
+      status: () => replica.status(),
+    };
+  }
+
+  /**
+   * What reads snapshots, a disk or a connection, takes pieces up to a bound, here one that few versions
+   * fill.
+   */
+  #restore(pieces: readonly Uint8Array[]): CoreState {
+    const { snapshotPieceBytes = Infinity } = this.plan.limits;
+    const tooLarge = pieces.find(({ length }) => length > 2 * snapshotPieceBytes);
+    if (tooLarge !== undefined)
+      this.#world.report("durability", `a snapshot has a piece of ${tooLarge.length} bytes`);
+    return restoreState(pieces);
+  }
+
+  /**
+   * The newest snapshot on disk stands in for the one that the log asked for; at first there is an empty
+   * state.
+   */
+  #send(message: PeerMessage): boolean {
+    if (message.kind !== "snapshot") return this.#world.send(this, message, undefined);
+    const empty = { meta: message.meta, pieces: [...snapshotPieces(new CoreState())] };
+    const snapshot = this.disk.snapshot ?? empty;
+    return this.#world.send(this, { ...message, meta: snapshot.meta }, snapshot);
+  }
+}
+
+/** FNV-1a. */
+function checksum(bytes: Uint8Array, before: number): number {
+  let hash = before ^ 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
+/** A turn that has time for so many effects. */
+class CountedTurn implements Turn {
+  #left: number;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  get isOver(): boolean {
+    this.#left -= 1;
+    return this.#left <= 0;
+  }
+}

@@ -1,0 +1,59 @@
+import { greatest } from "leasehold/inner/common/lists.js";
+import { Exclusion } from "../../kit/checkers/exclusion.js";
+import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
+import { isConditional } from "../stage/plan.js";
+import type { SimParty } from "../../kit/party.js";
+
+/**
+ * Exclusion: no two hold at one instant, each by its own clocks, unless both are readers. On the conditional lease always; on
+ * the paper's in a run where delays are bounded (Property 1, Lemma 1), and otherwise once they have been for a while
+ * (Property 4, Lemma 8). Holds begin and are extended at events, so it is enough to look then.
+ */
+export function claimExclusion(view: WorldView, report: StorageReport): StorageObserver {
+  const exclusion = new Exclusion<Claim>(
+    {
+      isHeld: (claim) => claim.remainingMs() > 0,
+      nameOf: ({ party, token }) => `${party.writer} (token ${token})`,
+      isShared: ({ shared }) => shared,
+    },
+    (text) => report("exclusion", text),
+  );
+  const look = () => {
+    const { plan, nowMs, settledMs, claims } = view;
+    if (plan.ground === "counted") lookAtSlots(claims, exclusion, report);
+    else if (isConditional(plan.ground) || nowMs >= settledMs) exclusion.look("the lease", claims);
+  };
+  return { began: look, renewed: (_claim, succeeded) => succeeded && look() };
+}
+
+/** Counted leases: each slot is one process's, and no more hold than the greatest limit among those who do. */
+function lookAtSlots(claims: Iterable<Claim>, exclusion: Exclusion<Claim>, report: StorageReport): void {
+  const held = [...claims].filter((claim) => claim.remainingMs() > 0);
+  const places = held.map(({ place }) => place!);
+  for (const slot of new Set(places.map((place) => place.slot)))
+    exclusion.look(
+      `slot ${slot}`,
+      held.filter(({ place }) => place!.slot === slot),
+    );
+  const limit = greatest(
+    places.map((place) => place.limit),
+    0,
+  );
+  if (held.length > limit) report("counted", `${held.length} hold, of ${limit} at most`);
+  const beyond = places.find((place) => place.slot >= place.limit);
+  if (beyond !== undefined) report("counted", `slot ${beyond.slot} was given to one of ${beyond.limit}`);
+}
+
+/** The oracle (Fig. 7, Lemma 10): once delays are bounded there are never two leaders. */
+export function leaderExclusion(view: WorldView, report: StorageReport): StorageObserver {
+  const exclusion = new Exclusion<SimParty>({ isHeld: () => true, nameOf: ({ writer }) => writer }, (text) =>
+    report("exclusion", text),
+  );
+  return {
+    looked(leaders) {
+      const { plan, nowMs, settledMs } = view;
+      const elects = plan.ground === "oracle" || plan.ground === "consensus";
+      if (elects && nowMs >= settledMs) exclusion.look("the lead", leaders);
+    },
+  };
+}

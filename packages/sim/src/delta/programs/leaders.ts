@@ -1,0 +1,41 @@
+import { LeaderOracle } from "leasehold/inner/delta/paper/leader-oracle.js";
+import { perhapsCancelled } from "./cancelled.js";
+import { leaseMsOf, type PartsStage } from "../stage/stage.js";
+
+/** Before delays are bounded a process believes at times that it leads, whatever the oracle says: agreement must not mind. */
+const delusionRate = 0.5;
+
+/** The leader oracle (Fig. 7) of one process. */
+export function oracleOf(stage: PartsStage): LeaderOracle {
+  const { parts, party } = stage;
+  const oracle = new LeaderOracle(parts.site("leader", leaseMsOf(stage)));
+  stage.leads(() => oracle.isLeader(party.look()));
+  return oracle;
+}
+
+/** The leader oracle for a caller that gives up now and then, and comes again. */
+export async function lead(stage: PartsStage, oracle: LeaderOracle): Promise<void> {
+  const { parts, party } = stage;
+  const laidDown = () => {
+    stage.say(`${party.writer} lays its leadership down`);
+    stage.tell((observer) => observer.laidDown?.(party));
+  };
+  for (;;) await perhapsCancelled(stage, (caller) => parts.run(oracle.run(), caller?.signal), laidDown);
+}
+
+/** Consensus (Fig. 8) of one process, which proposes `proposal`, and gives up now and then and begins again with another object. */
+export async function agree(stage: PartsStage, oracle: LeaderOracle, proposal: string): Promise<void> {
+  const { parts, party, random } = stage;
+  const isLeader: LeaderOracle["isLeader"] = (now) =>
+    oracle.isLeader(now) || (stage.isUnstable() && random.chance(delusionRate));
+  stage.tell((observer) => observer.proposed?.(proposal));
+  let value: string | undefined;
+  while (value === undefined)
+    value = await perhapsCancelled(stage, (caller) =>
+      parts.run(parts.consensus("consensus", isLeader).propose(proposal), caller?.signal),
+    );
+  stage.counters.decisions += 1;
+  stage.say(`${party.writer} decides ${value}`);
+  const decision = value;
+  stage.tell((observer) => observer.decided?.(party, decision));
+}

@@ -1,0 +1,104 @@
+import { elapsedMs } from "leasehold/inner/common/both-clocks.js";
+import { LeaseholdError } from "leasehold/inner/lease/errors.js";
+import { LeaseManager } from "leasehold/inner/lease/manager/lease-manager.js";
+import type { AcquireOptions, Lease } from "leasehold/inner/lease/types.js";
+import { leaseMsOf, type ProviderStage } from "../stage/stage.js";
+import type { Claim } from "../stage/observer.js";
+
+const counted = "r";
+/** Of readers, and writers: calls that say nothing. */
+const book = "r/~rw";
+
+/** How many of those who want it are readers, how many ask once, and whose lease is not renewed. */
+const readerRate = 0.7;
+const tryRate = 0.3;
+const lapseRate = 0.2;
+
+/** A program waits for so many of its leases at most, and holds for so many. */
+const patienceLeases = 6;
+const holdLeases = 1.5;
+
+/** The limit of a counted lease changes from call to call. */
+const limitMax = 3;
+
+/** What a program wants of the waist, and how its holding is called. */
+interface Wish {
+  readonly form: Pick<AcquireOptions, "limit" | "mode">;
+  readonly name: "reads" | "writes" | "counts";
+}
+
+/**
+ * Readers and writers, or holders of a counted lease, as users have them: the waist on the conditional lease,
+ * which makes all of exclusive ones.
+ */
+export async function sharers(stage: ProviderStage): Promise<void> {
+  const { plan, party, random } = stage;
+  const leases = new LeaseManager(stage.provider, party);
+  stage.leaves(() => leases.close());
+  for (;;) {
+    await party.sleep(random.exponential(plan.thinkMeanMs));
+    const wish = wishOf(stage);
+    const lease = await party.alive(wanted(stage, leases, wish.form));
+    if (lease !== undefined) await hold(stage, lease, wish);
+  }
+}
+
+function wishOf({ plan, random }: ProviderStage): Wish {
+  if (plan.ground === "counted") return { form: { limit: 1 + random.below(limitMax) }, name: "counts" };
+  return random.chance(readerRate)
+    ? { form: { mode: "shared" }, name: "reads" }
+    : { form: {}, name: "writes" };
+}
+
+async function wanted(
+  stage: ProviderStage,
+  leases: LeaseManager,
+  form: Wish["form"],
+): Promise<Lease | undefined> {
+  const { plan, party, random, counters } = stage;
+  const ttl = leaseMsOf(stage);
+  const mind = new AbortController();
+  if (random.chance(plan.cancelRate)) {
+    counters.cancellations += 1;
+    party.timers.after(random.exponential(ttl), () => mind.abort(new LeaseholdError("TIMEOUT")));
+  }
+  const resource = plan.ground === "counted" ? counted : book;
+  const options = {
+    ttl,
+    ...form,
+    signal: mind.signal,
+    autoRenew: !random.chance(lapseRate),
+  };
+  try {
+    if (random.chance(tryRate)) return await leases.tryAcquire(resource, options);
+    return await leases.acquire(resource, { ...options, wait: random.next() * patienceLeases * ttl });
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return undefined;
+  }
+}
+
+/** What it claims is by its last look: a checker's own look would end a lease of a process that is stopped. */
+async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): Promise<void> {
+  const { plan, party, random, counters } = stage;
+  let looked = { at: party.look(), leftMs: lease.remaining() };
+  if (looked.leftMs === 0) return;
+  counters.tenures += 1;
+  if (name === "reads") counters.sharedTenures += 1;
+  if (name === "counts") counters.countedTenures += 1;
+  const remainingMs = () => Math.max(0, looked.leftMs - elapsedMs(looked.at, party.look()));
+  const { slot, token } = lease;
+  const place = form.limit === undefined ? {} : { place: { slot, limit: form.limit } };
+  const claim: Claim = { party, token, shared: name === "reads", ...place, remainingMs };
+  stage.begin(claim);
+  stage.say(`${party.writer} ${name} by ${token} in slot ${slot}`);
+  for (let looks = random.below(4); looks >= 0; looks -= 1) {
+    await party.sleep((random.next() * holdLeases * plan.leaseMs) / 2);
+    looked = { at: party.look(), leftMs: lease.remaining() };
+    if (looked.leftMs === 0) break;
+    stage.tell((observer) => observer.renewed?.(claim, true));
+  }
+  stage.end(claim);
+  counters.releases += 1;
+  await party.alive(lease.release());
+}

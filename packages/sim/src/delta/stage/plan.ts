@@ -1,0 +1,137 @@
+import { clockRateErrorDefault } from "leasehold/inner/common/clock-rates.js";
+import type { StoreTraits } from "leasehold/inner/delta/store.js";
+import type { SimRandom } from "../../kit/random.js";
+
+/** What the processes of a run do. */
+export const grounds = [
+  "conditional",
+  "paper",
+  "always-bounded",
+  "oracle",
+  "consensus",
+  "shared",
+  "register",
+  "forms",
+  "counted",
+] as const;
+export type Ground = (typeof grounds)[number];
+
+/** Where leases are conditional: exclusion and the order of tokens need no bound on delays. */
+export function isConditional(ground: Ground): boolean {
+  return ground === "conditional" || ground === "forms" || ground === "counted";
+}
+
+/** Everything about a run that is decided before it begins. */
+export interface StoragePlan {
+  readonly seed: number;
+  readonly ground: Ground;
+  /** One for each store. */
+  readonly kinds: readonly StoreTraits["kind"][];
+  /** How many stores never answer from some moment on. */
+  readonly silent: number;
+  readonly processes: number;
+  /** The longest Δ, ms. Processes differ when `mixedLeases`. */
+  readonly leaseMs: number;
+  readonly mixedLeases: boolean;
+  /** δ, ms. */
+  readonly delayMs: number;
+  /** ρ, as everybody counts with it. */
+  readonly clockRateError: number;
+  /** How far steady clocks are off. */
+  readonly clockDrift: number;
+  /** From when on δ holds, ms: 0 for ND. */
+  readonly stableFromMs: number;
+  readonly endMs: number;
+  /** Before that, the part of requests that take longer than δ. */
+  readonly slowRate: number;
+  readonly slowMaxMs: number;
+  /** The part of requests that take nearly as long as they may. */
+  readonly sluggishRate: number;
+  readonly crashEveryMs: number;
+  readonly pauseEveryMs: number;
+  readonly pauseMaxMs: number;
+  readonly stallEveryMs: number;
+  readonly forgetEveryMs: number;
+  /** How often another store takes one's place for processes that begin from then on. The others still have the old one. */
+  readonly replaceEveryMs: number;
+  /** How long a process lives at most, ms: shorter than a store has to wait that has forgotten, or for ever. */
+  readonly lifeMs: number;
+  /** How a holder behaves at each turn. */
+  readonly releaseRate: number;
+  /** The part of renewals and releases that come as late as they may, or later. */
+  readonly lazyRate: number;
+  readonly thinkMeanMs: number;
+  /** The part of operations whose caller wants no more before they end. */
+  readonly cancelRate: number;
+  /** The part of writes in the middle of which a process crashes: some stores get them, others never do. */
+  readonly tornRate: number;
+}
+
+/**
+ * A renewal takes up to 5δ (Fig. 5), and may have to wait δ for a look at the farm: one that begins later than so
+ * many δ before the end may come too late.
+ */
+export const renewalDelays = 7;
+
+/** 83,333 ppm. */
+export const slewed = 1 / 12;
+
+/** A run lasts this many longest waits of a contender after its stabilisation, so that each sees several tenures. */
+const stableWaits = 14;
+const unstableWaits = 6;
+
+/** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
+export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom): StoragePlan {
+  const sometimes = <T>(value: T, otherwise: T) => (random.chance(0.5) ? value : otherwise);
+  const delayMs = Math.round(random.between(20, 200));
+  const leaseMs = Math.round(delayMs * random.between(12, 30));
+  const n = random.pick([1, 3, 3, 5]);
+  const kinds = drawKinds(ground, n, random);
+  const waitMs = leaseMs + 6 * delayMs;
+  const nd = ground === "always-bounded" || random.chance(0.3);
+  const stableFromMs = nd ? 0 : unstableWaits * waitMs;
+  const never = Infinity;
+  return {
+    seed,
+    ground,
+    kinds,
+    delayMs,
+    leaseMs,
+    stableFromMs,
+    silent: sometimes(Math.floor((n - 1) / 2), 0),
+    processes: 2 + random.below(3),
+    mixedLeases: random.chance(0.5),
+    ...drawRates(random),
+    endMs: stableFromMs + stableWaits * waitMs,
+    slowRate: nd ? 0 : random.between(0, 0.3),
+    slowMaxMs: random.pick([3, 10, 40]) * delayMs,
+    sluggishRate: random.pick([0, 0.3, 0.8]),
+    crashEveryMs: sometimes(random.between(2, 8) * waitMs, never),
+    pauseEveryMs: nd ? never : sometimes(random.between(1, 4) * waitMs, never),
+    pauseMaxMs: random.pick([0.5, 1.5, 3]) * leaseMs,
+    stallEveryMs: nd ? never : sometimes(random.between(1, 4) * waitMs, never),
+    forgetEveryMs: n > 1 ? sometimes(6 * waitMs, never) : never,
+    lifeMs: random.chance(0.15) ? waitMs : never,
+    releaseRate: sometimes(random.between(0.1, 0.5), 0.05),
+    lazyRate: sometimes(random.between(0.1, 0.6), 0),
+    thinkMeanMs: random.magnitude(delayMs, 2 * leaseMs),
+    cancelRate: sometimes(random.between(0.05, 0.4), 0),
+    tornRate: sometimes(random.between(0.005, 0.05), 0),
+    replaceEveryMs: n > 1 && random.chance(0.3) ? 6 * waitMs : never,
+  };
+}
+
+/** Quartz, or a time service that slews a clock as fast as chrony may. */
+function drawRates(random: SimRandom): Pick<StoragePlan, "clockRateError" | "clockDrift"> {
+  const clockDrift = random.pick([0, 0.001, slewed]);
+  return { clockRateError: clockDrift === slewed ? clockRateErrorDefault : clockDrift, clockDrift };
+}
+
+/** Which stores an algorithm can stand on. */
+function drawKinds(ground: Ground, n: number, random: SimRandom): StoreTraits["kind"][] {
+  const all = (kind: StoreTraits["kind"]) => Array.from({ length: n }, () => kind);
+  if (isConditional(ground) || ground === "consensus") return all("atomic");
+  if (random.chance(0.3)) return all("atomic");
+  if (random.chance(0.6)) return all("slotted");
+  return Array.from({ length: n }, () => random.pick(["atomic", "slotted"]));
+}

@@ -1,0 +1,57 @@
+import type { DeltaSettings } from "leasehold/inner/delta/lease-protocol.js";
+import type { FarmParts } from "leasehold/inner/delta/paper/parts.js";
+import type { DeltaProvider } from "leasehold/inner/delta/provider/provider.js";
+import type { Stamp } from "leasehold/inner/delta/record/stamp.js";
+import type { Store } from "leasehold/inner/delta/store.js";
+import type { LeaseholdError } from "leasehold/inner/lease/errors.js";
+import type { SimRandom } from "../../kit/random.js";
+import type { StorageCounters } from "./counters.js";
+import type { Claim, StorageObserver } from "./observer.js";
+import type { SimParty } from "../../kit/party.js";
+import type { StoragePlan } from "./plan.js";
+
+/** What a process's programs stand on: the process, its stores, and those who watch it. */
+export interface Stage {
+  readonly plan: StoragePlan;
+  readonly party: SimParty;
+  readonly stores: readonly Store[];
+  readonly settings: DeltaSettings;
+  readonly random: SimRandom;
+  readonly counters: StorageCounters;
+  /** δ does not hold yet. */
+  isUnstable(): boolean;
+  tell(told: (observer: StorageObserver) => void): void;
+  begin(claim: Claim): void;
+  end(claim: Claim): void;
+  /** Sends a write with its token to the guarded resource. */
+  guard(claim: Claim): void;
+  /** Whom `looked` calls a leader. */
+  leads(asked: () => boolean): void;
+  /** What the process does when it ends in order. */
+  leaves(close: () => Promise<void>): void;
+  /** What went wrong for good. */
+  failed(error: LeaseholdError): void;
+  /** A line of the story. */
+  say(text: string): void;
+}
+
+/** Where the parts of the paper run. */
+export interface PartsStage extends Stage {
+  readonly parts: FarmParts;
+}
+
+/** Where leases are had as in a program of users. */
+export interface ProviderStage extends Stage {
+  readonly provider: DeltaProvider;
+}
+
+/** The Δ of this process, ms. */
+export function leaseMsOf({ plan, party }: Stage): number {
+  if (!plan.mixedLeases) return plan.leaseMs;
+  const part = party.index % 2 === 0 ? 1 : 0.45;
+  return Math.max(Math.round(plan.leaseMs * part), 12 * plan.delayMs);
+}
+
+export function stampText(stamp: Stamp | undefined): string {
+  return stamp === undefined ? "nothing" : `(${stamp.number}, ${stamp.writer}, ${stamp.nonce})`;
+}

@@ -1,0 +1,94 @@
+import {
+  checkLinearizable,
+  type HistoryOperation,
+  type SequentialModel,
+} from "leasehold/inner/testing/linearizability.js";
+
+/** What a client does to a file. Content is text, a character for a byte. */
+export type FileInput = FileCall & {
+  /** Its primary has said that nobody knows, and the next one has settled it: it was done by then, or never. */
+  readonly isSettled?: boolean;
+};
+
+export type FileCall =
+  | { readonly kind: "read"; readonly offset: number; readonly length: number }
+  | { readonly kind: "stat" }
+  | { readonly kind: "create" }
+  | { readonly kind: "write"; readonly offset: number; readonly text: string }
+  | { readonly kind: "append"; readonly text: string }
+  | { readonly kind: "truncate"; readonly size: number }
+  | { readonly kind: "remove" };
+
+/** `missing`: there was no such file. */
+export type FileOutput = { readonly text?: string; readonly size?: number } | "missing";
+
+/** The most steps that the judgement of one file takes. */
+const stepsMax = 400_000;
+
+/** A file as it should be: its content, or null if it is not there. */
+export const fileModel: SequentialModel<string | null, FileInput, FileOutput> = {
+  initial: null,
+  step(content, input, output) {
+    if (input.isSettled === true)
+      return [content, ...this.step(content, { ...input, isSettled: false }, undefined)];
+    if (input.kind === "create") return output === "missing" ? [] : [content ?? ""];
+    // An operation without an answer on a file that is not there does nothing.
+    if (content === null) return output === undefined || output === "missing" ? [null] : [];
+    if (output === "missing") return [];
+    switch (input.kind) {
+      case "read": {
+        const text = content.slice(input.offset, input.offset + input.length);
+        return output === undefined || output.text === text ? [content] : [];
+      }
+      case "stat":
+        return output === undefined || output.size === content.length ? [content] : [];
+      case "write":
+        return [written(content, input.offset, input.text)];
+      case "append":
+        return output === undefined || output.size === content.length ? [content + input.text] : [];
+      case "truncate":
+        return [content.slice(0, input.size).padEnd(input.size, "\0")];
+      case "remove":
+        return [null];
+    }
+  },
+  keyOf: (content) => content ?? "\u0001",
+};
+
+function written(content: string, offset: number, text: string): string {
+  const longer = content.padEnd(offset + text.length, "\0");
+  return longer.slice(0, offset) + text + longer.slice(offset + text.length);
+}
+
+export type FileOperations = HistoryOperation<FileInput, FileOutput>[];
+
+export interface FileHistory {
+  readonly operations: FileOperations;
+  readonly uncertain: Uncertain;
+}
+
+/** By the file's path. */
+export type FileHistories = ReadonlyMap<string, FileHistory>;
+
+/**
+ * Operations that a primary has left uncertain, and when it said so. What was called later and has succeeded
+ * was served by a later tenure, whose reset came before: the operation is done by then, or never.
+ */
+export type Uncertain = { readonly input: FileCall; readonly calledAt: number; readonly saidAt: number }[];
+
+export function judgeFile({ operations, uncertain }: FileHistory) {
+  const settled = uncertain.map(({ input, calledAt, saidAt }) => {
+    const later = operations.flatMap((other) =>
+      other.calledAt > saidAt && other.returnedAt !== undefined ? [other.returnedAt] : [],
+    );
+    return later.length === 0
+      ? { input, calledAt }
+      : {
+          input: { ...input, isSettled: true },
+          output: {},
+          calledAt,
+          returnedAt: later.reduce((one, other) => Math.min(one, other)),
+        };
+  });
+  return checkLinearizable(fileModel, [...operations, ...settled], { stepsMax });
+}

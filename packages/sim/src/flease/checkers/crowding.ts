@@ -1,0 +1,22 @@
+import { Kind, Refusal } from "leasehold/inner/flease/protocol/message.js";
+import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js";
+import { isGreedy } from "../stage/plan.js";
+
+/**
+ * L1, where one client wants more than members keep: no member is ever full for another that has nothing there. One
+ * that has something shares what is free, of which the slots of counted leases may be more than is left.
+ */
+export class Crowding implements Observer {
+  readonly #report: FleaseReport;
+
+  constructor(report: FleaseReport) {
+    this.#report = report;
+  }
+
+  handled({ node, request, reply }: AcceptorStep): void {
+    if (reply?.kind !== Kind.nack || reply.refusal !== Refusal.full || isGreedy(request.resource)) return;
+    const { quotas } = node.peer?.acceptor ?? {};
+    if (quotas !== undefined && quotas.payerOf(request.owner).used > 0) return;
+    this.#report("L1", `${node.name} is full of what ${reply.fullBy} has, for ${request.owner}`);
+  }
+}

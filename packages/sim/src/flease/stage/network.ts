@@ -1,0 +1,124 @@
+import { copyMessage, Kind } from "leasehold/inner/flease/protocol/message.js";
+import type { ViewNote } from "leasehold/inner/flease/protocol/views.js";
+import type { Message } from "leasehold/inner/flease/protocol/message.js";
+import { EventCode, SimEvent } from "../../kit/events.js";
+import { faultlessNetwork, type NetworkPlan } from "./plan.js";
+import type { SimRandom } from "../../kit/random.js";
+
+/** A message under way. */
+export class Packet extends SimEvent {
+  readonly code = EventCode.packet;
+  readonly from: number;
+  readonly to: number;
+  /** Undefined in a heartbeat, which carries clock bounds only. */
+  readonly message: Message | undefined;
+  /** What the message is about; replies do not name it themselves. */
+  readonly resource: string;
+  /** The sender's incarnation, to which a reply is bound. */
+  readonly fromIncarnation: number;
+  /** Only this incarnation of the receiver gets it; 0 for any. */
+  readonly toIncarnation: number;
+  /** The sender's bounds on the time, and the receiver's own lower bound as the sender last heard it (3.10). */
+  lo = 0;
+  hi = 0;
+  echoLo = 0;
+  /** An admin RPC or its answer, which goes over a stream: it can get lost, and does not come twice. */
+  note = "";
+  /** The sender's view, where members change. */
+  view: ViewNote | undefined;
+  readonly #arrive: (packet: Packet) => void;
+
+  constructor(
+    address: { from: number; to: number; fromIncarnation: number; toIncarnation: number; resource: string },
+    message: Message | undefined,
+    arrive: (packet: Packet) => void,
+  ) {
+    super();
+    this.from = address.from;
+    this.to = address.to;
+    this.fromIncarnation = address.fromIncarnation;
+    this.toIncarnation = address.toIncarnation;
+    this.resource = address.resource;
+    this.message = message;
+    this.#arrive = arrive;
+  }
+
+  run(): void {
+    this.#arrive(this);
+  }
+
+  again(): Packet {
+    const copy = new Packet(this, this.message && copyMessage(this.message), this.#arrive);
+    copy.lo = this.lo;
+    copy.hi = this.hi;
+    copy.echoLo = this.echoLo;
+    copy.view = this.view;
+    return copy;
+  }
+}
+
+/** Even a message to oneself takes a moment: it is handled in an event of its own. */
+const loopbackMs = 0.01;
+
+/**
+ * Loses, duplicates, delays and reorders messages, and cuts directions between nodes. A node reaches itself
+ * always: inside one machine nothing gets lost.
+ */
+export class Network {
+  readonly #random: SimRandom;
+  readonly #schedule: (packet: Packet, delayMs: number) => void;
+  #plan: NetworkPlan;
+  /** Directions that are cut, as `from * size + to`. A direction may be cut several times over. */
+  readonly #cuts: number[];
+  readonly #size: number;
+
+  constructor(
+    size: number,
+    plan: NetworkPlan,
+    random: SimRandom,
+    schedule: (packet: Packet, delayMs: number) => void,
+  ) {
+    this.#size = size;
+    this.#plan = plan;
+    this.#random = random;
+    this.#schedule = schedule;
+    this.#cuts = Array.from({ length: size * size }, () => 0);
+  }
+
+  send(packet: Packet): void {
+    if (packet.from === packet.to) {
+      this.#schedule(packet, loopbackMs);
+      return;
+    }
+    const random = this.#random;
+    if (this.#cuts[packet.from * this.#size + packet.to]! > 0) return;
+    if (random.chance(this.#plan.lossRate)) return;
+    const { releaseLossRate } = this.#plan;
+    if (releaseLossRate > 0 && packet.message?.kind === Kind.release && random.chance(releaseLossRate))
+      return;
+    if (packet.note === "" && random.chance(this.#plan.duplicationRate))
+      this.#schedule(packet.again(), this.#delayMs());
+    this.#schedule(packet, this.#delayMs());
+  }
+
+  cut(from: number, to: number): void {
+    this.#cuts[from * this.#size + to]! += 1;
+  }
+
+  mend(from: number, to: number): void {
+    const at = from * this.#size + to;
+    this.#cuts[at] = Math.max(0, this.#cuts[at]! - 1);
+  }
+
+  /** From now on the network is good: nothing is cut or lost, and messages are quick. */
+  heal(meanDelayMs: number): void {
+    this.#cuts.fill(0);
+    this.#plan = { ...this.#plan, ...faultlessNetwork, meanDelayMs };
+  }
+
+  #delayMs(): number {
+    const random = this.#random;
+    if (random.chance(this.#plan.tailRate)) return random.between(0, this.#plan.tailMaxMs);
+    return random.exponential(this.#plan.meanDelayMs);
+  }
+}

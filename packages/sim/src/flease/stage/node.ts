@@ -1,0 +1,100 @@
+import type { FleasePeer } from "leasehold/inner/flease/peer.js";
+import type { FleaseProvider } from "leasehold/inner/flease/provider.js";
+import type { FleaseRunner } from "leasehold/inner/flease/runner.js";
+import type { Reading } from "leasehold/inner/flease/protocol/clock.js";
+import type { AttemptFailure } from "leasehold/inner/flease/protocol/proposer-ports.js";
+import type { Membership } from "leasehold/inner/flease/protocol/views.js";
+import type { Instance } from "leasehold/inner/flease/protocol/instance.js";
+import type { SimClock } from "../../kit/clocks.js";
+import type { Task } from "../../kit/events.js";
+
+/** The sleep of a machine, as others see it. */
+export interface MachineSleep {
+  /** The machine is suspended: nothing happens there, and its steady clock stands still. */
+  readonly isOn: boolean;
+  /** The clocks have moved unseen as no look can tell, which the assumptions leave out. */
+  readonly deceives: boolean;
+  /** Whether a lease of the node is valid by its clocks at this moment. */
+  reliesOn(until: number, end: number): boolean;
+}
+
+/** What checkers and books see of a node. They change nothing. */
+export interface NodeView {
+  readonly index: number;
+  readonly name: string;
+  readonly isMember: boolean;
+  readonly clock: SimClock;
+  /** Undefined while the node is down. */
+  readonly peer: FleasePeer | undefined;
+  readonly owner: string;
+  readonly incarnation: number;
+  readonly sleep: MachineSleep;
+  /** Until when the node is stopped: it handles nothing, and its clocks run on. */
+  readonly pausedUntilMs: number;
+  readonly paused: boolean;
+  /** Present when its programs use the waist. */
+  readonly waist: { readonly provider: FleaseProvider } | undefined;
+  /** The clock as an observer sees it, without disturbing it. One reused record. */
+  look(): Reading;
+}
+
+/** What the programs of a node need of it. */
+export interface ProgramNode extends NodeView {
+  readonly side: NodeSide | undefined;
+  /** The product's; undefined while the node is down. */
+  readonly runner: FleaseRunner | undefined;
+  /** One event of this node. `resource` is what it may have touched; undefined for any. */
+  step(resource: string | undefined, body: (now: Reading) => void): void;
+  /** Puts off an event while the node is stopped. True when it has. */
+  deferred(event: Task): boolean;
+  /** Makes a program hear what becomes of an instance. */
+  assign(instance: Instance, program: InstanceProgram): void;
+  /** Says something to another beside the protocol. */
+  whisper(to: number, toIncarnation: number, note: string): void;
+  /** The process has ended as it wanted to. */
+  leave(): void;
+}
+
+/** What a node asks and answers beside the protocol. */
+export interface NodeSide {
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
+  /** A node has died or goes on as another owner: connections to what it was are gone. */
+  disconnected(node: NodeView): void;
+  close(): void;
+}
+
+/** A program that drives a proposer itself: what it hears of its instance, in the middle of a step of its node. */
+export interface InstanceProgram {
+  readonly resource: string;
+  begin(): void;
+  end(): void;
+  /** False when nobody here waits for the resource. */
+  hinted(): boolean;
+  acquired(instance: Instance, fast: boolean): void;
+  refused(retryInMs: number): void;
+  failed(why: AttemptFailure): void;
+  renewed(longer: boolean): void;
+  lapsed(): void;
+}
+
+/** The machine of a node, as what goes wrong with it sees it. */
+export interface MachineNode extends NodeView {
+  pausedUntilMs: number;
+  readonly sleep: MachineSleep & {
+    isOn: boolean;
+    begin(forMs: number): void;
+    clocksSeemToAgree(): boolean;
+  };
+  readonly waist: { readonly provider: FleaseProvider; leave(): void } | undefined;
+  /** The greatest reading its wall clock ever gave (see A-wall on starts). */
+  readonly greatestWall: number;
+  start(): void;
+  crash(): void;
+  pause(forMs: number): void;
+  /** What it has kept of its view is gone: while it is down. */
+  loseView(): void;
+  /** Its operator changes the members. */
+  changeMembers(next: Membership): void;
+  /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
+  rearm(): void;
+}

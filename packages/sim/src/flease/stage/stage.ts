@@ -1,0 +1,87 @@
+import type { Instance } from "leasehold/inner/flease/protocol/instance.js";
+import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js";
+import type { Lease, Leases } from "leasehold/inner/lease/types.js";
+import type { Provider } from "leasehold/inner/lease/provider.js";
+import type { SharedWall } from "../../kit/clocks.js";
+import type { SimEvent } from "../../kit/events.js";
+import type { SimRandom } from "../../kit/random.js";
+import type { FleaseCounters } from "./counters.js";
+import type { Network, Packet } from "./network.js";
+import type { RunPlan, WorkloadPlan } from "./plan.js";
+import type { MachineNode, NodeView, ProgramNode } from "./node.js";
+import type { Claim, ClaimLookup, Observers, Tenure, TenureLookup, Waiter, WorldView } from "./observer.js";
+
+/** Mistakes of the host, which can be planted in the world only. */
+export interface WorldMistakes {
+  /** P40: the clients share one incarnation. */
+  readonly sharedIncarnation?: boolean;
+  /** P41: every other node has cells of another size. */
+  readonly mixedCells?: boolean;
+  /** P47: members start though their wall clock is far below what it showed in an earlier life. */
+  readonly earlyStart?: boolean;
+  /** Puts something mistaken between the waist and its provider. */
+  readonly provider?: (provider: Provider) => Provider;
+  /** Puts something mistaken between the programs and the waist. */
+  readonly leases?: (leases: Leases) => Leases;
+}
+
+/** The index of who held what when, as the programs were told. */
+export interface TenureIndex extends TenureLookup {
+  begin(node: NodeView, instance: Instance): Tenure;
+  end(node: NodeView, resource: string, how: "released" | "lapsed"): void;
+  /** The node has died, and with it all that it held. */
+  crash(node: NodeView): void;
+}
+
+/** The index of what the programs on the waist see. */
+export interface ClaimIndex extends ClaimLookup {
+  waits(node: NodeView, resource: string): Waiter;
+  waited(waiter: Waiter): void;
+  begin(node: NodeView, lease: Lease, shared?: boolean): Claim;
+  /** The program asks how long it still has the resource. */
+  look(claim: Claim): number;
+  /** The program does not use the resource any more. */
+  end(claim: Claim): void;
+  /** The node has died, and its programs with it. */
+  crash(node: NodeView): void;
+}
+
+/** What the parts of the world among peers need of it, each of them a little. */
+export interface Stage extends WorldView {
+  readonly plan: RunPlan;
+  readonly workload: WorkloadPlan;
+  readonly mistakes: WorldMistakes;
+  readonly random: SimRandom;
+  readonly counters: FleaseCounters;
+  readonly story: ((line: string) => void) | undefined;
+  readonly sharedWall: SharedWall;
+  readonly network: Network;
+  readonly nodes: readonly (MachineNode & ProgramNode)[];
+  readonly tenures: TenureIndex;
+  readonly claims: ClaimIndex;
+  readonly observers: Observers;
+  /** Some nodes have programs on the waist. */
+  readonly hasWaist: boolean;
+  /** Nothing goes wrong any more. */
+  readonly calm: boolean;
+  at(timeMs: number, body: () => void, code?: number): void;
+  schedule(event: SimEvent, delayMs: number): void;
+  scheduleAt(event: SimEvent, dueMs: number): void;
+  cancel(event: SimEvent): void;
+  /** Something in this node may go on when the present event is over. */
+  stir(node: NodeView): void;
+  /** Async functions of a program's or a provider's own, between two calls: a few turns in which others get on. */
+  pass(turnsMax: number): Promise<void>;
+  /** A program has failed as none may: the run ends. */
+  fail(error: unknown): void;
+  /** A client has ended as it wanted to. */
+  left(node: NodeView): void;
+  settingsOf(node: NodeView): FleaseSettings;
+  readonly arrive: (packet: Packet) => void;
+  /** By how much later than it was asked for a timer is to fire, ms. */
+  drawLateMs(): number;
+  /** The name under which a node's proposer works. */
+  ownerFor(node: NodeView, owner: string): string;
+  /** Shows the observers the holds of what an event may have touched. */
+  look(resource: string | undefined, actor: NodeView | undefined): void;
+}

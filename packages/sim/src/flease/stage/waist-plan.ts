@@ -1,0 +1,131 @@
+import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js";
+import type { SimRandom } from "../../kit/random.js";
+import { greatest } from "leasehold/inner/common/lists.js";
+
+/** What programs on the waist do, and where there are any. Rates are probabilities at each turn of a program. */
+export interface WaistPlan {
+  /** Nodes whose programs use the waist; those of the others drive their proposers themselves. */
+  readonly nodes: readonly number[];
+  /** Programs of one node that want the same resource. */
+  readonly programsEach: number;
+  /** Callers of one node, beside its programs, each of which wants any of the names. */
+  readonly jobsEach: number;
+  /** Programs of one node that take counted and shared leases. */
+  readonly sharersEach: number;
+  /** Wants to lead instead of to hold. */
+  readonly electRate: number;
+  /** Tries, and does not wait. */
+  readonly tryRate: number;
+  /** Asks who holds what. */
+  readonly queryRate: number;
+  /** Asks the holder to release, or breaks its lease. */
+  readonly breakRate: number;
+  /** Ends a wait, or a leadership, by a signal. */
+  readonly abortRate: number;
+  /** Has a lease that is not renewed, or not for long. */
+  readonly shortRate: number;
+}
+
+export const noWaist: WaistPlan = {
+  nodes: [],
+  programsEach: 0,
+  jobsEach: 0,
+  sharersEach: 0,
+  electRate: 0,
+  tryRate: 0,
+  queryRate: 0,
+  breakRate: 0,
+  abortRate: 0,
+  shortRate: 0,
+};
+
+/** What of a run has to do with who wants what. */
+export interface Populated {
+  readonly settings: FleaseSettings;
+  readonly clients: number;
+  readonly resources: readonly string[];
+  /** Which (node, resource) pairs have a program that wants it, as indices. */
+  readonly agents: readonly { readonly node: number; readonly resource: string }[];
+}
+
+/** What is drawn for the waist, and for what came to the world with it. */
+interface Peopling {
+  readonly waist: WaistPlan;
+  readonly settings: FleaseSettings;
+  /** See `NetworkPlan`. */
+  readonly readEveryMs: number;
+  /** See `ChaosPlan`. */
+  readonly clientEveryMs: number;
+}
+
+/** Runs whose resources have cells of their own: so many members coordinate one, of five. */
+const cellSize = 3;
+
+/** How many of the runs with programs have such as share leases: each run of theirs costs several others. */
+const sharersRate = 0.15;
+
+/** When the storm is over everybody wants its resource once more; so much of the longest lease each may keep it waiting. */
+const turnLeases = 1.2;
+
+/** Retries of the waist, and the time after which a bar is forgotten. */
+const patienceMs = 8_000;
+
+/**
+ * What came to the world later: the waist, clients that come and go, cells. It is drawn from a stream of its own, so that the
+ * rest of a run is as if it were not there.
+ */
+export function drawWaist({ settings, clients }: Populated, random: SimRandom): Peopling {
+  const members = settings.members.length;
+  const waist = random.chance(0.5) ? drawPrograms(members + clients, random) : noWaist;
+  const comesAndGoes = random.chance(0.5) ? random.magnitude(0.5, 4) * settings.ttlMaxMs : Infinity;
+  const cells = members > cellSize && random.chance(0.5);
+  const jobsEach = waist.nodes.length > 0 && random.chance(0.4) ? random.pick([1, 2, 4]) : 0;
+  const readEveryMs = random.chance(0.5) ? random.magnitude(0.05, 0.5) * settings.rpcTimeoutMs : 0;
+  return {
+    // Drawn last: what was drawn before they came stays as it is.
+    waist: { ...waist, jobsEach, sharersEach: waist.nodes.length > 0 && random.chance(sharersRate) ? 2 : 0 },
+    readEveryMs: jobsEach > 0 ? readEveryMs : 0,
+    clientEveryMs: clients > 0 ? comesAndGoes : Infinity,
+    settings: cells ? { ...settings, cellSize } : settings,
+  };
+}
+
+/** So long it takes at most, beside programs that wait, until everybody who wants one resource has had it. */
+export function turnsMs({
+  agents,
+  resources,
+  settings,
+  waist,
+}: Populated & { readonly waist: WaistPlan }): number {
+  if (waist.nodes.length === 0) return 0;
+  const wanting = resources.map((resource) => {
+    const nodes = agents.filter((agent) => agent.resource === resource);
+    return nodes.reduce((sum, { node }) => sum + (waist.nodes.includes(node) ? waist.programsEach : 1), 0);
+  });
+  return (greatest(wanting) + 4) * turnLeases * settings.ttlMaxMs + patienceMs;
+}
+
+function drawPrograms(nodes: number, random: SimRandom): WaistPlan {
+  const everybody = random.chance(0.4);
+  const sometimes = (value: number) => (random.chance(0.5) ? value : 0);
+  const drawn = Array.from({ length: nodes }, (_, node) => node).filter(
+    () => everybody || random.chance(0.5),
+  );
+  return {
+    nodes: drawn.length === 0 ? [random.below(nodes)] : drawn,
+    programsEach: random.pick([1, 2, 3]),
+    electRate: sometimes(random.between(0.1, 0.6)),
+    tryRate: sometimes(random.between(0, 0.4)),
+    queryRate: sometimes(random.between(0, 0.3)),
+    breakRate: sometimes(random.between(0, 0.15)),
+    abortRate: sometimes(random.between(0, 0.5)),
+    shortRate: sometimes(random.between(0, 0.4)),
+    jobsEach: 0,
+    sharersEach: 0,
+  };
+}
+
+/** In fair weather programs only acquire and hold. */
+export function allOnWaist(nodes: number): WaistPlan {
+  return { ...noWaist, nodes: Array.from({ length: nodes }, (_, node) => node), programsEach: 1 };
+}

@@ -1,0 +1,116 @@
+import { sameBytes } from "leasehold/inner/delta/record/envelope.js";
+import { decodeFarmCell, mergeFarmCells } from "leasehold/inner/delta/farm/farm-cell.js";
+import {
+  farmRegister,
+  type StoreAnswer,
+  type StoreRequest,
+  type StoreTraits,
+} from "leasehold/inner/delta/store.js";
+
+/** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */
+export class SimStore {
+  readonly kind: StoreTraits["kind"];
+  readonly name: string;
+  /** Requests stop here until then: true time. */
+  stalledUntilMs = 0;
+  /** It is not reached before this true time. */
+  silentUntilMs = 0;
+  /** From this true time on it never answers. */
+  silentFromMs = Infinity;
+  /** When it forgot last, true time. */
+  forgotAtMs = -Infinity;
+  conflicts = 0;
+  /** Whether it counts: asked for often, and seldom another. `undefined`: to be found out. */
+  #counts: boolean | undefined;
+  #registers = new Map<string, Map<string, Uint8Array>>();
+  #generation = 0;
+  /** How often something was announced, by register. */
+  readonly #announced = new Map<string, number>();
+  /** When the last write of a slot takes effect: writes of one slot keep their order. */
+  readonly #lastPutMs = new Map<string, number>();
+
+  constructor(kind: StoreTraits["kind"], name: string) {
+    this.kind = kind;
+    this.name = name;
+  }
+
+  get id(): string {
+    return `${this.name}.${this.#generation}`;
+  }
+
+  /** It loses everything, its marker too. */
+  forget(nowMs: number): void {
+    this.#registers = new Map();
+    this.#generation += 1;
+    this.#counts = undefined;
+    this.forgotAtMs = nowMs;
+  }
+
+  /** The true time at which a request that arrives then takes effect. */
+  inOrder(request: StoreRequest, writer: string, effectMs: number): number {
+    if (request.op !== "put") return effectMs;
+    const slot = `${writer} ${request.register}`;
+    const ordered = Math.max(effectMs, this.#lastPutMs.get(slot) ?? 0);
+    this.#lastPutMs.set(slot, ordered);
+    return ordered;
+  }
+
+  /** What stands in a register. */
+  cells(register: string): readonly Uint8Array[] {
+    return [...(this.#registers.get(register)?.values() ?? [])];
+  }
+
+  /** By what stands in the store itself: it has not forgotten, or has been waited for. */
+  get counts(): boolean {
+    if (this.#counts === undefined) {
+      const cell = mergeFarmCells(this.cells(farmRegister).map(decodeFarmCell));
+      this.#counts = cell?.id === this.id && cell.state === "ready";
+    }
+    return this.#counts;
+  }
+
+  perform(request: StoreRequest, writer: string): StoreAnswer {
+    const { id } = this;
+    if (request.op === "list") return { kind: "registers", id, registers: new Map() };
+    const cells = this.cells(request.register);
+    if (request.op === "read") return this.#read(cells, request.register, request.quietSince);
+    if (request.op === "put") {
+      if (request.quiet !== true) this.#announce(request.register);
+      return this.#write(request.register, writer, request.next);
+    }
+    const [cell] = cells;
+    const { expected } = request;
+    const isExpected =
+      cell === undefined || expected === undefined ? cell === expected : sameBytes(cell, expected);
+    if (!isExpected || id !== request.id) {
+      this.conflicts += 1;
+      return { kind: "conflict", id, cells };
+    }
+    return this.#write(request.register, "", request.next);
+  }
+
+  #read(cells: readonly Uint8Array[], register: string, quietSince: string | undefined): StoreAnswer {
+    const { id } = this;
+    if (this.kind === "atomic") return { kind: "cells", id, cells };
+    const mark = `${id} ${this.#announced.get(register) ?? 0}`;
+    return mark === quietSince ? { kind: "quiet", id } : { kind: "cells", id, cells, mark };
+  }
+
+  #announce(register: string): void {
+    this.#announced.set(register, (this.#announced.get(register) ?? 0) + 1);
+  }
+
+  #write(register: string, slot: string, next: Uint8Array): StoreAnswer {
+    let slots = this.#registers.get(register);
+    if (slots === undefined) this.#registers.set(register, (slots = new Map()));
+    slots.set(slot, next);
+    if (register === farmRegister) this.#counts = undefined;
+    return { kind: "written", id: this.id };
+  }
+}
+
+/** A store that has forgotten, and does not count yet. */
+export function uncountedIn(stores: readonly SimStore[]): SimStore | undefined {
+  if (stores.every(({ forgotAtMs }) => forgotAtMs === -Infinity)) return undefined;
+  return stores.find((store) => !store.counts);
+}
