@@ -22,6 +22,8 @@ const pacing = "packages/leasehold/src/flease/protocol/pacing.ts";
 const admission = "packages/leasehold/src/flease/admission.ts";
 const listing = "packages/leasehold/src/flease/admin/listing.ts";
 const fairWork = "packages/leasehold/src/flease/admin/fair-work.ts";
+const adminRpc = "packages/leasehold/src/flease/admin/admin-rpc.ts";
+const inspection = "packages/leasehold/src/flease/admin/inspection.ts";
 const watchFeed = "packages/leasehold/src/flease/admin/watch-feed.ts";
 const quotas = "packages/leasehold/src/flease/protocol/quotas.ts";
 const runner = "packages/leasehold/src/flease/runner.ts";
@@ -1002,6 +1004,44 @@ export const inFlease = /** @type {const} */ ([
         file: quorum,
         find: "cell.halves.every((half) => sizeOf(set & half.set) >= half.majority)",
         replace: "cell.halves.slice(0, 1).every((half) => sizeOf(set & half.set) >= half.majority)",
+      },
+    ],
+  },
+  {
+    name: "breakBlocksEitherCell",
+    why: "A lease counts as broken in a joint view when no quorum is left in that view alone: in the one after it others are.",
+    edits: [
+      {
+        file: quorum,
+        find: "sizeOf(set & after.set) > after.size - after.majority",
+        replace: "excludesQuorum(cell, set)",
+      },
+    ],
+  },
+  {
+    name: "breakInAnotherView",
+    why: "A member says that it bars a holder to one that knows of another view, where other members are a quorum.",
+    edits: [
+      {
+        file: adminRpc,
+        find: "Number.isNaN(view) || view === views.view.stamp",
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "barGoesWithEntry",
+    why: "A bar is forgotten as soon as the lease is over where it was set first: it may still run at those that were told of the bar later.",
+    edits: [{ file: acceptor, find: "this.#barStands(entry, now)", replace: "false" }],
+  },
+  {
+    name: "brokenEndsAsItWasSeen",
+    why: "The end of a broken lease is the one that it had before it was barred: it may have been renewed meanwhile.",
+    edits: [
+      {
+        file: inspection,
+        find: "done ? await this.#endOfBroken(resource, owner, leftMs()) : action.remainingMs!",
+        replace: "action.remainingMs!",
       },
     ],
   },

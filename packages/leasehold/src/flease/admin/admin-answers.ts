@@ -19,7 +19,8 @@ export type AdminParams = ReturnType<typeof adminParamsOf>;
 
 /** What a question names, as it arrived from wherever: empty where it names nothing. */
 export function adminParamsOf(given: unknown) {
-  const { resource, owner, prefix, by, to, session, page, broken, label, token, data } = recordOrEmpty(given);
+  const { resource, owner, prefix, by, to, session, page, view, broken, label, token, data } =
+    recordOrEmpty(given);
   return {
     resource: textOrEmpty(resource),
     owner: textOrEmpty(owner),
@@ -28,6 +29,7 @@ export function adminParamsOf(given: unknown) {
     to: textOrEmpty(to),
     session: Number(session),
     page: Number(page),
+    view: Number(view),
     broken: broken === true,
     token: Number(token),
     label,

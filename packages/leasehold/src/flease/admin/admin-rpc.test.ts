@@ -125,6 +125,26 @@ test("the mistakes of making a list in one step, and of answering the first conn
   expect(inOneQueue.stepsOfOthers).toBeGreaterThan(2);
 });
 
+test("a member bars a holder for everybody, and says so to those that are in its view", async () => {
+  const { calls, step } = setUp();
+  const link = new Observer("one.1");
+  const bar = async (params: object) => {
+    const answer = calls.answer(link, "break", { resource: "held/1", owner: "p.1", ...params });
+    step();
+    return answer;
+  };
+  const barred = async () => {
+    const answer = calls.answer(link, "explain", { resource: "held/1" });
+    step();
+    return ((await answer) as { barred: string }).barred;
+  };
+  expect([await bar({ view: 2, owner: "q.1" }), await barred()]).toEqual([false, ""]);
+  expect([await bar({ view: 2 }), await barred()]).toEqual([false, "p.1"]);
+  // One of an earlier build does not say in which view it is.
+  expect([await bar({ view: 1 }), await bar({})]).toEqual([true, true]);
+  expect(await duringFaults({ breakInAnotherView: true }, () => bar({ view: 2 }))).toBe(true);
+});
+
 test("a list goes on where it was while leases come and go, and says so when it was given up", async () => {
   const { calls, take, pass, step } = setUp();
   const link = new Observer("one.1");

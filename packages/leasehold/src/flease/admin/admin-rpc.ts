@@ -4,6 +4,7 @@ import { watchedMax } from "../../lease/watch-set.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import { nodeIdOf } from "../protocol/ballot.js";
 import type { Reading } from "../protocol/clock.js";
+import type { Views } from "../protocol/views.js";
 import type { Waiters } from "../protocol/waiters.js";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
@@ -43,6 +44,7 @@ export interface AskedPeer {
   /** Why it does not trust its own clock at present. */
   readonly fault: string | undefined;
   readonly waiters: Pick<Waiters, "sizeOf" | "favour">;
+  readonly views: Pick<Views, "view">;
 }
 
 /** The driver that runs the peer, in production or in a simulation. */
@@ -137,7 +139,7 @@ export class AdminRpc<L extends AdminLink> {
       case "data":
         return this.#keepData(link, params);
       case "break":
-        return this.#break(resource, owner);
+        return this.#break(resource, owner, params.view);
       case "favour":
         return this.#favour(resource, params.to);
       case "requestRelease":
@@ -223,8 +225,14 @@ export class AdminRpc<L extends AdminLink> {
     return isKept;
   }
 
-  #break(resource: string, owner: string): boolean {
-    return this.#node.peer.acceptor?.bar(resource, owner, this.#node.now()) ?? false;
+  /**
+   * False also in another view than that of the one who asks (MUST): other members may be a majority there.
+   */
+  #break(resource: string, owner: string, view: number): boolean {
+    const { acceptor, views } = this.#node.peer;
+    const bars = acceptor?.bar(resource, owner, this.#node.now()) ?? false;
+    // One of an earlier build does not say.
+    return bars && (Number.isNaN(view) || view === views.view.stamp);
   }
 
   /**

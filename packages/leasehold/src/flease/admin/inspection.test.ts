@@ -111,6 +111,50 @@ test.each(["requestRelease", "breakLease"] as const)(
   },
 );
 
+/** A cell in which each member knows of a lease of its own owner, until `hung` never answers. */
+function cellOfOwners(owners: readonly string[], hung: number) {
+  const bench = benchProvider();
+  const { world, driver } = bench;
+  const asked: string[] = [];
+  driver.ask = (member, method, params, timeoutMs) =>
+    new Promise((resolve, reject) => {
+      asked.push(`${method} ${member}`);
+      if (member === hung)
+        world.timers.after(timeoutMs, () => reject(new LeaseholdError("UNREACHABLE", "it hangs")));
+      else if (method !== "explain") resolve((params as { owner: string }).owner === owners[member]);
+      else {
+        const owner = owners[member]!;
+        const until = world.clock.wallMs() + 900;
+        resolve({ state: "ready", lease: "live", owner, until, token: owner === "q.1" ? 7 : 5, waiting: 0 });
+      }
+    });
+  return { ...bench, asked };
+}
+
+test.each(["requestRelease", "breakLease"] as const)(
+  "%s reaches the holder when a member hangs, without waiting for it",
+  async (method) => {
+    const { world, provider, asked } = cellOfOwners(["p.1", "p.1", "p.1"], 2);
+    let action: unknown;
+    void provider.inspection[method]("r", 1_000).then((came) => (action = came));
+    await world.advance(1);
+    expect(action).toMatchObject({ done: true, holder: "p.1", token: 5n });
+    expect(asked).toContain("requestRelease 0");
+  },
+);
+
+test("a lease that a majority knows of is the holder's, whatever a newer attempt has left at a member", async () => {
+  const { world, provider } = cellOfOwners(["p.1", "q.1", "p.1"], -1);
+  const asking = Promise.all([
+    provider.inspection.explain("r", 1_000),
+    provider.inspection.breakLease("r", 1_000),
+  ]);
+  await world.advance(1);
+  const [explanation, action] = await asking;
+  expect(explanation).toMatchObject({ holder: "p.1", token: 5n, confirmed: true });
+  expect(action).toMatchObject({ holder: "p.1", done: true });
+});
+
 test("a watch follows the members of the present view: those that come, and none that has gone", async () => {
   const { world, driver, provider, peer, runner } = benchProvider();
   const [a, b, c] = peer.settings.members;

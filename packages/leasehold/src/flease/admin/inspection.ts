@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Inspection, Watching } from "../../lease/provider.js";
 import { dataField } from "../../lease/tenure-data.js";
-import type { Explanation, HolderAction, JsonValue, ResourceHint } from "../../lease/types.js";
+import type { Explanation, HolderAction, JsonValue, MemberView, ResourceHint } from "../../lease/types.js";
 import type { CellMap } from "../protocol/cells.js";
 import { votersOf } from "../protocol/views.js";
 import { reasonsOf } from "./explaining.js";
@@ -11,6 +11,7 @@ import type { MergedLease } from "./listing.js";
 import { MergedListing } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
 import { ClusterWatch, isTooWide } from "./watching.js";
+import { excludesQuorumFromNowOn } from "../protocol/quorum.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../common/time-left.js";
 import { mapInTurns } from "../../common/in-turns.js";
@@ -125,8 +126,13 @@ export class FleaseInspection implements Inspection {
     const leftMs = this.#timeLeft(timeoutMs);
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
     if (owner === undefined) return action;
-    const answers = await this.#askCell(cell, "requestRelease", { resource, owner }, leftMs());
-    return { ...action, done: countTrue(answers) > 0 };
+    return { ...action, done: await this.#askToRelease(cell, { resource, owner }, leftMs()) };
+  }
+
+  /** True as soon as one member says that the owner was told. */
+  async #askToRelease(cell: Cell, params: object, timeoutMs: number): Promise<boolean> {
+    const isTold = (answers: readonly CellAnswer[]) => answers.some(({ value }) => value === true);
+    return isTold(await this.#askCell(cell, "requestRelease", params, timeoutMs, isTold));
   }
 
   async favour(resource: string, to: string, timeoutMs: number): Promise<boolean> {
@@ -137,13 +143,35 @@ export class FleaseInspection implements Inspection {
   }
 
   async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const { views, settings } = this.#driver.runner.peer;
     const leftMs = this.#timeLeft(timeoutMs);
+    const view = views.view.stamp;
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
     if (owner === undefined) return action;
-    const answers = await this.#askCell(cell, "break", { resource, owner }, leftMs());
+    const isDone = (answers: readonly CellAnswer[]) => {
+      const barring = answers.filter(({ value }) => value === true).map(({ member }) => member);
+      return excludesQuorumFromNowOn(
+        cell,
+        setWhere(cell.members, (member) => barring.includes(member)),
+      );
+    };
+    // MUST name the view: members that are in a later one may be no such set there. A member keeps a bar for
+    // as long as the others need to be told, and the lease to run out.
+    const barTimeoutMs = Math.min(leftMs(), settings.ttlMaxMs);
+    const answers = await this.#askCell(cell, "break", { resource, owner, view }, barTimeoutMs, isDone);
+    const done = isDone(answers);
     // Only now: a holder that obeys would release the lease while some are still being told of the bar.
-    await this.#askCell(cell, "requestRelease", { resource, owner, broken: true }, leftMs());
-    return { ...action, done: countTrue(answers) > cell.members.length - cell.majority };
+    const asked = this.#askToRelease(cell, { resource, owner, broken: true }, leftMs());
+    const remainingMs = done ? await this.#endOfBroken(resource, owner, leftMs()) : action.remainingMs!;
+    await asked;
+    return { ...action, done, remainingMs };
+  }
+
+  /** How long a lease runs at most that cannot be renewed any more: it may have been until a moment ago. */
+  async #endOfBroken(resource: string, owner: string, timeoutMs: number): Promise<number> {
+    const { explanation, owner: holder } = await this.#explain(resource, timeoutMs, isKnown);
+    if (!explanation.quorum) return this.#driver.runner.peer.settings.ttlMaxMs;
+    return holder === owner ? explanation.remainingMs! : 0;
   }
 
   close(): void {
@@ -164,30 +192,40 @@ export class FleaseInspection implements Inspection {
     timeoutMs: number,
   ): Promise<{ cell: Cell; owner: string | undefined; action: HolderAction }> {
     const cell = this.#cells.of(resource);
-    const { explanation, owner } = await this.#explain(resource, timeoutMs);
+    // What follows needs time as well, when a member does not answer.
+    const { explanation, owner } = await this.#explain(resource, timeoutMs / 2, isKnown);
     if (!explanation.quorum) throw this.#noQuorum(explanation.reasons.join("; "));
     const { holder, token, remainingMs } = explanation;
     const known = holder === undefined ? {} : { holder, token: token!, remainingMs: remainingMs! };
     return { cell, owner, action: { done: false, ...known } };
   }
 
-  async #explain(resource: string, timeoutMs: number): Promise<Explained> {
+  /** @param isEnough for whom these answers say all that matters; else all of the cell are waited for */
+  async #explain(
+    resource: string,
+    timeoutMs: number,
+    isEnough?: (cell: Cell, views: readonly MemberView[]) => boolean,
+  ): Promise<Explained> {
     const cell = this.#cells.of(resource);
-    const answers = await this.#askCell(cell, "explain", { resource }, timeoutMs);
     const { wall } = this.#driver.runner.now();
     const { members, ttlMaxMs } = this.#driver.runner.peer.settings;
-    const told = answers.map(({ member, value, error }) =>
-      memberAnswerFrom(members[member]!, this.#driver.address(member), value, error, { wall, ttlMaxMs }),
+    const toldBy = (answers: readonly CellAnswer[]) =>
+      cell.members.map((member) => {
+        const { value, error } = answers.find((answer) => answer.member === member) ?? noAnswer;
+        const address = this.#driver.address(member);
+        return memberAnswerFrom(members[member]!, address, value, error, { wall, ttlMaxMs });
+      });
+    const viewsOf = (answers: readonly CellAnswer[]) => toldBy(answers).map(({ view }) => view);
+    const told = toldBy(
+      await this.#askCell(cell, "explain", { resource }, timeoutMs, (answers) =>
+        isEnough === undefined ? false : isEnough(cell, viewsOf(answers)),
+      ),
     );
     const views = told.map(({ view }) => view);
     const ready = views.filter(({ state }) => state === "ready").length;
-    const live = views.filter(({ lease }) => lease?.state === "live");
-    const [holding] = live.toSorted((one, other) => Number(other.lease!.token - one.lease!.token));
+    const { holding, same } = holdingIn(cell, views);
     const lease = holding?.lease;
-    const same = live.filter(
-      (one) => one.lease!.token === lease?.token && one.lease!.holder === lease.holder,
-    );
-    const barred = views.filter((view) => lease !== undefined && view.barred === lease.holder).length;
+    const barred = setWhere(views, ({ barred }) => lease !== undefined && barred === lease.holder);
     const quorum = ready >= cell.majority;
     const state = lease !== undefined ? "held" : quorum ? "free" : "unknown";
     const label = told.find(({ view }) => view === holding)?.label;
@@ -196,7 +234,7 @@ export class FleaseInspection implements Inspection {
       resource,
       state,
       quorum,
-      broken: barred > cell.members.length - cell.majority,
+      broken: excludesQuorumFromNowOn(cell, barred),
       waiting: greatest(
         views.map(({ waiting }) => waiting ?? 0),
         0,
@@ -214,19 +252,59 @@ export class FleaseInspection implements Inspection {
     return { explanation: { ...explanation, reasons: reasonsOf(explanation) }, owner: lease?.holder };
   }
 
-  async #askCell(cell: Cell, method: string, params: object, timeoutMs: number): Promise<CellAnswer[]> {
-    const answers = cell.members.map((member) =>
-      this.#driver.ask(member, method, params, timeoutMs).then(
-        (value): CellAnswer => ({ member, value }),
-        (error: unknown): CellAnswer => ({ member, error }),
-      ),
-    );
-    const settled = await Promise.all(answers);
-    // What a member forbids is no question of how many answered.
-    for (const { error } of settled)
-      if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") throw error;
-    return settled;
+  /**
+   * Asks all of a cell. Resolves when all have answered, or these answers are enough: one that hangs is not
+   * waited for.
+   *
+   * @throws LeaseholdError `PERMISSION_DENIED`: what a member forbids is no question of how many answered
+   */
+  #askCell(
+    cell: Cell,
+    method: string,
+    params: object,
+    timeoutMs: number,
+    isEnough: (answers: readonly CellAnswer[]) => boolean = () => false,
+  ): Promise<CellAnswer[]> {
+    return new Promise((resolve, reject) => {
+      const answers: CellAnswer[] = [];
+      const answered = (answer: CellAnswer) => {
+        answers.push(answer);
+        if (answers.length === cell.members.length || isEnough(answers)) resolve([...answers]);
+      };
+      for (const member of cell.members)
+        this.#driver.ask(member, method, params, timeoutMs).then(
+          (value) => answered({ member, value }),
+          (error: unknown) => {
+            if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") reject(error);
+            else answered({ member, error });
+          },
+        );
+    });
   }
+}
+
+const noAnswer = { value: undefined, error: new Error("it has not answered yet") };
+
+/** A set of positions in a cell, as bits. */
+function setWhere<T>(cell: readonly T[], isIn: (each: T) => boolean): number {
+  return cell.reduce((set, each, at) => (isIn(each) ? set | (1 << at) : set), 0);
+}
+
+/** The lease that a majority tells of; without one, of the unfinished leases the newest. */
+function holdingIn({ majority }: Cell, views: readonly MemberView[]) {
+  const live = views.filter(({ lease }) => lease?.state === "live");
+  const votesFor = ({ lease }: MemberView) =>
+    live.filter((one) => one.lease!.token === lease!.token && one.lease!.holder === lease!.holder);
+  const [newest] = live.toSorted((one, other) => Number(other.lease!.token - one.lease!.token));
+  const holding = live.find((view) => votesFor(view).length >= majority) ?? newest;
+  return { holding, same: holding === undefined ? [] : votesFor(holding) };
+}
+
+/** So many are ready that it is certain who has the resource, or that nobody has. */
+function isKnown(cell: Cell, views: readonly MemberView[]): boolean {
+  if (views.filter(({ state }) => state === "ready").length < cell.majority) return false;
+  const { holding, same } = holdingIn(cell, views);
+  return holding === undefined || same.length >= cell.majority;
 }
 
 function countTrue(answers: readonly CellAnswer[]): number {

@@ -298,6 +298,18 @@ export class Acceptor {
     return true;
   }
 
+  /**
+   * The lease that was broken may still run (MUST be kept until then): others may have accepted a renewal
+   * that this acceptor refused, until they were told of the bar as well, a longest lease later at the most.
+   */
+  #barStands(entry: Readonly<Entry>, now: Reading): boolean {
+    const { barredOwner, leaseOwner, released, leaseExpiresWallMs, leaseExpiresMonoMs } = entry;
+    if (barredOwner === "" || (released && leaseOwner === barredOwner)) return false;
+    const { ttlMaxMs, mutualRateError } = this.#settings;
+    const moreMs = 2 * ttlMaxMs * (1 + mutualRateError);
+    return !leaseIsOver(leaseExpiresWallMs + moreMs, leaseExpiresMonoMs + moreMs, now, this.#settings);
+  }
+
   /** QUERY changes nothing (3.9). */
   #query(request: Message, now: Reading, reply: Message): void {
     const entry = this.#find(request.resource);
@@ -409,7 +421,8 @@ export class Acceptor {
         return;
       }
       const entry = this.#sweep.read(this.#entry);
-      if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now)) continue;
+      if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now) || this.#barStands(entry, now))
+        continue;
       this.#floor = Math.max(this.#floor, entry.promisedNumber);
       this.quotas?.forget(entry, this.#sweep.nameBytes);
       this.#sweep.delete();

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { withFaults } from "../../../../../test/planted/switches.js";
-import { cellOf, sizeOf } from "./quorum.js";
+import { cellOf, excludesQuorum, excludesQuorumFromNowOn, jointCellOf, sizeOf } from "./quorum.js";
 
 test("the size of a set is its number of bits, also of all 32", () => {
   fc.assert(
@@ -16,4 +16,20 @@ const majorityOf = (size: number) => cellOf(Array.from({ length: size }, (_, ind
 
 test("two quorums of the planted size need not meet (P20)", () => {
   expect(withFaults({ smallQuorum: true }, () => 2 * majorityOf(3))).toBeLessThan(3);
+});
+
+test("what excludes a quorum from now on does so in the cell that a joint one leads to, and so in both", () => {
+  const joint = jointCellOf(cellOf([0, 1, 2]), cellOf([0, 1, 3]));
+  const excludes = (...members: number[]) => {
+    const set = members.reduce((bits, member) => bits | (1 << member), 0);
+    return [excludesQuorum(joint, set), excludesQuorumFromNowOn(joint, set)];
+  };
+  expect(excludes(0, 1)).toEqual([true, true]);
+  expect(excludes(1, 3)).toEqual([true, true]);
+  // 1 and 3 are a quorum when the change is over.
+  expect(excludes(0, 2)).toEqual([true, false]);
+  // 0 and 1 are one already.
+  expect(excludes(2, 3)).toEqual([false, false]);
+  const [, inJointAlone] = withFaults({ breakBlocksEitherCell: true }, () => excludes(0, 2));
+  expect(inJointAlone).toBe(true);
 });

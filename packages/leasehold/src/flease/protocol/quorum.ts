@@ -6,8 +6,8 @@ export interface Cell {
   readonly members: readonly number[];
   /** So many members are a quorum, whichever they are. */
   readonly majority: number;
-  /** In a joint view: a quorum needs a majority of each of these (3.14). */
-  readonly halves: readonly Half[] | undefined;
+  /** In a joint view: a quorum needs a majority of the old cell and one of the new cell (3.14). */
+  readonly halves: readonly [before: Half, after: Half] | undefined;
 }
 
 /** One of the two cells of a joint view. */
@@ -25,11 +25,12 @@ export function cellOf(members: readonly number[]): Cell {
 /** The cell of a joint view, of the resource's old cell and of its new one. */
 export function jointCellOf(before: Cell, after: Cell): Cell {
   const members = [...new Set([...before.members, ...after.members])].sort((one, other) => one - other);
-  const halves = [before, after].map((cell) => ({
+  const halfOf = (cell: Cell): Half => ({
     set: cell.members.reduce((set, member) => set | (1 << members.indexOf(member)), 0),
     size: cell.members.length,
     majority: cell.majority,
-  }));
+  });
+  const halves = [halfOf(before), halfOf(after)] as const;
   const sparable = least(halves.map(({ size, majority }) => size - majority));
   return { members, majority: members.length - sparable, halves };
 }
@@ -44,6 +45,16 @@ export function isQuorum(cell: Cell, set: number): boolean {
 export function excludesQuorum(cell: Cell, set: number): boolean {
   if (cell.halves === undefined) return sizeOf(set) > cell.members.length - cell.majority;
   return cell.halves.some((half) => sizeOf(set & half.set) > half.size - half.majority);
+}
+
+/**
+ * Whether no quorum is left without this set, in this view and in the one that it leads to. In a joint view
+ * the set has to block the new cell: a majority of that is a quorum when the change is over.
+ */
+export function excludesQuorumFromNowOn(cell: Cell, set: number): boolean {
+  const after = cell.halves?.[1];
+  if (after === undefined) return excludesQuorum(cell, set);
+  return sizeOf(set & after.set) > after.size - after.majority;
 }
 
 /** Number of members in a set kept as a bit mask. */
