@@ -94,7 +94,7 @@ describe("leasehold files", () => {
     };
     expect(await leasehold(["put", "here"])).toMatchObject({
       code: 69,
-      err: "leasehold: The store has no room for what should be written.\n",
+      err: "leasehold: The store has no space left for the write.\n",
     });
     expect(files.contents.size).toBe(0);
     expect((await leasehold(["put", "here", "x", "--endpoints", "a:1"])).code).toBe(2);

@@ -186,7 +186,7 @@ describe("bad days", () => {
     const [server] = servers as [S3Server];
     const refusal = await refusalOf(openS3Store, server.url("nowhere"), environment);
     expect(refusal).toMatchObject(
-      failing("STORE_UNAVAILABLE", /s3:\/\/nowhere.*no such bucket.*NoSuchBucket/),
+      failing("STORE_UNAVAILABLE", /s3:\/\/nowhere.*the bucket does not exist.*NoSuchBucket/),
     );
     await makeBucket(server.url("removed"));
     const store = await open(server.url("removed"));
@@ -198,7 +198,9 @@ describe("bad days", () => {
       replace(store, "r", id, "first", "second"),
     ];
     for (const answer of answers)
-      expect(await failureOf(answer)).toMatchObject(failing("STORE_UNAVAILABLE", /no such bucket/));
+      expect(await failureOf(answer)).toMatchObject(
+        failing("STORE_UNAVAILABLE", /the bucket does not exist/),
+      );
   });
 
   test("credentials that are wrong, missing or insufficient are refused with STORE_PERMISSION", async () => {

@@ -1,19 +1,22 @@
-/** A server of the consistent core in a program of yours: `@leasehold/core`. Its clients open `core://…`. */
+/** A server of the consistent core in your own program: `@leasehold/core`. Its clients open `core://…`. */
 import type { CoreFlags, RunningCore } from "./server/common/api.js";
 import { type Logger, silent } from "leasehold/runtime";
 import { configOf, startCore as startServer } from "./server/index.js";
 
 export type { CoreFlags, RunningCore } from "./server/common/api.js";
 
-/** The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and where to say what happens. */
+/**
+ * The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and the target of log
+ * messages.
+ */
 export interface CoreServerOptions extends CoreFlags {
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Starts a server of the core, as `leasehold core` does. Resolves when it listens; whether there is a leader is
- * another matter. The server works on this event loop: a program that is busy for longer than the election timeout
- * (default 1 s) loses its leadership, and is better off with a process beside it.
+ * Starts a server of the core, as `leasehold core` does. Resolves when it listens, whether or not there is a
+ * leader. The server works on this event loop: a program that is busy for longer than the election timeout
+ * (default 1 s) loses its leadership, and is better off with a separate process.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`.
  * @example

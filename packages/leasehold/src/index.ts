@@ -1,6 +1,6 @@
 /**
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. `open` imports
- * the code of a ground when an address first names it. That code is put together in `entry`, a file for each
+ * the code of a ground when an address first names it. That code is assembled in `entry`, a file for each
  * ground, which is also a subpath of the package.
  */
 import type { GuardedCells } from "./delta/guarded/guarded.js";
@@ -84,10 +84,10 @@ export async function open(...args: UrlsAndOptions<OpenOptions>): Promise<Leases
 }
 
 /**
- * Makes this process a member of a Flease cluster: it helps to decide for everybody, and takes leases of its
- * own through `member.leases`. Resolves when it listens. Its vote does not count during the recovery wait
- * (`ttlMax` · 1.22 with the default settings), as it may have forgotten what it promised before it was
- * started. It can take leases of its own at once if a majority of the members votes.
+ * Makes this process a member of a Flease cluster: it takes part in decisions, and takes leases of its own
+ * through `member.leases`. Resolves when it listens. Its vote does not count during the recovery wait
+ * (`ttlMax` · 1.22 with the default settings), as it may have forgotten promises from before its restart. It
+ * can take leases of its own at once if a majority of the members votes.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `INVALID_URL`.
  * @example
@@ -105,8 +105,8 @@ export async function startMember(options: MemberOptions): Promise<Member> {
 }
 
 /**
- * Asks every member of a Flease cluster how it is. One that does not answer is in the result, too, with the
- * reason.
+ * Queries the status of every member of a Flease cluster. A member that does not answer is in the result,
+ * too, with the reason.
  *
  * @throws LeaseholdError as {@link open}.
  * @example
@@ -122,7 +122,7 @@ export async function clusterStatus(...args: UrlsAndOptions<FleaseOptions>): Pro
 }
 
 /**
- * Opens leases on one store whose records stand in one cell with the datum that they guard: each write of the
+ * Opens leases on one store whose records share a cell with the datum that they guard: each write of the
  * datum also renews the lease, and the store itself refuses the write of a former holder (`docs/storage.md`).
  * `url` is the address of one store that compares and sets: `delta+file:///mnt/a`, `delta+redis://…`,
  * `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
@@ -144,8 +144,8 @@ export async function openGuardedCells(url: string, options: FarmOptions = {}): 
 type EtcdEntry = typeof import("./entry/etcd.js");
 
 /**
- * Loads a file of ours that imports optional packages by name. The path reaches `import` as a value, so no
- * bundler looks for those packages; in a bundle the file is not there.
+ * Loads a file of Leasehold that imports optional packages by name. The path reaches `import` as a value, so
+ * no bundler looks for those packages; a bundle does not contain the file.
  */
 async function loadOutside<Module>(path: string): Promise<Module> {
   try {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { unwatchAbort, watchAbort } from "./abort-watch.js";
 
-test("a signal has one listener however many wait for it, and none when nobody does", () => {
+test("a signal has one listener however many callers wait for it, and none when nobody does", () => {
   const controller = new AbortController();
   const added = vi.spyOn(controller.signal, "addEventListener");
   const removed = vi.spyOn(controller.signal, "removeEventListener");
@@ -16,7 +16,7 @@ test("a signal has one listener however many wait for it, and none when nobody d
   for (const run of runs) expect(run).not.toHaveBeenCalled();
 });
 
-test("who comes when it has aborted already is called at once, and leaves no listener", () => {
+test("a caller that comes after the abort is called at once, and leaves no listener", () => {
   const signal = AbortSignal.abort();
   const added = vi.spyOn(signal, "addEventListener");
   const run = vi.fn<() => void>();
@@ -25,7 +25,7 @@ test("who comes when it has aborted already is called at once, and leaves no lis
   unwatchAbort(signal, run);
 });
 
-test("everybody who waits is called once", () => {
+test("every waiting caller is called once", () => {
   const controller = new AbortController();
   const runs = Array.from({ length: 3 }, () => vi.fn<() => void>());
   for (const run of runs) watchAbort(controller.signal, run);

@@ -4,14 +4,14 @@ interface Watch {
 }
 
 /**
- * Programs share one signal among many calls, and Node warns of a leak at the eleventh listener: so there is
- * one listener for each signal, however many calls wait for it.
+ * One listener per signal, however many calls wait for it: programs share one signal among many calls, and
+ * Node warns of a leak at the eleventh listener.
  */
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * Calls `run` once when the signal aborts, until {@link unwatchAbort}; at once, from within this call, if it
- * has aborted already.
+ * Calls `run` once when the signal aborts, until {@link unwatchAbort}; synchronously if it has already
+ * aborted.
  */
 export function watchAbort(signal: AbortSignal | undefined, run: () => void): void {
   if (signal === undefined) return;
@@ -43,7 +43,7 @@ export function unwatchAbort(signal: AbortSignal | undefined, run: () => void): 
   signal.removeEventListener("abort", watch.listener);
 }
 
-/** Settles as the promise does; rejects with the signal's reason if that aborts first. */
+/** Settles as the promise does; rejects with the signal's reason if the signal aborts first. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   let giveUp = (): void => undefined;

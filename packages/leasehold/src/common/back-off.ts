@@ -1,9 +1,9 @@
 import type { Random } from "./ports.js";
 
-/** Doublings beyond this are more than any bound, and keep the product finite. */
+/** More doublings would exceed every bound; the limit keeps the product finite. */
 const doublingsMax = 30;
 
-/** The bound of the pause after so many failures in a row, ms: it doubles with each, up to `maxMs`. */
+/** The bound of the pause after this many failures in a row, ms: it doubles with each, up to `maxMs`. */
 export function backOffBoundMs(failures: number, baseMs: number, maxMs: number): number {
   return Math.min(maxMs, baseMs * 2 ** Math.min(failures, doublingsMax));
 }

@@ -29,7 +29,7 @@ test("items due at the same moment come in scheduling order, and re-scheduling p
   expect(order).toEqual([0, 2, 3, 1]);
 });
 
-test("room for many is given back when all have gone, and taken again", () => {
+test("the memory of a large heap is released when all items have gone, and allocated again", () => {
   const deadlines = new Deadlines<Item>();
   const items = Array.from({ length: 10_000 }, (_, id) => item(id));
   for (let round = 0; round < 2; round += 1) {
@@ -48,7 +48,7 @@ test("room for many is given back when all have gone, and taken again", () => {
   }
 });
 
-test("behaves as a sorted list under any schedule of calls", () => {
+test("it behaves like a sorted list under any sequence of calls", () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("schedule"), id: fc.nat(39), at: fc.nat(20) }),
     fc.record({ kind: fc.constant("cancel"), id: fc.nat(39), at: fc.constant(0) }),

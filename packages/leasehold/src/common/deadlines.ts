@@ -1,36 +1,37 @@
-/** What lies in a {@link Deadlines} heap. */
+/** An item of a {@link Deadlines} heap. */
 export interface DeadlineItem {
-  /** Its number in the heap as long as it is there, -1 when absent. Belongs to the heap; start with -1. */
+  /** Its number in the heap while it is there, -1 when absent. Managed by the heap; initially -1. */
   heapIndex: number;
 }
 
-/** Children of an entry, which lie beside each other in memory. */
+/** Children per entry, which are adjacent in memory. */
 const arity = 4;
 
-/** Room for so many at first; it doubles. */
+/** Initial capacity; it doubles. */
 const sizeFirst = 16;
 
-/** Room for more is given back when the last has gone: some 100 KB. */
+/** A greater capacity is released when the last item has gone: about 100 KB. */
 const sizeKept = 4_096;
 
 /**
  * Deadlines in the order in which they fall due: a heap whose items know their place, so that scheduling,
  * re-scheduling and cancelling cost O(log n) and allocate nothing.
  *
- * What is compared lies in arrays of numbers: there may be half a million items, and to look at each that is
- * passed on the way down cost a third of the processor time of a participant that renewed so many leases.
+ * The compared values are in arrays of numbers: there may be half a million items, and reading the items
+ * themselves on the way down took a third of the processor time of a participant that renewed that many
+ * leases.
  */
 export class Deadlines<T extends DeadlineItem> {
   #size = 0;
   #sequence = 0;
   /**
-   * By place in the heap: when it is due, in which order it came, and its item's number. The order decides
-   * among items that are due at the same moment, so that runs can be repeated.
+   * By place in the heap: when it is due, its sequence number, and its item's number. The sequence orders
+   * items that are due at the same moment, so that runs can be repeated.
    */
   #due = new Float64Array(0);
   #order = new Float64Array(0);
   #numbers = new Int32Array(0);
-  /** By the item's number: its place in the heap; of a free number the next free one. */
+  /** By the item's number: its place in the heap; for a free number the next free one. */
   #places = new Int32Array(0);
   /** By number. */
   #items: (T | undefined)[] = [];
@@ -52,7 +53,7 @@ export class Deadlines<T extends DeadlineItem> {
     }
   }
 
-  /** When an item that is present is due, on whatever clock the owner of the heap uses. */
+  /** When a present item is due, on the clock of the heap's owner. */
   dueMs(item: T): number {
     return this.#due[this.#places[item.heapIndex]!]!;
   }
@@ -64,7 +65,7 @@ export class Deadlines<T extends DeadlineItem> {
     return present.sort((left, right) => order(left) - order(right));
   }
 
-  /** Takes the item out. True when it was present. */
+  /** Removes the item. True when it was present. */
   cancel(item: T): boolean {
     const number = item.heapIndex;
     if (number === -1) return false;
@@ -83,7 +84,7 @@ export class Deadlines<T extends DeadlineItem> {
   }
 
   /**
-   * Takes out and returns the first item if it is due by `nowMs`. Items due at the same moment come in
+   * Removes and returns the first item if it is due by `nowMs`. Items due at the same moment come in
    * scheduling order.
    */
   popDue(nowMs: number): T | undefined {
@@ -107,7 +108,7 @@ export class Deadlines<T extends DeadlineItem> {
     this.#freeNumber = number;
   }
 
-  /** When all numbers are taken. */
+  /** Called when all numbers are taken. */
   #grow(): void {
     const before = this.#items.length;
     const room = Math.max(sizeFirst, 2 * before);
@@ -122,7 +123,7 @@ export class Deadlines<T extends DeadlineItem> {
     this.#freeNumber = before;
   }
 
-  /** What many have needed is given back. */
+  /** Releases the memory of a large heap. */
   #clear(): void {
     if (this.#items.length <= sizeKept) return;
     this.#due = this.#order = new Float64Array(0);
@@ -136,7 +137,7 @@ export class Deadlines<T extends DeadlineItem> {
     if (this.#up(place, due, order, number) === place) this.#down(place, due, order, number);
   }
 
-  /** Puts the entry at this free place or above it; returns where. */
+  /** Puts the entry at this free place or above it; returns its place. */
   #up(from: number, due: number, order: number, number: number): number {
     const dues = this.#due;
     const orders = this.#order;

@@ -1,8 +1,7 @@
 /**
- * A bounded amount that clients share without a quota: a client that has as much as is free gets no more.
- * Alone that is half of all; of many who want all they can get, each comes to have as much as the others, and
- * as much is free for the next one (Choudhury and Hahne's dynamic thresholds). Nothing is ever taken away
- * again.
+ * A bounded amount that clients share without a quota: a client that already has as much as is free gets no
+ * more. A single client gets half of the total; among greedy clients each converges to an equal share, and as
+ * much stays free for the next one (Choudhury and Hahne's dynamic thresholds). Nothing is ever revoked.
  */
 export class FairShares<Client> {
   readonly #max: number;
@@ -13,7 +12,7 @@ export class FairShares<Client> {
     this.#max = max;
   }
 
-  /** False, and nothing is taken: it would be more than is left, or than its share. */
+  /** False, and nothing is taken, when it would exceed the free amount or the client's share. */
   take(client: Client, amount: number): boolean {
     const own = this.#used.get(client) ?? 0;
     if (own + amount > this.#max - this.#total) return false;
@@ -21,7 +20,7 @@ export class FairShares<Client> {
     return true;
   }
 
-  /** Takes it, if need be beyond its share. */
+  /** Takes it, even beyond the client's share. */
   add(client: Client, amount: number): void {
     this.#used.set(client, (this.#used.get(client) ?? 0) + amount);
     this.#total += amount;
@@ -34,7 +33,7 @@ export class FairShares<Client> {
     this.#total -= amount;
   }
 
-  /** There is some left for it. */
+  /** Whether some is left for the client. */
   hasRoomFor(client: Client): boolean {
     return this.#total < this.#max && (this.#used.get(client) ?? 0) <= this.#max - this.#total;
   }

@@ -3,7 +3,7 @@ import { isCount, isRecord, recordOrEmpty, textOrEmpty } from "./json.js";
 
 const values: unknown[] = [undefined, null, true, 0, 1.5, -1, 2 ** 53, NaN, "", "a", [], ["a"], {}, { a: 1 }];
 
-test("only an object is a record: null and lists are none", () => {
+test("only an object is a record: null and lists are not", () => {
   expect(values.filter(isRecord)).toEqual([{}, { a: 1 }]);
   expect(values.map(recordOrEmpty)).toEqual([...values.slice(1).map(() => ({})), { a: 1 }]);
 });

@@ -1,6 +1,6 @@
-/** Guards for values that came out of JSON text: nothing is known of them. */
+/** Guards for untrusted values from JSON text. */
 
-/** True for what JSON calls an object: no list, and not null. */
+/** Whether the value is a JSON object: neither an array nor null. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -15,7 +15,7 @@ export function textOrEmpty(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** True for a whole number from 0 on that a double holds exactly. */
+/** Whether the value is a whole number of 0 or more that a double represents exactly. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

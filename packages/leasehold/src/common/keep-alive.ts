@@ -1,6 +1,5 @@
 /**
- * Keeps a process from ending by itself while something is under way. It counts: each `ref` needs its
- * `unref`.
+ * Keeps a process from ending by itself while work is in progress. It counts: each `ref` needs its `unref`.
  */
 export interface KeepAlive {
   ref(): void;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { getOrInsert } from "./maps.js";
 
-test("a value is made once for each key, also one that is false", () => {
+test("a value is created once for each key, even a falsy one", () => {
   const made: string[] = [];
   const map = new Map([["a", 1]]);
   const make = (key: string) => made.push(key) - 1;

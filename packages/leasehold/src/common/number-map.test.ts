@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { NumberMap } from "./number-map.js";
 
-/** What becomes of it, and what it says. */
+/** The result of a step on the map. */
 function does(map: Map<number, number> | NumberMap<number>, [what, key, value]: Step): unknown {
   if (what === "set") map.set(key, value);
   return what === "clear" ? map.clear() : what === "delete" && map.delete(key);
@@ -12,7 +12,7 @@ function does(map: Map<number, number> | NumberMap<number>, [what, key, value]: 
 const steps = fc.array(fc.tuple(fc.constantFrom("set", "set", "delete", "clear"), fc.nat(9), fc.nat()));
 type Step = [what: string, key: number, value: number];
 
-test("it has what a Map would have, in its order", () => {
+test("it has the content and order of a Map", () => {
   fc.assert(
     fc.property(steps, (all) => {
       const [map, numbers] = [new Map<number, number>(), new NumberMap<number>()];
@@ -27,7 +27,7 @@ test("it has what a Map would have, in its order", () => {
   );
 });
 
-test("who reads may take away and add", () => {
+test("a reader may delete and add", () => {
   const numbers = new NumberMap<string>();
   for (const key of [1, 2, 3]) numbers.set(key, `${key}`);
   const seen: string[] = [];
@@ -45,7 +45,7 @@ const oldBytes = () =>
 
 const hundred = Array.from({ length: 100 }, () => 0);
 
-/** How much becomes old of values that are soon deleted, once the map itself has become old. */
+/** The bytes of deleted values that are promoted, once the map itself has been. */
 function agedBytes(map: NumberMap<object>): number {
   let key = 0;
   let aged = 0;
@@ -67,6 +67,6 @@ function agedBytes(map: NumberMap<object>): number {
   return aged;
 }
 
-test("values that have been deleted are young when they are collected; those of a Map would be old", () => {
+test("deleted values are collected young; those of a Map would be promoted", () => {
   expect(agedBytes(new NumberMap())).toBeLessThan(10_000_000);
 });

@@ -1,12 +1,12 @@
-/** Room for more values is given back when the last has gone. */
+/** A greater capacity is released when the last value has gone. */
 const roomKept = 1_024;
 
 /**
- * A map by numbers, for values that come and go all the time, like requests.
+ * A map by numbers, for short-lived values such as requests.
  *
- * A `Map` makes itself a new table whenever the old one is full of what was deleted, and the old one points
- * to the new one. When one of them has become old to the collector of garbage, all that follow stay until
- * that looks at the whole heap, and with them every value that was ever in the map. Here tables have numbers.
+ * A `Map` replaces its table whenever the old one is full of deleted entries, and the old one points to the
+ * new one. When the garbage collector has promoted one of them, all later tables stay until it collects the
+ * whole heap, and with them every value that was ever in the map. Here the tables contain only numbers.
  */
 export class NumberMap<Value> {
   readonly #places = new Map<number, number>();
@@ -26,7 +26,7 @@ export class NumberMap<Value> {
     return place === undefined ? undefined : this.#values[place];
   }
 
-  /** A key that is there stays where it is in the order. */
+  /** A present key keeps its position in the order. */
   set(key: number, value: Value): void {
     let place = this.#places.get(key);
     if (place === undefined) {
@@ -36,7 +36,7 @@ export class NumberMap<Value> {
     this.#values[place] = value;
   }
 
-  /** Whether it was there. */
+  /** Whether it was present. */
   delete(key: number): boolean {
     const place = this.#places.get(key);
     if (place === undefined) return false;
@@ -53,13 +53,13 @@ export class NumberMap<Value> {
     this.#free = [];
   }
 
-  /** The key that came first, and its value. */
+  /** The oldest key, and its value. */
   first(): [key: number, value: Value] | undefined {
     for (const [key, place] of this.#places) return [key, this.#values[place] as Value];
     return undefined;
   }
 
-  /** In the order in which keys came; who reads may delete and add. */
+  /** In insertion order; the caller may delete and add meanwhile. */
   *entries(): Generator<[key: number, value: Value]> {
     for (const [key, place] of this.#places) yield [key, this.#values[place] as Value];
   }

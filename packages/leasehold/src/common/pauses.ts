@@ -1,6 +1,6 @@
 import type { Timer, Timers } from "./ports.js";
 
-/** Pauses that can all be ended at once, by the close of what makes them. */
+/** Pauses that their owner can all end at once when it closes. */
 export class Pauses {
   readonly #timers: Timers;
   readonly #open = new Map<Timer, () => void>();
@@ -9,7 +9,7 @@ export class Pauses {
     this.#timers = timers;
   }
 
-  /** Resolves after so long, or when all pauses are ended. */
+  /** Resolves after `ms`, or when all pauses are ended. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#timers.after(ms, () => {
@@ -20,7 +20,7 @@ export class Pauses {
     });
   }
 
-  /** What the promise resolves with, or undefined when so long has passed or all pauses are ended. */
+  /** The promise's value, or `undefined` when `ms` have passed or all pauses are ended. */
   async within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
     let giveUp = (): void => undefined;
     const late = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));
@@ -34,7 +34,7 @@ export class Pauses {
     }
   }
 
-  /** Ends those that are open. A later one is a pause as before. */
+  /** Ends the open pauses. Later ones are not affected. */
   end(): void {
     for (const [timer, resume] of this.#open) {
       timer.cancel();

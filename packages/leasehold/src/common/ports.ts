@@ -1,5 +1,5 @@
 /**
- * What the waist and the protocols need from the world. There are three worlds: the real one
+ * The ports through which the waist and the protocols use the world. There are three worlds: the real one
  * (`src/runtime/world.ts`), virtual time for users' tests (`src/testing/virtual-world.ts`), and the simulated
  * machines of `packages/sim/src/kit`. All run the same code above these interfaces.
  */
@@ -19,7 +19,7 @@ export interface Clock {
 
 /** A pending call. */
 export interface Timer {
-  /** Idempotent; after it the call does not happen. */
+  /** Idempotent; prevents the call. */
   cancel(): void;
 }
 
@@ -31,28 +31,30 @@ export interface Timers {
   after(delayMs: number, run: () => void): Timer;
 }
 
-/** Uniform random numbers in `[0, 1)`. They spread retries; nothing that is about safety rests on them. */
+/** Uniform random numbers in `[0, 1)`. They spread retries; safety never depends on them. */
 export interface Random {
   next(): number;
 }
 
-/** A place where those listen who know its name: `diagnostics_channel` of Node. */
+/** A named channel with subscribers: `diagnostics_channel` of Node. */
 export interface Channel {
   readonly hasSubscribers: boolean;
   publish(message: unknown): void;
 }
 
-/** What the platform gives to programs that want to see into libraries. */
+/** The platform's hooks for programs that observe libraries. */
 export interface ProgramHooks {
-  /** Runs functions later in the async context of this call: what `AsyncLocalStorage` holds now. */
+  /**
+   * Runs functions later in the async context of this call: with the present values of `AsyncLocalStorage`.
+   */
   snapshot(): <R>(run: () => R) => R;
   channel(name: string): Channel;
-  /** Tells the program of a mistake of its own that must not stop anything else. */
+  /** Reports an error in the program's own code that must not stop anything else. */
   warn(what: string, error: unknown): void;
 }
 
 export interface World {
-  /** Absent in worlds that have no process. */
+  /** Absent in worlds without a process. */
   readonly keepAlive?: KeepAlive;
   readonly clock: Clock;
   readonly timers: Timers;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Sessions } from "./sessions.js";
 
-test("a token is good for its time after its last use, and not a moment longer", () => {
+test("a token is valid for its time after its last use, and not a moment longer", () => {
   const sessions = new Sessions(300, 10);
   sessions.add("t", "ann", 0);
   expect(sessions.use("t", 299)).toBe("ann");
@@ -9,7 +9,7 @@ test("a token is good for its time after its last use, and not a moment longer",
   expect(sessions.use("t", 898)).toBeUndefined();
 });
 
-test("what is over is forgotten, and the one that was used last stays when there is no room", () => {
+test("expired tokens are forgotten, and the last one used stays when there is no room", () => {
   const sessions = new Sessions(300, 2);
   sessions.add("old", "ann", 0);
   sessions.add("new", "bob", 10);

@@ -1,17 +1,17 @@
-/** Whose a token is, and until when. */
+/** A token's user, and its end. */
 interface Session {
   readonly user: string;
   endMs: number;
 }
 
-/** Tokens that tell whose a request is, each for a time after its last use. */
+/** Tokens that identify the user of a request, each valid for a time after its last use. */
 export class Sessions {
   readonly #ttlMs: number;
   readonly #max: number;
-  /** The one that has not been used for longest comes first: it ends first. */
+  /** The least recently used session comes first: it ends first. */
   readonly #sessions = new Map<string, Session>();
 
-  /** @param max so many are good; the one that has not been used for longest makes room for more */
+  /** @param max the number of sessions; the least recently used one makes room for a new one */
   constructor(ttlMs: number, max: number) {
     this.#ttlMs = ttlMs;
     this.#max = max;
@@ -27,7 +27,7 @@ export class Sessions {
     if (this.#sessions.size > this.#max) this.#sessions.delete(this.#first()!);
   }
 
-  /** Undefined if it is unknown or over. It is good for its whole time again. */
+  /** The user, or `undefined` if the token is unknown or expired. Restarts its time. */
   use(token: string, nowMs: number): string | undefined {
     const session = this.#sessions.get(token);
     if (session === undefined || session.endMs <= nowMs) return undefined;
@@ -37,7 +37,7 @@ export class Sessions {
     return session.user;
   }
 
-  /** The user has another password, or is gone. */
+  /** Ends the user's sessions, after a change of the password or the removal of the user. */
   end(user: string): void {
     for (const [token, session] of this.#sessions) if (session.user === user) this.#sessions.delete(token);
   }
@@ -46,7 +46,7 @@ export class Sessions {
     this.#sessions.clear();
   }
 
-  /** Forgets those that are over. */
+  /** Removes expired sessions. */
   tick(nowMs: number): void {
     for (const [token, { endMs }] of this.#sessions) {
       if (endMs > nowMs) return;

@@ -1,8 +1,8 @@
 /**
- * One time-out for several requests, one after the other.
+ * One timeout for several requests in sequence.
  *
  * @param nowMs a steady clock
- * @returns what is left of the time, ms; never less than 0
+ * @returns the remaining time, ms; never less than 0
  */
 export function timeLeft(nowMs: () => number, timeoutMs: number): () => number {
   const endMs = nowMs() + timeoutMs;

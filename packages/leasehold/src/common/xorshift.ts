@@ -20,7 +20,7 @@ export class Xorshift implements Random {
     return this.#state / 0x1_0000_0000;
   }
 
-  /** The whole state, from which an equal generator can be made. */
+  /** The whole state, from which an equal generator can be created. */
   get state(): number {
     return this.#state;
   }

@@ -1,7 +1,7 @@
 /**
- * Leases on shared storage: `leasehold/delta`. What `leasehold` loads when it is asked for, this loads at once,
- * and a bundle of it has no other ground. With it come the parts of *Light-Weight Leases for Storage-Centric
- * Coordination* (Chockler and Malkhi), each usable alone and named as there.
+ * Leases on shared storage: `leasehold/delta`. The entry `leasehold` loads this code on demand; this entry
+ * loads it at once, and a bundle of it has no other ground. It also exports the parts of *Light-Weight Leases
+ * for Storage-Centric Coordination* (Chockler and Malkhi), each usable alone and named as in the paper.
  */
 import type { GuardedCells } from "../delta/guarded/guarded.js";
 import type { FarmParts } from "../delta/paper/parts.js";

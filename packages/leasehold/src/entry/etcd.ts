@@ -1,6 +1,7 @@
 /**
- * Leases of a consistent core that speaks etcd's v3 API, `leasehold core` or an etcd: `leasehold/etcd`. What
- * `leasehold` loads when it is asked for, this loads at once, and a bundle of it has no other ground.
+ * Leases of a consistent core that speaks etcd's v3 API, `leasehold core` or an etcd: `leasehold/etcd`. The
+ * entry `leasehold` loads this code on demand; this entry loads it at once, and a bundle of it has no other
+ * ground.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import type { NamedLeases } from "../etcd/named-leases.js";
@@ -37,11 +38,12 @@ export async function openEtcd(urls: readonly string[], options: CoreOptions = {
 }
 
 /**
- * Opens the named leases of the core at these addresses, `core://host:port,host:port` (`docs/core-leases.md`): leases
- * of etcd that have a name beside their id, as *Patterns of Distributed Systems* describes them. They are no
- * {@link Leases}: nothing renews them by itself, and nothing allows for clocks that differ.
+ * Opens the named leases of the core at these addresses, `core://host:port,host:port`
+ * (`docs/core-leases.md`): etcd leases that have a name besides their id, as *Patterns of Distributed
+ * Systems* describes them. They are not {@link Leases}: they are not renewed automatically, and there is no
+ * margin for clocks that differ.
  *
- * @throws LeaseholdError as {@link openEtcd}; the methods say `UNSUPPORTED` of an etcd.
+ * @throws LeaseholdError as {@link openEtcd}; the methods throw `UNSUPPORTED` with an etcd.
  * @example
  * ```ts
  * import { startCore } from "@leasehold/core";

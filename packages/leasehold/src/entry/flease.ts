@@ -27,7 +27,7 @@ export type {
 } from "../flease/tcp/types.js";
 export type { SecurityOptions } from "../runtime/security/options.js";
 
-/** How long a program with `renewInWorker` may be busy before it counts as hung. */
+/** Default of how long a program with `renewInWorker` may be busy before it counts as hung. */
 const busyDefault = "5m";
 
 /**
@@ -56,7 +56,7 @@ export async function openFlease(urls: readonly string[], options: FleaseOptions
   return new LeaseManager(provider, world);
 }
 
-/** What `clusterStatus` of `leasehold` tells of the members at these addresses. */
+/** The reports of `clusterStatus` of `leasehold` for the members at these addresses. */
 export async function fleaseStatus(
   urls: readonly string[],
   options: FleaseOptions = {},
@@ -74,7 +74,7 @@ function addressesOf(urls: readonly string[]): string[] {
     if (url.startsWith("core:"))
       throw new LeaseholdError(
         "UNSUPPORTED",
-        `${url} is a core, which has no members to ask for their status`,
+        `${url} is a core, which has no Flease members to ask for their status`,
       );
     throw new LeaseholdError(
       "INVALID_URL",

@@ -1,6 +1,6 @@
 /**
  * Membership: `leasehold/membership`. A process registers itself under a name in a group, by a lease, and
- * sees who else is there, who comes and who goes.
+ * sees the other members, and which ones join and leave.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { openCoreRegistry } from "../etcd/open.js";
@@ -18,14 +18,14 @@ import { realWorld } from "../runtime/world.js";
 export type { Group, GroupOptions, Member, MemberChange } from "../membership/types.js";
 
 /**
- * Joins a group on any ground, or only watches it. A member is a lease named after the group, a slash and
- * itself: so `leases.list("workers/")` and `leasehold ls workers/` show the same, and a name is that of one
- * process at a time. One that has crashed is gone within its `ttl` and what the ground takes to see that
- * (`guarantees.takeoverMsMax`). What is told of others is a hint: who is in renewed its lease a short time
- * ago, and need not answer. A process that has lost its lease registers anew.
+ * Joins a group on any ground, or only watches it. A member is a lease named after the group, a slash and the
+ * member: so `leases.list("workers/")` and `leasehold ls workers/` show the same, and one process at a time
+ * has a name. A crashed member is gone within its `ttl` and the time that the ground needs to notice
+ * (`guarantees.takeoverMsMax`). The view of others is a hint: a member has renewed its lease recently, and
+ * need not answer. A process that has lost its lease registers again.
  *
- * At most 10,000 members in a group; more end it with `WATCH_TOO_WIDE`. A group is one of the 16 watches that
- * a participant may have, and keeps its process alive until it is left. `leases.close` ends it.
+ * At most 10,000 members in a group; more end it with `WATCH_TOO_WIDE`. A group counts as one of the 16
+ * watches of a participant, and keeps its process alive until it is left. `leases.close` ends it.
  *
  * @throws LeaseholdError `INVALID_NAME`, `INVALID_CONFIG`, `INVALID_DURATION`, `TTL_OUT_OF_RANGE`,
  * `UNSUPPORTED` for `data` where `guarantees.data` is false, `TIMEOUT`, `CLOSED`, `TOO_MANY_WAITERS`.
@@ -47,22 +47,22 @@ export async function joinGroup(leases: Leases, group: string, options: GroupOpt
   return join(group, registry, world, settings, options);
 }
 
-/** How to join a group that is kept as plain keys of a core. */
+/** The options of joining a group that is stored as plain keys of a core. */
 export interface CoreGroupOptions extends GroupOptions {
-  /** Certificates, where the core's servers ask for them. */
+  /** Certificates, if the core's servers require them. */
   tls?: TlsFiles | undefined;
-  /** How long to wait for the first answer of a server. Default `"5s"`. */
+  /** Timeout of the first answer of a server. Default `"5s"`. */
   timeout?: Duration | undefined;
 }
 
 const coreGroupOptionNames: OptionNames<CoreGroupOptions> = { ...groupOptionNames, tls: true, timeout: true };
 
 /**
- * Joins a group that is kept as plain keys of a consistent core or an etcd, at `core://host:port,host:port`
+ * Joins a group that is stored as plain keys of a consistent core or an etcd, at `core://host:port,host:port`
  * with an optional prefix. A member is a key, `leasehold/members/web/a` for `a` in the group `web`, with its
- * `data` as JSON, and every client of etcd can read and write such keys. One that has crashed is gone within
- * its `ttl`, in whole seconds, and a second. Nothing allows for clocks that differ: where a name must be that
- * of one process at a time, take {@link joinGroup} with leases of the core.
+ * `data` as JSON, and every client of etcd can read and write such keys. A crashed member is gone within its
+ * `ttl`, in whole seconds, and a second. There is no margin for clocks that differ: if only one process at a
+ * time may have a name, use {@link joinGroup} with leases of the core.
  *
  * @throws LeaseholdError as {@link joinGroup}; `INVALID_URL`, `UNREACHABLE`, `NO_QUORUM`, `UNAUTHENTICATED`,
  * `PERMISSION_DENIED`; `UNSUPPORTED` when `@grpc/grpc-js` or `@bufbuild/protobuf` is not installed.

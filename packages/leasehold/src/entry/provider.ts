@@ -1,7 +1,7 @@
 /**
- * The port below the waist, for grounds and stores of your own: `leasehold/provider`. A ground is a
- * {@link Provider}, which {@link leasesOf} turns into leases; a kind of storage is a {@link Store}, and
- * {@link openStoreLeases} makes Δ-leases of some of them. For each there is a suite that says whether it conforms.
+ * The port below the waist, for custom grounds and stores: `leasehold/provider`. A ground is a {@link
+ * Provider}, which {@link leasesOf} turns into leases; a kind of storage is a {@link Store}, and {@link
+ * openStoreLeases} opens Δ-leases on some of them. Each has a conformance suite.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { LeaseManager } from "../lease/manager/lease-manager.js";
@@ -31,10 +31,11 @@ export {
 } from "../testing/conformance.js";
 
 /**
- * The leases of a ground of your own: names, durations, local queues, waiting, automatic renewal and `lead` are
- * done here, the rest is the provider's. Hold the result against `runConformance` (`docs/testing.md`).
+ * The leases of a custom ground: the waist handles names, durations, local queues, waiting, automatic renewal
+ * and `lead`; the provider does the rest. Test the result with `runConformance` (`docs/testing.md`).
  *
- * @param world clocks and timers. Default: those of this machine; `VirtualWorld` of `leasehold/testing` is another.
+ * @param world clocks and timers. Default: those of this machine; `VirtualWorld` of `leasehold/testing` is
+ * another.
  * @example
  * ```ts
  * import { leasesOf, type Provider } from "leasehold/provider";
@@ -47,12 +48,12 @@ export function leasesOf(provider: Provider, world: World = realWorld()): Leases
 }
 
 /**
- * Opens Δ-leases on stores of your own. `open` is told the name of this participant, which is unlike every other
- * (a slotted store keeps its slot under it), and answers the stores of the farm: one, or an odd number of which a
- * majority has to answer. They are closed with the leases, and when this rejects.
+ * Opens Δ-leases on custom stores. `open` gets the unique name of this participant (under which a slotted
+ * store keeps its slot), and returns the stores of the farm: one, or an odd number of which a majority has to
+ * answer. They are closed with the leases, and when this rejects.
  *
- * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`, and what
- * `open` throws.
+ * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`, and
+ * what `open` throws.
  * @example
  * ```ts
  * import { openStoreLeases, type Store } from "leasehold/provider";

@@ -3,19 +3,19 @@ import { Readers } from "../lease/manager/readers.js";
 import type { Member, MemberChange } from "./types.js";
 
 /**
- * One reader of a group's changes. It remembers what it has been told of each member and which of them may
- * differ, so that however slow it is, it needs no more room than there are members.
+ * One reader of a group's changes. It remembers the last reported state of each member and which of them may
+ * differ, so that its memory is bounded by the number of members, however slow it is.
  */
 export class ChangeReader implements AsyncIterableIterator<MemberChange, undefined> {
   readonly #find: (name: string) => Member | undefined;
   readonly #onEnd: () => void;
-  readonly #told = new Map<string, Member>();
+  readonly #reported = new Map<string, Member>();
   readonly #marked = new Set<string>();
   readonly #readers: Readers<MemberChange>;
 
   /**
-   * @param find a member as it is now
-   * @param keepAlive is used as long as somebody waits for a change
+   * @param find a member's present state
+   * @param keepAlive is used while a caller waits for a change
    */
   constructor(find: (name: string) => Member | undefined, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#find = find;
@@ -36,7 +36,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
     return { done: true, value: undefined };
   }
 
-  /** The member may be another than was told. */
+  /** The member may differ from its last reported state. */
   mark(name: string): void {
     this.#marked.add(name);
     this.#readers.serve();
@@ -44,7 +44,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
 
   end(error?: unknown): void {
     this.#marked.clear();
-    this.#told.clear();
+    this.#reported.clear();
     this.#onEnd();
     this.#readers.end(error);
   }
@@ -52,9 +52,9 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
   #take(): MemberChange | undefined {
     for (const name of this.#marked) {
       this.#marked.delete(name);
-      const [before, now] = [this.#told.get(name), this.#find(name)];
-      if (now === undefined) this.#told.delete(name);
-      else this.#told.set(name, now);
+      const [before, now] = [this.#reported.get(name), this.#find(name)];
+      if (now === undefined) this.#reported.delete(name);
+      else this.#reported.set(name, now);
       const change = changeOf(before, now);
       if (change !== undefined) return change;
     }

@@ -30,9 +30,9 @@ export function groupSettings(
   const { name, grace = 0, wait = waitDefault, jitter = jitterDefault } = options;
   for (const each of [group, name])
     if (each !== undefined && (typeof each !== "string" || each === ""))
-      throw new LeaseholdError("INVALID_NAME", "a group and its members have names");
+      throw new LeaseholdError("INVALID_NAME", "a group and its members need names");
   if (name?.includes("/") === true)
-    throw new LeaseholdError("INVALID_NAME", `a member's name has no slash: ${JSON.stringify(name)}`);
+    throw new LeaseholdError("INVALID_NAME", `a member's name can't have a slash: ${JSON.stringify(name)}`);
   return {
     graceMs: parseDuration(grace, "grace"),
     jitterMs: parseDuration(jitter, "jitter"),
@@ -42,7 +42,7 @@ export function groupSettings(
 
 export type GroupSettings = ReturnType<typeof groupSettings>;
 
-/** Begins to follow the group, and registers this process there if it has a name. */
+/** Starts to follow the group, and registers this process there if it has a name. */
 export async function join(
   group: string,
   registry: Registry,

@@ -5,19 +5,19 @@ import { ChangeReader } from "./change-reader.js";
 import type { Presence, Registration, Registry } from "./registry.js";
 import type { Group, Member, MemberChange } from "./types.js";
 
-/** Members of one group that a process follows; those of a greater one belong into several groups. */
+/** Members of one group that a process can follow; a larger group should be split. */
 const membersMax = 10_000;
 
-/** Who reads the changes of one group at a time: each remembers what it was told of every member. */
+/** Concurrent readers of a group's changes: each remembers the state of every member. */
 const readersMax = 16;
 
-/** One member, and the end of its grace while it is missing. */
+/** One member, and the end of its grace period while it is missing. */
 interface Seen {
   member: Member;
   grace: Timer | undefined;
 }
 
-/** The view of a group, made of what its registry tells. */
+/** A group as its registry reports it. */
 export class MemberGroup implements Group {
   readonly group: string;
   readonly #registry: Registry;
@@ -26,7 +26,7 @@ export class MemberGroup implements Group {
   readonly #seen = new Map<string, Seen>();
   readonly #readers = new Set<ChangeReader>();
   readonly #stop = new AbortController();
-  /** Called when it has been left. */
+  /** Called when the group was left. */
   onEnd: () => void = () => undefined;
   readonly #followed: Promise<void>;
   #kept: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class MemberGroup implements Group {
     this.#world = world;
     this.#graceMs = graceMs;
     this.#followed = registry
-      .follow(this.#stop.signal, (presence) => this.#told(presence))
+      .follow(this.#stop.signal, (presence) => this.#apply(presence))
       .catch((error: unknown) => this.#end(error))
       .finally(() => this.#end());
   }
@@ -54,7 +54,7 @@ export class MemberGroup implements Group {
     return [...this.#seen.values()].map(({ member }) => member).toSorted(byName);
   }
 
-  /** Resolves when this process has been registered. Once. */
+  /** Resolves when this process was registered. Call it once. */
   enter(registration: Registration): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#kept = this.#registry
@@ -67,14 +67,17 @@ export class MemberGroup implements Group {
           reject(error);
         })
         .finally(() => (this.#isIn = false));
-      // A view that ended tells why nobody will be registered.
+      // A view that has ended says why the process cannot be registered any more.
       watchAbort(this.#stop.signal, () => reject(this.#error ?? new LeaseholdError("CLOSED")));
     });
   }
 
   changes(): AsyncIterableIterator<MemberChange, undefined> {
     if (this.#readers.size >= readersMax)
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${readersMax} readers of this group's changes are open`);
+      throw new LeaseholdError(
+        "TOO_MANY_WAITERS",
+        `this group's changes already have ${readersMax} open readers`,
+      );
     const find = (name: string) => this.#seen.get(name)?.member;
     const reader = new ChangeReader(find, () => this.#readers.delete(reader), this.#world.keepAlive);
     this.#readers.add(reader);
@@ -92,7 +95,7 @@ export class MemberGroup implements Group {
     return this.leave();
   }
 
-  #told({ name, isThere, token, data }: Presence): void {
+  #apply({ name, isThere, token, data }: Presence): void {
     if (this.#hasEnded) return;
     const seen = this.#seen.get(name);
     if (isThere) {

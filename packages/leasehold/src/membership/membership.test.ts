@@ -25,7 +25,7 @@ const memory = () =>
       new MemoryProvider(ground, world, { name, ttlMaxMs: 2_000, process }),
   );
 
-/** A ground, and how groups are joined there if they are no leases. */
+/** A ground, and how groups are joined there if they are not leases. */
 interface GroupGround extends ConformanceGround {
   join?(who: string, options: GroupOptions): Promise<Group>;
 }
@@ -59,7 +59,7 @@ const grounds: Record<string, () => GroupGround> = {
   grid: () => virtualGridGround(),
 };
 
-/** Time passes until the promise settles. */
+/** Advances time until the promise settles. */
 async function until<T>(ground: ConformanceGround, promise: Promise<T>): Promise<T> {
   const seen = { isSettled: false };
   const settle = () => void (seen.isSettled = true);
@@ -79,25 +79,28 @@ async function stage(ground: GroupGround) {
   return joinAs;
 }
 
-/** Collects what is told from now on. */
+/** Collects the changes from now on. */
 function follow(group: Group): string[] {
-  const told: string[] = [];
-  const write = ({ type, member: { name } }: MemberChange) => void told.push(`${name} ${type}`);
+  const changes: string[] = [];
+  const write = ({ type, member: { name } }: MemberChange) => void changes.push(`${name} ${type}`);
   void (async () => {
     for await (const change of group.changes()) write(change);
-    told.push("end");
-  })().catch((error: unknown) => told.push(String(error)));
-  return told;
+    changes.push("end");
+  })().catch((error: unknown) => changes.push(String(error)));
+  return changes;
 }
 
 const names = (group: Group) => group.members.map(({ name }) => name).join();
 
-/** Three lives of one member with pauses below the grace: who is in after each, and what was told in all. */
+/**
+ * Three lives of one member with pauses below the grace period: the members after each, and all reported
+ * changes.
+ */
 async function flapping(open: () => GroupGround): Promise<string[]> {
   const ground = open();
   const joinAs = await stage(ground);
   const { group: calm } = await joinAs("calm", { grace: "8s" });
-  const told = follow(calm);
+  const changes = follow(calm);
   const seen: string[] = [];
   const look = () => {
     for (const { name, isMissing } of calm.members) seen.push(isMissing ? `${name} missing` : name);
@@ -113,15 +116,15 @@ async function flapping(open: () => GroupGround): Promise<string[]> {
   await ground.pass(10_000);
   look();
   await ground.close();
-  return [...seen, ...told.filter((each) => each !== "end")];
+  return [...seen, ...changes.filter((each) => each !== "end")];
 }
 
 describe.each(Object.entries(grounds))("a group on %s", (_name, open) => {
-  test("tells who is in, who comes, and who leaves at once", async () => {
+  test("reports the members, and at once who joins and who leaves", async () => {
     const ground = open();
     const joinAs = await stage(ground);
     const { group: watcher } = await joinAs("watcher");
-    const told = follow(watcher);
+    const changes = follow(watcher);
     const { group: a } = await joinAs("alice", { name: "a", data: { port: 1 } });
     expect(a.isIn).toBe(true);
     const { group: b } = await joinAs("bob", { name: "b" });
@@ -131,23 +134,23 @@ describe.each(Object.entries(grounds))("a group on %s", (_name, open) => {
     await until(ground, a.leave());
     await ground.pass(4_000);
     expect([names(watcher), names(a), names(b)]).toEqual(["b", "", "b"]);
-    expect(told).toEqual(["a joined", "b joined", "a left"]);
+    expect(changes).toEqual(["a joined", "b joined", "a left"]);
     await until(ground, Promise.all([watcher.leave(), b.leave()]));
-    expect(told.at(-1)).toBe("end");
+    expect(changes.at(-1)).toBe("end");
     await ground.close();
   });
 
-  test("tells of one that has stopped within its ttl and what the ground needs, and it comes back", async () => {
+  test("reports a stopped member within its ttl and the ground's delay, and its return", async () => {
     const ground = open();
     const joinAs = await stage(ground);
     const { group: watcher, leases } = await joinAs("watcher");
     const { leases: stopped, group } = await joinAs("alice", { name: "a" });
     await ground.pass(4_000);
-    const told = follow(watcher);
+    const changes = follow(watcher);
     await ground.freeze!(stopped, leases.guarantees.takeoverMsMax + 1_000);
-    expect(told).toEqual(["a joined", "a left"]);
+    expect(changes).toEqual(["a joined", "a left"]);
     await ground.pass(10_000);
-    expect([told.at(-1), names(watcher), group.isIn]).toEqual(["a joined", "a", true]);
+    expect([changes.at(-1), names(watcher), group.isIn]).toEqual(["a joined", "a", true]);
     await ground.close();
   });
 
@@ -178,12 +181,12 @@ describe("a group", () => {
     await ground.close();
   });
 
-  test("ends with its signal, with the participant, and by leave; what was not joined leaves nothing", async () => {
+  test("ends with its signal, with the participant, and by leave; a failed join leaves nothing behind", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const stop = new AbortController();
     const { group, leases } = await joinAs("alice", { name: "a", signal: stop.signal });
-    const told = follow(group);
+    const changes = follow(group);
     await ground.pass(10);
     const waiting = joinAs("bob", { name: "a", signal: stop.signal });
     await ground.pass(10);
@@ -191,7 +194,7 @@ describe("a group", () => {
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await ground.pass(10);
-    expect([group.isIn, told]).toEqual([false, ["a joined", "end"]]);
+    expect([group.isIn, changes]).toEqual([false, ["a joined", "end"]]);
     expect(await leases.list("g/")).toEqual([]);
     const { group: last, leases: closing } = await joinAs("carol", { name: "c" });
     const heard = follow(last);
@@ -203,7 +206,7 @@ describe("a group", () => {
     await ground.close();
   });
 
-  test("tells a slow reader how each member differs from what it was told, and nothing in between", async () => {
+  test("reports to a slow reader each member's difference to its last reported state, and nothing in between", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const { group: watcher } = await joinAs("watcher");
@@ -223,7 +226,7 @@ describe("a group", () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
-  test("keeps nothing at the signal of its caller when it has been left", async () => {
+  test("leaves no listener on its caller's signal when it was left", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const { signal } = new AbortController();
@@ -234,18 +237,18 @@ describe("a group", () => {
     await ground.close();
   });
 
-  test("the slots of a counted lease with the group's name are no members", async () => {
+  test("does not count the slots of a counted lease with the group's name as members", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const { group, leases } = await joinAs("alice", { name: "a" });
-    const told = follow(group);
+    const changes = follow(group);
     for (let slot = 0; slot < 3; slot += 1) await leases.acquire("g", { limit: 3 });
     await ground.pass(10);
-    expect([names(group), told]).toEqual(["a", ["a joined"]]);
+    expect([names(group), changes]).toEqual(["a", ["a joined"]]);
     await ground.close();
   });
 
-  test("who only watches is refused, too, where nothing can be watched", async () => {
+  test("refuses a mere watcher, too, where nothing can be watched", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const { leases } = await joinAs("alice");
@@ -256,7 +259,7 @@ describe("a group", () => {
     await ground.close();
   });
 
-  test("refuses what it has no name or option for, and more than 16 readers", async () => {
+  test("refuses invalid names and options, and more than 16 readers", async () => {
     const ground = memory();
     const joinAs = await stage(ground);
     const { leases, group } = await joinAs("alice");
@@ -278,7 +281,7 @@ describe("a group", () => {
 
 describe("a view with the mistake", () => {
   test.each<Fault>(["graceOfAnEarlierLifeRuns", "graceIsForgotten"])("%s flaps", async (fault) => {
-    const told = await duringFaults({ [fault]: true }, () => flapping(memory));
-    expect(told.filter((each) => each === "a left").length).toBeGreaterThan(1);
+    const changes = await duringFaults({ [fault]: true }, () => flapping(memory));
+    expect(changes.filter((each) => each === "a left").length).toBeGreaterThan(1);
   });
 });

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../lease/json-value.js";
 
-/** One name of a group, as the ground tells of it. */
+/** One name of a group, as the ground reports it. */
 export interface Presence {
   readonly name: string;
   readonly isThere: boolean;
@@ -8,26 +8,26 @@ export interface Presence {
   readonly data?: JsonValue | undefined;
 }
 
-/** What a member says of itself where it registers. */
+/** A member's data at its registration. */
 export interface Registration {
   readonly name: string;
   readonly data: JsonValue | undefined;
 }
 
-/** Where a group is kept. */
+/** The storage of a group. */
 export interface Registry {
   /**
-   * Registers the name when it is free, and anew after each loss, until the signal aborts. Resolves when it
-   * has been taken out; rejects when it cannot be registered.
+   * Registers the name when it is free, and again after each loss, until the signal aborts. Resolves when it
+   * was removed; rejects when it cannot be registered.
    *
-   * @param told whether it is registered now
+   * @param report called with whether it is registered now
    */
-  keep(registration: Registration, signal: AbortSignal, told: (isIn: boolean) => void): Promise<void>;
+  keep(registration: Registration, signal: AbortSignal, report: (isIn: boolean) => void): Promise<void>;
   /**
-   * Tells who is there and what changes until the signal aborts. Rejects when nothing more will be told;
-   * throws where it cannot begin.
+   * Reports the members and their changes until the signal aborts. Rejects when it cannot continue; throws
+   * when it cannot start.
    */
-  follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void>;
-  /** Called once, when the group has been left and nothing of it is under way. */
+  follow(signal: AbortSignal, report: (presence: Presence) => void): Promise<void>;
+  /** Called once, when the group was left and none of its operations is in progress. */
   close(): void;
 }

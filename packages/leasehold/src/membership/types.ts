@@ -1,71 +1,74 @@
 import type { JsonValue } from "../lease/json-value.js";
 import type { Duration } from "../lease/options.js";
 
-/** One that is in a group. */
+/** A member of a group. */
 export interface Member {
   /** Its name within the group. */
   readonly name: string;
-  /** Rises with every registration of the name: another token is another life of the member. */
+  /** Rises with every registration of the name: another token is another incarnation of the member. */
   readonly token: bigint;
-  /** What it says of itself; absent when it says nothing, or when that has not been read yet. */
+  /** The member's data; absent when it gave none, or when it has not been read yet. */
   readonly data?: JsonValue;
   /**
-   * Its registration has ended, by its own will or not, and its `grace` runs: it counts as in. Always false
-   * without `grace`.
+   * Its registration has ended, for whatever reason, and its `grace` period runs: it still counts as in.
+   * Always false without `grace`.
    */
   readonly isMissing: boolean;
 }
 
-/** What has changed since a reader was last told. */
+/** A change since a reader's last one. */
 export interface MemberChange {
   readonly type: "joined" | "changed" | "left";
-  /** As it is now; of one that has left, as it was. `changed`: its `data` is another. */
+  /** Its present state; for a member that has left, the last one. `changed`: its `data` differs. */
   readonly member: Member;
 }
 
-/** A group as one process sees it, and its own place there. */
+/** A group as one process sees it, and that process's place in it. */
 export interface Group extends AsyncDisposable {
   readonly group: string;
-  /** This process is registered now. False without a name, and from a loss until it is registered anew. */
+  /**
+   * Whether this process is registered now. False without a name, and from a loss until it is registered
+   * again.
+   */
   readonly isIn: boolean;
-  /** Who is in, by name. Those who were there before this process come within moments after it. */
+  /** The present members, by name. Members that joined before this process appear within moments. */
   readonly members: readonly Member[];
   /**
-   * First who is in, then who comes and goes. What a slow reader has not taken is merged: it is told how each
-   * member differs from what it was told last, and nothing of one that came and went meanwhile. Ends when the
-   * group is left; rejects when the ground tells no more.
+   * First the present members, then those that join and leave. Changes that a slow reader has not taken are
+   * merged: it gets each member's difference to its last reported state, and nothing of one that joined and
+   * left meanwhile. Ends when the group is left; rejects when the ground reports no more.
    *
    * @throws LeaseholdError `TOO_MANY_WAITERS` with more than 16 readers at a time.
    */
   changes(): AsyncIterableIterator<MemberChange, undefined>;
-  /** Takes this process out, and ends the readers. Idempotent; never rejects. */
+  /** Removes this process, and ends the readers. Idempotent; never rejects. */
   leave(): Promise<void>;
 }
 
-/** How to join a group. */
+/** The options of joining a group. */
 export interface GroupOptions {
   /**
    * The name of this process in the group, without a slash: its own, or that of the place that it fills. Of
-   * two with one name the second waits until the first has gone. Without it the process watches only.
+   * two with one name the second waits until the first has gone. Without it the process only watches.
    */
   name?: string | undefined;
-  /** What it says of itself, as {@link TenureOptions.data}. */
+  /** The member's data, as {@link TenureOptions.data}. */
   data?: JsonValue | undefined;
-  /** One that has crashed is in for so long, as {@link TenureOptions.ttl}. Default: the ground's longest. */
+  /** How long a crashed member stays in, as {@link TenureOptions.ttl}. Default: the ground's longest. */
   ttl?: Duration | undefined;
-  /** How long to wait until the name is free and registered. Default `"1m"`; then `TIMEOUT`. */
+  /** Timeout of registering the name, which must become free. Default `"1m"`; then `TIMEOUT`. */
   wait?: Duration | undefined;
   /**
-   * One that goes stays among the members for so long, and one that is back by then has never been away: so a
-   * member that restarts, or that flaps, does not flap this process's view. Default 0: who goes is told at
-   * once. It counts for the view of this process alone.
+   * A member that goes stays in the group for this long, and one that is back by then was never away: so a
+   * member that restarts, or that flaps, does not flap this process's view. Default 0: a departure is
+   * reported at once. It only affects the view of this process.
    */
   grace?: Duration | undefined;
   /**
-   * After a loss this process registers anew after a random time up to this, so that all who were lost at one
-   * moment do not come back at one. Default `"1s"`.
+   * After a loss this process registers again after a random time up to this, so that members that were lost
+   * together do not return together. Default `"1s"`.
    */
   jitter?: Duration | undefined;
-  /** Leaves the group when it aborts; before it was joined, the call rejects with the signal's reason. */
+  /** Leaves the group when it aborts; while joining, the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }

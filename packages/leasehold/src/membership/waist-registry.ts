@@ -24,13 +24,13 @@ export class WaistRegistry implements Registry {
   async keep(
     { name, data }: Registration,
     signal: AbortSignal,
-    told: (isIn: boolean) => void,
+    report: (isIn: boolean) => void,
   ): Promise<void> {
     const { random, timers } = this.#world;
     const work = async (lease: Lease) => {
-      told(true);
+      report(true);
       await aborted(lease.signal);
-      told(false);
+      report(false);
       if (signal.aborted) return;
       const pause = new Promise<void>(
         (resolve) => void timers.after(random.next() * this.#jitterMs, resolve),
@@ -40,20 +40,20 @@ export class WaistRegistry implements Registry {
     await this.#leases.lead(this.#prefix + name, work, { ttl: this.#ttl, data, signal });
   }
 
-  /** The leases are their opener's. */
+  /** The leases belong to their opener. */
   close(): void {}
 
-  follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void> {
-    // No async function: a watch that is refused refuses the group.
-    return this.#tellAll(this.#leases.watch(this.#prefix, { signal }), told);
+  follow(signal: AbortSignal, report: (presence: Presence) => void): Promise<void> {
+    // Not an async function: a refused watch must throw synchronously.
+    return this.#reportAll(this.#leases.watch(this.#prefix, { signal }), report);
   }
 
-  async #tellAll(changes: AsyncIterable<Change>, told: (presence: Presence) => void): Promise<void> {
+  async #reportAll(changes: AsyncIterable<Change>, report: (presence: Presence) => void): Promise<void> {
     for await (const { resource, state, token, data } of changes) {
       const name = resource.slice(this.#prefix.length);
-      // Names below a member's are another group's, and slots those of a counted or shared lease.
+      // Names below a member's belong to another group, and slots to a counted or shared lease.
       if (name !== "" && !name.includes("/") && slotNumber(resource) === 0)
-        told({ name, isThere: state === "held", token: token ?? 0n, data });
+        report({ name, isThere: state === "held", token: token ?? 0n, data });
     }
   }
 }

@@ -30,7 +30,7 @@ it.each([
   expect(() => parseAddress(text)).toThrow(expect.objectContaining({ code: "INVALID_URL" }));
 });
 
-it("knows what only this machine can reach", () => {
+it("knows which hosts only this machine can reach", () => {
   const inside = [
     "127.0.0.1",
     "127.255.0.9",

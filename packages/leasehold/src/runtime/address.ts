@@ -7,15 +7,15 @@ export interface Address {
   readonly port: number;
 }
 
-/** The longest name that DNS has, with the dot at its end. An IPv6 address with its zone may be as long. */
+/** The longest name of DNS, with the dot at its end. An IPv6 address with its zone may be as long. */
 const hostLengthMax = 254;
 
 /** A host with brackets, a colon and a port. */
 export const addressLengthMax = hostLengthMax + 8;
 
 /**
- * The parts of `host:port`; IPv6 addresses stand in brackets. Without a port it is `portDefault`, if there is
- * one. `undefined` for anything else.
+ * The parts of `host:port`; IPv6 addresses need brackets. `portDefault`, if given, replaces a missing port.
+ * `undefined` for anything else.
  */
 export function readAddress(text: string, portDefault?: number): Address | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
@@ -28,7 +28,7 @@ export function readAddress(text: string, portDefault?: number): Address | undef
 }
 
 /**
- * Reads `host:port`; IPv6 addresses stand in brackets.
+ * Parses `host:port`; IPv6 addresses need brackets.
  *
  * @throws LeaseholdError `INVALID_URL`.
  * @example parseAddress("[::1]:7400") // { host: "::1", port: 7400 }
@@ -42,13 +42,14 @@ export function parseAddress(text: string): Address {
   );
 }
 
-/** Writes `host:port`, with brackets where an IPv6 address needs them. */
+/** Formats `host:port`, with brackets where an IPv6 address needs them. */
 export function formatAddress(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
- * True for what only this machine can reach. Names other than `localhost` count as reachable from elsewhere.
+ * Whether only this machine can reach the host. Names other than `localhost` count as reachable from
+ * elsewhere.
  */
 export function isLoopback(host: string): boolean {
   const family = isIP(host);

@@ -14,7 +14,7 @@ async function slewOf(files: Readonly<Record<string, string>>) {
   return clockSlew([join(folder, "nowhere.conf"), join(folder, "chrony.conf")]);
 }
 
-test("chrony as it is shipped may slew by 83,333 ppm, which ρ as it comes allows for, and 0.1 % does not", async () => {
+test("chrony's default slew of 83,333 ppm is within the default of ρ, and not within 0.1 %", async () => {
   const slew = await slewOf({ "chrony.conf": "pool time.example iburst\nmakestep 1 3\n" });
   expect(slew?.rateError).toBeCloseTo(0.083333, 6);
   expect(whyTooFast(slew, 0.1)).toBeUndefined();
@@ -23,7 +23,7 @@ test("chrony as it is shipped may slew by 83,333 ppm, which ρ as it comes allow
   );
 });
 
-test("what is said last counts, also in files that are included; comments do not", async () => {
+test("the last setting counts, even in included files; comments do not", async () => {
   const slew = await slewOf({
     "chrony.conf": `maxslewrate 100000\nconfdir ${join(folder, "conf.d")}\n! maxslewrate 7\n#maxslewrate 8\n`,
     "conf.d/a.conf": "maxslewrate 4000",
@@ -35,7 +35,7 @@ test("what is said last counts, also in files that are included; comments do not
   expect(whyTooFast(slew, 0.001)).toBeUndefined();
 });
 
-test("without chrony, or with what it would not read, nothing is known; a file that includes itself comes to an end", async () => {
+test("without chrony, or with an invalid configuration, the slew is unknown; a file that includes itself ends", async () => {
   expect(await clockSlew([join(folder, "nowhere.conf")])).toBeUndefined();
   expect(
     await slewOf({ "chrony.conf": `include ${join(folder, "chrony.conf")}\nmaxslewrate many` }),

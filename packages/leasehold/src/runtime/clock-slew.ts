@@ -1,32 +1,32 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-/** Where distributions keep chrony's configuration. */
+/** The paths of chrony's configuration in distributions. */
 const chronyFiles = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
 
 /** chrony's own default of `maxslewrate`, in parts per million. */
 const chronyDefaultPpm = 83_333.333;
 
-/** Files that one configuration may be made of: more are not looked at. */
+/** Files of one configuration that are read at most. */
 const filesMax = 100;
 
-/** How fast a time service may let the clocks of this machine run too fast or too slow. */
+/** By how much a time service may let the clocks of this machine run too fast or too slow. */
 export interface ClockSlew {
   /** As a fraction of 1, like ρ. */
   readonly rateError: number;
-  /** Where that is said, for people. */
+  /** The source of the value, for messages. */
   readonly source: string;
 }
 
 /**
- * What chrony's configuration on this machine says. `undefined` where there is none: ntpd and
- * systemd-timesyncd stay at 500 ppm, and what Linux was told by another program Node cannot ask.
+ * The slew rate of chrony's configuration on this machine. `undefined` if there is none: ntpd and
+ * systemd-timesyncd stay at 500 ppm, and Node cannot query what another program has set in Linux.
  */
 export async function clockSlew(files: readonly string[] = chronyFiles): Promise<ClockSlew | undefined> {
   for (const file of files) {
     const lines = await linesOf(file, { left: filesMax });
     if (lines === undefined) continue;
-    // As chrony does: what is said last counts.
+    // As in chrony, the last setting counts.
     const said = lines.flatMap((line) => /^\s*maxslewrate\s+(\S+)/i.exec(line)?.[1] ?? []).at(-1);
     const ppm = Number(said ?? chronyDefaultPpm);
     if (!(ppm >= 0)) return undefined;
@@ -37,7 +37,7 @@ export async function clockSlew(files: readonly string[] = chronyFiles): Promise
   return undefined;
 }
 
-/** Why leases that count with this ρ are not safe here; `undefined` where nothing speaks against it. */
+/** Why leases with this ρ are not safe here; `undefined` if no reason is known. */
 export function whyTooFast(slew: ClockSlew | undefined, clockRateError: number): string | undefined {
   if (slew === undefined || slew.rateError <= clockRateError) return undefined;
   return `clocks of this machine may be ${percent(slew.rateError)} too fast or too slow (${slew.source}), and clockRateError allows for ${percent(clockRateError)}: set maxslewrate ${Math.floor(clockRateError * 1e6)} there, or raise clockRateError for all users`;
@@ -47,7 +47,7 @@ function percent(part: number): string {
   return `${Number((part * 100).toPrecision(3))} %`;
 }
 
-/** The file's lines with those of the files that it includes; `undefined` if it cannot be read. */
+/** The file's lines with those of included files; `undefined` if it cannot be read. */
 async function linesOf(file: string, files: { left: number }): Promise<string[] | undefined> {
   if (files.left-- <= 0) return undefined;
   const text = await readFile(file, "utf8").catch(() => undefined);

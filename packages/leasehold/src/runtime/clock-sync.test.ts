@@ -14,14 +14,14 @@ test.each([
   ["yes", true],
   ["no", false],
   ["", undefined],
-])("what the kernel says as %j is %j", async (said, expected) => {
+])("the kernel's answer %j means %j", async (said, expected) => {
   const tool = join(folder, `says-${said}`);
   writeFileSync(tool, `#!/bin/sh\necho "${said}"\n`);
   chmodSync(tool, 0o755);
   expect(await isClockSynchronized(tool)).toBe(expected);
 });
 
-test("where there is no such tool, or it fails, nothing is known", async () => {
+test("without the tool, or when it fails, the state is unknown", async () => {
   expect(await isClockSynchronized(join(folder, "nothing-here"))).toBe(undefined);
   expect(await isClockSynchronized("false")).toBe(undefined);
 });

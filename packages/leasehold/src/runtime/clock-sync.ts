@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 
-/** systemd's tool answers at once, or is broken, ms. */
+/** Timeout of systemd's tool, which answers at once or is broken, ms. */
 const askMsMax = 1_000;
 
 /**
- * Whether the system clock is kept by a time service, as the kernel says (`timedatectl`); `undefined` where
- * that cannot be asked, as in most containers.
+ * Whether a time service synchronizes the system clock, according to the kernel (`timedatectl`); `undefined`
+ * if unknown, as in most containers.
  */
 export function isClockSynchronized(command = "timedatectl"): Promise<boolean | undefined> {
   const args = ["show", "--property=NTPSynchronized", "--value"];

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 describe("the lock of a data directory", () => {
-  test("is held by one process at a time, and lost when its file is taken away", async () => {
+  test("is held by one process at a time, and lost when its file is removed", async () => {
     const first = await DirectoryLock.take(folder);
     await expect(DirectoryLock.take(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
     expect(await first.isOurs()).toBe(true);

@@ -4,16 +4,19 @@ import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { LeaseholdError } from "../lease/errors.js";
 
-/** A living process accepts a connection; the kernel does it, however busy the process is. */
+/**
+ * Timeout of a probe, ms. A living process accepts a connection: the kernel does so however busy the process
+ * is.
+ */
 const probeMs = 2_000;
 
 /** The longest path of a socket on Linux is 107 bytes. */
 const pathBytesMax = 107;
 
 /**
- * A data directory is one process's: it listens on a socket in it for as long as it lives. A file would
- * outlast a process that was killed, and a process id means nothing in another container; a socket nobody
- * listens on any more refuses.
+ * Reserves a data directory for one process, which listens on a socket in it as long as it lives. A file
+ * would outlast a killed process, and a process id is meaningless in another container; a socket without a
+ * listener refuses connections.
  */
 export class DirectoryLock {
   readonly #server: Server;
@@ -44,7 +47,7 @@ export class DirectoryLock {
     return new DirectoryLock(server, path, (await stat(path)).ino);
   }
 
-  /** False when somebody has taken the directory away: the server must stop. */
+  /** False when the directory was removed or replaced: the server must stop. */
   async isOurs(): Promise<boolean> {
     const found = await stat(this.#path).catch(() => undefined);
     return found?.ino === this.#inode;
@@ -56,10 +59,10 @@ export class DirectoryLock {
 }
 
 function inUse(path: string): LeaseholdError {
-  return new LeaseholdError("DATA_IN_USE", `another process works in the data directory: it holds ${path}`);
+  return new LeaseholdError("DATA_IN_USE", `another process uses the data directory: it holds ${path}`);
 }
 
-/** Undefined if there is a socket already. */
+/** `undefined` if there is a socket already. */
 function listen(path: string): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
@@ -72,8 +75,8 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 /**
- * Two that start together may both find a dead socket: each first takes it aside, and a process that finds it
- * took a living one puts it back and gives up.
+ * Removes a dead socket. Two processes that start together may both find it: each first renames it, and a
+ * process that finds that it renamed a living one puts it back and gives up.
  */
 async function removeStale(path: string): Promise<void> {
   if (await isAlive(path)) throw inUse(path);

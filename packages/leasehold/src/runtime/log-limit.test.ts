@@ -1,19 +1,19 @@
 import { expect, it } from "vitest";
 import { logCausesMax, logLimitMs, LogLimit } from "./log-limit.js";
 
-it("says a cause once a minute, and how often it was left unsaid", () => {
+it("logs a cause once a minute, with the number of suppressed lines", () => {
   const limit = new LogLimit();
   expect(limit.line("key", "first", 1_000)).toBe("first");
   for (let again = 1; again <= 5; again += 1)
     expect(limit.line("key", "more", 1_000 + again)).toBeUndefined();
   expect(limit.line("key", "more", 1_000 + logLimitMs - 1)).toBeUndefined();
   expect(limit.line("key", "then", 1_000 + logLimitMs)).toBe(
-    "then (and 6 more like it since this was last said)",
+    "then (and 6 more like it since the last such line)",
   );
   expect(limit.line("key", "later", 1_000 + 2 * logLimitMs)).toBe("later");
 });
 
-it("does not hold one cause against another", () => {
+it("does not suppress one cause for another", () => {
   const limit = new LogLimit();
   limit.line("key", "a wrong key", 0);
   expect(limit.line("expired", "an old certificate", 1)).toBe("an old certificate");

@@ -1,33 +1,33 @@
-/** The same thing is said this often at most. */
+/** The minimum interval of equal messages. */
 export const logLimitMs = 60_000;
 
-/** Causes that are told apart. Ours are a few dozen; beyond the bound the rest shares one. */
+/** Distinct causes. Leasehold has a few dozen; beyond the bound the rest shares one. */
 export const logCausesMax = 256;
 
 const REST = "";
 
-interface Said {
+interface LastLine {
   untilMs: number;
   suppressed: number;
 }
 
 /**
- * Limits messages that others can trigger to one a minute and cause, each with the number of those left out
- * before it: they must not fill a disk, nor hide the line that matters. Pure: it is told the time.
+ * Limits messages that others can trigger to one per minute and cause, each with the number of those
+ * suppressed before it: they must not fill a disk, nor hide the line that matters. Pure: time is an argument.
  */
 export class LogLimit {
-  readonly #said = new Map<string, Said>();
+  readonly #lastLines = new Map<string, LastLine>();
 
-  /** What to log now, or nothing. `nowMs` is on the steady clock. */
+  /** The line to log now, if any. `nowMs` is on the steady clock. */
   line(cause: string, text: string, nowMs: number): string | undefined {
-    const key = this.#said.has(cause) || this.#said.size < logCausesMax ? cause : REST;
-    const said = this.#said.get(key);
-    if (said !== undefined && nowMs < said.untilMs) {
-      said.suppressed += 1;
+    const key = this.#lastLines.has(cause) || this.#lastLines.size < logCausesMax ? cause : REST;
+    const last = this.#lastLines.get(key);
+    if (last !== undefined && nowMs < last.untilMs) {
+      last.suppressed += 1;
       return undefined;
     }
-    this.#said.set(key, { untilMs: nowMs + logLimitMs, suppressed: 0 });
-    const suppressed = said?.suppressed ?? 0;
-    return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since this was last said)`;
+    this.#lastLines.set(key, { untilMs: nowMs + logLimitMs, suppressed: 0 });
+    const suppressed = last?.suppressed ?? 0;
+    return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since the last such line)`;
   }
 }

@@ -1,15 +1,15 @@
 import { LeaseholdError } from "../lease/errors.js";
 
-/** What a client of etcd's API needs. */
+/** The packages that a client of etcd's API needs. */
 export const grpcPackages = "@grpc/grpc-js @bufbuild/protobuf";
 
 /**
- * Loads a package that only those have to install who use what needs it. Its name reaches `import` as a value
- * that no bundler can look up: one that is not installed must not break a build. So it is never part of a
- * bundle, and is looked up from where the bundle lies (`docs/bundlers.md`).
+ * Loads an optional package, which only users of one feature install. Its name reaches `import` as a value
+ * that bundlers cannot resolve, so that a missing package doesn't break a build. So it is never part of a
+ * bundle, and is resolved from the bundle's location (`docs/bundlers.md`).
  *
  * @param names one package, or several with spaces between them
- * @param load imports code of ours that imports them by name, where a bundle may have both
+ * @param load imports code of Leasehold that imports them by name, where a bundle may have both
  *
  * Rejects with a `LeaseholdError` `UNSUPPORTED` that says what to install.
  */
@@ -24,7 +24,7 @@ export async function loadPackage<Module>(
     const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError(
       "UNSUPPORTED",
-      `${forWhat} needs what cannot be loaded: npm install ${names} (${why})`,
+      `${forWhat} needs a package that cannot be loaded: npm install ${names} (${why})`,
     );
   }
 }

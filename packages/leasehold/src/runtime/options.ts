@@ -3,7 +3,7 @@ import { checkOptionNames, type OptionNames } from "../lease/option-names.js";
 import type { Duration } from "../lease/types.js";
 import type { Logger } from "./logger.js";
 
-/** What every ground understands. */
+/** The options of every ground. */
 export interface ParticipantOptions {
   /**
    * Name under which this participant holds leases; an incarnation is appended. Default: host name and
@@ -11,13 +11,13 @@ export interface ParticipantOptions {
    */
   name?: string | undefined;
   /**
-   * What those read who ask who holds what, after this machine's name and the process id: a note of up to
-   * about 200 bytes. Anybody can write anything; nothing rests on it.
+   * A note of up to about 200 bytes that queries for holders show, after this machine's name and the process
+   * id. It is not verified.
    */
   label?: string | undefined;
-  /** How long to look for a first member, store or server that answers. Default `"5s"`. */
+  /** Timeout of finding a first member, store or server that answers. Default `"5s"`. */
   timeout?: Duration | undefined;
-  /** Where to say what goes wrong meanwhile. Default: nowhere. */
+  /** The target of log messages. Default: none. */
   logger?: Logger | undefined;
 }
 
@@ -29,26 +29,26 @@ export const participantOptionNames: OptionNames<ParticipantOptions> = {
 };
 
 /**
- * Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file
+ * Certificates for TLS with mutual authentication: each a PEM text, or the path of a PEM file
  * (`docs/security.md`).
  */
 export interface TlsFiles {
-  /** The authorities whose certificates count, and no others. */
+  /** The trusted authorities; no others are trusted. */
   ca: string;
-  /** This participant's certificate, followed by those between it and the authority, if there are any. */
+  /** This participant's certificate, followed by intermediate certificates, if any. */
   cert: string;
   /** The private key of that certificate, without a passphrase. */
   key: string;
 }
 
-/** The arguments of `open` and its like: one or more addresses, and at last the options. */
+/** The arguments of `open` and the like: one or more addresses, and at last the options. */
 export type UrlsAndOptions<Options, Url extends string = string> = [...urls: Url[], options: Options] | Url[];
 
 /**
- * Tells the addresses from the options.
+ * Separates the addresses from the options.
  *
- * @throws LeaseholdError `INVALID_URL` when the addresses are one argument, `INVALID_CONFIG` when what is not
- * an address is not the last argument, or is no object.
+ * @throws LeaseholdError `INVALID_URL` when the addresses are one array, `INVALID_CONFIG` when the options
+ * are not the last argument, or not an object.
  */
 export function splitArguments<Options extends object>(
   args: readonly (string | Options)[],
@@ -63,19 +63,19 @@ export function splitArguments<Options extends object>(
   if (typeof options !== "object" || options === null || others.length > 0)
     throw new LeaseholdError(
       "INVALID_CONFIG",
-      "give the addresses as text and then, at most, one object of options",
+      "give the addresses as text and then at most one object of options",
     );
   return { urls, options };
 }
 
-/** What only some grounds understand. */
+/** The options of some grounds only. */
 const optionsOfSome = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker", "user", "password"];
 
 /**
- * Refuses options that mean nothing to a ground, and those that no ground has. The types do so, too; this is
+ * Refuses options that the ground does not support, and unknown ones. TypeScript does so too; this check is
  * for JavaScript.
  *
- * @param names those that the ground has.
+ * @param names the options of the ground.
  * @throws LeaseholdError `INVALID_CONFIG`
  */
 export function checkOpenOptions(options: object, names: Readonly<Record<string, true>>, why: string): void {
@@ -83,7 +83,7 @@ export function checkOpenOptions(options: object, names: Readonly<Record<string,
   const values = options as Readonly<Record<string, unknown>>;
   for (const name of optionsOfSome) {
     if (Object.hasOwn(names, name)) continue;
-    // `false` asks for nothing.
+    // `false` is the same as absent.
     if (values[name] !== undefined && values[name] !== false)
       throw new LeaseholdError("INVALID_CONFIG", `${name} has no meaning for ${why}`);
     own[name] = true;

@@ -3,17 +3,17 @@ import { hostname } from "node:os";
 /** Bytes of a label in UTF-8. */
 export const labelBytesMax = 256;
 
-/** Names end up in tables that people read: host and process tell them where to look. */
+/** A participant's name. The default, host and process, identifies the process for people. */
 export function clientName(name: string | undefined): string {
   return (name ?? `${hostname()}-${process.pid}`).replaceAll(/[^A-Za-z0-9_-]/g, "-").slice(0, 64) || "client";
 }
 
-/** What a participant of this process says of itself: where it is, and its note. */
+/** The label of a participant in this process: its host, its process id, and its note. */
 export function labelOf(note: string | undefined): string {
   return fitLabel(`${hostname()} pid ${process.pid}${note === undefined ? "" : `: ${note}`}`);
 }
 
-/** The text if it is short enough, else as many of its characters as are. */
+/** The text, truncated to the bytes of a label. */
 export function fitLabel(text: string): string {
   let fitting = "";
   let bytes = 0;

@@ -4,13 +4,13 @@ import { LeaseholdError } from "../lease/errors.js";
 /** More than any certificate, key or chain needs. */
 const fileBytesMax = 1024 * 1024;
 
-/** PEM text begins so; no path does. */
+/** Every PEM text contains this; no path does. */
 export function isPem(text: string): boolean {
   return text.includes("-----BEGIN ");
 }
 
 /**
- * What a PEM file holds, or the text itself.
+ * The content of a PEM file, or the text itself.
  *
  * Rejects with a `LeaseholdError` `INVALID_CONFIG`.
  */

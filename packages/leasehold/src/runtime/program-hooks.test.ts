@@ -6,7 +6,7 @@ test.each([
   [Object.create(null), "[Object: null prototype] {}"],
   [new Error("of the listener"), "Error: of the listener"],
   [undefined, "undefined"],
-])("whatever is thrown, %o too, becomes a warning of the process", async (thrown, detail) => {
+])("whatever is thrown, even %o, becomes a warning of the process", async (thrown, detail) => {
   const warned = once(process, "warning");
   programHooks.warn("a listener threw", thrown);
   const [warning] = (await warned) as [Error & { detail: string }];

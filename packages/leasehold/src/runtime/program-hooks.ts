@@ -3,12 +3,12 @@ import { channel } from "node:diagnostics_channel";
 import { inspect } from "node:util";
 import type { ProgramHooks } from "../common/ports.js";
 
-/** How many times one kind of trouble is told of: a listener that always throws would fill the log. */
+/** Warnings of one kind that are printed: a listener that always throws would fill the log. */
 const warningsMax = 10;
 
 const warned = new Map<string, number>();
 
-/** What Node gives to programs that want to see into libraries. */
+/** Node's hooks for programs that observe libraries. */
 export const programHooks: ProgramHooks = {
   snapshot: () => AsyncLocalStorage.snapshot(),
   channel: (name) => channel(name),

@@ -1,10 +1,7 @@
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 
-/**
- * The settings behind the question mark of an address. Each is taken out by its name; `query` has what is
- * left.
- */
+/** The settings in the query of an address. Each is taken out by its name; `query` has the rest. */
 export class UrlSettings {
   readonly query: URLSearchParams;
 
@@ -26,7 +23,7 @@ export class UrlSettings {
     return text === undefined ? undefined : parseDuration(text, name);
   }
 
-  /** `NaN` for what is no number. @throws LeaseholdError `INVALID_URL` */
+  /** `NaN` for anything but a number. @throws LeaseholdError `INVALID_URL` */
   takeNumber(name: string): number | undefined {
     const text = this.take(name);
     return text === undefined ? undefined : Number(text.trim() || "NaN");
@@ -34,7 +31,7 @@ export class UrlSettings {
 }
 
 /**
- * What several addresses say of one setting; those that do not name it agree with all.
+ * The value on which several addresses agree; addresses without the setting agree with any.
  *
  * @throws LeaseholdError `INVALID_URL`
  */

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it, vi } from "vitest";
 import { incarnation, realWorld } from "./world.js";
 
-// The clock that is read is the one that fake timers replace.
+// Fake timers replace this clock.
 vi.mock("node:perf_hooks", async (original) => ({
   ...(await original<object>()),
   get performance() {
@@ -11,7 +11,7 @@ vi.mock("node:perf_hooks", async (original) => ({
   },
 }));
 
-/** In virtual time: a process that rests between two calls would set their deadlines in another order. */
+/** In virtual time: a process that pauses between two calls would set their deadlines in another order. */
 async function inVirtualTime(body: () => Promise<void>): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {
@@ -21,7 +21,7 @@ async function inVirtualTime(body: () => Promise<void>): Promise<void> {
   }
 }
 
-it("calls in the order of the deadlines, and not what was cancelled", () =>
+it("runs calls in the order of their deadlines, and no cancelled ones", () =>
   inVirtualTime(async () => {
     const { timers } = realWorld();
     const calls: string[] = [];
@@ -63,7 +63,7 @@ it("lets a call schedule and cancel others", () =>
     expect(calls).toEqual(["first", "second"]);
   }));
 
-it("keeps one timeout for all calls, and goes on after one that throws", () =>
+it("keeps one timeout for all calls, and continues after one that throws", () =>
   inVirtualTime(async () => {
     const { timers } = realWorld();
     const calls: number[] = [];
@@ -79,7 +79,7 @@ it("keeps one timeout for all calls, and goes on after one that throws", () =>
     expect(vi.getTimerCount()).toBe(0);
   }));
 
-it("arms no timeout beyond the reach of setTimeout, which would take it for none", () => {
+it("arms no timeout beyond the maximum of setTimeout, which would fire at once", () => {
   const spy = vi.spyOn(globalThis, "setTimeout");
   const { timers } = realWorld();
   const calls = [2 ** 40, Infinity].map((delayMs) => timers.after(delayMs, () => {}));
@@ -127,7 +127,7 @@ it("draws incarnations of 64 bits", () => {
   for (const text of drawn) expect(text).toMatch(/^[0-9a-f]{16}$/);
 });
 
-it("reads what has arrived before it counts what has run out, when it is late", async () => {
+it("reads arrived data before it times out calls, when it is late", async () => {
   const { timers } = realWorld();
   const order: string[] = [];
   const server = createServer().listen(0, "127.0.0.1");

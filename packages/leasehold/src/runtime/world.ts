@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-// By import: the global of this name is a getter, which takes as long as the clock.
+// Imported, since the global of this name is a getter, which takes as long as the clock itself.
 import { performance } from "node:perf_hooks";
 import { Deadlines } from "../common/deadlines.js";
 import type { DeadlineItem } from "../common/deadlines.js";
@@ -7,13 +7,10 @@ import type { KeepAlive } from "../common/keep-alive.js";
 import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import { programHooks } from "./program-hooks.js";
 
-/**
- * Timers that fire later than this are those of a process that has more to do than it can, or that stood
- * still.
- */
+/** A timer that fires later than this means that the process is overloaded, or stood still. */
 const lateMs = 20;
 
-/** The longest delay that `setTimeout` understands; anything longer would fire at once. */
+/** The longest delay of `setTimeout`; a longer one would fire at once. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 class PendingCall implements DeadlineItem, Timer {
@@ -32,10 +29,10 @@ class PendingCall implements DeadlineItem, Timer {
 }
 
 /**
- * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is `keepAlive`, for
- * what a program waits for, and a member that listens. A cancelled call leaves the timeout armed, which then
- * finds nothing to do; that is cheaper than arming it anew for each of the many timeouts that are cancelled
- * because the answer came.
+ * All pending calls on a single `setTimeout`. It never keeps the process alive: that is for `keepAlive`,
+ * while a program waits, and for a member that listens. A cancelled call leaves the timeout armed, which then
+ * finds nothing to do; that is cheaper than to arm it again for each of the many timeouts that are cancelled
+ * by an answer.
  */
 class RealTimers implements Timers {
   readonly #clock: Clock;
@@ -73,9 +70,9 @@ class RealTimers implements Timers {
   }
 
   /**
-   * When it is late, what has arrived meanwhile counts first: the event loop reads it after its timers and
-   * before its immediates. Else the time for an answer would run out while the answer lies here, and what is
-   * asked again adds to the work.
+   * When a timer is late, data that has arrived meanwhile goes first: the event loop reads it after its
+   * timers and before its immediates. Otherwise an answer that is already here would time out, and the
+   * repeated request would add to the load.
    */
   readonly #wake = (): void => {
     if (this.#clock.monotonicMs() - this.#armedMs > lateMs) setImmediate(this.#run);
@@ -83,7 +80,7 @@ class RealTimers implements Timers {
   };
 
   #runDue(): void {
-    // What is scheduled from here on, also by the calls below, is due later than `nowMs` and waits its turn.
+    // Calls scheduled from here on, also by the calls below, are due later than `nowMs` and wait.
     const nowMs = this.#clock.monotonicMs();
     try {
       for (let call = this.#pending.popDue(nowMs); call !== undefined; call = this.#pending.popDue(nowMs)) {
@@ -97,7 +94,7 @@ class RealTimers implements Timers {
 
 const threadMonotonicMs = () => performance.now();
 
-/** One for all worlds of a thread: an interval without work, referenced while something is under way. */
+/** Shared by all worlds of a thread: an idle interval, referenced while work is in progress. */
 class ProcessKeepAlive implements KeepAlive {
   #uses = 0;
   #interval: NodeJS.Timeout | undefined;
@@ -115,14 +112,14 @@ class ProcessKeepAlive implements KeepAlive {
   }
 }
 
-/** Of this thread. */
+/** The instance of this thread. */
 export const keepAlive: KeepAlive = new ProcessKeepAlive();
 
 const random: Random = { next: () => Math.random() };
 
 /**
- * The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing
- * else). `monotonicMs` is another way to read the steady clock.
+ * The real world: this machine's clocks, its timers and V8's random numbers (which only spread retries).
+ * `monotonicMs` replaces the source of the steady clock.
  */
 export function realWorld(monotonicMs: () => number = threadMonotonicMs): World {
   const clock: Clock = { monotonicMs, wallMs: () => Date.now() };
@@ -130,7 +127,7 @@ export function realWorld(monotonicMs: () => number = threadMonotonicMs): World 
 }
 
 /**
- * 64 random bits as 16 hexadecimal digits: what tells apart two proposers of one name, and two starts of one
+ * 64 random bits as 16 hexadecimal digits: they distinguish two proposers of one name, and two starts of one
  * process.
  */
 export function incarnation(): string {

@@ -12,7 +12,7 @@ test.each([
   expect(parseRedisUrl(new URL(url), {}).name).toBe(name);
 });
 
-test("a password of a Redis comes from the URL or from where redis-cli looks", () => {
+test("a Redis password comes from the URL, or from where redis-cli looks", () => {
   const environment = { REDISCLI_AUTH: "e" };
   expect(parseRedisUrl(new URL("redis://h1"), environment).password).toBe("e");
   expect(parseRedisUrl(new URL("redis://:a%40b@h1"), environment).password).toBe("a@b");

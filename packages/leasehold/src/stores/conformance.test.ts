@@ -7,7 +7,7 @@ import { runStoreConformance, storeConformanceCases, type StoreGround } from "./
 import { encodeEnvelope } from "../delta/record/envelope.js";
 import { probeAtomic } from "./common/probe.js";
 
-/** Does something else than the store would, with some requests. */
+/** Deviates from the store's behaviour for some requests. */
 type Mistake = (
   request: StoreRequest,
   perform: (request: StoreRequest) => Promise<StoreAnswer>,
@@ -63,7 +63,7 @@ for (const kind of ["atomic", "slotted"] as const) {
   });
 }
 
-/** Mistakes that real stores and careless adapters make. */
+/** Mistakes of real stores and careless adapters. */
 const mistakes: Record<string, { kind: "atomic" | "slotted"; mistake: Mistake; probeFinds?: RegExp }> = {
   "conditions are ignored": {
     kind: "atomic",
@@ -74,7 +74,7 @@ const mistakes: Record<string, { kind: "atomic" | "slotted"; mistake: Mistake; p
       return perform({ ...request, id: answer.id, expected: answer.cells[0] });
     },
   },
-  "what is expected is checked before the write and not with it": {
+  "the expected content is checked before the write and not with it": {
     kind: "atomic",
     probeFinds: /replaced one cell twice/,
     mistake: async (request, perform) => {
@@ -158,7 +158,7 @@ describe("the suite and the probe catch", () => {
 });
 
 describe("the probe", () => {
-  test("finds nothing wrong with a store that does what it must, again and again and with many at once", async () => {
+  test("accepts a correct store, repeatedly and with many probes at once", async () => {
     const ground = memoryGround("atomic");
     for (let round = 0; round < 3; round += 1) {
       const stores = await Promise.all([1, 2, 3, 4].map((writer) => ground.open(`prober ${writer}`)));
@@ -168,7 +168,7 @@ describe("the probe", () => {
     }
   });
 
-  test("takes others that probe at the same time for no fault of the store, however often they are in the way", async () => {
+  test("does not take concurrent probes for a fault of the store, however often they interfere", async () => {
     let left = 40;
     const crowded: Mistake = async (request, perform) => {
       if (request.op !== "replace" || left === 0) return perform(request);
@@ -184,7 +184,7 @@ describe("the probe", () => {
     expect({ left, bad: findings.filter(({ ok }) => !ok) }).toEqual({ left: 0, bad: [] });
   });
 
-  test("passes on what the store says when it cannot", async () => {
+  test("passes on the store's error", async () => {
     const readOnly: Mistake = async (request, perform) =>
       request.op === "replace"
         ? { kind: "failed", error: new LeaseholdError("STORE_READ_ONLY", "nothing can be written") }

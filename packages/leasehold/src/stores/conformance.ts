@@ -8,11 +8,11 @@ export type { StoreGround };
 
 export interface StoreCase {
   readonly name: string;
-  /** Resolves when the store conforms; rejects with an error that says what it did instead. */
+  /** Resolves when the store conforms; rejects with an error that describes the deviation. */
   run(ground: StoreGround): Promise<void>;
 }
 
-/** What every store of a kind has to do, one case each, for whatever runs tests. */
+/** The requirements for every store of a kind, one case each, for any test runner. */
 export function storeConformanceCases(kind: Store["traits"]["kind"]): StoreCase[] {
   const cases = { ...commonCases, ...(kind === "atomic" ? atomicCases : slottedCases) };
   return Object.entries(cases).map(([name, run]) => ({

@@ -9,10 +9,10 @@ import { measureReads, type Measurement, measureStore } from "./measure.js";
 import { openingMs, openStore } from "./open.js";
 import { type Proposal, propose } from "./proposal.js";
 
-/** How exact the event loop's delay is measured, ms. */
+/** The resolution of the event loop's measured delay, ms. */
 const loopResolutionMs = 5;
 
-/** What was found of one store. */
+/** The findings about one store. */
 export interface StoreReport {
   readonly name: string;
   readonly findings: readonly ProbeFinding[];
@@ -21,7 +21,7 @@ export interface StoreReport {
   readonly traits?: Pick<StoreTraits, "kind" | "durable" | "bytesMax" | "pollMs" | "delayMs">;
   /** Its marker. */
   readonly id?: string;
-  /** What it says of its farm; absent where it was never used. */
+  /** Its data about its farm; absent where it was never used. */
   readonly farm?: FarmCell;
   readonly measurement?: Measurement;
 }
@@ -31,24 +31,26 @@ export interface FarmReport {
   readonly plan?: FarmPlan;
   /** Why these stores are not one farm. */
   readonly error?: LeaseholdError;
-  /** The event loop of this process was so late at the worst, ms. */
+  /** The worst delay of this process's event loop, ms. */
   readonly loopMs: number;
   /** Absent when no store could be measured. */
   readonly proposal?: Proposal;
 }
 
 export interface ExamineOptions {
-  /** This process, as for leases. */
+  /** The name of this process, as for leases. */
   readonly writer: string;
   /** How long to measure, ms. */
   readonly durationMs: number;
-  /** How long each store may take to be opened and probed, ms. */
+  /** Timeout of opening and probing each store, ms. */
   readonly timeoutMs: number;
-  /** Called now and then while it measures, with the number of operations so far. */
+  /** Called periodically during the measurement, with the number of operations so far. */
   readonly onProgress: (operations: number) => void;
 }
 
-/** Probes each store, measures it, and reads what the stores say of their farm. Founds and changes none. */
+/**
+ * Probes each store, measures it, and reads its data about its farm. It neither founds nor changes a farm.
+ */
 export async function examineFarm(address: FarmAddress, options: ExamineOptions): Promise<FarmReport> {
   const doors = await Promise.all(address.places.map((place) => openForExamination(place, options)));
   try {

@@ -37,7 +37,7 @@ describe("addresses of farms", () => {
     expect(urls("delta+postgres:///db")).toEqual(["postgres:///db"]);
   });
 
-  test("names for people have no credentials", () => {
+  test("names in messages have no credentials", () => {
     const { places } = parseFarmUrls([
       "delta+redis://user:secret@h1,h2/0",
       "delta+postgres://me:secret@h/db",
@@ -45,7 +45,7 @@ describe("addresses of farms", () => {
     expect(places.map(({ name }) => name)).toEqual(["redis://h1/0", "redis://h2/0", "postgres://h/db"]);
   });
 
-  test("several make one farm; settings stand on any of them", () => {
+  test("several make one farm; settings may be in any of them", () => {
     const farm = parseFarmUrls([
       "delta+file:///a?ttlMax=20s",
       "delta+redis://h?maxStoreLatency=1.5s&ttlMax=20s&key=k&clockRateError=0.01",
@@ -62,22 +62,22 @@ describe("addresses of farms", () => {
   });
 
   test.each([
-    [["delta+nfs:/x"], /nfs is no kind of store/],
-    [["delta+constructor:/x"], /no kind of store/],
+    [["delta+nfs:/x"], /nfs is not a kind of store/],
+    [["delta+constructor:/x"], /not a kind of store/],
     [["delta+file:a"], /begin with a slash/],
     [["delta+file:///a,b"], /begin with a slash/],
     [["delta+file://host/a"], /begin with a slash/],
-    [["delta+redis:"], /given by its host/],
-    [["delta+redis://h 1"], /not an address/],
+    [["delta+redis:"], /needs a host/],
+    [["delta+redis://h 1"], /is invalid/],
     [["delta+file:///a#b"], /is delta\+KIND/],
-    [["delta+file:///a", "flease+file:///b"], /all delta\+… or all flease\+…/],
+    [["delta+file:///a", "flease+file:///b"], /must be delta\+…, or all flease\+…/],
     [["delta+file:///a", "flease://h:1"], /is delta\+KIND/],
     [["delta+file:///a?ttlMax=20"], /INVALID_DURATION: ttlMax/],
     [["delta+file:///a?ttlMax=2s&ttlMax=3s"], /more than once/],
     [["delta+file:///a?ttlMax=2s", "delta+file:///b?ttlMax=3s"], /contradict each other on ttlMax/],
     [["delta+file:///a?maxClockSkew=1s"], /for flease/],
     [["delta+memory:x", "delta+file:///a"], /cannot be mixed/],
-    [["delta+sanlock:/a?lockspace=L", "delta+file:///a"], /stands alone/],
+    [["delta+sanlock:/a?lockspace=L", "delta+file:///a"], /can.t be combined/],
     [Array.from({ length: storesMax + 1 }, (_, index) => `delta+file:///${index}`), /at most 31 stores/],
   ])("%j is refused", (given, why) => {
     expect(refused(...given)).toMatch(why);
@@ -85,6 +85,6 @@ describe("addresses of farms", () => {
   });
 });
 
-test("an empty clockRateError is no number, and not a perfect clock", () => {
+test("an empty clockRateError is an invalid number, and not a perfect clock", () => {
   expect(parseFarmUrls(["delta+file:///a?clockRateError="]).settings.clockRateError).toBeNaN();
 });

@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 
-/** The kinds of stores, by the schemes of their addresses; whether one address holds paths or hosts. */
+/** The kinds of stores, by the schemes of their addresses; whether one address lists paths or hosts. */
 const schemes = {
   file: "paths",
   block: "paths",
@@ -16,19 +16,19 @@ const schemes = {
 
 export type Scheme = keyof typeof schemes;
 
-/** More stores than this make nothing safer, and everything slower. */
+/** More stores than this only slow a farm down. */
 export const storesMax = 31;
 
 /** One store's own address, without `delta+` and the farm's settings. */
 export interface StorePlace {
   readonly scheme: Scheme;
   readonly url: URL;
-  /** For people: no credentials. */
+  /** For messages: no credentials. */
   readonly name: string;
 }
 
 /**
- * The farm's settings, which its addresses carry: all of its users have to say the same, and so they hand on
+ * The farm's settings. They are part of its addresses, since all users need the same ones and can then share
  * one text.
  */
 export interface FarmSettings {
@@ -43,7 +43,7 @@ export interface FarmSettings {
 }
 
 export interface FarmAddress {
-  /** Which algorithm runs on the stores. */
+  /** The algorithm that runs on the stores. */
   readonly ground: "delta" | "flease";
   readonly places: readonly StorePlace[];
   readonly settings: FarmSettings;
@@ -51,13 +51,13 @@ export interface FarmAddress {
 
 const form = /^(delta|flease)\+([a-z0-9]+):([^?#]*)(?:\?([^#]*))?$/;
 
-/** Whether the text is meant as the address of stores. */
+/** Whether the text is an address of stores. */
 export function isFarmUrl(url: string): boolean {
   return /^(?:delta|flease)\+/.test(url);
 }
 
 /**
- * The stores that these addresses name, all together one farm: `delta+file:///mnt/a,/mnt/b,/mnt/c` or
+ * Parses the addresses of one farm's stores: `delta+file:///mnt/a,/mnt/b,/mnt/c` or
  * `delta+redis://user@h1,h2:6380,h3/0?ttlMax=10s`. Several paths or hosts share the rest of the address; a
  * comma in a path is `%2C`.
  *
@@ -67,14 +67,16 @@ export function parseFarmUrls(urls: readonly string[]): FarmAddress {
   const parsed = urls.map(parseOne);
   const [ground] = parsed.map((each) => each.ground);
   if (parsed.some((each) => each.ground !== ground))
-    throw invalid("the stores of one farm are all delta+… or all flease+…");
+    throw invalid("all stores of a farm must be delta+…, or all flease+…");
   const places = parsed.flatMap((each) => each.places);
   if (places.length > storesMax)
-    throw invalid(`a farm has at most ${storesMax} stores, and these are ${places.length}`);
+    throw invalid(`a farm has at most ${storesMax} stores; ${places.length} were given`);
   if (places.some(({ scheme }) => scheme === "memory") && places.length > 1)
     throw invalid("stores in memory cannot be mixed with others");
   if (places.some(({ scheme }) => scheme === "sanlock") && places.length > 1)
-    throw invalid("a lockspace of sanlock stands alone: its records are overwritten without a look");
+    throw invalid(
+      "a lockspace of sanlock can't be combined with other stores: its records are overwritten without a check",
+    );
   return { ground: ground!, places, settings: mergeSettings(parsed.map((each) => each.settings)) };
 }
 
@@ -83,8 +85,10 @@ function parseOne(text: string): FarmAddress {
   const scheme = match?.[2] ?? "";
   if (match === null || !isScheme(scheme)) {
     const names = Object.keys(schemes).join(", ");
-    const seen = match === null ? "" : `: ${scheme} is no kind of store`;
-    throw invalid(`an address of stores is delta+KIND:… or flease+KIND:…, with KIND one of ${names}${seen}`);
+    const seen = match === null ? "" : `: ${scheme} is not a kind of store`;
+    throw invalid(
+      `the address of a store is delta+KIND:… or flease+KIND:…, with KIND one of ${names}${seen}`,
+    );
   }
   const query = new UrlSettings(match[4]);
   const ground = match[1] as FarmAddress["ground"];
@@ -109,13 +113,13 @@ function split(scheme: Scheme, rest: string): string[] {
         .map((path) => {
           if (path.startsWith("/") && !path.startsWith("//")) return path;
           throw invalid(
-            `a ${scheme} store is given by paths that begin with a slash: delta+${scheme}:///mnt/a,/mnt/b`,
+            `the address of a ${scheme} store needs paths that begin with a slash: delta+${scheme}:///mnt/a,/mnt/b`,
           );
         });
     case "hosts": {
       const [, user = "", hosts = "", path = ""] = /^\/\/([^@/]*@)?([^/]*)(\/.*)?$/.exec(rest) ?? [];
       if (hosts === "" && path === "")
-        throw invalid(`a ${scheme} store is given by its host: delta+${scheme}://h1,h2,h3/…`);
+        throw invalid(`the address of a ${scheme} store needs a host: delta+${scheme}://h1,h2,h3/…`);
       return hosts.split(",").map((host) => `//${user}${host}${path}`);
     }
   }
@@ -124,13 +128,13 @@ function split(scheme: Scheme, rest: string): string[] {
 function placeOf(scheme: Scheme, rest: string, query: URLSearchParams): StorePlace {
   const tail = query.size === 0 ? "" : `?${query.toString()}`;
   const text = `${scheme}:${rest}${tail}`;
-  if (!URL.canParse(text)) throw invalid(`one of the addresses of ${scheme} stores is not an address`);
+  if (!URL.canParse(text)) throw invalid(`one of the addresses of ${scheme} stores is invalid`);
   const url = new URL(text);
   const place = schemes[scheme] === "hosts" ? `//${url.host}${url.pathname}` : rest;
   return { scheme, url, name: `${scheme}:${scheme === "file" ? "//" : ""}${place}` };
 }
 
-/** Takes the farm's settings out of the query; what is left is the store's. */
+/** Takes the farm's settings out of the query; the rest belongs to the store. */
 function takeSettings(from: UrlSettings, ground: FarmAddress["ground"]): FarmSettings {
   const settings = {
     ttlMaxMs: from.takeDuration("ttlMax"),
@@ -139,7 +143,7 @@ function takeSettings(from: UrlSettings, ground: FarmAddress["ground"]): FarmSet
     clockRateError: from.takeNumber("clockRateError"),
   };
   if (ground === "delta" && settings.maxClockSkewMs !== undefined)
-    throw invalid("maxClockSkew is for flease+…: Δ-leases compare no two clocks");
+    throw invalid("maxClockSkew is for flease+…: Δ-leases don't compare clocks");
   return given(settings);
 }
 
@@ -157,7 +161,7 @@ function mergeSettings(all: readonly FarmSettings[]): FarmSettings {
   });
 }
 
-/** Without those that were not given. */
+/** The settings that were given. */
 function given(settings: Record<keyof FarmSettings, number | undefined>): FarmSettings {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

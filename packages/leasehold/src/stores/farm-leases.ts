@@ -17,14 +17,11 @@ import { openStores } from "./open.js";
 
 const timeoutDefault = "5s";
 
-/**
- * What users of stores understand: `delta+…` and `flease+…`. How stores are reached stands in their
- * addresses.
- */
+/** The options for stores: `delta+…` and `flease+…`. How stores are reached is part of their addresses. */
 export type FarmOptions = ParticipantOptions;
 
 /**
- * Opens leases on the stores that these addresses name: `delta+…` or `flease+…`.
+ * Opens leases on the stores of these addresses: `delta+…` or `flease+…`.
  *
  * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`,
  * `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`.
@@ -62,7 +59,7 @@ export async function openFarmParts(
   const address = parseFarmUrls(urls);
   checkFarmOptions(options, address);
   if (address.ground !== "delta")
-    throw new LeaseholdError("INVALID_URL", "the parts of the paper stand on delta+KIND:… stores");
+    throw new LeaseholdError("INVALID_URL", "the parts of the paper need delta+KIND:… stores");
   const holder = `${clientName(options.name)}.${incarnation()}`;
   const stores = await storesOf(address, holder, options, world);
   const { ttlMaxMs: leaseMsMax, maxStoreLatencyMs: delayMs, clockRateError } = address.settings;
@@ -84,12 +81,12 @@ async function storesOf(
 
 function checkFarmOptions(options: FarmOptions, { ground, places }: FarmAddress): void {
   const kind = `${ground}+${places[0]!.scheme}`;
-  const why = `${kind}: stores are reached with their own credentials, and there are no members`;
+  const why = `${kind}: stores have their own credentials, and there are no members`;
   checkOpenOptions(options, participantOptionNames, why);
 }
 
 /**
- * Opens leases whose records stand beside the data that they guard, on one store.
+ * Opens leases whose records share a cell with the data that they guard, on one store.
  *
  * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare
  * and set.
@@ -99,13 +96,13 @@ export async function openStoredCells(url: string, options: FarmOptions, world: 
   checkFarmOptions(options, address);
   const holder = `${clientName(options.name)}.${incarnation()}`;
   const [first, ...others] = await storesOf(address, holder, options, world);
-  // In memory every farm has three.
+  // A farm in memory always has three.
   const [place] = address.places;
   if (place!.scheme === "memory") await Promise.all(others.map((store) => store.close()));
   const isFit = address.ground === "delta" && address.places.length === 1 && first!.traits.kind === "atomic";
   if (!isFit) {
     await Promise.all([first!, ...others].map((store) => store.close()));
-    const why = "a datum stands in one place: give one store that compares and sets, as delta+KIND:…";
+    const why = "a datum has one place: give one store that compares and sets, as delta+KIND:…";
     throw new LeaseholdError("UNSUPPORTED", why);
   }
   const store = new DatumStore(first!);

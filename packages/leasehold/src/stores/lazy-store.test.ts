@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
 });
 
-/** A store whose opening fails so often, with this error. */
+/** A store that fails to open `failures` times, with this error. */
 function lateStore(code: ErrorCode, failures: number) {
   const medium = new MemoryMedium({ ...world, name: "real" });
   let tries = 0;
@@ -29,8 +29,8 @@ function lateStore(code: ErrorCode, failures: number) {
 
 const read = (store: LazyStore) => store.perform({ op: "read", register: "r" });
 
-describe("a store that is out of reach at first", () => {
-  test("fails with its reason, is tried again after a rest, and then is what it is", async () => {
+describe("a store that is unreachable at first", () => {
+  test("fails with its reason, is tried again after a pause, and then has its own properties", async () => {
     const { store, tries } = lateStore("STORE_UNAVAILABLE", 1);
     await store.settled();
     expect(store.traits).toMatchObject({ name: "s", kind: "atomic", pollMs: 7, durable: false });
@@ -46,14 +46,14 @@ describe("a store that is out of reach at first", () => {
   });
 
   test.each(["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED", "STORE_UNFIT"] as const)(
-    "is not waited for when its opening fails with %s, which is thrown",
+    "is not awaited when its opening fails with %s, which is thrown",
     async (code) => {
       await expect(lateStore(code, 1).store.settled()).rejects.toMatchObject({ code });
     },
   );
 
   test.each(["STORE_FOREIGN", "STORE_PERMISSION", "STORE_READ_ONLY"] as const)(
-    "is a store that fails with %s when its opening does",
+    "fails with %s when its opening does",
     async (code) => {
       const { store } = lateStore(code, 1);
       await store.settled();
@@ -61,7 +61,7 @@ describe("a store that is out of reach at first", () => {
     },
   );
 
-  test("does not keep its farm from being closed when it hangs", async () => {
+  test("does not block the closing of its farm when it hangs", async () => {
     const medium = new MemoryMedium({ ...world, name: "real" });
     const hanging = { findings: [], close: () => new Promise<void>(() => undefined) };
     const store = new LazyStore(assumed, world.timers, async () =>
@@ -75,7 +75,7 @@ describe("a store that is out of reach at first", () => {
     expect(closed.state).toBe("fulfilled");
   });
 
-  test("that comes when it has been closed already is closed", async () => {
+  test("that opens after the farm was closed is closed", async () => {
     let isClosed = false;
     let arrive: (store: OpenedStore) => void = () => undefined;
     const store = new LazyStore(assumed, world.timers, () => new Promise((resolve) => (arrive = resolve)));

@@ -3,23 +3,21 @@ import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import type { Timer, Timers } from "../common/ports.js";
 import type { OpenedStore } from "./common/contract.js";
 
-/** What can be said of a store before it has been opened. */
+/** The properties of a store that are known before it is opened. */
 export type AssumedTraits = Pick<
   StoreTraits,
   "name" | "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData"
 >;
 
-/**
- * After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most
- * kinds of stores.
- */
+/** Minimum pause after a failure before it is opened again, ms: about the duration of an operation. */
 const againMs = 1_000;
 
-/** How long a store may take to close, ms: more than one that answers needs. */
+/** Timeout of closing a store, ms: more than one that answers needs. */
 const closeMsMax = 500;
 
 /**
- * Faults of what was asked for: trying again is useless, and a farm with such a store is refused as a whole.
+ * Errors in the address or the options: a retry is useless, and a farm with such a store is refused as a
+ * whole.
  */
 const refusals: ReadonlySet<ErrorCode> = new Set([
   "INVALID_URL",
@@ -29,9 +27,8 @@ const refusals: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * A store that may be out of reach when its farm is opened. Until it has been opened it fails every
- * operation, so that a farm whose other stores are there can work; each operation that comes then tries to
- * open it again.
+ * A store that may be unreachable when its farm is opened. Until it is open it fails every operation, so that
+ * a farm can work with its other stores; each operation meanwhile tries to open it again.
  */
 export class LazyStore implements Store {
   readonly traits: StoreTraits;
@@ -52,8 +49,8 @@ export class LazyStore implements Store {
   }
 
   /**
-   * Settles when the first try to open it has. Rejects when to go on would be useless: `INVALID_URL`,
-   * `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may pass.
+   * Settles with the first attempt to open it. Rejects when a retry is useless: `INVALID_URL`,
+   * `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may be transient.
    */
   async settled(): Promise<void> {
     await this.#opening;
@@ -67,8 +64,8 @@ export class LazyStore implements Store {
   }
 
   /**
-   * Does not wait for a store that hangs: those of its farm that answer are to be closed, too, and the
-   * program goes on.
+   * Does not wait for a store that hangs: the farm's other stores have to be closed, too, and the program
+   * must not be blocked.
    */
   async close(): Promise<void> {
     this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));
@@ -102,7 +99,7 @@ export class LazyStore implements Store {
   }
 }
 
-/** What was assumed, until the store says it itself. */
+/** The assumed properties, until the store is open and has its own. */
 class LazyTraits implements StoreTraits {
   readonly #assumed: AssumedTraits;
   readonly #opened: () => OpenedStore | undefined;
@@ -120,7 +117,7 @@ class LazyTraits implements StoreTraits {
     return this.#assumed.kind;
   }
 
-  /** Nobody knows of a store that was never reached what it keeps. */
+  /** Unknown until the store was reached. */
   get durable(): boolean {
     return this.#opened()?.traits.durable ?? false;
   }

@@ -3,33 +3,33 @@ import { probeRegister } from "./common/probe.js";
 import { operationMsMax } from "./common/server-limits.js";
 import { unlessAborted } from "../common/abort-watch.js";
 
-/** More samples than this tell nothing more about the 99.9th percentile, and would fill memory. */
+/** More samples than this don't improve the 99.9th percentile, and would fill memory. */
 export const samplesMax = 20_000;
 
-/** About what a record has. */
+/** About the size of a record. */
 const recordBytes = 400;
 
-/** How long operations of one kind took, ms. */
+/** The latencies of one kind of operation, ms. */
 export interface Latencies {
   readonly samples: number;
   readonly p50: number;
   readonly p99: number;
-  /** With fewer than a thousand samples it is the longest. */
+  /** With fewer than a thousand samples it is the maximum. */
   readonly p999: number;
 }
 
 export interface Measurement {
   readonly reads: Latencies;
-  /** `replace` on an atomic store, `put` on a slotted one. Absent where there is no place for a trial. */
+  /** `replace` on an atomic store, `put` on a slotted one. Absent where trial writes are impossible. */
   readonly writes?: Latencies;
 }
 
-/** Told of each sample; false ends the measurement. */
+/** Called with each sample; false ends the measurement. */
 export type GoOn = () => boolean;
 
 /**
- * Reads and writes in turns, one operation at a time. It uses the register of probes, where nothing that
- * anybody waits for ever stands, and so leaves nothing behind.
+ * Reads and writes alternately, one operation at a time. It uses the register of probes, whose content
+ * matters to nobody.
  *
  * Rejects with the store's own error when an operation fails.
  */
@@ -48,7 +48,7 @@ export async function measureStore(store: Store, goOn: GoOn): Promise<Measuremen
   return { reads: latenciesOf(reads), writes: latenciesOf(writes) };
 }
 
-/** As {@link measureStore} where every register belongs to somebody: it only reads. */
+/** As {@link measureStore} for a store whose every register is in use: it only reads. */
 export async function measureReads(store: Store, goOn: GoOn): Promise<Measurement> {
   const reads: number[] = [];
   do {
@@ -57,7 +57,7 @@ export async function measureReads(store: Store, goOn: GoOn): Promise<Measuremen
   return { reads: latenciesOf(reads) };
 }
 
-/** As long as a record is, and never the same again: a probe at the same time must be able to tell. */
+/** Unique content of a record's size: a concurrent probe must be able to identify it. */
 function filling(): Uint8Array {
   return new TextEncoder().encode(
     `leasehold-doctor ${globalThis.crypto.randomUUID()} `.padEnd(recordBytes, "-"),

@@ -9,16 +9,16 @@ import { greatest } from "../common/lists.js";
 import { majorityOf } from "../common/majority.js";
 
 /**
- * A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out
- * of reach.
+ * A kind of store: its adapter, loaded when the first one is opened, and the assumed properties of an
+ * unreachable one.
  */
 interface Kind extends Omit<AssumedTraits, "name"> {
-  /** How long it may take to be opened at the least, ms. */
+  /** The minimum timeout of opening it, ms. */
   readonly openMs?: number;
   load(): Promise<OpenStore>;
 }
 
-/** For a slot of a disk, which is taken with waits of 2δ, and for a marker that is made so, ms. */
+/** For slots of a disk and their markers, which are claimed with waits of 2δ, ms. */
 const slottedOpenMs = 15_000;
 
 const directory = async () => (await import("./directory/open.js")).openDirectoryStore;
@@ -51,11 +51,11 @@ export async function openStore(place: StorePlace, options: OpenStoreOptions): P
 }
 
 /**
- * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until
- * then. Waits `timeoutMs` for the slow ones, and less once a majority is there. The process stays alive until
- * they have been closed.
+ * Opens the stores of a farm. Unreachable ones may join later, with assumed properties until then. Waits
+ * `timeoutMs` for slow ones, and less once a majority is open. The process stays alive until they have been
+ * closed.
  *
- * Rejects with a `LeaseholdError` of a store that will never do: `INVALID_URL`, `INVALID_CONFIG`,
+ * Rejects with a `LeaseholdError` of a store that can never be used: `INVALID_URL`, `INVALID_CONFIG`,
  * `UNSUPPORTED`, `STORE_UNFIT`.
  */
 export async function openStores(
@@ -81,8 +81,8 @@ export async function openStores(
 }
 
 /**
- * Resolves when all have been tried; or when a majority has and the others had their grace; or at the
- * timeout. Rejects when one of them will never do.
+ * Resolves when all have been tried; or when a majority has and the grace period for the others is over; or
+ * at the timeout. Rejects when one of them can never be used.
  */
 function untilEnough(
   stores: readonly LazyStore[],
@@ -110,8 +110,8 @@ function untilEnough(
 }
 
 /**
- * δ of a store, also of one that is away: what its address says, so that all users of a farm come to the
- * same.
+ * δ of a store, even of an unreachable one: it follows from the address alone, so that all users of a farm
+ * agree.
  */
 function delayMsOf(place: StorePlace): number {
   const { delayMs } = kindOf(place);
@@ -120,12 +120,12 @@ function delayMsOf(place: StorePlace): number {
   try {
     return parseDuration(said, "delay");
   } catch {
-    // Opening the store says what is wrong with it.
+    // Opening the store reports the error.
     return delayMs;
   }
 }
 
-/** How long opening these may take, ms, for somebody who would wait for `timeoutMs`. */
+/** Timeout of opening these stores, ms, for a caller with a timeout of `timeoutMs`. */
 export function openingMs(places: readonly StorePlace[], timeoutMs: number): number {
   return greatest(
     places.map((place) => kindOf(place).openMs ?? 0),

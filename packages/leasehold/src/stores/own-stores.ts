@@ -15,7 +15,7 @@ import { storesMax } from "./farm-address.js";
 export type OpenOwnStores = (writer: string) => Promise<readonly Store[]>;
 
 /**
- * Settings of a farm of your own stores. All participants have to give the same, but for `name` and `label`.
+ * Settings of a farm of custom stores. All participants have to give the same, except for `name` and `label`.
  */
 export interface StoreLeasesOptions extends Pick<ParticipantOptions, "name" | "label"> {
   /** Δ, the longest lease. Default `"15s"`, or twelve times `maxStoreLatency` if that is more. */
@@ -34,7 +34,7 @@ const storeLeasesOptionNames: OptionNames<StoreLeasesOptions> = {
   clockRateError: true,
 };
 
-/** Opens Δ-leases on stores that the package does not know. */
+/** Opens Δ-leases on stores that the program implements. */
 export async function openOwnStores(
   open: OpenOwnStores,
   options: StoreLeasesOptions,
@@ -54,6 +54,6 @@ export async function openOwnStores(
   await Promise.all(stores.map((store) => store.close()));
   throw new LeaseholdError(
     "INVALID_CONFIG",
-    `a farm has at most ${storesMax} stores, and these are ${stores.length}`,
+    `a farm has at most ${storesMax} stores; ${stores.length} were given`,
   );
 }

@@ -14,24 +14,24 @@ test("δ is several times the slowest tail and the event loop's delay, Δ twelve
   expect(propose(examined, 20)).toMatchObject({ maxStoreLatencyMs: 430, ttlMaxMs: 5_160 });
 });
 
-test("nothing is proposed that is below what is worth having", () => {
+test("no proposal is below the useful minimum", () => {
   const examined = [{ traits: atomic, scheme: "file", measurement: measured(1) }];
   expect(propose(examined, 0)).toMatchObject({ maxStoreLatencyMs: 100, ttlMaxMs: 2_000 });
 });
 
-test("object stores, and where exclusion rests on δ, get no less than their kind's own", () => {
+test("object stores, and stores where exclusion depends on δ, get at least their kind's default", () => {
   const s3 = { traits: { kind: "atomic", delayMs: 2_000 } as const, scheme: "s3", measurement: measured(40) };
   expect(propose([s3], 1)).toMatchObject({ maxStoreLatencyMs: 2_000, ttlMaxMs: 24_000 });
   const block = { traits: slotted, scheme: "block", measurement: measured(3) };
   const proposal = propose([block], 1);
   expect(proposal.maxStoreLatencyMs).toBe(2_000);
-  expect(proposal.reasons.at(-1)).toContain("exclusion rests on δ");
+  expect(proposal.reasons.at(-1)).toContain("exclusion depends on δ");
   // Both phases of an operation count there.
   const slow = { ...block, measurement: measured(300) };
   expect(propose([slow], 0).maxStoreLatencyMs).toBe(3_000);
 });
 
-test("a measurement that is too short says so", () => {
+test("a measurement that is too short is reported", () => {
   const examined = [{ traits: atomic, scheme: "file", measurement: measured(1, 200) }];
   expect(propose(examined, 0).reasons.join()).toContain("fewer than 1000 samples");
 });

@@ -4,24 +4,25 @@ import type { Measurement } from "./measure.js";
 import { greatest } from "../common/lists.js";
 
 /**
- * δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement.
+ * δ is this multiple of the 99.9th percentile: a bad day is several times worse than the day of the
+ * measurement.
  */
 const timesTail = 5;
 
 /** Phases of one operation of the paper's register: it reads, and then it writes. */
 const phases = 2;
 
-/** Δ is so many times δ: a renewal at a third of it may fail more than once. */
+/** Δ is this multiple of δ: a renewal at a third of it may fail more than once. */
 const delaysPerLease = 12;
 
-/** With fewer samples nothing is known about the 99.9th percentile. */
+/** With fewer samples the 99.9th percentile is unknown. */
 const samplesWanted = 1_000;
 
-/** Nothing below this is worth having: pauses of a busy process alone are as long, ms. */
+/** Lower bounds of the proposal, ms: a busy process alone pauses for that long. */
 const delayMsMin = 100;
 const leaseMsMin = 2_000;
 
-/** What a proposal is made from. */
+/** The input of a proposal. */
 export interface Examined {
   readonly traits: Pick<StoreTraits, "kind" | "delayMs">;
   readonly scheme: string;
@@ -33,11 +34,11 @@ export interface Proposal {
   readonly maxStoreLatencyMs: number;
   /** Δ, ms. */
   readonly ttlMaxMs: number;
-  /** Where it comes from, as sentences. */
+  /** How it was derived, as sentences. */
   readonly reasons: readonly string[];
 }
 
-/** δ and Δ for stores that were measured. `loopMs`: how late this process's event loop was at the worst. */
+/** δ and Δ for measured stores. `loopMs`: the worst delay of this process's event loop. */
 export function propose(examined: readonly Examined[], loopMs: number): Proposal {
   const isSlotted = examined.some(({ traits }) => traits.kind === "slotted");
   const tails = examined.map(({ measurement: { reads, writes } }) => {
@@ -47,8 +48,8 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
   const tailMs = greatest(tails);
   const measuredMs = roundUp(timesTail * tailMs + loopMs);
   const floors = examined.map(({ scheme, traits }) => {
-    // Object stores have hours that no measurement of seconds sees; where exclusion rests on δ, a kind's own
-    // default is the least.
+    // Object stores have bad hours that a measurement of seconds doesn't see; where exclusion depends on δ, a
+    // kind's default is the minimum.
     return scheme === "s3" || isSlotted ? traits.delayMs : delayMsMin;
   });
   const floorMs = greatest(floors);
@@ -56,7 +57,7 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
   const from =
     measuredMs >= floorMs
       ? `δ is ${timesTail} times the slowest store's 99.9th percentile (${ms(tailMs)}${isSlotted ? " for both phases" : ""}) and the event loop's delay (${ms(loopMs)})`
-      : `δ is the least that is advised for these stores; measured was ${ms(tailMs)} at the 99.9th percentile`;
+      : `δ is the recommended minimum for these stores; the measured 99.9th percentile was ${ms(tailMs)}`;
   return {
     maxStoreLatencyMs,
     ttlMaxMs: Math.max(leaseMsMin, delaysPerLease * maxStoreLatencyMs),
@@ -64,18 +65,18 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
       from,
       ...(examined.some(({ measurement }) => measurement.reads.samples < samplesWanted)
         ? [
-            `with fewer than ${samplesWanted} samples the 99.9th percentile is the longest: measure for longer`,
+            `with fewer than ${samplesWanted} samples the 99.9th percentile is the maximum: measure for longer`,
           ]
         : []),
       `Δ is ${delaysPerLease} times δ, and at least ${formatDuration(leaseMsMin)}`,
       isSlotted
-        ? "exclusion rests on δ here: measure under load and on the worst machine, and give all participants the same"
-        : "δ is only a time-out here: too small costs progress, never exclusion",
+        ? "exclusion depends on δ here: measure under load and on the slowest machine, and give all participants the same value"
+        : "δ is only a timeout here: a value that is too small costs progress, never exclusion",
     ],
   };
 }
 
-/** To two digits, as people write such numbers. */
+/** Rounded up to two digits. */
 function roundUp(value: number): number {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, value))) - 1);
   return Math.ceil(value / step) * step;

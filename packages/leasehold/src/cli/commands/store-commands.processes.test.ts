@@ -169,7 +169,7 @@ test("a store that is away shows in status, a majority that is away ends with 69
   const one = await start("status").finished;
   expect(one.code).toBe(0);
   expect(one.stdout).toMatch(/^file:.*\/a +ready$/m);
-  expect(one.stdout).toMatch(/c +unreachable: .*it is not there, or not mounted/);
+  expect(one.stdout).toMatch(/c +unreachable: .*it does not exist, or is not mounted/);
   renameSync(join(root, "b"), join(root, "gone too"));
   const two = await start("ls", "--timeout", "1s").finished;
   expect(two).toMatchObject({ code: 69, stdout: "" });
@@ -206,7 +206,7 @@ test("doctor probes, measures and proposes, and tells what is away, unfit and mi
   const doctor = (...words: string[]) => leasehold(["doctor", "--duration", "50ms", ...words]).finished;
   const away = await doctor("--endpoints", `delta+file://${root}/nowhere`);
   expect(away.code).toBe(69);
-  expect(away.stdout).toContain("it is not there, or not mounted");
+  expect(away.stdout).toContain("it does not exist, or is not mounted");
   expect((await doctor("--endpoints", "delta+s3://x/y?endpoint=nonsense")).code).toBe(2);
   expect((await doctor("--endpoints", `delta+file://${root}/a,${root}/a`)).code).toBe(78);
 });

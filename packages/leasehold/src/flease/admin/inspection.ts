@@ -14,7 +14,7 @@ import { ClusterWatch, isTooWide } from "./watching.js";
 import { excludesQuorumFromNowOn } from "../protocol/quorum.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../common/time-left.js";
-import { mapInTurns } from "../../common/in-turns.js";
+import { mapInChunks } from "../../common/chunks.js";
 import { greatest } from "../../common/lists.js";
 import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
@@ -96,7 +96,7 @@ export class FleaseInspection implements Inspection {
       const confirmed = votes >= this.#cells.of(lease.resource).majority;
       return Object.assign(hintOf(lease, wall, peer.settings.ttlMaxMs), { confirmed });
     };
-    return mapInTurns(merged.leases, hintFrom, world.timers);
+    return mapInChunks(merged.leases, hintFrom, world.timers);
   }
 
   async #listAt(member: number, prefix: string, timeoutMs: number, into: MergedListing): Promise<void> {

@@ -1,5 +1,5 @@
 import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watch.js";
-import { mapInTurns, sortInTurns } from "../../common/in-turns.js";
+import { mapInChunks, sortInChunks } from "../../common/chunks.js";
 import { type KeepAlive, keptAlive } from "../../common/keep-alive.js";
 import type { World } from "../../common/ports.js";
 import { parseDuration } from "../duration.js";
@@ -51,7 +51,7 @@ export class Queries {
       const { onIncomplete, signal } = options;
       const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
       const hints = await this.#provider.list(prefix, timeoutMs, incomplete);
-      return sortInTurns(await mapInTurns(hints, plainData, timers), byResource, timers);
+      return sortInChunks(await mapInChunks(hints, plainData, timers), byResource, timers);
     });
   }
 

@@ -1,30 +1,31 @@
 /**
- * Why somebody was not believed. The names are stable: counters carry them, and each is logged once a minute.
+ * The causes of failed authentication. The names are stable: counters use them, and each is logged once a
+ * minute.
  */
 export const authCauses = [
-  /** No certificate was shown. */
+  /** No certificate was sent. */
   "noCertificate",
-  /** The certificate was signed by itself, or by an authority that we do not trust. */
+  /** The certificate is self-signed, or signed by an untrusted authority. */
   "untrusted",
   "expired",
   "notYetValid",
-  /** Any other fault of a certificate: a purpose that does not fit, no name of ours in it. */
+  /** Any other fault of a certificate: a wrong purpose, or no name of Leasehold in it. */
   "certificate",
   /** The credentials are for another cluster. */
   "cluster",
-  /** The credentials do not allow the role that was claimed. */
+  /** The credentials do not allow the claimed role. */
   "role",
   /** The credentials are another member's. */
   "memberId",
-  /** It has not the key of the incarnation that it claims to be. */
+  /** The peer lacks the key of the incarnation that it claims. */
   "incarnation",
   /** The cluster key differs. */
   "key",
   /** Plain bytes where TLS should be. */
   "plain",
-  /** One side uses certificates and the other a key, or a version of TLS that the other does not speak. */
+  /** One side uses certificates and the other a key, or an unsupported version of TLS. */
   "method",
-  /** What else can go wrong before a TLS connection stands. */
+  /** Any other failure before a TLS connection is established. */
   "tls",
 ] as const;
 
@@ -32,19 +33,19 @@ export type AuthCause = (typeof authCauses)[number];
 
 export interface AuthFault {
   readonly cause: AuthCause;
-  /** One sentence for people. */
+  /** One sentence for messages. */
   readonly text: string;
 }
 
-/** Which side of a connection we are. */
+/** This side's role in a connection. */
 export type Side = "accepting" | "dialing";
 
-/** A fault by its name in OpenSSL. */
+/** The cause and text of an OpenSSL error. */
 type Sentence = readonly [cause: AuthCause, text: string];
 
 const strange: Sentence = ["untrusted", "was signed by an authority that is not this cluster's"];
 
-/** What OpenSSL may find wrong with a certificate. Each text follows the certificate's own name. */
+/** OpenSSL's errors for certificates. Each text follows the certificate's name. */
 const ofCertificates: Readonly<Record<string, Sentence>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: ["untrusted", "is self-signed, and not by the authority of this cluster"],
   SELF_SIGNED_CERT_IN_CHAIN: strange,
@@ -54,10 +55,10 @@ const ofCertificates: Readonly<Record<string, Sentence>> = {
   CERT_SIGNATURE_FAILURE: strange,
   CERT_HAS_EXPIRED: ["expired", "has expired, or its authority's has"],
   CERT_NOT_YET_VALID: ["notYetValid", "is not valid yet: is a clock wrong?"],
-  INVALID_PURPOSE: ["certificate", "was not made for this side of a connection (extendedKeyUsage)"],
+  INVALID_PURPOSE: ["certificate", "was not issued for this side of a connection (extendedKeyUsage)"],
 };
 
-/** What OpenSSL found wrong with a certificate. `whose` begins the sentence. */
+/** The fault of a certificate by OpenSSL's error. `whose` begins the sentence. */
 export function certificateFault(code: string, whose: string): AuthFault {
   const [cause, text] = ofCertificates[code] ?? ["certificate", `is refused: ${code}`];
   return { cause, text: `${whose} ${text}` };
@@ -87,14 +88,11 @@ const atDialingSide: Readonly<Record<string, Sentence>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "one side uses a key and the other certificates"],
 };
 
-/**
- * What a TLS handshake failed of, by the error's code; `undefined` for what is no fault of TLS (a reset,
- * say).
- */
+/** The fault of a TLS handshake, by the error's code; `undefined` for other errors (a reset, for example). */
 export function handshakeFault(error: Error, side: Side): AuthFault | undefined {
   const { code, reason } = error as Error & { code?: unknown; reason?: unknown };
   if (typeof code !== "string" || !code.startsWith("ERR_SSL_")) return undefined;
-  // Node 22 and later name the alerts that TLS has from SSL 3 after both.
+  // Node 22 and later name alerts that TLS shares with SSL 3 after both.
   const name = code.replace("ERR_SSL_SSL/TLS_ALERT_", "ERR_SSL_SSLV3_ALERT_");
   const known = (side === "accepting" ? atAcceptingSide : atDialingSide)[name];
   if (known !== undefined) return { cause: known[0], text: known[1] };

@@ -14,7 +14,7 @@ import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
 import { certificateTls } from "../tls.js";
 
-/** Certificates as they were read last. */
+/** The certificates as last read. */
 export interface CertificateSet {
   readonly ca: string;
   readonly cert: string;
@@ -24,9 +24,9 @@ export interface CertificateSet {
 }
 
 /**
- * Certificates, by TLS with mutual authentication. OpenSSL checks the chain, the dates and the purpose;
- * `proofOf` looks at what it found. Node does not hang up by itself (`rejectUnauthorized`), so that a peer
- * that is refused can be told why.
+ * Certificates, with mutual TLS authentication. OpenSSL checks the chain, the dates and the purpose;
+ * `proofOf` reads its result. Node does not close the connection by itself (`rejectUnauthorized`), so that a
+ * refused peer can be told the reason.
  */
 export class CertificateCredentials implements Credentials {
   readonly #watch: FileWatch<CertificateSet>;
@@ -54,13 +54,13 @@ export class CertificateCredentials implements Credentials {
       secureContext: this.#watch.current.context,
       ...certificateTls,
       rejectUnauthorized: false,
-      // Members are known by their ids, which their certificates carry, wherever they are reached.
+      // Members are identified by the ids in their certificates, wherever they are reached.
       checkServerIdentity: () => undefined,
     };
   }
 
   proofOf(socket: TLSSocket): Proof | AuthFault {
-    // By way of its bytes: every call of `getPeerX509Certificate` leaks ten kilobytes in Node 20.
+    // Created from its bytes: every call of `getPeerX509Certificate` leaks ten kilobytes in Node 20.
     const { raw } = socket.getPeerCertificate() as Partial<PeerCertificate>;
     if (raw === undefined) return { cause: "noCertificate", text: "it shows no certificate" };
     const certificate = new X509Certificate(raw);

@@ -6,13 +6,13 @@ import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
 /**
- * What a certificate says of its owner, in a URI among its subject's alternative names:
+ * The owner of a certificate, in a URI among its subject's alternative names:
  * `leasehold://CLUSTER/member/ID`, `leasehold://CLUSTER/client` or `leasehold://CLUSTER/observer`. CLUSTER
  * and ID are percent-encoded.
  */
 const nameOfOurs = /^leasehold:\/\/([^/?#]+)\/(?:member\/([^/?#]+)|(client|observer))$/;
 
-/** Reads who a certificate is for. Whether it can be trusted is for the TLS layer to say, not for this. */
+/** Reads the owner from a certificate. Whether the certificate is trusted is decided by the TLS layer. */
 export function proofOfCertificate(certificate: X509Certificate): Proof | AuthFault {
   const by = describeCertificate(certificate);
   if (certificate.ca) {
@@ -49,14 +49,14 @@ function proofOfName(uri: string, by: string, account: string): Proof | undefine
   }
 }
 
-/** `the certificate of CN=a`, in one line and quoted, as strangers choose what is in it. */
+/** `the certificate of CN=a`, in one line and quoted, as its content is untrusted. */
 export function describeCertificate(certificate: X509Certificate): string {
   return `the certificate ${JSON.stringify((certificate.subject ?? "").replaceAll("\n", ", ").slice(0, 200))}`;
 }
 
 /**
  * The URIs in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken
- * for the beginning of another one is quoted there as JSON, and is not looked into.
+ * for the beginning of another one is quoted there as JSON, and is ignored.
  */
 export function urisOf(subjectAltName: string | undefined): string[] {
   const uris: string[] = [];

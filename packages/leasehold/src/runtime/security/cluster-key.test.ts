@@ -31,12 +31,12 @@ describe("a cluster key", () => {
     ["too few digits", digits(31)],
     ["too many", digits(65)],
     ["half a byte", `${digits()}a`],
-    ["what is not hexadecimal", `${digits(31)}zz`],
-    ["what was typed, not drawn", "0123456789".repeat(8)],
+    ["not hexadecimal", `${digits(31)}zz`],
+    ["typed, not random", "0123456789".repeat(8)],
     ["zeros", "00".repeat(32)],
     ["an unknown role", `boss: ${digits()}`],
     ["two keys for a role", `member: ${digits()}\n${digits()}`],
-  ])("is not %s; the message does not tell it", (_what, text) => {
+  ])("is not %s; the message does not contain it", (_what, text) => {
     const secret = text.split(": ").at(-1)!.split("\n")[0]!;
     expect(() => parseClusterKeys(text, "the file")).toThrow(
       expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringMatching(/^the file: /) }),

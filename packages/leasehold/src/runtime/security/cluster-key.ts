@@ -6,8 +6,8 @@ import type { Role } from "./roles.js";
 export type ClusterKeys = ReadonlyMap<Role, Buffer>;
 
 /**
- * Reads a cluster key: either hexadecimal digits alone, the key that allows every role, or lines of `ROLE:
- * DIGITS` with a key for each role. `#` begins a comment. What is secret is in no message.
+ * Parses a cluster key: either hexadecimal digits alone, the key that allows every role, or lines of `ROLE:
+ * DIGITS` with a key for each role. `#` begins a comment. Messages never contain secrets.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
  */

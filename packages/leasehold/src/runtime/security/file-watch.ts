@@ -3,15 +3,14 @@ import type { Timer, World } from "../../common/ports.js";
 import type { Logger } from "../logger.js";
 
 /**
- * How often the files are looked at: a new certificate counts within this time, and a look costs
- * microseconds.
+ * The poll interval of files, ms: a new certificate is used within this time, and a check costs microseconds.
  */
 export const watchMs = 5_000;
 
 export interface FileWatchOptions<T> {
-  /** What `current` comes from; empty when nothing is in a file. */
+  /** The files behind `current`; empty when it comes from no file. */
   readonly paths: readonly string[];
-  /** Reads and checks them; what it throws leaves `current` as it was. */
+  /** Reads and checks the files; an error leaves `current` unchanged. */
   read(): Promise<T>;
   readonly world: World;
   readonly logger: Logger;
@@ -19,13 +18,13 @@ export interface FileWatchOptions<T> {
 }
 
 /**
- * What files hold, read anew when one of them changes. They are looked at now and then instead of being
- * watched by the operating system: that works on every file system and through every way of replacing a file,
- * and holds no handle.
+ * The content of files, read again when one of them changes. They are polled instead of watched by the
+ * operating system: polling works on every file system and for every way of replacing a file, and holds no
+ * handle.
  */
 export class FileWatch<T> {
   current: T;
-  /** One more for every time that `current` has changed. */
+  /** Incremented each time that `current` has changed. */
   version = 0;
   readonly #options: FileWatchOptions<T>;
   #seen: string;
@@ -39,9 +38,9 @@ export class FileWatch<T> {
     if (options.paths.length > 0) this.#wait();
   }
 
-  /** @throws what `read` throws: there is nothing to go on with yet. */
+  /** @throws what `read` throws: there is no former content yet. */
   static async start<T>(options: FileWatchOptions<T>): Promise<FileWatch<T>> {
-    // Before they are read: what changes meanwhile is found at the next look.
+    // Taken before they are read: a change meanwhile is found at the next check.
     const seen = await fingerprint(options.paths);
     return new FileWatch(options, await options.read(), seen);
   }
@@ -65,7 +64,7 @@ export class FileWatch<T> {
         const next = await this.#options.read();
         this.current = next;
         this.version += 1;
-        logger.info(`read anew: ${paths.join(", ")}; new connections use it`);
+        logger.info(`reread: ${paths.join(", ")}; new connections use it`);
       } catch (error) {
         logger.warn(`${(error as Error).message}; what was read before stays in use`);
       }

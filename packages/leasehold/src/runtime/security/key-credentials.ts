@@ -10,10 +10,7 @@ import { pskTls } from "../tls.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/**
- * `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged
- * by.
- */
+/** `ROLE@CLUSTER`: the role names the key. The cluster is for messages only; HELLO is what counts. */
 function pskIdentity(name: Role, cluster: string): string {
   return `${name}@${cluster}`;
 }
@@ -57,11 +54,12 @@ export class KeyCredentials implements Credentials {
   }
 
   proofOf(socket: TLSSocket, side: Side): Proof | AuthFault {
-    // A handshake of this suite is done only between two that have the key. Anything else must not come here.
+    // A handshake of this suite only completes between two that have the key. Any other connection MUST be
+    // refused.
     if (socket.getCipher().name !== pskTls.ciphers)
       return { cause: "method", text: "no cluster key was used" };
     if (socket.isSessionReused()) return { cause: "tls", text: "sessions are not resumed here" };
-    // Whom we dialed has a key that we have; more than that a key cannot say.
+    // The dialed peer has a key that this side has; a key proves nothing more.
     if (side === "dialing") return { roles, by: "the cluster key" };
     const role = roleNamed(this.#claims.get(socket) ?? "");
     if (role === undefined) return { cause: "key", text: "it names a key that we do not have" };

@@ -19,10 +19,10 @@ import { unprovenClaim } from "./proof.js";
 import type { Claim } from "./proof.js";
 
 /**
- * Reads the credentials that the options name, and goes on watching their files. `undefined` when there are
- * none: plain TCP.
+ * Loads the credentials of the options, and keeps watching their files. `undefined` when there are none:
+ * plain TCP.
  *
- * @throws LeaseholdError `INVALID_CONFIG`: unreadable, does not fit together, or not for this owner.
+ * @throws LeaseholdError `INVALID_CONFIG`: unreadable, inconsistent, or not for this owner.
  */
 export async function loadCredentials(
   options: SecurityOptions,
@@ -74,7 +74,7 @@ function attempt<T>(what: string, run: () => T): T {
   }
 }
 
-/** A certificate with which everybody would refuse us is refused here, where somebody sees it. */
+/** Refuses a certificate that every peer would refuse, where the operator sees the error. */
 function checkOwn(own: X509Certificate, name: string, owner: Claim): void {
   const proof = proofOfCertificate(own);
   if ("cause" in proof) throw invalid(`${name}: ${proof.text}`);

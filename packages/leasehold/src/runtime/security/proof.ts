@@ -2,31 +2,33 @@ import type { AuthFault } from "./auth-fault.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/** What the other side of a connection has proven before its first frame is looked at. */
+/** The proven identity of a peer, before its first frame is read. */
 export interface Proof {
-  /** What it may be. */
+  /** The roles that it may have. */
   readonly roles: readonly Role[];
-  /** The cluster that it may take part in; `undefined` when its credentials do not say. */
+  /** The cluster that it may take part in; `undefined` when its credentials do not name one. */
   readonly cluster?: string;
-  /** The member that it may be; `undefined` when its credentials do not say. */
+  /** The member that it may be; `undefined` when its credentials do not name one. */
   readonly memberId?: string;
   /** Its credentials, for messages: `the certificate of …`. */
   readonly by: string;
-  /** Whose credentials they are, if they are one participant's: what it takes is counted together. */
+  /**
+   * The owner of the credentials, if they belong to one participant: its resources are accounted together.
+   */
   readonly account?: string;
 }
 
-/** Plain TCP proves nothing: every peer that reaches the port is believed. */
+/** Plain TCP proves nothing: every peer that reaches the port is trusted. */
 export const nothingAsked: Proof = { roles, by: "plain TCP" };
 
-/** What somebody says that it is, as far as that is known. */
+/** A participant's claim about itself, as far as it is known. */
 export interface Claim {
   readonly role?: Role | undefined;
   readonly cluster?: string | undefined;
   readonly memberId?: string | undefined;
 }
 
-/** What of a claim the proof does not cover; nothing, if it covers it all. */
+/** The part of a claim that the proof does not cover; `undefined` if it covers all. */
 export function unprovenClaim(proof: Proof, claim: Claim): AuthFault | undefined {
   const { by, roles: allowed } = proof;
   const { role } = claim;

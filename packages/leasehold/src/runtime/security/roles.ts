@@ -1,16 +1,13 @@
-/** What a participant may be, from the one that may do most. Each may also do what all that follow may do. */
+/** The roles of participants, from the most privileged. Each includes those after it. */
 export const roles = ["member", "client", "observer"] as const;
 
 /**
  * A member is an acceptor (and usually a proposer) or keeps files; a client is a proposer only; an observer
- * asks and holds nothing.
+ * queries and holds nothing.
  */
 export type Role = (typeof roles)[number];
 
-/**
- * What credentials for `role` allow their owner to be: a member may do all that a client does, and a client
- * may ask.
- */
+/** The roles that credentials for `role` allow: a member may act as a client, and a client as an observer. */
 export function rolesWithin(role: Role): readonly Role[] {
   return roles.slice(roles.indexOf(role));
 }

@@ -8,13 +8,14 @@ import type { Credentials } from "./credentials.js";
 import type { Proof } from "./proof.js";
 
 /**
- * The first byte of every TLS connection. None of our frames begins so: it would be longer than any may be.
+ * The first byte of every TLS connection. No plain frame begins with it: that frame would exceed the maximum
+ * length.
  */
 const tlsHandshake = 0x16;
 
-/** How the TLS handshake of an accepted connection ended. Exactly one of the two is called, once. */
+/** The outcome of an accepted connection's TLS handshake. Exactly one of the two is called, once. */
 export interface TlsOutcome {
-  /** The TLS handshake is done, or there will be none; a fault says why the other side is not believed. */
+  /** The TLS handshake is done, or there will be none; a fault says why the peer is not authenticated. */
   passed(socket: Socket, proof: Proof | AuthFault): void;
   /** There is no TLS connection. Without a reason the connection ended by itself, which is no fault. */
   failed(reason: AuthFault | "timeout" | undefined): void;
@@ -28,15 +29,15 @@ interface PendingHandshake {
   finished: boolean;
 }
 
-/** Does the TLS handshake of accepted connections, and says what the other side has proven. */
+/** Performs the TLS handshake of accepted connections, and reports the peer's proven identity. */
 export class TlsAcceptor {
   readonly #credentials: Credentials;
   readonly #timers: Timers;
   readonly #timeoutMs: number;
-  /** It never listens: connections are handed to it. */
+  /** It never listens: connections are passed to it. */
   readonly #server: Server;
   #version: number;
-  /** By remote address and port, which no two connections to one address of ours have in common. */
+  /** By remote address and port, which are unique among connections to one local address. */
   readonly #pending = new Map<string, PendingHandshake>();
 
   constructor(credentials: Credentials, timers: Timers, timeoutMs: number) {
@@ -78,11 +79,14 @@ export class TlsAcceptor {
    */
   #refusePlain(key: string, pending: PendingHandshake): void {
     this.#finish(key, pending);
-    pending.outcome.passed(pending.socket, { cause: "plain", text: "only TLS connections are taken here" });
+    pending.outcome.passed(pending.socket, {
+      cause: "plain",
+      text: "only TLS connections are accepted here",
+    });
     pending.socket.resume();
   }
 
-  /** Ends the handshakes that are under way. */
+  /** Ends the handshakes in progress. */
   close(): void {
     for (const { socket } of this.#pending.values()) socket.destroy();
   }
@@ -103,7 +107,7 @@ export class TlsAcceptor {
     const fault = handshakeFault(error, "accepting");
     if (pending === undefined || fault === undefined) return;
     pending.reason ??= this.#explained(fault, this.#credentials.claimOf(socket));
-    // A peer that stays connected would keep a file descriptor, and nothing more is to be said to it.
+    // A peer that stays connected would keep a file descriptor, and there is nothing more to send to it.
     pending.socket.destroy();
   };
 
@@ -115,7 +119,7 @@ export class TlsAcceptor {
     // Certificates are in use, so the same TLS error cannot mean a different cluster key.
     return {
       cause: "tls",
-      text: "what it sends was changed on its way, or was recorded of another connection",
+      text: "its bytes were changed in transit, or replayed from another connection",
     };
   }
 

@@ -28,7 +28,7 @@ const { bytesMax } = usualTraits.block;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A device, or a file, that processes write unit by unit; see `layout.ts` for what is where. */
+/** A device, or a file, that processes write unit by unit; `layout.ts` describes the layout. */
 export class BlockStore implements OpenedStore {
   readonly traits: StoreTraits;
   findings: readonly ProbeFinding[] = [];
@@ -37,9 +37,7 @@ export class BlockStore implements OpenedStore {
   readonly #world: BlockWorld;
   #layout: Layout;
   #slot: SlotLease;
-  /**
-   * All slots before this one were in use when they were last looked at, and a slot that was used stays so.
-   */
+  /** All slots before this one were in use at the last check, and a used slot stays used. */
   #slotsUsed = 0;
   #closing: Promise<void> | undefined;
 
@@ -52,12 +50,12 @@ export class BlockStore implements OpenedStore {
     this.traits = { name: medium.name, durable: true, ...usualTraits.block, delayMs: layout.delayMs };
   }
 
-  /** Takes a slot; its number. */
+  /** Takes a slot, and returns its number. */
   takeSlot(signal: AbortSignal | undefined): Promise<number> {
     return this.#slot.open(signal);
   }
 
-  /** The slot that this process writes in, as long as it can be trusted. */
+  /** The slot in which this process writes, as long as it can be trusted. */
   get slotHeld(): number | undefined {
     return this.#slot.tenure?.slot;
   }
@@ -79,10 +77,10 @@ export class BlockStore implements OpenedStore {
   }
 
   async #answer(request: StoreRequest, signal: AbortSignal | undefined): Promise<StoreAnswer> {
-    // What was given up while a device hung is not done when it comes back.
+    // An operation that was given up while a device hung is not performed when the device comes back.
     const inTurn = <T>(run: () => Promise<T>) =>
       this.#medium.alone(() => {
-        if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+        if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "the caller gave up");
         return run();
       });
     switch (request.op) {
@@ -117,8 +115,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The hint is read first: what it announces was written before it, so that the read after it sees that. The
-   * other way round a record could come in between, and then never be looked for.
+   * Reads the hint first: announced records were written before it, so the following read sees them. In the
+   * other order a record could come in between, and then never be looked for.
    */
   async #read(register: string, quietSince: string | undefined): Promise<StoreAnswer> {
     const { id } = this.#layout;
@@ -132,8 +130,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * What all slots have in a region. Each unit names the medium that it was written for: one of ours proves
-   * that this is still that one. Where there is none, the first unit is read too.
+   * The units of all slots in a region. Each unit names the medium for which it was written: one unit of this
+   * medium proves that it was not replaced. If there is none, the first unit of the medium is read too.
    */
   async #readRegion(region: number): Promise<readonly Unit[]> {
     const slots = await this.#countSlots();
@@ -145,9 +143,9 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * How many slots there may be records of. A process that takes a slot that was never used takes one of the
-   * first few of those, and writes a record only after that, so none is missed whose write has ended when
-   * this read begins.
+   * The number of slots that may have records. A process that takes a slot that was never used takes one of
+   * the first few of those, and writes a record only after that, so a write that has ended before this read
+   * begins is never missed.
    */
   async #countSlots(): Promise<number> {
     for (;;) {
@@ -162,7 +160,7 @@ export class BlockStore implements OpenedStore {
     }
   }
 
-  /** Of a slot's two units the one that was written last and as a whole. */
+  /** The last complete unit of a slot's two. */
   #current(halves: readonly Uint8Array[], index: number, region: number, slot: number): Unit | undefined {
     const [one, two] = ([0, 1] as const).map((half) =>
       this.#decode(halves[index + half]!, region, slot, half),
@@ -176,7 +174,7 @@ export class BlockStore implements OpenedStore {
     return first.sequence > second.sequence ? first : second;
   }
 
-  /** What was written for another medium is as if it had never been written. */
+  /** A unit of another medium counts as never written. */
   #decode(bytes: Uint8Array, region: number, slot: number, half: Half): Unit | "torn" | undefined {
     try {
       const unit = decodeUnit(bytes);
@@ -191,13 +189,13 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The medium was laid out anew, or is another: from now on this store is that one, with a slot that it has
-   * yet to take.
+   * Whether the medium was formatted again, or replaced: then this store switches to it, with a slot that it
+   * has yet to take.
    */
   async #isAnother(): Promise<boolean> {
     const layout = await this.#medium.readLayout();
     if (layout === undefined) {
-      throw new LeaseholdError("STORE_FOREIGN", "the medium was laid out, and is empty now");
+      throw new LeaseholdError("STORE_FOREIGN", "the medium was formatted, and is empty now");
     }
     if (layout.id === this.#layout.id) return false;
     this.#layout = layout;
@@ -228,7 +226,7 @@ export class BlockStore implements OpenedStore {
       const count = Object.keys(records).length;
       throw new LeaseholdError("STORE_FULL", `this region has ${count} records and no room for another`);
     }
-    // Whether a write that fails has come to the medium is not known: it is read again.
+    // A write that fails may or may not have reached the medium: the unit is read again.
     tenure.units.delete(region);
     const begun = readBothClocks(this.#world.clock);
     const half = unit.sequence % 2 === 0 ? 0 : 1;
@@ -249,7 +247,10 @@ export class BlockStore implements OpenedStore {
     return { kind: "written", id: layout.id };
   }
 
-  /** What the slot has in the region, also from the slot's previous owner: what is not replaced stays. */
+  /**
+   * The slot's unit in the region, including records of the slot's previous owner: records that are not
+   * replaced stay.
+   */
   async #ownUnit(region: number, tenure: SlotTenure): Promise<Unit> {
     const known = tenure.units.get(region);
     if (known !== undefined) return known;

@@ -46,8 +46,8 @@ async function openStore(writer: string, parameters = query) {
 const read = (store: Store, register: string): Promise<StoreAnswer> =>
   store.perform({ op: "read", register });
 
-describe("laying out", () => {
-  test("is done only when it is asked for, and by many at once only once", async () => {
+describe("formatting", () => {
+  test("is done only on request, and by many at once only once", async () => {
     await expect(openStore("w", "slots=4")).rejects.toMatchObject({ code: "STORE_UNFIT" });
     expect((await readFile(path)).every((byte) => byte === 0)).toBe(true);
     const opened = await Promise.all(["a", "b", "c"].map((writer) => openStore(writer)));
@@ -58,7 +58,7 @@ describe("laying out", () => {
     );
   });
 
-  test("never touches what is not empty, wherever it is", async () => {
+  test("never touches a medium that is not empty, wherever its data is", async () => {
     for (const position of [0, unitBytes * 5 + 17, mediumBytes - 1]) {
       await truncate(path, 0);
       await truncate(path, mediumBytes);
@@ -69,7 +69,7 @@ describe("laying out", () => {
     }
   });
 
-  test("is refused where the format is newer, the first unit damaged or the medium too short", async () => {
+  test("is refused when the format is newer, the first unit damaged or the medium too short", async () => {
     await overwrite(path, 0, bytes("leasehold-block/3 {} 00000000"));
     await expect(openStore("w")).rejects.toMatchObject({ code: "STORE_FOREIGN" });
     await overwrite(path, 0, bytes("leasehold-block/2 {} 00000000"));
@@ -83,14 +83,14 @@ describe("laying out", () => {
     await expect(openStore("w", "format&slots=100")).rejects.toMatchObject({ code: "STORE_UNFIT" });
   });
 
-  test("is refused with INVALID_URL for addresses that make no sense", async () => {
+  test("is refused with INVALID_URL for invalid addresses", async () => {
     for (const parameters of ["slots=0", "slots=x", "regions=1e9", "nonsense", "delay=1s&slot-ttl=2s"]) {
       await expect(openStore("w", parameters)).rejects.toMatchObject({ code: "INVALID_URL" });
     }
   });
 });
 
-test("memory for direct I/O begins at a page and is as long as it should be", () => {
+test("memory for direct I/O begins at a page and has the requested length", () => {
   const memory = alignedBytes(70_000);
   expect(memory.byteOffset).toBe(0);
   expect(memory.length).toBe(70_000);

@@ -19,10 +19,7 @@ import {
 } from "./layout.js";
 import { runStoreConformance } from "../conformance.js";
 
-/**
- * The production code of a block store on a simulated disk and in virtual time, one situation after the
- * other.
- */
+/** The production code of a block store on a simulated disk and in virtual time, one case after the other. */
 
 const oneSlot: Layout = { ...smallLayout, slots: 1, regions: 2 };
 
@@ -32,7 +29,7 @@ runStoreConformance({ describe, test }, "slotted", async () => {
   const layOut = () =>
     device.bytes.set(encodeSuperblock({ ...smallLayout, id: `medium ${world.random.next()}` }));
   layOut();
-  // Time passes as fast as the event loop turns, until the case is over.
+  // Time advances as fast as the event loop turns, until the case is over.
   const running = { isOver: false };
   const time = (async () => {
     while (!running.isOver) await world.advance(5);
@@ -90,12 +87,12 @@ const sleep = ({ world }: Stage, ms: number) =>
   new Promise<void>((resolve) => void world.timers.after(ms, resolve));
 
 test(
-  "a look at the own slot that hangs until another has taken it gives no trust back",
+  "a read of the own slot that hangs until another has taken it restores no trust",
   staged(async (stage) => {
     const { device, open } = stage;
     const one = open("one").store;
     await one.takeSlot(undefined);
-    // The look of the next renewal sees the slot as it was, and brings its answer when another has the slot.
+    // The read of the next renewal sees the slot as it was, and answers when another has the slot.
     const hang = { isDue: true };
     device.latencyMs = (operation) => {
       if (operation !== "read" || !hang.isDue) return 1;
@@ -114,7 +111,7 @@ test(
 );
 
 test(
-  "a record is written before its announcement: a reader of the announcement sees the record, or is told later",
+  "a record is written before its announcement: a reader of the announcement sees the record, or is notified later",
   staged(async (stage) => {
     const { device, open } = stage;
     const { store } = open("one");
@@ -122,7 +119,7 @@ test(
     await store.takeSlot(undefined);
     await put(store, "lease/r", "first");
     device.latencyMs = (operation) => (operation === "write" ? 40 : 1);
-    // Reads all the time while the write is under way: each goes on from the mark of the one before.
+    // Reads all the time while the write is in flight: each continues from the previous mark.
     const writing = put(store, "lease/r", "second").then((answer) => (isWritten.kind = answer.kind));
     const isWritten = { kind: "" };
     let mark: string | undefined;
@@ -146,7 +143,7 @@ test(
 );
 
 test(
-  "a quiet renewal costs a sector to read, a sector to look for announcements, and a sector to write",
+  "a quiet renewal costs a sector to read, a sector to check for announcements, and a sector to write",
   staged(async ({ device, open }) => {
     const { store } = open("one");
     await store.takeSlot(undefined);
@@ -164,7 +161,7 @@ test(
 );
 
 test(
-  "a medium that was laid out anew is never quiet",
+  "a medium that was formatted again is never quiet",
   staged(async ({ device, open }) => {
     const { store } = open("one");
     await store.takeSlot(undefined);
@@ -180,7 +177,7 @@ test(
 );
 
 test(
-  "what was given up while the device hung is not done when it comes back",
+  "an operation that was given up while the device hung is not performed when it comes back",
   staged(async (stage) => {
     const { device, open } = stage;
     const { store } = open("one");
@@ -218,7 +215,7 @@ const fourSlots: Layout = { ...smallLayout, slots: 4, regions: 1 };
 
 describe("a unit", () => {
   test(
-    "that is damaged leaves what was written before it, and is written anew",
+    "that is damaged leaves the previous one, and is written again",
     staged(async ({ device, open }) => {
       const { store } = open("one");
       const slot = await store.takeSlot(undefined);
@@ -237,7 +234,7 @@ describe("a unit", () => {
   );
 
   test(
-    "two that are damaged are an error with their place, and so is what is not ours; it stays as it is",
+    "a pair of damaged ones is an error with its place, and so is a foreign one; both stay untouched",
     staged(async ({ device, open }) => {
       const { store } = open("one");
       const slot = await store.takeSlot(undefined);
@@ -262,7 +259,7 @@ describe("a unit", () => {
   );
 
   test(
-    "that is full refuses further registers and keeps what it has",
+    "that is full refuses further registers and keeps its content",
     staged(async ({ open }) => {
       const { store } = open("w");
       await store.takeSlot(undefined);
@@ -276,12 +273,12 @@ describe("a unit", () => {
   );
 });
 
-/** The shortest that an address may name. */
+/** The shortest slot lease that an address may set. */
 const smallestLease: Layout = { ...fourSlots, slotLeaseMs: 9 * smallLayout.delayMs };
 
 describe("slots", () => {
   test(
-    "of processes that are gone are used again, and what stands in them stays",
+    "of processes that are gone are reused, and their records stay",
     staged(
       async ({ open }) => {
         for (let round = 0; round < 4; round += 1) {
@@ -311,7 +308,7 @@ describe("slots", () => {
   );
 
   test(
-    "a process whose slot was overwritten writes no more until it has another",
+    "a process whose slot was overwritten writes no more until it has another one",
     staged(async (stage) => {
       const { device, open } = stage;
       const { store } = open("one");
@@ -352,7 +349,7 @@ describe("slots", () => {
   );
 
   test(
-    "are trusted no longer when the clocks disagree: the machine slept, and its system clock is wrong",
+    "are no longer trusted when the clocks disagree: the machine slept, and its system clock is wrong",
     staged(async (stage) => {
       const { store } = stage.open("one");
       await store.takeSlot(undefined);
@@ -363,7 +360,7 @@ describe("slots", () => {
   );
 
   test(
-    "that somebody else has written to are left alone, and do not keep others from taking one",
+    "with foreign data are not touched, and do not keep others from taking one",
     staged(async ({ device, open }) => {
       device.bytes.set(bytes("a file system"), slotPosition(0));
       const taken = await open("one").store.takeSlot(undefined);

@@ -3,29 +3,27 @@ import { type FileHandle, open, readFile } from "node:fs/promises";
 import { LeaseholdError } from "../../lease/errors.js";
 import { errnoOf } from "../common/io-error.js";
 
-/** What memory for direct I/O comes in, and more than any device asks it to be aligned to. */
+/** The granularity of memory for direct I/O: more than the alignment that any device requires. */
 const wasmPageBytes = 65_536;
 
-/** Every Node has it; its types come with those of browsers only. */
+/** Node always has it, but only the types of browsers declare it. */
 declare const WebAssembly: {
   readonly Memory: new (pages: { readonly initial: number }) => { readonly buffer: ArrayBuffer };
 };
 
-/** Sector sizes that devices have. */
+/** Sector sizes of devices. */
 const sectorSizes = [512, 4_096] as const;
 
 /**
- * Memory for direct I/O, which has to begin at a page: that of WebAssembly does, `Buffer.alloc`'s does not.
+ * Memory for direct I/O, which has to begin at a page boundary: WebAssembly's memory does, that of
+ * `Buffer.alloc` does not.
  */
 export function alignedBytes(length: number): Uint8Array {
   const { buffer } = new WebAssembly.Memory({ initial: Math.ceil(length / wasmPageBytes) });
   return new Uint8Array(buffer, 0, length);
 }
 
-/**
- * A device or a file that is read and written past all caches: what another machine has written is what is
- * read.
- */
+/** A device or a file with direct I/O, past all caches: reads return what another machine has written. */
 export class DirectFile {
   readonly sectorBytes: number;
   readonly sizeBytes: number;
@@ -37,9 +35,7 @@ export class DirectFile {
     this.sizeBytes = sizeBytes;
   }
 
-  /**
-   * @throws LeaseholdError `STORE_UNFIT` where there is no direct I/O; errors of the file system.
-   */
+  /** @throws LeaseholdError `STORE_UNFIT` where there is no direct I/O; errors of the file system. */
   static async open(path: string): Promise<DirectFile> {
     const handle = await openDirect(path);
     try {
@@ -86,13 +82,13 @@ async function sizeOf(handle: FileHandle, path: string): Promise<number> {
   if (!stats.isBlockDevice()) {
     throw new LeaseholdError("STORE_UNFIT", `${path} is neither a block device nor a file`);
   }
-  // The numbers as Linux packs them; the size is told in 512 bytes whatever the sectors are.
+  // The numbers as Linux packs them; the size is in units of 512 bytes whatever the sectors are.
   const major = (stats.rdev >> 8) & 0xfff;
   const minor = (stats.rdev & 0xff) | ((stats.rdev >> 12) & 0xf_ff00);
   return 512 * Number(await readFile(`/sys/dev/block/${major}:${minor}/size`, "utf8"));
 }
 
-/** The least that can be read at once: devices refuse what is no multiple of their sectors. */
+/** The smallest unit of a read: devices refuse lengths that are no multiple of their sectors. */
 async function findSectorBytes(handle: FileHandle, path: string): Promise<number> {
   for (const bytes of sectorSizes) {
     try {

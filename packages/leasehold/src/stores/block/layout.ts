@@ -3,9 +3,9 @@ import { crc32c } from "../../delta/record/crc32c.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * Where things stand, and how much is read at once: a multiple of every sector. What is written begins at the
- * beginning of a unit and takes as many sectors as it has to, with a zero after it; what stood behind that
- * before has no meaning.
+ * The unit of the layout, and of a read: a multiple of every sector size. A write starts at the beginning of
+ * a unit and takes as many sectors as it needs, with a zero at its end; older bytes after that have no
+ * meaning.
  */
 export const unitBytes = 4_096;
 
@@ -17,15 +17,15 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * How a medium is laid out: written once, in its first unit. After it come a unit for each slot, and then the
- * regions. A region has a unit for the hint, and two for each slot, which are written in turns: a write that
- * is cut off leaves the one before.
+ * The layout of a medium: written once, in its first unit. It is followed by a unit for each slot, and then
+ * by the regions. A region has a unit for the hint, and two for each slot, which are written alternately: a
+ * write that is cut off leaves the previous one.
  */
 export interface Layout {
   readonly id: string;
-  /** How many processes can write at the same time. */
+  /** The number of processes that can write at the same time. */
   readonly slots: number;
-  /** Registers are spread over so many. */
+  /** Registers are spread over this many regions. */
   readonly regions: number;
   /** How long a process may keep its slot without renewing it, ms. */
   readonly slotLeaseMs: number;
@@ -36,7 +36,7 @@ export interface Layout {
 /** A writer's records in one region, by register. */
 export interface Unit {
   readonly id: string;
-  /** One more with each write: of a slot's two units the one with the greater counts. */
+  /** One more with each write: of a slot's two units the greater counts. */
   readonly sequence: number;
   readonly records: Readonly<Record<string, string>>;
 }
@@ -52,7 +52,7 @@ export function sizeBytesOf(layout: Pick<Layout, "slots" | "regions">): number {
   return unitBytes * (1 + layout.slots + layout.regions * regionUnits(layout));
 }
 
-/** The most regions for which a medium of that size has room. */
+/** The maximum number of regions on a medium of that size. */
 export function regionsMaxOf(sizeBytes: number, slots: number): number {
   return Math.floor((sizeBytes / unitBytes - 1 - slots) / regionUnits({ slots }));
 }
@@ -61,7 +61,7 @@ export function slotPosition(slot: number): number {
   return unitBytes * (1 + slot);
 }
 
-/** Where a region's hint is; the region begins with it. */
+/** The position of a region's hint, which is also the beginning of the region. */
 export function hintPosition(layout: Layout, region: number): number {
   return unitBytes * (1 + layout.slots + region * regionUnits(layout));
 }
@@ -71,8 +71,8 @@ export function unitPosition(layout: Layout, region: number, slot: number, half:
 }
 
 /**
- * All registers of one resource are in one region, so that one look there sees whether anything was announced
- * of it.
+ * The region of a register. All registers of one resource are in one region, so that one read there shows
+ * whether anything was announced for it.
  */
 export function regionOf({ regions }: Layout, register: string): number {
   const resource = register.slice(register.indexOf("/") + 1);
@@ -86,7 +86,7 @@ export function encodeSuperblock({ id, slots, regions, slotLeaseMs, delayMs }: L
   );
 }
 
-/** `undefined` where nothing was ever written. */
+/** `undefined` if it was never written. */
 export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
   const envelope = envelopeIn(bytes);
   if (envelope === undefined) return undefined;
@@ -95,7 +95,7 @@ export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
   const isRight =
     typeof value.id === "string" && numbers.every((number) => Number.isSafeInteger(number) && number > 0);
   if (isRight && value.unitBytes === unitBytes) return value;
-  throw new LeaseholdError("STORE_CORRUPT", "the first unit does not tell how the medium is laid out");
+  throw new LeaseholdError("STORE_CORRUPT", "the first unit has no valid layout of the medium");
 }
 
 export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
@@ -103,7 +103,7 @@ export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
 }
 
 /**
- * `undefined`: nothing was ever written. `"torn"`: a write was cut off.
+ * `undefined`: it was never written. `"torn"`: a write was cut off.
  *
  * @throws LeaseholdError `STORE_FOREIGN`
  */
@@ -116,10 +116,7 @@ export function encodeHint(id: string, nonce: string): Uint8Array {
   return encodeEnvelope(hintFormat, JSON.stringify({ id, nonce }));
 }
 
-/**
- * The hint as a text that no other hint is equal to; `undefined` if there is none, or it is that of another
- * medium.
- */
+/** The hint as a unique text; `undefined` if there is none, or it belongs to another medium. */
 export function decodeHint(bytes: Uint8Array, id: string): string | undefined {
   const envelope = envelopeIn(bytes);
   if (envelope === undefined) return undefined;
@@ -136,13 +133,13 @@ function unlessTorn<T>(decode: () => T): T | "torn" {
   }
 }
 
-/** What is written there, which a zero ends; `undefined` if nothing is. */
+/** The content up to the first zero; `undefined` if there is none. */
 export function envelopeIn(bytes: Uint8Array): Uint8Array | undefined {
   const end = bytes.indexOf(0);
   return end === 0 ? undefined : bytes.subarray(0, end === -1 ? bytes.length : end);
 }
 
-/** The beginning of a unit with the envelope and the zero that ends it, as many sectors as that takes. */
+/** The first sectors of a unit, filled with the envelope and the zero that ends it. */
 export function fillSectors(unit: Uint8Array, envelope: Uint8Array, sectorBytes: number): Uint8Array {
   if (envelope.length >= unit.length) {
     throw new LeaseholdError(

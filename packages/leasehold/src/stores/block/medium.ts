@@ -12,8 +12,8 @@ export interface BlockFile {
 }
 
 /**
- * The medium as units. One operation at a time: they share its buffers, and a dead device holds one thread
- * only.
+ * The medium as units. One operation at a time: operations share its buffers, and a dead device holds only
+ * one thread.
  */
 export class BlockMedium {
   readonly name: string;
@@ -35,7 +35,7 @@ export class BlockMedium {
     return this.#file.sectorBytes;
   }
 
-  /** Runs alone. */
+  /** Runs one operation exclusively. */
   alone<T>(run: () => Promise<T>): Promise<T> {
     return this.#gate.run(run);
   }
@@ -51,7 +51,7 @@ export class BlockMedium {
     return sector;
   }
 
-  /** The envelope in a sector; `undefined` if nothing was ever written there. */
+  /** The envelope in a sector; `undefined` if it was never written. */
   async readEnvelope(position: number): Promise<Uint8Array | undefined> {
     return envelopeIn(await this.readSector(position))?.slice();
   }
@@ -60,7 +60,7 @@ export class BlockMedium {
     return this.#file.write(fillSectors(this.#unit, envelope, this.sectorBytes), position);
   }
 
-  /** So many units with one read; valid until the next. */
+  /** `count` units with one read; valid until the next. */
   async readUnits(position: number, count: number): Promise<readonly Uint8Array[]> {
     const bytes = unitBytes * count;
     if (this.#area?.length !== bytes) this.#area = alignedBytes(bytes);

@@ -19,7 +19,7 @@ import {
 import { BlockMedium } from "./medium.js";
 import { realBlockWorld } from "./world.js";
 
-/** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 65 MiB. */
+/** The default layout: room for a few thousand resources in 65 MiB. */
 const defaults = {
   slots: 32,
   regions: 256,
@@ -32,13 +32,13 @@ const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);
 /** More slots make every read longer, more regions every list. */
 const most = { slots: 1_024, regions: 65_536 } as const;
 
-/** As much is looked at in one step when an area is to be empty. */
+/** Step of the check that an area is empty. */
 const scanBytes = 1 << 20;
 
 /**
- * Opens a block device, or a file that is as long as it shall ever be, as a store: `block:/dev/sdx`. It must
- * have been laid out: with `?format` (or the option) an area that is all zeros is. `slots`, `regions`,
- * `delay` and `slot-ttl` say how; what is laid out already stays as it is.
+ * Opens a block device, or a file of fixed size, as a store: `block:/dev/sdx`. It must have been formatted:
+ * with `?format` (or the option) an area that is all zeros is formatted. `slots`, `regions`, `delay` and
+ * `slot-ttl` set the layout of a new medium; an existing layout is kept.
  */
 export const openBlockStore: OpenStore = async (url, options) => {
   const address = parse(url);
@@ -66,14 +66,14 @@ async function openOn(
   try {
     const layout = (await medium.readLayout()) ?? (await format(medium, address, options));
     if (sizeBytesOf(layout) > file.sizeBytes) {
-      throw new LeaseholdError("STORE_UNFIT", `${name} is shorter than when it was laid out`);
+      throw new LeaseholdError("STORE_UNFIT", `${name} is shorter than when it was formatted`);
     }
     store = new BlockStore(medium, layout, options.writer, realBlockWorld);
     const begunMs = performance.now();
     const slot = await store.takeSlot(options.signal);
     const tookMs = performance.now() - begunMs;
     store.findings = [
-      { tried: "opened it past all caches", seen: `sectors of ${file.sectorBytes} bytes`, ok: true },
+      { tried: "opened it with direct I/O", seen: `sectors of ${file.sectorBytes} bytes`, ok: true },
       {
         tried: "took a slot to write in",
         seen: `slot ${slot} of ${layout.slots}, ${tookMs.toFixed(0)} ms of which ${2 * layout.delayMs} are a wait`,
@@ -88,7 +88,7 @@ async function openOn(
   }
 }
 
-/** What stands on the medium, and not in a cache of this handle. */
+/** Reads the slot with a second handle: from the medium, and not from a cache of the first. */
 async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
   const second = await DirectFile.open(path);
   try {
@@ -96,7 +96,7 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
     await second.read(bytes, slotPosition(slot));
     const isThere = envelopeIn(bytes) !== undefined;
     return {
-      tried: "read the slot by another way",
+      tried: "read the slot with another handle",
       seen: isThere ? "what was written" : "nothing",
       ok: isThere,
     };
@@ -106,7 +106,7 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
 }
 
 /**
- * Lays out what is empty. Two who do so at once end with one layout: the later write stands, and both wait
+ * Formats an empty medium. Concurrent formatters end with one layout: the later write stays, and both wait
  * for it, as in Fig. 2.
  */
 async function format(
@@ -118,7 +118,7 @@ async function format(
   if (!address.format && format !== true) {
     throw new LeaseholdError(
       "STORE_UNFIT",
-      `${name} has not been laid out; add ?format to its address to do so`,
+      `${name} is not formatted; add ?format to its address to format it`,
     );
   }
   const fitting = regionsMaxOf(sizeBytes, address.slots);
@@ -132,7 +132,7 @@ async function format(
   await medium.writeEnvelope(0, encodeSuperblock(layout));
   await sleep(2 * layout.delayMs, undefined, signal === undefined ? {} : { signal });
   const found = await medium.readLayout();
-  if (found === undefined) throw new LeaseholdError("STORE_UNFIT", `${name} does not keep what is written`);
+  if (found === undefined) throw new LeaseholdError("STORE_UNFIT", `${name} does not keep writes`);
   return found;
 }
 
@@ -145,7 +145,7 @@ async function assertEmpty(medium: BlockMedium, sizeBytes: number): Promise<void
     if (used === -1) continue;
     throw new LeaseholdError(
       "STORE_FOREIGN",
-      `${medium.name} is not empty: there is something at byte ${(first + used) * unitBytes}; only zeros are laid out`,
+      `${medium.name} is not empty: it has data at byte ${(first + used) * unitBytes}; only zeros are formatted`,
     );
   }
 }

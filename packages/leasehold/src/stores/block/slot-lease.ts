@@ -11,34 +11,31 @@ const slotFormat = "leasehold-slot/1";
 /** A slot is renewed when a third of its time is over: two renewals may fail. */
 const renewalsPerLease = 3;
 
-/**
- * Attempts that others, or a slow device, spoil one after the other until a process says that it gets no
- * slot.
- */
+/** Failed attempts in a row, by competition or a slow device, after which a process gives up on a slot. */
 const attemptsMax = 50;
 
 /**
- * Slots that were never used are taken from the first so many of them: so a reader needs to look at no more
- * than these to know which slots are in use. More than one, so that processes that start together do not all
- * want the same.
+ * A slot that was never used is taken from the first few of those: so a reader needs to check no more than
+ * these to find the used slots. More than one, so that processes that start together do not all want the
+ * same.
  */
 export const freshSlots = 8;
 
 /**
- * As much of a writer's name as is in its slot, for people: the envelope stays within a sector, however long
- * the name is.
+ * Characters of a writer's name in its slot, for people: the envelope stays within a sector, however long the
+ * name is.
  */
 const writerLengthMax = 48;
 
 /**
- * One uninterrupted holding of a slot. Taking the same slot again begins another: somebody else may have had
- * it meanwhile.
+ * One uninterrupted tenure of a slot. Taking the same slot again begins another one: another process may have
+ * had it meanwhile.
  */
 export class SlotTenure {
   readonly slot: number;
-  /** What this tenure's owner knows of its units, by region: nobody else writes there while it lasts. */
+  /** The known units of this slot, by region: nobody else writes them during the tenure. */
   readonly units = new Map<number, Unit>();
-  /** When the write began by which the slot is held. */
+  /** When the write began with which the slot is held. */
   begun: BothClocks;
   content: Uint8Array;
 
@@ -56,8 +53,8 @@ interface Written {
 
 /**
  * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the
- * sector that stands for the slot, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so
- * its safety rests on δ alone, as the paper's does: every operation is timed, by both clocks.
+ * slot's sector, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so its safety rests
+ * on δ alone, as the paper's does: every operation is timed, by both clocks.
  */
 export class SlotLease {
   readonly #medium: BlockMedium;
@@ -76,7 +73,7 @@ export class SlotLease {
     this.#world = world;
   }
 
-  /** The slot that this process has, as long as it can be trusted. */
+  /** This process's slot, as long as it can be trusted. */
   get tenure(): SlotTenure | undefined {
     const tenure = this.#tenure;
     if (tenure === undefined) return undefined;
@@ -103,7 +100,7 @@ export class SlotLease {
   }
 
   /**
-   * Leaves the slot as it is: another waits until its time is over. A medium that can only write has no safe
+   * Leaves the slot as it is: others wait until its time is over. A medium that can only write has no safe
    * release.
    */
   async close(): Promise<void> {
@@ -118,8 +115,8 @@ export class SlotLease {
   }
 
   /**
-   * Renews after a third, or at once when that has just failed; takes a slot again when there is none, or it
-   * has run out.
+   * Renews after a third, or at once after a failure; takes a slot again when there is none, or it has
+   * expired.
    */
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
@@ -179,12 +176,12 @@ export class SlotLease {
         await this.#pause(delayMs, signal);
       }
     }
-    throw new LeaseholdError("STORE_UNAVAILABLE", `of ${attemptsMax} attempts to take a slot none succeeded`);
+    throw new LeaseholdError("STORE_UNAVAILABLE", `${attemptsMax} attempts to take a slot have failed`);
   }
 
   /**
-   * Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for
-   * nothing, and neither does a last read that took δ or longer.
+   * Lines 8 to 12, timed against δ: a write that ended later than 2δ after its last read began does not
+   * count, and neither does a last read that took δ or longer.
    */
   async #tryToTake(
     slot: number,
@@ -221,7 +218,7 @@ export class SlotLease {
     return { begun, content };
   }
 
-  /** A look that took δ or longer tells what stood there too long ago. */
+  /** A read that took δ or longer is too old. */
   async #stillStands(slot: number, content: Uint8Array): Promise<boolean> {
     const begun = readBothClocks(this.#world.clock);
     const found = await this.#medium.alone(() => this.#medium.readEnvelope(slotPosition(slot)));
@@ -229,7 +226,7 @@ export class SlotLease {
     return inTime && found !== undefined && sameBytes(found, content);
   }
 
-  /** What stands in every slot, with one read. */
+  /** The content of every slot, with one read. */
   #readSlots(): Promise<readonly (Uint8Array | undefined)[]> {
     return this.#medium.alone(async () => {
       const units = await this.#medium.readUnits(slotPosition(0), this.#layout.slots);
@@ -237,13 +234,13 @@ export class SlotLease {
     });
   }
 
-  /** Keeping a slot does not keep the process; waiting for the first one does. */
+  /** Keeping a slot does not keep the process alive; waiting for the first one does. */
   #pause(ms: number, signal: AbortSignal): Promise<void> {
     return this.#world.sleep(ms, signal, this.#running === undefined);
   }
 }
 
-/** Slots that were never used, as far as they may be taken. */
+/** The slots that were never used and may be taken. */
 function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
   const first = contents.indexOf(undefined);
   if (first === -1) return [];
@@ -252,7 +249,7 @@ function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
   );
 }
 
-/** Also one that is damaged: its holder writes it anew. What is not ours is left alone. */
+/** A damaged slot counts, too: its holder rewrites it. A foreign one is not touched. */
 function isOurs(content: Uint8Array): boolean {
   const name = "leasehold-";
   return [...name].every((letter, index) => content[index] === letter.charCodeAt(0));

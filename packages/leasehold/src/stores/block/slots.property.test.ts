@@ -8,15 +8,14 @@ import { encodeSuperblock, type Layout } from "./layout.js";
 
 /**
  * The production code of a block store on a simulated disk: processes come and go, are killed in the middle
- * of a write and stall between any two steps; reads are slow now and then, writes keep δ, which is what slots
- * rest on.
+ * of a write and stall between any two steps; reads are sometimes slow, writes keep δ, on which slots depend.
  */
 
 const registers = 8;
 
 const actorsMax = 3;
 
-/** What a process has read of a register, and the mark by which it asks whether there is more. */
+/** A process's last read of a register, with its mark. */
 interface Seen {
   readonly mark: string;
   readonly newest: number;
@@ -35,7 +34,7 @@ class Site {
   readonly #device;
   #actors: Actor[] = [];
   #count = 0;
-  /** The newest write that was confirmed, by register; and the newest of those that were announced. */
+  /** The newest confirmed write, by register; and the newest announced one. */
   readonly #confirmed = new Map<string, number>();
   readonly #announced = new Map<string, number>();
   readonly #problems: string[] = [];
@@ -44,7 +43,7 @@ class Site {
   constructor(seed: number) {
     this.world = new VirtualWorld({ seed });
     const { random } = this.world;
-    // With two slots they change hands all the time; with many some are never used.
+    // With two slots they change owners all the time; with many some are never used.
     this.#layout = {
       ...smallLayout,
       delayMs: 15,
@@ -76,7 +75,7 @@ class Site {
     await this.world.advance("1s");
   }
 
-  /** Nothing goes wrong any more: then every process gets a slot again, if there are enough. */
+  /** No more faults: then every process gets a slot again, if there are enough. */
   async #quietDown(): Promise<void> {
     if (this.#layout.slots <= actorsMax) return;
     this.#device.latencyMs = () => 1;
@@ -133,7 +132,7 @@ class Site {
       newest.set(register, Math.max(sequence, newest.get(register) ?? 0));
   }
 
-  /** What was confirmed when the read began is there; of what was announced since its mark it is told. */
+  /** Writes confirmed before the read began are there, and those announced since its mark are reported. */
   async #read({ store, seen }: Actor): Promise<void> {
     const register = `r${Math.floor(this.world.random.next() * registers)}`;
     const [confirmed, announced] = [this.#confirmed, this.#announced].map(
@@ -169,7 +168,7 @@ class Site {
 
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 12 * effort);
 
-test("no two processes trust one slot, and no write that was confirmed is lost, whichever process stalls or is killed", async () => {
+test("no two processes trust one slot, and no confirmed write is lost, whichever process stalls or is killed", async () => {
   const total = { tenures: 0, written: 0, failed: 0, read: 0, quiet: 0 };
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 31 - 1 }), async (seed) => {

@@ -2,11 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type BothClocks, elapsedMs, readBothClocks } from "../../common/both-clocks.js";
 import type { Clock, Random } from "../../common/ports.js";
 
-/** What the owner of a slot needs of the world. */
+/** The environment of a slot's owner. */
 export interface BlockWorld {
   readonly clock: Clock;
   readonly random: Random;
-  /** Rejects when the signal says so. `keepsAlive`: the process does not end while it waits. */
+  /** Rejects when the signal aborts. `keepsAlive`: the process does not end while it waits. */
   sleep(ms: number, signal: AbortSignal, keepsAlive: boolean): Promise<void>;
 }
 

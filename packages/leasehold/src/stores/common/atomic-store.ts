@@ -6,22 +6,20 @@ import { unlessAborted } from "../../common/abort-watch.js";
 export type ReplaceRequest = Extract<StoreRequest, { op: "replace" }>;
 
 /**
- * What stands behind an {@link AtomicStore}: a directory, or a server spoken to in its own language. Its
- * methods reject with any error.
+ * The medium of an {@link AtomicStore}: a directory, or a server with its own protocol. Its methods reject
+ * with any error.
  */
 export interface AtomicMedium {
   readonly traits: StoreTraits;
   read(register: string): Promise<StoreAnswer>;
   replace(request: ReplaceRequest): Promise<StoreAnswer>;
   list(prefix: string, registersMax: number): Promise<StoreAnswer>;
-  /**
-   * Gives each error the code that says best what is wrong. Nothing of the credentials may be in its message.
-   */
+  /** Maps an error to the code that describes it best. Its message MUST NOT contain credentials. */
   failure(error: unknown): LeaseholdError;
   close(): Promise<void>;
 }
 
-/** A store that compares and sets: the part of the contract that is the same for all of them. */
+/** A store that compares and sets: the part of the contract that all of them share. */
 export class AtomicStore implements OpenedStore {
   /** Set by the function that opens it, after the probe. */
   findings: readonly ProbeFinding[] = [];
@@ -44,7 +42,7 @@ export class AtomicStore implements OpenedStore {
       return await unlessAborted(this.#ask(request), signal);
     } catch (error) {
       if (signal?.aborted)
-        return { kind: "failed", error: this.#error("STORE_UNAVAILABLE", "its caller has given up") };
+        return { kind: "failed", error: this.#error("STORE_UNAVAILABLE", "the caller gave up") };
       return { kind: "failed", error: this.#medium.failure(error) };
     }
   }
@@ -62,10 +60,13 @@ export class AtomicStore implements OpenedStore {
       case "list":
         return this.#medium.list(request.prefix, request.registersMax);
       case "put":
-        throw this.#error("UNSUPPORTED", "it is replaced by compare-and-set only");
+        throw this.#error("UNSUPPORTED", "it only supports compare-and-set");
       case "replace":
         if (request.next.length > bytesMax)
-          throw this.#error("STORE_FULL", `it takes ${bytesMax} bytes, and these are ${request.next.length}`);
+          throw this.#error(
+            "STORE_FULL",
+            `it takes ${bytesMax} bytes; the content has ${request.next.length}`,
+          );
         return this.#medium.replace(request);
     }
   }

@@ -1,48 +1,41 @@
 import type { Store } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** One thing that a probe tried on a store. */
+/** One trial of a probe on a store. */
 export interface ProbeFinding {
-  /** What was done, as a sentence that goes on "It …": `created a file that existed`. */
+  /** The trial, as a sentence that continues "It …": `created a file that existed`. */
   readonly tried: string;
-  /** What came of it. */
+  /** The result. */
   readonly seen: string;
-  /** That is what leases need. */
+  /** Whether leases can work with that. */
   readonly ok: boolean;
 }
 
-/**
- * A store that has been probed, and what the probe found: every finding is good, or it would not have been
- * opened.
- */
+/** A probed store with the findings of its probe: all of them are ok, or it would not have been opened. */
 export interface OpenedStore extends Store {
   readonly findings: readonly ProbeFinding[];
 }
 
 export interface OpenStoreOptions {
-  /**
-   * Name and incarnation of this process, different from every other's: whose slot it is on a slotted store.
-   */
+  /** Name and incarnation of this process, unique: the owner of its slot on a slotted store. */
   readonly writer: string;
-  /** Gives up opening; rejects with the signal's reason. */
+  /** Cancels opening; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * A medium that has to be laid out (a block device) may be, if it is empty; otherwise it must have been.
+   * Whether a medium that needs a format (a block device) may be formatted if it is empty; otherwise it must
+   * be formatted already.
    */
   readonly format?: boolean | undefined;
-  /**
-   * Where credentials and their profiles are looked up: `process.env` by default. Nothing of it is ever
-   * logged.
-   */
+  /** The source of credentials and their profiles: `process.env` by default. Nothing of it is ever logged. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /**
- * Opens one store and probes it. `url` is the address of this store alone, without `delta+` and with what it
- * needs in its path and query: `file:///mnt/a`, `block:/dev/sdx`, `redis://h1:6379/0`.
+ * Opens one store and probes it. `url` is the address of this store alone, without `delta+`, with the
+ * settings of its kind in path and query: `file:///mnt/a`, `block:/dev/sdx`, `redis://h1:6379/0`.
  *
- * Rejects with {@link StoreUnfitError} when the probe saw that the store does not do what leases need, and
- * with a `LeaseholdError` of another `STORE_…` code (or `INVALID_URL`) when it did not come that far.
+ * Rejects with {@link StoreUnfitError} when the probe found that leases can't work with the store, and with a
+ * `LeaseholdError` of another `STORE_…` code (or `INVALID_URL`) when the probe could not finish.
  */
 export type OpenStore = (url: URL, options: OpenStoreOptions) => Promise<OpenedStore>;
 
@@ -60,7 +53,7 @@ export class StoreUnfitError extends LeaseholdError {
 }
 
 /**
- * Passes the findings on if all are good.
+ * Returns the findings if all are ok.
  *
  * @throws StoreUnfitError
  */

@@ -3,7 +3,7 @@ import { Gate } from "./gate.js";
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** Calls of a store that hang until they are let go. */
+/** Calls of a store that hang until they are released. */
 function hanging(gate: Gate, count: number) {
   const ends: (() => void)[] = [];
   const call = () => new Promise<void>((resolve) => ends.push(resolve));
@@ -43,7 +43,7 @@ test("stores on files share all of Node's threads but one, so that the program k
   alone.close();
 });
 
-test("each store has one thread however few there are, and no more operations wait for it than may", async () => {
+test("each store has at least one thread, and its queue is bounded", async () => {
   vi.stubEnv("UV_THREADPOOL_SIZE", "2");
   const gates = Array.from({ length: 3 }, () => new Gate({ waitingMax: 2 }));
   const all = gates.map((gate) => hanging(gate, 3));

@@ -1,24 +1,21 @@
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * Operations that may wait for their turn at one disk: what a driver has under way at one store, and its
- * abandoned ones.
+ * Operations that may be queued at one disk: those that a driver has in flight at one store, and abandoned
+ * ones.
  */
 export const operationsMax = 256;
 
-/** Threads that Node has for files, unless it is told otherwise. */
+/** Node's default number of threads for files. */
 const threadsDefault = 4;
 
-/**
- * Of all stores on files that this process has open. A closed one counts while it still has a call under
- * way.
- */
+/** The gates of all open stores on files. The gate of a closed store counts while a call is still running. */
 const gates = new Set<Gate>();
 
 /**
- * How many calls of one store may use Node's threads at once. File operations on a dead server hang for
- * ever and keep their thread: stores must never take so many that those of a farm that answer, and the rest
- * of the program, get none. So they share all but one equally, and each has one at least.
+ * Calls of one store that may use Node's threads at once. File operations on a dead server hang for ever and
+ * keep their thread: stores must never take so many that the farm's other stores, and the rest of the
+ * program, get none. So they share all but one equally, and each has at least one.
  */
 function threadsEach(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? threadsDefault) || threadsDefault;
@@ -26,8 +23,8 @@ function threadsEach(): number {
 }
 
 /**
- * Lets calls to the disk run, as many at once as there are threads for; others wait for their turn, in
- * order, up to a bound.
+ * Runs calls to the disk, as many at once as there are threads for; others are queued in order, up to a
+ * bound.
  */
 export class Gate {
   readonly #atOnceMax: number;
@@ -36,7 +33,7 @@ export class Gate {
   #running = 0;
   #isClosed = false;
 
-  /** `atOnceMax`: for stores whose calls must not run beside each other. */
+  /** `atOnceMax`: for stores whose calls must not run concurrently. */
   constructor({ atOnceMax = Infinity, waitingMax = operationsMax } = {}) {
     this.#atOnceMax = atOnceMax;
     this.#waitingMax = waitingMax;
@@ -50,7 +47,7 @@ export class Gate {
     else
       throw new LeaseholdError(
         "STORE_UNAVAILABLE",
-        `it hangs: ${this.#waitingMax} operations wait for it already`,
+        `it hangs: ${this.#waitingMax} operations are already queued`,
       );
     try {
       return await call();
@@ -59,7 +56,7 @@ export class Gate {
     }
   }
 
-  /** Leaves its threads to others. What is under way or waits still ends. */
+  /** Gives its threads to other stores. Running and queued calls still end. */
   close(): void {
     this.#isClosed = true;
     if (this.#running === 0) gates.delete(this);
@@ -69,7 +66,7 @@ export class Gate {
     return Math.min(this.#atOnceMax, threadsEach());
   }
 
-  /** Where another store has come, there are fewer threads for this one than it has calls under way. */
+  /** After another store was opened, this one may have more calls running than it has threads for. */
   #end(): void {
     const next = this.#running > this.#atOnce ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running -= 1;

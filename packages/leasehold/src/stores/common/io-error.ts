@@ -1,9 +1,6 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
-/**
- * What the operating system says, as the codes of stores. Everything else is a store that cannot be used at
- * the moment.
- */
+/** The codes of the operating system's errors. Any other error means that the store is unavailable. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   ENOSPC: "STORE_FULL",
   EDQUOT: "STORE_FULL",
@@ -14,11 +11,11 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   EPERM: "STORE_PERMISSION",
 };
 
-/** Readable sentences for what people meet most; the rest is told in the system's words. */
+/** Readable sentences for the most common errors; any other has the system's own message. */
 const sentences: Readonly<Record<string, string>> = {
-  ENOENT: "it is not there, or not mounted",
-  ENOTDIR: "it is no directory",
-  ESTALE: "the file server knows it no more; mount it again",
+  ENOENT: "it does not exist, or is not mounted",
+  ENOTDIR: "it is not a directory",
+  ESTALE: "the file server no longer knows it; mount it again",
   EIO: "reading or writing the medium failed",
   ENXIO: "the device is gone",
   ENODEV: "the device is gone",
@@ -29,7 +26,7 @@ export function errnoOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** The error as the store's, with its name. Errors that have a code of ours keep it. */
+/** The error of a store, with its name. An error that has a `LeaseholdError` code keeps it. */
 export function ioError(name: string, error: unknown): LeaseholdError {
   if (error instanceof LeaseholdError) {
     if (error.message.includes(name)) return error;

@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store
- * agree about it, and with `m` where a restart counts as forgetting.
+ * A new marker. It begins with `d` if the server was durable when it was made, so that all users of the store
+ * agree on that, and with `m` where a restart counts as forgetting.
  */
 export function drawMarker(durable: boolean): string {
   return `${durable ? "d" : "m"}-${randomUUID()}`;
 }
 
 /**
- * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where
- * they no longer do, it may have forgotten already: it gets another marker.
+ * Whether the store counts as durable: its marker says so, for all users, and its settings still do. A store
+ * whose settings no longer do may have forgotten already, and gets another marker.
  */
 export async function agreeOnDurability(
   marker: string,

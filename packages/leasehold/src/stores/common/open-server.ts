@@ -2,12 +2,12 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore } from "./contract.js";
 import { unlessAborted } from "../../common/abort-watch.js";
 
-/** The way to a server, which a store keeps open. */
+/** The connection to a server that a store keeps open. */
 interface Link {
   close(): unknown;
 }
 
-/** Opens a store on a way to its server, and closes that if it comes to nothing. */
+/** Opens a store on a connection to its server, and closes the connection on failure. */
 export async function openOverLink(
   link: Link,
   signal: AbortSignal | undefined,
@@ -18,7 +18,7 @@ export async function openOverLink(
     signal?.throwIfAborted();
     return await unlessAborted(open(), signal);
   } catch (error) {
-    // Not waited for: what is under way at a server that has stopped ends later.
+    // Not awaited: requests in flight at a server that has stopped end later.
     void link.close();
     signal?.throwIfAborted();
     throw failure(error);

@@ -4,31 +4,31 @@ import { decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/record/en
 import type { Store, StoreAnswer, StoreCaller } from "../../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 
-/** The register that probes use. Nobody waits for it, and what stands in it means nothing. */
+/** The register of probes. Its content has no meaning. */
 export const probeRegister = "leasehold.probe";
 
 const probeFormat = "leasehold-probe/1";
 
-/** A write that was lost without another prober's in its place: so often it is no coincidence. */
+/** Writes that were lost without another prober's content in their place: this many are no coincidence. */
 const lostMax = 20;
 
 /**
- * Others that probe at the same time are in the way for milliseconds each, and for longer on a busy machine
- * or when hundreds start at once. The bound is for a store that shows what stood there long ago.
+ * Runs that another prober disturbed: each takes milliseconds, and more on a busy machine or when hundreds
+ * start at once. The bound is for a store that returns stale content.
  */
 const crowdedMax = 200;
 
-/** The pause between two tries is random; its bound doubles from the first to the second, ms. */
+/** Base and bound of the random pause between two runs, ms. The bound doubles each time. */
 const pauseMsBase = 25;
 const pauseMsMax = 400;
 
 /**
- * Proves that an atomic store does what `replace` promises, on {@link probeRegister}: what should be refused
- * is tried, not believed. Several processes may do so at once.
+ * Proves that an atomic store implements `replace` correctly, on {@link probeRegister}: it tries the
+ * operations that should be refused. Several processes may probe at once.
  *
- * Rejects with the store's own error when it answers that it cannot.
+ * Rejects with the store's own error when an operation fails.
  *
- * @param sleep so that a test does not wait.
+ * @param sleep for tests that don't wait.
  */
 export async function probeAtomic(
   store: Store,
@@ -48,8 +48,8 @@ export async function probeAtomic(
 }
 
 /**
- * What was found, or why a run proved nothing. `crowded`: another prober wrote meanwhile; `lost`: what was
- * written is not there, and nothing of another's either.
+ * The findings, or why a run was inconclusive. `crowded`: another prober wrote meanwhile; `lost`: the written
+ * content is gone, without another prober's in its place.
  */
 type Verdict = readonly ProbeFinding[] | "crowded" | "lost";
 
@@ -57,7 +57,7 @@ function finding(tried: string, seen: string, ok: boolean): ProbeFinding {
   return { tried, seen, ok };
 }
 
-/** One run over the register. A step that another prober's write explains ends it. */
+/** One run over the register. It ends at a step whose result another prober's write may explain. */
 class AtomicProbe {
   readonly #store: Store;
   readonly #caller: StoreCaller | undefined;
@@ -84,14 +84,14 @@ class AtomicProbe {
     return this.#race(first);
   }
 
-  /** Two writes at once that expect the same: one of them must win, the other must be told so. */
+  /** Two concurrent writes with the same expectation: one of them must win, the other must be refused. */
   async #race(expected: Uint8Array): Promise<Verdict> {
     const contents = [this.#content(this.#store.traits.bytesMax), this.#content(this.#store.traits.bytesMax)];
     const answers = await Promise.all(contents.map((content) => this.#replace(expected, content)));
     const winners = contents.filter((_, index) => answers[index]!.kind === "written");
     if (winners.length === 0) return whatStands(await this.#read(), expected);
     const tried = "replaced one cell twice at the same time";
-    if (winners.length > 1) return this.#note(tried, "both were told that they had written it", false);
+    if (winners.length > 1) return this.#note(tried, "both were acknowledged", false);
     const after = await this.#read();
     if (!isSame(after, winners[0])) return whatStands(after, expected);
     return this.#note(tried, "one was written, the other refused", true);
@@ -99,11 +99,7 @@ class AtomicProbe {
 
   async #mustRefuse(tried: string, expected: Uint8Array | undefined, id = this.#id): Promise<void> {
     const { kind } = await this.#replace(expected, this.#content(), id);
-    this.#note(
-      tried,
-      kind === "conflict" ? "it was refused" : "it was written all the same",
-      kind === "conflict",
-    );
+    this.#note(tried, kind === "conflict" ? "it was refused" : "it was written anyway", kind === "conflict");
   }
 
   #note(tried: string, seen: string, ok: boolean): readonly ProbeFinding[] {
@@ -122,7 +118,7 @@ class AtomicProbe {
     return known(await this.#store.perform(request, this.#caller));
   }
 
-  /** Never the same twice; of exactly `bytes` if it says so. */
+  /** Unique; of exactly `bytes` if given. */
   #content(bytes?: number): Uint8Array {
     const nonce = globalThis.crypto.randomUUID();
     const line = (filler: string) => encodeEnvelope(probeFormat, JSON.stringify({ nonce, filler }));
@@ -130,7 +126,7 @@ class AtomicProbe {
   }
 }
 
-/** Whether another prober has written what stands there in place of what was to stand there. */
+/** Whether another prober's write explains the content. */
 function whatStands(cell: Uint8Array | undefined, before: Uint8Array | undefined): "crowded" | "lost" {
   return !isSame(cell, before) && isProbe(cell) ? "crowded" : "lost";
 }

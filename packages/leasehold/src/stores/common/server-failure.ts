@@ -1,12 +1,12 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
-/** What a server's error means here, and what to do about it where its own words do not say so. */
+/** The meaning of a server's error, with a hint where the server's own message gives none. */
 export type Meaning = readonly [code: ErrorCode, hint?: string];
 
-/** What has no meaning of its own passes by itself, or with a restart. */
+/** An error without a known meaning is transient, or needs a restart. */
 const retryable: Meaning = ["STORE_UNAVAILABLE"];
 
-/** The server's error as the store's, with its name. Errors that have a code of ours keep it. */
+/** The error of a store on a server, with its name. An error that has a `LeaseholdError` code keeps it. */
 export function serverFailure(
   name: string,
   error: unknown,
@@ -20,7 +20,7 @@ export function serverFailure(
 
 /**
  * A connection that was refused at several addresses is an error without a message of its own; and `fetch
- * failed` says nothing, but what made it fail does.
+ * failed` says nothing, but its cause does.
  */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(textOf).join("; ");

@@ -1,5 +1,5 @@
 /**
- * For how long one operation may be under way at a server, ms. Far longer than any δ: its caller gave up long
- * ago. What has not answered by then is given up, so that nothing piles up behind a server that has stopped.
+ * Timeout of one operation at a server, ms. It is far longer than any δ: the caller gave up long ago.
+ * Operations are abandoned after it, so that they don't pile up behind a server that has stopped.
  */
 export const operationMsMax = 10_000;

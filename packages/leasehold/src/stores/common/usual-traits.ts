@@ -1,26 +1,26 @@
 import type { StoreTraits } from "../../delta/store.js";
 
-/** The longest content that servers are asked to keep, bytes: a hundred times a record. */
+/** The longest content on a server, bytes: a hundred times a record. */
 const serverBytesMax = 65_536;
 
-/** What every store of a kind is: also what is assumed of one that is out of reach. */
+/** The properties of every store of a kind, which are also assumed for an unreachable one. */
 type UsualTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData">;
 
 export const usualTraits = {
   /**
-   * A look is a few operations on names that are in memory, or a few round trips to a file server. δ is for a
-   * disk that spins up or a file server that is busy; on an atomic store it is a time-out and nothing more.
-   * The longest content is ten times the longest record that people make.
+   * A poll takes a few operations on cached names, or a few round trips to a file server. δ allows for a disk
+   * that spins up or a busy file server; on an atomic store it is only a timeout. The longest content is ten
+   * times the longest record in practice.
    */
   directory: { kind: "atomic", bytesMax: 16_384, pollMs: 100, delayMs: 2_000 },
   /**
-   * A look reads one region: little, but from the disk itself. A unit holds several records of usual length,
-   * and one of the longest with its register's name. Its address may say another δ.
+   * A poll reads one region: little, but from the disk itself. A unit holds several records of usual length,
+   * and one of the longest with its register's name. The address may set another δ.
    */
   block: { kind: "slotted", bytesMax: 2_048, pollMs: 250, delayMs: 2_000 },
   /**
-   * sanlock itself renews every two of its io_timeouts. A record is 200 bytes there; what it has in words
-   * besides is checked when it is written.
+   * sanlock itself renews every two of its io_timeouts. A record is 200 bytes there; its texts are checked
+   * when it is written.
    */
   sanlock: { kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000, takesData: false },
   s3: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 1_000, delayMs: 2_000 },

@@ -4,14 +4,12 @@ import { bytes, check, checkCell, checkSame, type StoreStage, text } from "./sta
 const processes = 8;
 const incrementsEach = 10;
 
-/**
- * Increments that are refused in a row: each refusal is somebody else's success, so there are only so many.
- */
+/** Increments that are refused in a row: each refusal is another's success, so their number is bounded. */
 const triesMax = processes * incrementsEach + 1;
 
 type Case = (stage: StoreStage) => Promise<void>;
 
-/** What stores have to do that compare and set. */
+/** The requirements for stores that compare and set. */
 export const atomicCases = {
   "a cell is created once": async (stage) => {
     const [one, two] = await stage.openMany(2);
@@ -48,7 +46,7 @@ export const atomicCases = {
     );
   },
 
-  "a cell that was never written is not what anybody expects": async (stage) => {
+  "a cell that was never written matches no expected content": async (stage) => {
     const store = await stage.open();
     const answer = await stage.replace(store, stage.name("r"), bytes("something"), bytes("next"));
     check(answer.kind === "conflict", `it was answered with ${answer.kind}`);
@@ -56,7 +54,7 @@ export const atomicCases = {
     checkSame(await stage.texts(store, stage.name("r")), [], "the cell");
   },
 
-  "nothing is written for one who knows another marker": async (stage) => {
+  "a write that names another marker is refused": async (stage) => {
     const store = await stage.open();
     const register = stage.name("r");
     const replace = (expected: Uint8Array | undefined) =>
@@ -69,7 +67,7 @@ export const atomicCases = {
     checkCell(await stage.cells(store, register), bytes("first"), "the cell");
   },
 
-  "of many who replace at once exactly one is written": async (stage) => {
+  "of many concurrent replacements exactly one is written": async (stage) => {
     const stores = await stage.openMany(processes);
     for (let round = 0; round < 5; round += 1) {
       const register = stage.name(`race/${round}`);
@@ -89,7 +87,7 @@ export const atomicCases = {
     checkSame(last?.split(" ")[0], String(processes * incrementsEach), "the counter");
   },
 
-  "a cell that is read while it is replaced is one or the other, and never goes back": async (stage) => {
+  "a concurrent read returns the old or the new content, and never goes back": async (stage) => {
     const [writer, reader] = await stage.openMany(2);
     const register = stage.name("r");
     const content = (count: number) => `${count} ${"x".repeat(300)}`;
@@ -129,7 +127,7 @@ async function raceOnce(
     stores.map((store, index) => stage.replace(store, register, expected, contents[index]!)),
   );
   const winners = contents.filter((_, index) => answers[index]!.kind === "written");
-  checkSame(winners.length, 1, "the number of those who were told that they had written");
+  checkSame(winners.length, 1, "the number of acknowledged writes");
   checkCell(await stage.cells(stores.at(-1)!, register), winners[0]!, "the cell");
 }
 

@@ -1,6 +1,6 @@
 import { bytes, check, checkSame, known, type StoreStage } from "./stage.js";
 
-/** Names that a careless adapter mixes up, loses, or stumbles over. Each is a resource of its own. */
+/** Names that a careless adapter confuses, loses, or mishandles. Each is a resource of its own. */
 const awkwardNames = [
   "a",
   "A",
@@ -66,25 +66,25 @@ const awkwardNames = [
   "\u2028",
 ];
 
-/** As long as a resource's name may be behind the stage's prefix, and the same up to the last byte. */
+/** The longest names of a resource after the stage's prefix, which differ in the last byte only. */
 const longNames = ["x", "y", "/", "."].map((end) => "n".repeat(440) + end);
 
-/** More at once than any sensible adapter has connections or threads. */
+/** More concurrent operations than any sensible adapter has connections or threads. */
 const atOnce = 200;
 
 type Case = (stage: StoreStage) => Promise<void>;
 
-/** What every store has to do. */
+/** The requirements for every store. */
 export const commonCases = {
-  "what was never written has no cells, and the store has a marker": async (stage) => {
+  "a register that was never written has no cells, and the store has a marker": async (stage) => {
     const store = await stage.open();
     checkSame(await stage.texts(store, stage.name("never")), [], "a register that was never written");
     const id = await stage.id(store);
     check(id !== "", "the marker is empty");
-    checkSame(await stage.id(store), id, "the marker at the next look");
+    checkSame(await stage.id(store), id, "the marker at the next read");
   },
 
-  "its traits can be worked with": async (stage) => {
+  "its traits are valid": async (stage) => {
     const { traits } = await stage.open();
     checkSame(traits.kind, stage.ground.kind, "the kind");
     check(traits.bytesMax >= 400, `a record does not fit into ${traits.bytesMax} bytes`);
@@ -92,7 +92,7 @@ export const commonCases = {
     check(traits.name !== "", "it has no name");
   },
 
-  "what one process writes another reads, also one that opens later": async (stage) => {
+  "a write of one process is read by another, even one that opens later": async (stage) => {
     const [writer, reader] = await stage.openMany(2);
     await stage.write(writer!, stage.name("r"), "Grüße 😀");
     checkSame(await stage.texts(reader!, stage.name("r")), ["Grüße 😀"], "read by another");
@@ -102,13 +102,13 @@ export const commonCases = {
     checkSame(await stage.id(later), await stage.id(reader!), "the marker");
   },
 
-  "all who open an empty store at once find one marker": async (stage) => {
+  "processes that open an empty store at once find one marker": async (stage) => {
     const stores = await stage.openMany(8);
     const ids = await Promise.all(stores.map((store) => stage.id(store)));
     checkSame(new Set(ids).size, 1, "the number of markers");
   },
 
-  "names that look alike are registers of their own": async (stage) => {
+  "similar names are distinct registers": async (stage) => {
     const store = await stage.open();
     const names = [...awkwardNames, ...longNames].map((name) => stage.name(name));
     for (const name of names) await stage.write(store, name, `content of ${name}`);
@@ -118,7 +118,7 @@ export const commonCases = {
     checkSame([...(await stage.list(store, stage.prefix)).keys()].sort(), [...names].sort(), "the list");
   },
 
-  "a list has what lies below the prefix, with its content, and no more than was asked for": async (
+  "a list has the registers below the prefix, with their contents, and no more than its limit": async (
     stage,
   ) => {
     const store = await stage.open();
@@ -137,10 +137,10 @@ export const commonCases = {
     );
     checkSame([...(await below("jobs_")).keys()], [stage.name("jobs_x")], "a prefix with another");
     checkSame((await below("none")).size, 0, "a prefix of nothing");
-    checkSame((await stage.list(store, stage.prefix, 4)).size, 4, "a list that is cut off");
+    checkSame((await stage.list(store, stage.prefix, 4)).size, 4, "a list at its limit");
   },
 
-  "content is taken up to bytesMax, and refused beyond it": async (stage) => {
+  "content up to bytesMax is accepted, and longer content is refused": async (stage) => {
     const store = await stage.open();
     const longest = "x".repeat(store.traits.bytesMax);
     await stage.write(store, stage.name("longest"), longest);
@@ -158,7 +158,7 @@ export const commonCases = {
     checkSame(await stage.texts(store, register), [], "the register after that");
   },
 
-  "what the other kind of store can do is refused": async (stage) => {
+  "the operations of the other kind of store are refused": async (stage) => {
     const store = await stage.open();
     const [register, id, next] = [stage.name("r"), await stage.id(store), bytes("x")];
     const answer = await store.perform(
@@ -171,7 +171,7 @@ export const commonCases = {
     checkSame(await stage.texts(store, register), [], "the register after that");
   },
 
-  "many operations at once all come to an end": async (stage) => {
+  "many concurrent operations all end": async (stage) => {
     const store = await stage.open();
     const names = Array.from({ length: atOnce }, (_, index) => stage.name(`many/${index}`));
     await Promise.all(names.map((name) => stage.write(store, name, name)));
@@ -202,7 +202,7 @@ export const commonCases = {
     checkSame(answer.error.code, "STORE_UNAVAILABLE", "the error's code");
   },
 
-  "a store that has forgotten never answers with the marker that it had": async (stage) => {
+  "a store that has forgotten never answers with its former marker": async (stage) => {
     const { ground } = stage;
     if (ground.forget === undefined) return;
     const store = await stage.open();
@@ -211,17 +211,17 @@ export const commonCases = {
     const id = await stage.id(store);
     await ground.forget();
     const answer = await store.perform({ op: "read", register });
-    check(answer.kind === "failed" || answer.id !== id, "it answered with the marker that it had");
+    check(answer.kind === "failed" || answer.id !== id, "it answered with its former marker");
     if (store.traits.kind === "slotted") return;
     const next = bytes("after");
     const replaced = await store.perform({ op: "replace", register, id, expected: bytes("before"), next });
-    check(replaced.kind !== "written", "it wrote for one who knew another marker");
+    check(replaced.kind !== "written", "it wrote although the request named another marker");
     const created = await store.perform({ op: "replace", register, id, expected: undefined, next });
-    check(created.kind !== "written", "it created for one who knew another marker");
+    check(created.kind !== "written", "it created a cell although the request named another marker");
     const newcomer = await stage.open();
     check(
       known(await newcomer.perform({ op: "read", register })).id !== id,
-      "a newcomer found the marker that it had",
+      "a newcomer found the former marker",
     );
   },
 } satisfies Record<string, Case>;

@@ -2,7 +2,7 @@ import { checkSame, type StoreStage } from "./stage.js";
 
 type Case = (stage: StoreStage) => Promise<void>;
 
-/** What stores have to do that can only write. */
+/** The requirements for stores that can only write. */
 export const slottedCases = {
   "every writer has a slot of its own in each register": async (stage) => {
     const [one, two] = await stage.openMany(2);
@@ -14,7 +14,7 @@ export const slottedCases = {
     checkSame(await stage.texts(two!, register), ["again from one", "from two"], "the register");
   },
 
-  "writing one register leaves a writer's others as they are": async (stage) => {
+  "writing one register does not change a writer's others": async (stage) => {
     const [one, two] = await stage.openMany(2);
     const names = Array.from({ length: 12 }, (_, index) => stage.name(`r${index}`));
     for (const name of names) await stage.put(one!, name, `first ${name}`);
@@ -26,7 +26,7 @@ export const slottedCases = {
     }
   },
 
-  "what a process that is gone has written stays": async (stage) => {
+  "the writes of a process that is gone remain": async (stage) => {
     const one = await stage.open();
     const register = stage.name("r");
     await stage.put(one, register, "left behind");

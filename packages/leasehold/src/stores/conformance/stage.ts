@@ -1,17 +1,14 @@
 import { sameBytes } from "../../delta/record/envelope.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 
-/**
- * What the suite needs of the medium that it is held against. Each case gets an empty one, or at least names
- * of its own.
- */
+/** The medium under test. Each case gets an empty one, or at least names of its own. */
 export interface StoreGround {
   readonly kind: Store["traits"]["kind"];
-  /** Opens the same medium as another process would. The suite closes what it opens. */
+  /** Opens the same medium as another process would. The suite closes the stores that it opens. */
   open(writer: string): Promise<Store>;
   /**
-   * Puts an empty medium in the place of this one, as a lost disk or a restored backup would; stores that are
-   * open go on with it.
+   * Replaces the medium by an empty one, like a lost disk or a restored backup; open stores continue with
+   * that.
    */
   forget?(): Promise<void>;
   /** Removes the medium. */
@@ -19,12 +16,12 @@ export interface StoreGround {
 }
 
 /**
- * What a case works with: stores of its own, which are closed after it, names of its own, and short ways to
- * ask and to check.
+ * The tools of a case: stores of its own, which are closed after it, names of its own, and helpers to ask and
+ * to check.
  */
 export class StoreStage {
   readonly ground: StoreGround;
-  /** A medium may outlive a case: what one leaves behind must not be in the way of another. */
+  /** A medium may outlive a case: the registers of one must not affect another. */
   readonly prefix = `lease/conformance/${globalThis.crypto.randomUUID()}/`;
   readonly #stores: Store[] = [];
 
@@ -46,7 +43,7 @@ export class StoreStage {
     return Promise.all(Array.from({ length: count }, () => this.open()));
   }
 
-  /** Closing twice is allowed, so cases may close what they opened. */
+  /** Closing twice is allowed, so cases may close the stores that they opened. */
   async close(): Promise<void> {
     await Promise.all(this.#stores.map((store) => store.close()));
   }
@@ -81,12 +78,12 @@ export class StoreStage {
     check(answer.kind === "written", `a put was answered with ${answer.kind}`);
   }
 
-  /** Writes in the way of the store's kind, over whatever is there. */
+  /** Writes as the store's kind requires, over any content. */
   async write(store: Store, register: string, content: string): Promise<void> {
     if (store.traits.kind === "slotted") return this.put(store, register, content);
     const [cell] = await this.cells(store, register);
     const answer = await this.replace(store, register, cell, bytes(content));
-    check(answer.kind === "written", `a replace of what had just been read was answered with ${answer.kind}`);
+    check(answer.kind === "written", `a replace of the content just read was answered with ${answer.kind}`);
   }
 
   async list(store: Store, prefix: string, registersMax = 1_000): Promise<ReadonlyMap<string, string>> {
@@ -98,7 +95,7 @@ export class StoreStage {
 
 export type Known = Exclude<StoreAnswer, { kind: "failed" }>;
 
-/** The answer, which must be none of failure. */
+/** The answer; throws if it is a failure. */
 export function known(answer: StoreAnswer): Known {
   if (answer.kind === "failed") throw answer.error;
   return answer;

@@ -11,22 +11,19 @@ import { Files, ignoringFailure } from "./files.js";
 import { findOrMakeMarker, homeName } from "./marker.js";
 import { type Cell, RegisterDirectory, registerIn } from "./register-directory.js";
 
-/** A writer that is beaten to it looks again; each time another has written. */
+/** Retries of a writer that lost a race; each time another has written. */
 const racesMax = 100;
 
-/**
- * What a killed process was building is removed when it has been there for so long, ms. Younger ones may
- * still be wanted.
- */
+/** The age at which leftovers of a killed process are removed, ms. Younger ones may still be in use. */
 const abandonedMs = 3_600_000;
 
-/** Entries of a list that are read at the same time: enough for the threads to be busy. */
+/** Entries of a list that are read at the same time: enough to keep the threads busy. */
 const readsAtOnce = 16;
 
-/** Registers whose content is remembered: some 15 megabytes. One that is forgotten is read again. */
+/** Registers whose content is cached: about 15 megabytes. Any other is read again. */
 const rememberedMax = 32_768;
 
-/** What is seen of a register, and of which store. */
+/** The content of a register, and the store that has it. */
 interface Seen {
   readonly id: string;
   readonly register: RegisterDirectory;
@@ -34,9 +31,9 @@ interface Seen {
 }
 
 /**
- * A directory that processes share, on a disk of this machine or at a file server. Operations run beside
- * each other, and take turns with each single call: while one waits for the disk, others write, so that the
- * disk takes many together.
+ * A directory that processes share, on a disk of this machine or at a file server. Operations run
+ * concurrently, and interleave with each single call: while one waits for the disk, others write, so that the
+ * disk flushes many together.
  */
 export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -44,12 +41,15 @@ export class DirectoryMedium implements AtomicMedium {
   readonly #device: number;
   readonly #namesSayContent: boolean;
   /**
-   * Operations are bounded, and each has a few calls at the same time: none of them may be refused, or
-   * files stay open.
+   * Operations are bounded, and each has a few concurrent calls: none of these may be refused, or files would
+   * stay open.
    */
   readonly #gate = new Gate({ waitingMax: Infinity });
   readonly #files = new Files(this.#gate);
-  /** What was seen last, on the store with the marker `#id`. Content does not change under one version. */
+  /**
+   * The last content of registers, on the store with the marker `#id`. The content of one version never
+   * changes.
+   */
   readonly #remembered = new Map<string, Cell>();
   #id: string | undefined;
   #finding: Promise<string> | undefined;
@@ -71,7 +71,7 @@ export class DirectoryMedium implements AtomicMedium {
 
   replace({ register: name, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
     return this.#bounded(async () => {
-      // Whoever wrote or read it last need not look: the version's name is gone if its content is.
+      // The last writer or reader need not read again: if its content is gone, so is the version's name.
       const known = this.#id === id ? this.#remembered.get(name) : undefined;
       let seen: Seen | undefined;
       if (known !== undefined && isContent(known, expected))
@@ -93,7 +93,7 @@ export class DirectoryMedium implements AtomicMedium {
         }
         seen = undefined;
       }
-      throw new LeaseholdError("STORE_UNAVAILABLE", `${name} is written all the time`);
+      throw new LeaseholdError("STORE_UNAVAILABLE", `${name} is being written all the time`);
     });
   }
 
@@ -124,7 +124,7 @@ export class DirectoryMedium implements AtomicMedium {
     });
   }
 
-  /** Removes what processes that were killed long ago have left behind. */
+  /** Removes leftovers of processes that were killed long ago. */
   async clean(): Promise<void> {
     const place = this.#placeOf(await this.#currentId());
     for (const folder of [this.#root, place]) {
@@ -147,12 +147,12 @@ export class DirectoryMedium implements AtomicMedium {
     return Promise.resolve();
   }
 
-  /** What hangs is abandoned by its callers; it must not become ever more. */
+  /** Callers abandon operations that hang; their number must stay bounded. */
   async #bounded(operation: () => Promise<StoreAnswer>): Promise<StoreAnswer> {
     if (this.#underWay === operationsMax)
       throw new LeaseholdError(
         "STORE_UNAVAILABLE",
-        `it hangs: ${operationsMax} operations wait for it already`,
+        `it hangs: ${operationsMax} operations are already queued`,
       );
     this.#underWay += 1;
     try {
@@ -162,13 +162,13 @@ export class DirectoryMedium implements AtomicMedium {
     }
   }
 
-  /** What the register holds, with the marker of the store that it was seen on. */
+  /** The content of the register, with the marker of its store. */
   async #look(name: string): Promise<Seen> {
     for (let looks = 0; looks < racesMax; looks += 1) {
       const id = this.#id ?? (await this.#findId());
       const register = this.#register(id, name);
       let cell = await register.read(this.#remembered.get(name));
-      // A missing register is believed only where its store is there, and after a look that no cache answers.
+      // A register counts as missing only if its store is there, and after a read that no cache answers.
       if (cell === undefined) {
         if (!(await this.#files.isThere(this.#placeOf(id)))) {
           if (this.#id === id) this.#id = undefined;
@@ -200,7 +200,7 @@ export class DirectoryMedium implements AtomicMedium {
     return this.#findId();
   }
 
-  /** Once for all who miss it at the same time. */
+  /** Shared by all callers that miss it at the same time. */
   #findId(): Promise<string> {
     this.#finding ??= this.#findMarker().finally(() => (this.#finding = undefined));
     return this.#finding;
@@ -211,7 +211,7 @@ export class DirectoryMedium implements AtomicMedium {
     if (dev !== this.#device)
       throw new LeaseholdError(
         "STORE_UNAVAILABLE",
-        `${this.#root} is on another file system than when it was opened: something was mounted or unmounted`,
+        `${this.#root} is no longer on the file system on which it was opened: something was mounted or unmounted`,
       );
     const id = await findOrMakeMarker(this.#files, this.#root);
     if (id !== this.#id) this.#remembered.clear();
@@ -224,7 +224,7 @@ export class DirectoryMedium implements AtomicMedium {
   }
 }
 
-/** Up to so many names more. */
+/** Up to `count` further names. */
 async function nextOf(entries: Dir, count: number): Promise<string[]> {
   const names: string[] = [];
   while (names.length < count) {

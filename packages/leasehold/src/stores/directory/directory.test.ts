@@ -45,7 +45,7 @@ async function openStore(path = root) {
   return store;
 }
 
-/** Where the registers are. */
+/** The directory of the registers. */
 async function place(): Promise<string> {
   return join(home, (await readdir(home))[0]!);
 }
@@ -73,7 +73,7 @@ describe("a writer that was stopped", () => {
     expect(await read(store)).toBe("v40");
   });
 
-  test("with its candidate written and the rename to come does not win, and what it left is removed", async () => {
+  test("with its candidate written and the rename to come does not win, and its leftovers are removed", async () => {
     const store = await openStore();
     // Too long for a name.
     const nth = (count: number) => `v${count}`.padEnd(300);
@@ -94,14 +94,14 @@ describe("a writer that was stopped", () => {
     expect(await read(await openStore())).toBe("v35");
   });
 
-  test("is not robbed of a candidate that may still win: cleaning goes up to the present number", async () => {
+  test("keeps a candidate that may still win: cleaning stops at the present number", async () => {
     const names = ["3", "16", "16", "17", "x"].map((number) => `${number}-${globalThis.crypto.randomUUID()}`);
     for (const name of names) await writeFile(join(root, name), "");
     await clean(ungated, root, { number: 16, name: names[2]! });
     expect((await readdir(root)).sort()).toEqual([names[2]!, names[3]!, names[4]!].sort());
   });
 
-  test("while it created a register leaves nothing that counts, and what it left goes after an hour", async () => {
+  test("while it created a register leaves nothing that counts, and its leftovers are removed after an hour", async () => {
     const store = await openStore();
     await replace(store, undefined, "v1");
     const left = join(await place(), "new-00000000-0000-4000-8000-000000000000");
@@ -120,8 +120,8 @@ describe("a writer that was stopped", () => {
   });
 });
 
-describe("what is not as it should be", () => {
-  test("a directory that something else has made is left alone", async () => {
+describe("invalid content", () => {
+  test("a directory of another program is not touched", async () => {
     await mkdir(home);
     await writeFile(join(home, "v2-of-a-later-version"), "");
     await expect(openStore()).rejects.toMatchObject({ code: "STORE_FOREIGN" });
@@ -148,7 +148,7 @@ describe("what is not as it should be", () => {
     });
   });
 
-  test("a directory that is missing, or is gone later, fails with STORE_UNAVAILABLE", async () => {
+  test("a directory that is missing, or disappears later, fails with STORE_UNAVAILABLE", async () => {
     await expect(openStore(join(root, "none"))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     await mkdir(join(root, "sub"));
     const store = await openStore(join(root, "sub"));
@@ -177,22 +177,22 @@ test("a directory in memory is not durable, and one on a disk is", async () => {
   }
 });
 
-test("the report names what an NFS server may forget, and no client can see", () => {
+test("the report names what an NFS server may forget unnoticed", () => {
   expect([keepingOf(0x6969), keepingOf(0xef53), keepingOf(0x0102_1994)]).toEqual([
     expect.stringMatching(/^NFS: .* sync.* async it may forget/),
-    "one that keeps what it has",
+    "a durable one",
     "tmpfs: it is empty after a restart",
   ]);
 });
 
-test("the report tells what the probe tried", async () => {
+test("the report lists the trials of the probe", async () => {
   const { findings } = await openStore();
   expect(findings.every(({ ok }) => ok)).toBe(true);
   expect(findings.map(({ tried }) => tried).join("\n")).toMatch(/not empty[^]*was open[^]*at the same time/);
 });
 
 describe("names of versions", () => {
-  test("say every content that they have room for, and tell it again", () => {
+  test("contain every content that fits, and decode to it", () => {
     const all = Uint8Array.from({ length: 60 }, (_, index) => (index * 37) % 256);
     for (const content of [
       all,
@@ -209,7 +209,7 @@ describe("names of versions", () => {
     expect(makeNamedVersion(417, bytes("/".repeat(100)))).toBeUndefined();
   });
 
-  test("that are none are told from them", () => {
+  test("are distinguished from other names", () => {
     const file = "3-00000000-0000-4000-8000-000000000000";
     expect(parseVersion(file)).toEqual({ number: 3, name: file });
     for (const name of ["name", "=x", "3", "3-x", "1234567890123456=x"])
@@ -218,7 +218,7 @@ describe("names of versions", () => {
 });
 
 describe("names of directories", () => {
-  test("are readable, distinct, and tell the register", () => {
+  test("are readable, distinct, and contain the register", () => {
     const registers = ["lease/reports/nightly", "A", "a", "%41", "..", "", "é", "x".repeat(198)];
     const directories = registers.map((register) => directoryOfRegister(register).directory);
     expect(directories[0]).toBe("r-lease%2freports%2fnightly");

@@ -7,7 +7,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openDirectoryStore } from "./open.js";
 import { Files } from "./files.js";
 
-/** What was done to the file system, in the order of its ends: `sync <name>`, `rename <name> <name>`. */
+/**
+ * The operations on the file system, in the order of their completion: `sync <name>`, `rename <name> <name>`.
+ */
 const done = vi.hoisted(() => [] as string[]);
 
 /** The next sync of a directory with this name fails, and the one after it does not. */
@@ -48,7 +50,7 @@ afterEach(() => rm(root, { recursive: true }));
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** What a write does until it is answered, with the names of its register's version before. */
+/** The operations of a write until it is answered, with the names of the register's previous version. */
 async function written(expected: string | undefined, next: string) {
   const store = await openDirectoryStore(pathToFileURL(root), { writer: "w" });
   const { id } = (await store.perform({ op: "read", register: "r" })) as { id: string };
@@ -62,10 +64,10 @@ async function written(expected: string | undefined, next: string) {
   return { what, id, token: before[0] };
 }
 
-/** More than a name can say. */
+/** Too long for a name. */
 const long = "x".repeat(300);
 
-test("a register appears when all names in it are on the disk, and so is its own name when that is answered", async () => {
+test("a register appears when all names in it are on the disk, and its own name is there before the answer", async () => {
   const { what, id } = await written(undefined, "v1");
   const at = what.findIndex((each) => each.startsWith("rename new-"));
   const building = what[at]!.split(" ")[1]!;
@@ -80,28 +82,28 @@ test("a register with a content in a file appears when that is on the disk, too"
   const at = what.findIndex((each) => each.startsWith("rename new-"));
   const building = what[at]!.split(" ")[1]!;
   const [version] = await readdir(join(root, "leasehold", id, "r-r"));
-  // The content, the directory of the same name that it is in, and the one around that.
+  // The content, its directory of the same name, and the directory around that.
   expect(what.slice(0, at).toSorted()).toEqual(
     [`sync ${version}`, `sync ${version}`, `sync ${building}`].toSorted(),
   );
   expect(what.slice(at)).toEqual([`rename ${building} r-r`, `sync ${id}`]);
 });
 
-test("a content in a name is replaced by one rename, which is on the disk when that is answered", async () => {
+test("a content in a name is replaced by one rename, which is on the disk before the answer", async () => {
   await written(undefined, "v1");
   await written("v1", "v2");
   const { what } = await written("v2", "a/b 100%");
   expect(what).toEqual(["rename 2=v2 3=a%2fb 100%25", "sync r-r"]);
 });
 
-test("the first replacement sees the register's own name to the disk too: its maker may have stopped before", async () => {
+test("the first replacement syncs the register's own name too: its maker may have stopped before", async () => {
   await written(undefined, "v1");
   const { what, id } = await written("v1", "v2");
   expect(what[0]).toBe("rename 1=v1 2=v2");
   expect(what.slice(1).toSorted()).toEqual(["sync r-r", `sync ${id}`]);
 });
 
-test("a content in a file replaces another when it and its name are on the disk, and so is the replacement when that is answered", async () => {
+test("a content in a file replaces another when it and its name are on the disk, and the replacement is there before the answer", async () => {
   await written(undefined, "v1");
   await written("v1", "v2");
   const { what, token } = await written("v2", long);
@@ -129,7 +131,7 @@ async function writtenAgain(expected: string | undefined, next: string, failingS
 test.each([
   ["in a name", "v2"],
   ["in a file", long],
-])("a content %s whose sync has failed is written anew before it counts as written", async (_, next) => {
+])("a content %s whose sync has failed is written again before it counts as written", async (_, next) => {
   await written(undefined, "v1");
   const { first, second, what, read } = await writtenAgain("v1", next, () => "r-r");
   expect(first).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
@@ -148,7 +150,7 @@ test("a register whose own name could not be synced is synced with it before it 
   expect(what).toContain("sync r-r");
 });
 
-test("one sync of a directory serves all who asked before it began, and nobody who asked after", async () => {
+test("one sync of a directory serves all callers before it began, and none after", async () => {
   const begun: (() => void)[] = [];
   const files = new Files({
     run: async (call) => {

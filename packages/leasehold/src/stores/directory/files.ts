@@ -30,7 +30,7 @@ function read(file: number, content: Uint8Array, from: number): Promise<number> 
 }
 
 /**
- * What a missing file, or a directory that was renamed while it was used, looks like. On a file server also
+ * Whether a file is missing, or a directory was renamed while it was used. A file server may also answer
  * `ESTALE`.
  */
 export function isMissing(error: unknown): boolean {
@@ -39,29 +39,26 @@ export function isMissing(error: unknown): boolean {
 }
 
 /**
- * What a rename says that would have replaced a directory with something in it: which of the two depends on
- * the system.
+ * Whether a rename failed because it would have replaced a non-empty directory: the error depends on the
+ * system.
  */
 export function isOccupied(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === "ENOTEMPTY" || errno === "EEXIST";
 }
 
-/** Room for the content of most files; longer ones get what they may have. */
+/** Room for the content of most files; a longer one gets a second buffer. */
 const readBytes = 4_096;
 
-/** Lets a call to the file system begin. Each of them occupies one of Node's threads until it ends. */
+/** Admits calls to the file system. Each of them occupies one of Node's threads until it ends. */
 export interface CallGate {
   run<T>(call: () => Promise<T>): Promise<T>;
 }
 
-/** The calls to the file system that a store consists of. */
+/** The file-system calls of a store. */
 export class Files {
   readonly #gate: CallGate;
-  /**
-   * By directory: the sync that is under way, and the one that begins after it for all who have asked
-   * since.
-   */
+  /** By directory: the running sync, and the next one for all callers since it began. */
   readonly #syncing = new Map<string, Promise<void>>();
   readonly #syncingNext = new Map<string, Promise<void>>();
 
@@ -70,8 +67,8 @@ export class Files {
   }
 
   /**
-   * Makes a file that must not exist, and sees it to the disk, together with the names that these
-   * directories have then: at the same time, as a disk takes no longer for all of them than for one.
+   * Creates a file that must not exist, and syncs it together with these directories: concurrently, as a disk
+   * takes no longer for all of them than for one.
    */
   async writeSynced(path: string, content: Uint8Array, directories: readonly string[] = []): Promise<void> {
     await this.#using(path, "wx", async (file) => {
@@ -85,21 +82,21 @@ export class Files {
     });
   }
 
-  /** Sees to the disk which names a directory has. */
+  /** Syncs the names in a directory. */
   syncDirectory(path: string): Promise<void> {
     return this.#using(path, constants.O_RDONLY | constants.O_DIRECTORY, (directory) =>
       this.#gate.run(() => fsync(directory)),
     );
   }
 
-  /** The same for several, at the same time. */
+  /** The same for several, concurrently. */
   syncDirectories(paths: readonly string[]): Promise<void> {
     return allEnded(paths.map((path) => this.syncDirectory(path)));
   }
 
   /**
-   * The same for a directory in which many change names at the same time: one sync serves all who asked
-   * before it began.
+   * The same for a directory in which many names change at the same time: one sync serves all callers before
+   * it begins.
    */
   async syncDirectoryTogether(path: string): Promise<void> {
     const next = this.#syncingNext.get(path);
@@ -117,8 +114,8 @@ export class Files {
   }
 
   /**
-   * True if the directory is there. Opening, other than looking, makes the client of a file server ask the
-   * server, also for the names in it that it took for missing.
+   * Whether the directory exists. Opening it, unlike `stat`, makes the client of a file server ask the
+   * server, even for names that it had cached as missing.
    */
   async isThere(path: string): Promise<boolean> {
     try {
@@ -140,7 +137,7 @@ export class Files {
     }
   }
 
-  /** The content of a file up to so many bytes; `undefined` if it is missing. */
+  /** The content of a file, up to `bytesMax`; `undefined` if it is missing. */
   async contentOf(path: string, bytesMax: number): Promise<Uint8Array | undefined> {
     try {
       return await this.#using(path, "r", async (file) => {
@@ -170,9 +167,8 @@ export class Files {
   }
 
   /**
-   * Makes a directory with all that is in it appear at once, unless one is there already: builds it beside,
-   * and renames it. A rename onto a directory that is not empty fails on every file system. False if one is
-   * there, or the place is gone.
+   * Makes a directory appear with its content at once, unless one exists: builds it beside, and renames it. A
+   * rename onto a non-empty directory fails on every file system. False if one exists, or the place is gone.
    */
   async appear(place: string, name: string, build: (path: string) => Promise<void>): Promise<boolean> {
     const building = join(place, `new-${globalThis.crypto.randomUUID()}`);
@@ -190,8 +186,8 @@ export class Files {
   }
 
   /**
-   * Removes what {@link appear} has left. It gets another name first: its maker, if it has only been
-   * paused, must not find it half emptied and make it appear.
+   * Removes the leftovers of {@link appear}. They are renamed first: their maker, if it was only paused, must
+   * not find them half removed and make them appear.
    */
   async discard(place: string, building: string): Promise<void> {
     const dead = join(place, `old-${globalThis.crypto.randomUUID()}`);
@@ -219,7 +215,7 @@ export class Files {
     try {
       return await use(file);
     } finally {
-      // Nobody waits for it: what was to be on the disk is there.
+      // Not awaited: the content is already on the disk.
       void ignoringFailure(() => this.#gate.run(() => close(file)));
     }
   }
@@ -230,14 +226,14 @@ export async function allEnded(calls: readonly Promise<void>[]): Promise<void> {
   for (const ended of await Promise.allSettled(calls)) if (ended.status === "rejected") throw ended.reason;
 }
 
-/** One call after the other, as they come: for the few that are made while a store is opened. */
+/** Without a gate, for the few calls of opening a store. */
 export const ungated = new Files({ run: (call) => call() });
 
-/** For cleaning up: what stays is found again by the next who cleans. */
+/** For cleaning up: the next cleaning finds the rest. */
 export async function ignoringFailure(run: () => Promise<unknown>): Promise<void> {
   try {
     await run();
   } catch {
-    // Left for the next.
+    // The next cleaning retries.
   }
 }

@@ -4,12 +4,14 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { Files } from "./files.js";
 
 /**
- * Everything of ours is below this directory: who shares the store must find it, so its name is the same in
- * all versions.
+ * Everything of Leasehold is below this directory: all users of the store must find it, so its name is the
+ * same in all versions.
  */
 export const homeName = "leasehold";
 
-/** A marker's prefix is the number of the format: a later one will have another, and is left alone. */
+/**
+ * The format's version, as the prefix of a marker: another version has another prefix, and is not touched.
+ */
 const markerPrefix = "v1-";
 
 const markersRetriedMax = 8;
@@ -17,7 +19,7 @@ const markersRetriedMax = 8;
 /**
  * The marker of the directory store at `root`, which is also the name of the directory that has all
  * registers: an operation that names it in its path takes place on the store with this marker or not at all.
- * Makes one if there is none.
+ * Created if there is none.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_UNAVAILABLE`; errors of the file system.
  */
@@ -30,7 +32,7 @@ export async function findOrMakeMarker(files: Files, root: string): Promise<stri
     if (names !== undefined && names.length > 0) {
       throw new LeaseholdError(
         "STORE_FOREIGN",
-        `${home} was made by something else: it has ${names[0]} in it`,
+        `${home} was made by another program: it contains ${names[0]}`,
       );
     }
     await stat(root);
@@ -40,5 +42,5 @@ export async function findOrMakeMarker(files: Files, root: string): Promise<stri
       await files.syncDirectory(path);
     });
   }
-  throw new LeaseholdError("STORE_UNAVAILABLE", `${home} is removed as often as it is made`);
+  throw new LeaseholdError("STORE_UNAVAILABLE", `${home} is removed each time that it is created`);
 }

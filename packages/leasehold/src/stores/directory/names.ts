@@ -1,21 +1,16 @@
 import { createHash } from "node:crypto";
 
-/**
- * The longest name of a file that every usual file system takes is 255 bytes; this leaves room for what
- * others append.
- */
+/** File names may have 255 bytes on every usual file system; this leaves room for suffixes. */
 const nameBytesMax = 200;
 
-/**
- * All but these is kept as it is. Capitals are not: some file systems do not tell them from small letters.
- */
+/** Characters that are encoded. Capitals are among them: some file systems ignore case. */
 const unusual = /[^a-z0-9_.~-]/gu;
 
 const encoder = new TextEncoder();
 
 /**
- * The directory of a register: `r-` and its name with everything unusual as `%xx`, readable for people and
- * nothing special to any file system; or, for long ones, `h-` and a hash.
+ * The directory of a register: `r-` and its name with every other character as `%xx`, readable for people and
+ * without special characters; or, for long ones, `h-` and a hash.
  */
 export function directoryOfRegister(register: string): {
   readonly directory: string;
@@ -27,8 +22,7 @@ export function directoryOfRegister(register: string): {
 }
 
 /**
- * The register's name if it is readable from the directory's; `undefined` for one that is hashed, and for
- * what is no register.
+ * The register's name if the directory's name has it; `undefined` for a hash, and for any other directory.
  */
 export function registerOfDirectory(directory: string): string | undefined {
   if (!directory.startsWith("r-")) return undefined;
@@ -50,9 +44,9 @@ function encodeCharacter(character: string): string {
 export const longestNameBytes = 255;
 
 /**
- * What a token directory is called. Either `<number>=<content>`, or `<number>-<nonce>` when the content is
- * too long for a name: then it is in a file of the same name in the token. The number is that of the write,
- * so no name comes twice.
+ * The name of a token directory: either `<number>=<content>`, or `<number>-<nonce>` when the content is too
+ * long for a name: then it is in a file of the same name in the token. The number counts the writes, so no
+ * name occurs twice.
  */
 export interface Version {
   readonly number: number;
@@ -66,7 +60,7 @@ export function makeVersion(number: number): Version {
   return { number, name: `${number}-${globalThis.crypto.randomUUID()}` };
 }
 
-/** A version that says its content; `undefined` when that is too long. */
+/** A version whose name has its content; `undefined` when that is too long. */
 export function makeNamedVersion(number: number, content: Uint8Array): Version | undefined {
   if (content.length > longestNameBytes) return undefined;
   const name = `${number}=${escaped(content)}`;
@@ -80,7 +74,7 @@ export function parseVersion(name: string): Version | undefined {
   return nonce === undefined ? { number, name, content: unescaped(text!) } : { number, name };
 }
 
-/** Printable ASCII stands for itself, but for `/` and `%`; every other byte is `%xx`. */
+/** Printable ASCII is kept, except for `/` and `%`; every other byte is `%xx`. */
 function escaped(content: Uint8Array): string {
   const text = Buffer.from(content.buffer, content.byteOffset, content.length).toString("latin1");
   return text.replace(

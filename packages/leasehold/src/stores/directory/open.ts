@@ -12,24 +12,24 @@ import { ungated } from "./files.js";
 import { findOrMakeMarker } from "./marker.js";
 import { probeDirectory } from "./probe.js";
 
-/** File systems that are gone after a restart, by the numbers that Linux gives them. */
+/** File systems that are empty after a restart, by Linux's numbers. */
 const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
 
 const nfsType = 0x6969;
 
-/** What the number of a file system says of what is in it after a loss of power, for people. */
+/** The durability of a file system, by its number, for messages. */
 export function keepingOf(type: number): string {
   const volatileType = volatileTypes[type];
   if (volatileType !== undefined) return `${volatileType}: it is empty after a restart`;
   return type === nfsType
-    ? "NFS: it keeps what it has if its server exports it with sync, which no client can see; with async it may forget"
-    : "one that keeps what it has";
+    ? "NFS: it is durable if its server exports it with sync, which a client cannot see; with async it may forget"
+    : "a durable one";
 }
 
 /**
- * Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it.
- * With `?mounted` only where something is mounted: the empty directory below would look like a store that was
- * never used.
+ * Opens an existing directory as a store: `file:///mnt/a`. Everything of Leasehold is below `leasehold` in
+ * it. With `?mounted` the directory must be a mount point: the empty directory below it would look like a
+ * store that was never used.
  */
 export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);
@@ -69,7 +69,7 @@ function pathOf(url: URL): string {
   try {
     if (isRight) return fileURLToPath(url);
   } catch {
-    // The same sentence for every way in which it can be wrong.
+    // One message for every kind of invalid address.
   }
   throw new LeaseholdError("INVALID_URL", "the address of a directory store is file:///absolute/path");
 }

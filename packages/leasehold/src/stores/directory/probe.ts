@@ -9,13 +9,13 @@ import { longestNameBytes, makeNamedVersion } from "./names.js";
 
 export interface DirectoryProbe {
   readonly findings: readonly ProbeFinding[];
-  /** Names may be as long, and have what is in them, as those of versions that say their content. */
+  /** Names may be as long, and contain the characters, that versions with their content need. */
   readonly namesSayContent: boolean;
 }
 
 /**
- * Tries on the file system itself what `RegisterDirectory` relies on, in a directory of its own that is
- * removed again.
+ * Verifies on the file system itself the properties on which `RegisterDirectory` relies, in a directory of
+ * its own that is removed again.
  */
 export async function probeDirectory(root: string, marker: string): Promise<DirectoryProbe> {
   const place = join(root, homeName, marker);
@@ -24,7 +24,7 @@ export async function probeDirectory(root: string, marker: string): Promise<Dire
   try {
     const findings = await probeIn(ground);
     const whyNot = await whyNotNamed(ground);
-    const seen = whyNot === undefined ? "done" : `${whyNot}: records are in files`;
+    const seen = whyNot === undefined ? "done" : `${whyNot}: records go into files`;
     const tried = "made the longest name, with every character in it";
     return { findings: [...findings, { tried, seen, ok: true }], namesSayContent: whyNot === undefined };
   } finally {
@@ -33,8 +33,8 @@ export async function probeDirectory(root: string, marker: string): Promise<Dire
 }
 
 /**
- * Makes a name with every printable character that is as long as a name may be, and looks for it. What came
- * of it, unless it is there as it was made: such a file system is fit, and gets contents in files.
+ * Creates a name with every printable character at the maximum length, and looks for it. Returns the problem,
+ * if any: such a file system is fit, and contents go into files.
  */
 async function whyNotNamed(ground: string): Promise<string | undefined> {
   // Two of the 95 characters are escaped.
@@ -65,7 +65,7 @@ async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
   await ungated.writeSynced(join(path("two"), "file"), content);
   const before = await stat(path("one"));
   return [
-    { tried: "wrote a file and saw it and its name to the disk", seen: `done in ${syncedMs} ms`, ok: true },
+    { tried: "wrote a file and synced it and its name", seen: `done in ${syncedMs} ms`, ok: true },
     await mustFail("created a file that exists", () =>
       ungated.writeSynced(join(path("one"), "file"), content),
     ),
@@ -76,7 +76,7 @@ async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
   ];
 }
 
-/** Errors that say what is wrong with a store at the moment, and nothing about what it would refuse. */
+/** Errors that show a temporary problem, and not a refusal. */
 const retryable: ReadonlySet<string> = new Set([
   "EROFS",
   "ENOSPC",
@@ -102,7 +102,7 @@ export async function mustFail(tried: string, run: () => Promise<void>): Promise
 }
 
 /**
- * Readers have the content open while a writer renames what it is in. Some network file systems cannot do
+ * Readers have the content open while a writer renames its directory. Some network file systems cannot do
  * that.
  */
 async function renameOpen(from: string, to: string): Promise<ProbeFinding> {

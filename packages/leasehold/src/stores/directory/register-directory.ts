@@ -11,18 +11,15 @@ import {
   type Version,
 } from "./names.js";
 
-/** In directories whose name is a hash: an envelope that tells which register it is. */
+/** In directories whose name is a hash: an envelope with the register's name. */
 const nameFile = "name";
 const nameFormat = "leasehold-register/1";
 const nameFileBytesMax = 4_096;
 
-/**
- * A reader that finds the token renamed under its hands looks again. Each time somebody else has made
- * progress.
- */
+/** Retries of a reader that finds the token renamed. Each time another has made progress. */
 const looksMax = 100;
 
-/** What killed and beaten writers left in a register is looked for at every so manieth write. */
+/** Leftovers of killed and beaten writers are removed at every write of this number. */
 const writesPerCleaning = 16;
 
 export interface Cell {
@@ -31,16 +28,18 @@ export interface Cell {
 }
 
 /**
- * One register: a directory that has exactly one *token*, a directory whose name is the version, and says
+ * One register: a directory that has exactly one *token*, a directory whose name is the version, and contains
  * the content (`names.ts`).
  *
- * To replace, a writer renames the token to the next version. A rename is atomic, also at a file server; it
- * needs the old name to be there; and a name never comes twice. So of all who saw one content at most one
- * replaces it, and one that was stopped in between, for however long, finds the old name gone. There is no
- * lock to be left behind, and nothing to repair: until the rename the old content stands, after it the new.
+ * To replace it, a writer renames the token to the next version. A rename is atomic, also at a file server;
+ * it needs the old name to exist; and no name occurs twice. So of all processes that read one content at most
+ * one replaces it, and one that was stopped in between, for however long, finds the old name gone. There is
+ * no lock to be left behind, and nothing to repair: until the rename the register has the old content, after
+ * it the new one.
  *
- * A content that is too long for a name is put as a file beside the present one before the rename, and lasts
- * before it can count. One in a name is on the disk when the name is: one sync instead of three.
+ * A content that is too long for a name is written as a file beside the present one before the rename, and is
+ * durable before it can count. A content in a name is on the disk when the name is: one sync instead of
+ * three.
  */
 export class RegisterDirectory {
   readonly register: string;
@@ -66,14 +65,14 @@ export class RegisterDirectory {
   }
 
   /**
-   * What stands in it; `undefined` if the register, or everything, is missing. `known` is what stood there
-   * before: a version has one content, so only another version has to be read.
+   * The content; `undefined` if the register, or everything, is missing. `known` is the former content: a
+   * version has one content, so only another version has to be read.
    */
   async read(known: Cell | undefined): Promise<Cell | undefined> {
     for (let looks = 0; looks < looksMax; looks += 1) {
       const names = await this.#files.namesIn(this.#path);
       if (names === undefined) return undefined;
-      // More than one: the token was renamed while the names were read.
+      // More than one: the token was renamed during the listing.
       const version = greatestVersion(names);
       if (version === undefined) continue;
       if (version.name === known?.version.name) return known;
@@ -81,7 +80,7 @@ export class RegisterDirectory {
       const path = join(this.#path, version.name, version.name);
       const content = await this.#files.contentOf(path, this.#bytesMax + 1);
       if (content === undefined) continue;
-      if (content.length > this.#bytesMax) throw this.#foreign("a content that is too long");
+      if (content.length > this.#bytesMax) throw this.#foreign("content that is too long");
       return { version, content };
     }
     throw this.#foreign("no content in it");
@@ -103,14 +102,14 @@ export class RegisterDirectory {
     return isNew ? { version, content } : undefined;
   }
 
-  /** Puts `content` in the place of a cell that was read. `undefined` if that is not there any more. */
+  /** Replaces a cell that was read. `undefined` if the cell has changed. */
   async replace(cell: Cell, content: Uint8Array): Promise<Cell | undefined> {
     const version = this.#versionOf(cell.version.number + 1, content);
     const token = join(this.#path, cell.version.name);
     const nextToken = join(this.#path, version.name);
     try {
       if (version.content === undefined) await this.#writeBeside(join(token, version.name), content, token);
-      // A candidate stays where it is if this fails: a file server may do later what it said it could not.
+      // On failure a candidate stays in place: a file server may later do what it reported as failed.
       await this.#files.rename(token, nextToken);
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -119,7 +118,7 @@ export class RegisterDirectory {
     // The maker of the first version may have stopped before the register's own name was on the disk.
     const isFirst = cell.version.number === 1;
     await this.#sync(isFirst);
-    // Not before the new name is on the disk: after a loss of power the old one may stand there again.
+    // Not before the new name is on the disk: after a power loss the old one may be there again.
     if (cell.version.content === undefined) await this.#files.remove(join(nextToken, cell.version.name));
     if (version.number % writesPerCleaning === 0)
       await ignoringFailure(() => clean(this.#files, nextToken, version));
@@ -127,8 +126,8 @@ export class RegisterDirectory {
   }
 
   /**
-   * Writes anew what stands there, where it is not known to last: the sync of an earlier call may have
-   * failed, and the system reports such a failure once. `undefined` if another content stands there by now.
+   * Writes the present content again, as it may not be durable: the sync of an earlier call may have failed,
+   * and the system reports such a failure once. `undefined` if the content has changed.
    */
   async rewrite(cell: Cell): Promise<Cell | undefined> {
     const written = await this.replace(cell, cell.content);
@@ -136,13 +135,13 @@ export class RegisterDirectory {
     return written;
   }
 
-  /** Sees to the disk which version the register has, and the register's own name if it has to. */
+  /** Syncs the register's version, and the register's own name if necessary. */
   async #sync(withName: boolean): Promise<void> {
     const version = this.#files.syncDirectory(this.#path);
     await allEnded(withName ? [version, this.#files.syncDirectoryTogether(this.#place)] : [version]);
   }
 
-  /** The content of the next version, in a file in the token, with its name. */
+  /** Writes the content of the next version as a file in the token, with its name. */
   async #writeBeside(path: string, content: Uint8Array, token: string): Promise<void> {
     try {
       await this.#files.writeSynced(path, content, [token]);
@@ -172,8 +171,8 @@ function greatestVersion(names: readonly string[]): Version | undefined {
 }
 
 /**
- * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to
- * become the content, and one who cleans late, under an old name's handle, must not take it away.
+ * Removes leftovers in a token. Only numbers up to the present one: a greater one may be about to become the
+ * content, and a late cleaner, with an old name's handle, must not remove it.
  */
 export async function clean(files: Files, token: string, present: Version): Promise<void> {
   for (const name of (await files.namesIn(token)) ?? []) {
@@ -183,7 +182,7 @@ export async function clean(files: Files, token: string, present: Version): Prom
   }
 }
 
-/** The register that a directory is for; `undefined` if it is for none, or is being made. */
+/** The register of a directory; `undefined` if it has none, or is being created. */
 export async function registerIn(
   files: Files,
   place: string,

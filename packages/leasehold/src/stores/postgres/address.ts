@@ -4,19 +4,19 @@ const schemaDefault = "leasehold";
 const portDefault = "5432";
 
 export interface PostgresAddress {
-  /** For people: no credentials. */
+  /** For messages: no credentials. */
   readonly name: string;
   /**
-   * For `pg`, which takes what is missing from `.pgpass` and the `PG…` variables. May have a password: never
-   * shown.
+   * For `pg`, which takes missing parts from `.pgpass` and the `PG…` variables. It may contain a password:
+   * never shown.
    */
   readonly connectionString: string;
   readonly schema: string;
 }
 
 /**
- * `postgres://user@host:port/database?schema=leasehold`, and whatever else `pg` understands behind the
- * question mark (`sslmode`, `sslrootcert`, …).
+ * Parses `postgres://user@host:port/database?schema=leasehold`, with any other parameters that `pg` supports
+ * (`sslmode`, `sslrootcert`, …).
  *
  * @throws LeaseholdError `INVALID_URL`
  */
@@ -29,7 +29,7 @@ export function parsePostgresUrl(
     throw new LeaseholdError(
       "INVALID_URL",
       "the address of a PostgreSQL store is postgres://user@host:port/database?schema=name; " +
-        "a schema's name is of small letters, digits and underscores",
+        "a schema's name has lower-case letters, digits and underscores",
     );
   }
   const full = new URL(url);

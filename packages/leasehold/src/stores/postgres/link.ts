@@ -4,10 +4,10 @@ import { operationMsMax } from "../common/server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { sqlStateOf } from "./failure.js";
 
-/** Statements are short; more connections than this from each process would only take them from others. */
+/** Statements are short; more connections of one process would only take them from others. */
 const connectionsMax = 4;
 
-/** After this long without anything to do a connection is given back, ms. */
+/** Idle connections are closed after this time, ms. */
 const idleMsMax = 30_000;
 
 /**
@@ -16,13 +16,13 @@ const idleMsMax = 30_000;
  */
 const rolledBack = new Set(["40001", "40P01"]);
 
-/** Each time another transaction came through; so many at once there are not. */
+/** Retries of a statement; each time another transaction succeeded, and there are not that many at once. */
 const triesMax = 30;
 
-/** Longest random pause before a statement is repeated, ms: some times as long as a statement takes. */
+/** Bound of the random pause before a statement is repeated, ms: a few times the duration of a statement. */
 const retryPauseMsMax = 20;
 
-/** The connections to one PostgreSQL server. One that fails is replaced when it is needed. */
+/** The connections to one PostgreSQL server. A failed one is replaced on demand. */
 export class PostgresLink {
   readonly #pool: Pool;
 
@@ -42,12 +42,12 @@ export class PostgresLink {
       allowExitOnIdle: true,
       keepAlive: true,
     });
-    // A connection that breaks while nobody uses it: the next statement takes another.
+    // An idle connection broke: the next statement takes another.
     pool.on("error", () => undefined);
     return new PostgresLink(pool);
   }
 
-  /** Repeats what was rolled back only because it met another transaction. */
+  /** Repeats a statement that was rolled back only because of another transaction. */
   async query(
     statement: string,
     values: readonly unknown[] = [],

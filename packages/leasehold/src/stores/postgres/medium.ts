@@ -8,7 +8,7 @@ import { postgresFailure } from "./failure.js";
 import type { PostgresLink } from "./link.js";
 import { type Statements, statementsIn } from "./statements.js";
 
-/** Each time somebody else emptied the table between making the marker and reading it. */
+/** Retries; each time another process emptied the table between the creation of the marker and its read. */
 const markerTriesMax = 3;
 
 /** One PostgreSQL server as a store: a row for each register. */
@@ -64,7 +64,7 @@ export class PostgresMedium implements AtomicMedium {
     return rowCount === 1;
   }
 
-  /** Rows that all have the marker, which is made if there is none. */
+  /** Rows that all have the marker, which is created if there is none. */
   async #withMarker(statement: string, values: readonly unknown[]): Promise<[MarkedRow, ...MarkedRow[]]> {
     for (let tries = 0; tries < markerTriesMax; tries += 1) {
       const { rows } = await this.#link.query(statement, values);
@@ -72,7 +72,7 @@ export class PostgresMedium implements AtomicMedium {
       if (first !== undefined && typeof first.id === "string") return [first, ...others];
       await this.#link.query(this.#statements.makeMarker, [drawMarker(false)]);
     }
-    throw new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: its marker does not stay`);
+    throw new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: its marker keeps disappearing`);
   }
 }
 

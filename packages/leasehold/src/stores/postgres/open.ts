@@ -16,7 +16,7 @@ import { PostgresLink } from "./link.js";
 import { PostgresMedium } from "./medium.js";
 import { askServer, registersColumns, statementsIn } from "./statements.js";
 
-/** Others that make the same table at the same time make the statement fail, once or twice. */
+/** Retries of creating the table: a concurrent creation makes the statement fail, once or twice. */
 const makeTableTriesMax = 5;
 
 /** Duplicates of a schema, a table, its type, and of their rows in the catalogue. */
@@ -56,7 +56,7 @@ async function openOn(
   if (server.standby || server.readonly === "on") {
     const why = server.standby
       ? "is a standby; give the address of its primary"
-      : "allows this user to read only";
+      : "allows this user only to read";
     throw new LeaseholdError("STORE_READ_ONLY", `${address.name} ${why}`);
   }
   if (persistence === null) await makeTable(link, address, server.schema);
@@ -78,7 +78,7 @@ async function ask(link: PostgresLink, address: PostgresAddress): Promise<Server
   return rows[0] as unknown as ServerRow;
 }
 
-/** Only what is missing: who may use a schema may often not make one. */
+/** Creates only what is missing: a user of a schema often may not create one. */
 async function makeTable(link: PostgresLink, address: PostgresAddress, hasSchema: boolean): Promise<void> {
   const { makeSchema, makeTable } = statementsIn(address.schema);
   for (const statement of hasSchema ? [makeTable] : [makeSchema, makeTable]) {
@@ -106,7 +106,7 @@ async function agreeOnMarker(
 }
 
 function describe(address: PostgresAddress, server: ServerRow, durable: boolean): ProbeFinding[] {
-  const consequence = durable ? "it keeps what it has acknowledged" : "a restart counts as forgetting";
+  const consequence = durable ? "acknowledged writes are durable" : "a restart counts as forgetting";
   return [
     { tried: "asked which PostgreSQL it is", seen: server.version, ok: true },
     {

@@ -1,40 +1,38 @@
 /**
  * The statements of a store in one schema. Each is a transaction of its own, without prepared names or
- * settings of a session: a pooler may run every one on another connection.
+ * session settings: a pooler may run each on another connection.
  */
 export interface Statements {
   readonly makeSchema: string;
   readonly makeTable: string;
-  /** $1: a marker to make. */
+  /** $1: a marker to create. */
   readonly makeMarker: string;
-  /** $1: a marker, $2: another, put in its place if it is still the first. */
+  /** $1: a marker, $2: its replacement, written if the marker is unchanged. */
   readonly replaceMarker: string;
-  /** $1: register. Answers `id` and `content`. */
+  /** $1: register. Returns `id` and `content`. */
   readonly read: string;
-  /** $1: register, $2: next, $3: id. Writes a row if there is none. */
+  /** $1: register, $2: next, $3: id. Inserts a row if there is none. */
   readonly create: string;
   /** $1: register, $2: next, $3: id, $4: expected. */
   readonly replace: string;
-  /**
-   * $1: prefix, $2: how many. Answers rows of `id`, `register` and `content`, or one with `register` null.
-   */
+  /** $1: prefix, $2: limit. Returns rows of `id`, `register` and `content`, or one with `register` null. */
   readonly list: string;
 }
 
-/** The row without a name has the marker. */
+/** The statements of a store. The row with the empty name has the marker. */
 export function statementsIn(schema: string): Statements {
   const table = `"${schema}"."registers"`;
   /**
    * The marker and the timeline: a standby that takes over, which may lack the last writes, and a backup that
    * is rolled forward begin a new timeline. Where a crash of the machine may lose writes (the marker begins
-   * with `m`), the time of the server's start too.
+   * with `m`), the server's start time too.
    */
   const id =
     "convert_from(content, 'UTF8') || '@' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || " +
     "case when get_byte(content, 0) = ascii('m') then '@' || extract(epoch from pg_postmaster_start_time()) else '' end";
   const currentId = `(select ${id} from ${table} where register = '')`;
   /**
-   * Holds for this transaction, which waits for the disk when it ends, whatever the user's or the server's
+   * Applies to this transaction, which waits for the disk at its end, whatever the user's or the server's
    * default is.
    */
   const durable = "durable as materialized (select set_config('synchronous_commit', 'on', true))";
@@ -46,12 +44,13 @@ export function statementsIn(schema: string): Statements {
       `with ${durable} update ${table} set content = convert_to($2, 'UTF8') from durable ` +
       `where register = '' and content = convert_to($1, 'UTF8')`,
     read: `select ${currentId} as id, (select content from ${table} where register = $1) as content`,
-    // The marker's row is held until the end: nobody empties the table between the look at it and the write.
+    // The marker's row is locked until the end: nobody can empty the table between the check of it and the
+    // write.
     create:
       `with ${durable}, marker as materialized (select ${id} as id from ${table} where register = '' for key share) ` +
       `insert into ${table} select $1, $2 from durable, marker where marker.id = $3 on conflict do nothing`,
-    // A row that is as expected has not been forgotten; when others write it, it is looked at again after
-    // they have.
+    // A row with the expected content has not been forgotten; when others write it concurrently, it is
+    // checked again after they have.
     replace:
       `with ${durable} update ${table} set content = $2 from durable ` +
       `where register = $1 and content = $4 and ${currentId} = $3`,
@@ -61,7 +60,7 @@ export function statementsIn(schema: string): Statements {
   };
 }
 
-/** What the server says about itself. $1: the table. */
+/** The server's facts. $1: the schema. */
 export const askServer =
   "select current_setting('server_version') as version, current_setting('server_encoding') as encoding, " +
   "pg_is_in_recovery() as standby, current_setting('transaction_read_only') as readonly, " +
@@ -71,5 +70,5 @@ export const askServer =
   "(select string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' order by attnum) from pg_attribute " +
   "where attrelid = to_regclass($1 || '.registers') and attnum > 0 and not attisdropped) as columns";
 
-/** What `askServer` calls the columns of a table that is Leasehold's. */
+/** The columns of Leasehold's table, as `askServer` returns them. */
 export const registersColumns = "register text, content bytea";

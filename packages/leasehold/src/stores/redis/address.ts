@@ -4,7 +4,7 @@ const portDefault = 6379;
 const keyDefault = "leasehold";
 
 export interface RedisAddress {
-  /** For people: no credentials. */
+  /** For messages: no credentials. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -12,13 +12,13 @@ export interface RedisAddress {
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** The hash that holds everything. */
+  /** The hash that has all of the store. */
   readonly key: string;
 }
 
 /**
- * `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. The password comes from the environment
- * as `redis-cli` takes it (`REDISCLI_AUTH`) if the URL has none.
+ * Parses `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. Without a password in the URL it
+ * comes from the environment, as with `redis-cli` (`REDISCLI_AUTH`).
  *
  * @throws LeaseholdError `INVALID_URL`
  */

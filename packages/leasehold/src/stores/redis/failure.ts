@@ -2,9 +2,9 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import { type Meaning, serverFailure } from "../common/server-failure.js";
 
 /**
- * What Redis' error words mean here. They stand first in an error, or behind a script's name, depending on
- * its version. What is not listed (LOADING, BUSY, CLUSTERDOWN, a broken connection) passes by itself or with
- * a restart.
+ * The meanings of Redis' error words. They come first in an error, or after a script's name, depending on the
+ * version. Any other error (LOADING, BUSY, CLUSTERDOWN, a broken connection) is transient, or needs a
+ * restart.
  */
 const meanings: readonly (readonly [RegExp, Meaning])[] = [
   [/\bOOM\b|No space left/, ["STORE_FULL"]],
@@ -14,10 +14,10 @@ const meanings: readonly (readonly [RegExp, Meaning])[] = [
     /\b(?:MOVED|ASK|CROSSSLOT)\b/,
     [
       "STORE_UNFIT",
-      "this node of a Redis Cluster does not have the key; give the address of servers that stand alone",
+      "this node of a Redis Cluster does not have the key; give the address of a standalone server",
     ],
   ],
-  [/\bWRONGTYPE\b/, ["STORE_FOREIGN", "something else than a hash stands under the key"]],
+  [/\bWRONGTYPE\b/, ["STORE_FOREIGN", "the key does not hold a hash"]],
 ];
 
 export function redisFailure(name: string, error: unknown): LeaseholdError {

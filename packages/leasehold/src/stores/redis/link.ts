@@ -5,15 +5,15 @@ import type { RedisAddress } from "./address.js";
 import type { Script } from "./scripts.js";
 import { askRedisFacts, type RedisFacts } from "./server-facts.js";
 
-/** Longest wait for a connection, ms: well above a round trip round the world. */
+/** Timeout of a connection, ms: well above the longest round trip. */
 const connectMsMax = 3_000;
 
-/** A server that refuses connections is not asked again before this has passed, ms: its stores poll it. */
+/** Pause before another connection to a server that refused one, ms: its stores poll it. */
 const reconnectPauseMs = 100;
 
 /**
- * Commands under way on the connection. Its users bound how much they ask; this is only against a mistake of
- * theirs.
+ * Limit of commands in flight on the connection. Its users bound their requests; this only guards against a
+ * bug.
  */
 const commandsMax = 10_000;
 
@@ -23,19 +23,19 @@ type Client = ReturnType<typeof createClient>;
 
 interface Connection {
   readonly client: Client;
-  /** As they were when it was made. A server that is started anew ends it. */
+  /** As they were when the connection was made. A restart of the server ends it. */
   readonly facts: RedisFacts;
 }
 
 /**
- * The connection to one Redis. It is made when something is asked and there is none: nothing is queued while
- * there is no connection, and nothing reconnects by itself.
+ * The connection to one Redis. It is made on demand: nothing is queued without a connection, and nothing
+ * reconnects by itself.
  */
 export class RedisLink {
   readonly #address: RedisAddress;
   readonly #package: Package;
   #connecting: Promise<Connection> | undefined;
-  /** Of the connection that is open, or is being made. */
+  /** The client of the connection that is open, or is being made. */
   #client: Client | undefined;
   #connection: Connection | undefined;
   #failure: { readonly error: unknown; readonly ms: number } | undefined;
@@ -87,7 +87,7 @@ export class RedisLink {
     if (this.#isClosed) throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
     const client = createClient(this.#package, this.#address);
     this.#client = client;
-    // Calls under way are rejected; without a listener the error would end the process.
+    // Calls in flight are rejected; without a listener the error would end the process.
     client.on("error", () => this.#drop(client));
     try {
       const facts = await this.#bounded(client, async () => {
@@ -110,7 +110,7 @@ export class RedisLink {
     return this.#bounded(client, () => client.sendCommand(args));
   }
 
-  /** What takes too long ends the connection, and with it everything that waits for answers. */
+  /** A timeout ends the connection, and with it every call that waits for an answer. */
   async #bounded<T>(client: Client, run: () => Promise<T>): Promise<T> {
     let isLate = false;
     const timeout = setTimeout(() => {
@@ -149,7 +149,7 @@ function createClient(loaded: Package, address: RedisAddress) {
     disableClientInfo: true,
     maintNotifications: "disabled",
     commandsQueueMaxLength: commandsMax,
-    // Every command is bounded here (`#bounded`); the package's own bound makes an `AbortSignal` for each.
+    // Every command is bounded by `#bounded`; the package's own bound creates an `AbortSignal` for each.
     commandOptions: { timeout: 0, typeMapping: { [loaded.RESP_TYPES.BLOB_STRING]: Buffer } },
   });
 }

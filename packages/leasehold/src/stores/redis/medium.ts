@@ -8,13 +8,13 @@ import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";
 import { readScript, replaceScript } from "./scripts.js";
 
-/** How many fields the server looks at in one step of a list: about a millisecond of its time. */
+/** Fields per step of a list: about a millisecond of the server's time. */
 const scanStep = 1_000;
 
-/** A hash that needs more steps than this to be listed has not been written by leases alone. */
+/** A hash that needs more steps to be listed was not written by leases alone. */
 const scanStepsMax = 10_000;
 
-/** One Redis as a store. What happens to a cell happens in one script, which Redis runs as one step. */
+/** One Redis as a store. Each operation on a cell is one script, which Redis runs atomically. */
 export class RedisMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #address: RedisAddress;
@@ -39,7 +39,7 @@ export class RedisMedium implements AtomicMedium {
     return { kind: "conflict", id: String(marker), cells: cellsOf(cell) };
   }
 
-  /** The marker is read last: what was forgotten meanwhile is seen. */
+  /** Reads the marker last, to detect that the server has forgotten meanwhile. */
   async list(prefix: string, registersMax: number): Promise<StoreAnswer> {
     const registers = new Map<string, readonly Uint8Array[]>();
     const match = `${prefix.replace(/[\\*?[\]]/g, "\\$&")}*`;

@@ -54,7 +54,7 @@ async function openOn(
 }
 
 function describe(facts: RedisFacts, durable: boolean): ProbeFinding[] {
-  const consequence = durable ? "it keeps what it has acknowledged" : "a restart counts as forgetting";
+  const consequence = durable ? "acknowledged writes are durable" : "a restart counts as forgetting";
   return [
     { tried: "asked which Redis it is", seen: facts.version, ok: true },
     { tried: "asked how it persists", seen: `${facts.persistence}: ${consequence}`, ok: true },

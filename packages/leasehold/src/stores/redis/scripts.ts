@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * Everything of a store is one hash: a field for each register, and the marker in the field without a name.
- * So whatever removes it (an eviction, FLUSHALL, an expiry) takes the marker with it, and a part cannot be
+ * A store is one hash: a field for each register, and the marker in the field with the empty name. So an
+ * event that removes it (an eviction, FLUSHALL, an expiry) removes the marker, too, and a part cannot be
  * forgotten unnoticed.
  */
 export interface Script {
@@ -16,8 +16,8 @@ function script(text: string): Script {
 
 /**
  * `id` is the marker, made from ARGV[1] if there is none. Where the server can forget (the marker begins with
- * `m`) it goes on with the run id: a restart may bring old contents back with the old marker. `cell` is the
- * field ARGV[2], or false.
+ * `m`) the run id is appended: a restart may restore old contents with the old marker. `cell` is the field
+ * ARGV[2], or false.
  */
 const head = `
 local id = redis.call('HGET', KEYS[1], '')
@@ -31,19 +31,19 @@ end
 local cell = redis.call('HGET', KEYS[1], ARGV[2])
 `;
 
-/** ARGV: a marker to make, register. Answers id and content (or nil). */
+/** ARGV: a marker to make, register. Returns id and content (or nil). */
 export const readScript = script(`${head}return {id, cell}`);
 
 /**
- * ARGV: a marker to make, register, id, `1` if there is an expected content, it, next. Answers id, content
- * (or nil) and whether it wrote.
+ * ARGV: a marker to make, register, id, `1` if there is an expected content, that content, next. Returns id,
+ * content (or nil) and whether it wrote.
  */
 export const replaceScript = script(`${head}
 if id ~= ARGV[3] or cell ~= (ARGV[4] == '1' and ARGV[5]) then return {id, cell, 0} end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[6])
 return {id, false, 1}`);
 
-/** ARGV: a marker, another. Puts the other in its place if it is still the first. */
+/** ARGV: a marker, its replacement. Replaces the marker if it is unchanged. */
 export const replaceMarkerScript = script(`
 if redis.call('HGET', KEYS[1], '') == ARGV[1] then redis.call('HSET', KEYS[1], '', ARGV[2]) end
 return 0`);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { askRedisFacts } from "./server-facts.js";
 
-/** A server that synchronises each write before it answers, but for what is changed. */
+/** A server that syncs each write before it answers, except for the given changes. */
 function serverWith(changed: Readonly<Record<string, string>>, replicas = 0) {
   const settings: Readonly<Record<string, string>> = {
     appendonly: "yes",
@@ -17,23 +17,23 @@ function serverWith(changed: Readonly<Record<string, string>>, replicas = 0) {
     );
 }
 
-test("a server that synchronises each write before it answers is durable", async () => {
+test("a server that syncs each write before it answers is durable", async () => {
   expect(await askRedisFacts(serverWith({}))).toMatchObject({ durable: true });
 });
 
 test.each([
   ["keeps no file", { appendonly: "no" }],
-  ["synchronises every second", { appendfsync: "everysec" }],
+  ["syncs every second", { appendfsync: "everysec" }],
   ["leaves it to the system", { appendfsync: "no" }],
-  ["does not synchronise while it rewrites its file", { "no-appendfsync-on-rewrite": "yes" }],
-])("a server that %s is not durable, and says so", async (_, changed) => {
+  ["does not sync while it rewrites its file", { "no-appendfsync-on-rewrite": "yes" }],
+])("a server that %s is not durable, and reports that", async (_, changed) => {
   const { durable, persistence } = await askRedisFacts(serverWith(changed));
   expect(durable).toBe(false);
   const [[name, value]] = Object.entries(changed) as [[string, string]];
   expect(persistence).toContain(`${name} ${value}`);
 });
 
-test("a server with a replica is not durable: the replica may take its place with less", async () => {
+test("a server with a replica is not durable: the replica may take over with fewer writes", async () => {
   expect(await askRedisFacts(serverWith({}, 1))).toMatchObject({ durable: false });
 });
 
@@ -42,5 +42,5 @@ test("a server that does not show its settings is not durable", async () => {
   const facts = await askRedisFacts((words) =>
     words[0] === "CONFIG" ? Promise.reject(new Error("NOPERM")) : shown(words),
   );
-  expect(facts).toMatchObject({ durable: false, persistence: "it does not say how it persists" });
+  expect(facts).toMatchObject({ durable: false, persistence: "its persistence is unknown" });
 });

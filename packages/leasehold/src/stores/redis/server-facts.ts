@@ -1,13 +1,11 @@
-/** What a Redis server says about itself when it is connected to. */
+/** A Redis server's facts at the time of the connection. */
 export interface RedisFacts {
   readonly version: string;
   readonly runId: string;
   readonly role: string;
-  /**
-   * What it has acknowledged survives loss of power, and no replica that has less of it can take its place.
-   */
+  /** Acknowledged writes survive a power loss, and no replica that lacks some of them can take its place. */
   readonly durable: boolean;
-  /** How it persists, for people. */
+  /** Its persistence settings, for messages. */
   readonly persistence: string;
 }
 
@@ -27,14 +25,14 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
     durable: settings?.appendonly === "yes" && syncsAlways && replicas === 0,
     persistence:
       settings === undefined
-        ? "it does not say how it persists"
+        ? "its persistence is unknown"
         : [...asked.map((name) => `${name} ${settings[name]}`), `${replicas} replicas`].join(", "),
   };
 }
 
 const asked = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"] as const;
 
-/** `undefined` where CONFIG is not allowed: such a server may forget, for all that is known. */
+/** `undefined` where CONFIG is not allowed: such a server may forget. */
 async function askPersistence(
   command: Command,
 ): Promise<Readonly<Record<(typeof asked)[number], string>> | undefined> {

@@ -3,16 +3,15 @@ import { LeaseholdError } from "../../lease/errors.js";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface S3Address {
-  /** For people: no credentials. */
+  /** For messages: no credentials. */
   readonly name: string;
-  /** Where requests for the bucket go: scheme and host. */
+  /** The target of requests for the bucket: scheme and host. */
   readonly origin: string;
   /**
-   * What stands before each key in a request's path: `/`, or `/bucket/` where the host does not name the
-   * bucket.
+   * The prefix of each key in a request's path: `/`, or `/bucket/` where the host does not name the bucket.
    */
   readonly root: string;
-  /** Each object's key begins with it; it is empty or ends with a slash. */
+  /** The prefix of each object's key; it is empty or ends with a slash. */
   readonly prefix: string;
   readonly region: string;
 }
@@ -20,7 +19,7 @@ export interface S3Address {
 const form = "the address of an S3 store is s3://bucket/prefix?endpoint=https://host&region=name";
 
 /**
- * `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint (also not in `AWS_ENDPOINT_URL_S3` or
+ * Parses `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint (also not in `AWS_ENDPOINT_URL_S3` or
  * `AWS_ENDPOINT_URL`) the bucket is at AWS, in the region of the URL, of `AWS_REGION` or
  * `AWS_DEFAULT_REGION`, or of the profile.
  *
@@ -52,7 +51,7 @@ export function parseS3Url(url: URL, environment: Environment, profileRegion: st
     const endpoint = parseEndpoint(given);
     return { name: `${name}?endpoint=${endpoint}`, origin: endpoint, root: `/${bucket}/`, prefix, region };
   }
-  // A name with dots does not fit the certificate for *.s3.….
+  // A name with dots does not match the certificate for *.s3.….
   const host = `s3.${region}.amazonaws.com`;
   return bucket.includes(".")
     ? { name, origin: `https://${host}`, root: `/${bucket}/`, prefix, region }
@@ -63,6 +62,7 @@ function parseEndpoint(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isRight =
     url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.username === "";
-  if (!isRight) throw new LeaseholdError("INVALID_URL", `${form}; the endpoint is only a scheme and a host`);
+  if (!isRight)
+    throw new LeaseholdError("INVALID_URL", `${form}; the endpoint must be only a scheme and a host`);
   return url.origin;
 }

@@ -19,17 +19,17 @@ export interface S3Answer {
 
 export interface S3Request {
   readonly method: "GET" | "PUT" | "DELETE";
-  /** Without the prefix; none for the bucket itself. */
+  /** Without the prefix; absent for the bucket itself. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 }
 
-/** An answer that is none to build on. */
+/** An answer with an unexpected status. */
 export class S3Refusal extends Error {
   readonly status: number;
-  /** S3's word for it, as `NoSuchBucket`. */
+  /** S3's error code, such as `NoSuchBucket`. */
   readonly word: string;
 
   constructor(answer: S3Answer) {
@@ -43,8 +43,8 @@ export class S3Refusal extends Error {
 }
 
 /**
- * Requests to one bucket, each signed and each made once: who repeats a conditional write has to know what it
- * means.
+ * Requests to one bucket, signed and sent once: a conditional write may only be repeated by a caller that
+ * knows its meaning.
  */
 export class S3Client {
   readonly #address: S3Address;
@@ -56,7 +56,7 @@ export class S3Client {
     this.#credentials = credentials;
   }
 
-  /** Rejects when no answer came, however far the request got. */
+  /** Rejects when no answer arrives, whether or not the request took effect. */
   async send(request: S3Request): Promise<S3Answer> {
     const { origin, root, prefix, region } = this.#address;
     const { method, key, query = {}, headers = {}, body } = request;

@@ -12,7 +12,7 @@ async function home(files: Record<string, string>): Promise<string> {
   return folder;
 }
 
-test("keys of the environment go before those of the profile", async () => {
+test("keys of the environment take precedence over those of the profile", async () => {
   const environment = {
     AWS_ACCESS_KEY_ID: "id",
     AWS_SECRET_ACCESS_KEY: "secret",
@@ -39,7 +39,7 @@ test.each(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])(
   },
 );
 
-test("a profile is what both files say of it", async () => {
+test("a profile has the settings of both files", async () => {
   const HOME = await home({
     config: "[default]\nregion = eu-west-1\n[profile work]\n# a comment\nregion=us-west-2\n",
     credentials:
@@ -55,7 +55,7 @@ test("a profile is what both files say of it", async () => {
   expect(await readProfile({ HOME: "/nowhere" })).toEqual({});
 });
 
-test("all other places are asked once, and again shortly before the credentials end", async () => {
+test("all other sources are asked once, and again shortly before the credentials end", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   let asked = 0;
@@ -77,7 +77,7 @@ test("all other places are asked once, and again shortly before the credentials 
   expect(chain).toHaveBeenCalledTimes(1);
 });
 
-test("credentials that are not found are refused with STORE_PERMISSION and the package to install", async () => {
+test("missing credentials are refused with STORE_PERMISSION and the package to install", async () => {
   await expect(findCredentials({}, {})()).rejects.toMatchObject({
     code: "STORE_PERMISSION",
     message: expect.stringMatching(/npm install @aws-sdk\/credential-providers/) as string,

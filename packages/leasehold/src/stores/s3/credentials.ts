@@ -10,16 +10,16 @@ export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
-  /** They are asked for again before that. */
+  /** They are renewed before that. */
   readonly expiration?: Date | undefined;
 }
 
 export type CredentialsSource = () => Promise<S3Credentials>;
 
-/** Credentials that end are replaced this long before, ms: as other clients do. */
+/** How long before their end credentials are renewed, ms: the same as other clients. */
 const renewBeforeMs = 300_000;
 
-/** What the package for all the other places exports, as far as it is used. */
+/** The exports of the package for all other sources, as far as they are used. */
 interface ProvidersPackage {
   fromNodeProviderChain(options: { profile?: string }): CredentialsSource;
 }
@@ -36,8 +36,8 @@ export async function readProfile(environment: Environment): Promise<S3Profile> 
 }
 
 /**
- * Keys from the environment or the profile. For all other places (roles, single sign-on, containers, machines
- * in a cloud) the AWS SDK's own package is asked, if it is installed.
+ * Keys from the environment or the profile. All other sources (roles, single sign-on, containers, machines in
+ * a cloud) need the AWS SDK's own package.
  */
 export function findCredentials(
   environment: Environment,
@@ -68,12 +68,11 @@ export function findCredentials(
   });
 }
 
-/** A line break behind a pasted token is refused here: where it is sent, the error would show the token. */
+/** Refuses a pasted token with a line break: an error while sending it would show the token. */
 function assertSendable(credentials: S3Credentials): void {
   const texts = [credentials.accessKeyId, credentials.secretAccessKey, credentials.sessionToken ?? ""];
   if (texts.every((text) => /^[\x21-\x7e]*$/.test(text))) return;
-  const what =
-    "the keys or the token for S3 have a line break, a space or another character that is never in them";
+  const what = "the keys or the token for S3 contain a line break, a space or another invalid character";
   throw new LeaseholdError("STORE_PERMISSION", what);
 }
 
@@ -101,7 +100,7 @@ function keysOf(found: Record<"id" | "secret" | "token", string | undefined>): S
   return { accessKeyId: id, secretAccessKey: secret, sessionToken: token === "" ? undefined : token };
 }
 
-/** Sections of `name = value` lines; a file that is not there has none. */
+/** Sections of `name = value` lines; a missing file has none. */
 async function readIni(path: string): Promise<Map<string, Record<string, string>>> {
   const sections = new Map<string, Record<string, string>>();
   let text: string;

@@ -2,9 +2,9 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import { type Meaning, serverFailure } from "../common/server-failure.js";
 import { S3Refusal } from "./client.js";
 
-/** What S3's words mean here, and then its statuses. What is not listed passes by itself. */
+/** The meanings of S3's error codes, and then of its statuses. Any other error is transient. */
 const meanings: Readonly<Record<string, Meaning>> = {
-  NoSuchBucket: ["STORE_UNAVAILABLE", "there is no such bucket"],
+  NoSuchBucket: ["STORE_UNAVAILABLE", "the bucket does not exist"],
   QuotaExceeded: ["STORE_FULL"],
   EntityTooLarge: ["STORE_FULL"],
   PermanentRedirect: ["STORE_UNAVAILABLE", "the bucket is in another region; add ?region=…"],

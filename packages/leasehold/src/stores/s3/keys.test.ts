@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { keyOf, markerKey, parseKeyPage, registerOf } from "./keys.js";
 
 describe("keys", () => {
-  test("a register's key is one segment, and says which register it is", () => {
+  test("a register's key is one segment, and decodes to the register", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (register) => {
         expect(registerOf(keyOf(register))).toBe(register);
@@ -12,7 +12,7 @@ describe("keys", () => {
     );
   });
 
-  test("what lies below a prefix has the prefix's key as its beginning", () => {
+  test("the key of a prefix is a prefix of the keys below it", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (prefix, rest) => {
         expect(keyOf(prefix + rest).startsWith(keyOf(prefix))).toBe(true);
@@ -26,7 +26,7 @@ describe("keys", () => {
   });
 });
 
-test("a page of keys is read with its escapes, its encoding and the token of the next page", () => {
+test("a page of keys is parsed with its escapes, its encoding and the token of the next page", () => {
   const page = (middle: string) => `<?xml version="1.0"?><ListBucketResult>${middle}</ListBucketResult>`;
   const plain = page(
     "<Contents><Key>a&amp;b &lt;c&gt; &#x65E5;+</Key></Contents><Contents><Key>d</Key></Contents>",

@@ -1,6 +1,6 @@
 /**
- * Keys of objects behind the prefix. The marker's sorts first: tools that empty a bucket go by the alphabet,
- * and a bucket that is half empty must not look like one that never had more.
+ * The key of the marker, after the prefix. It sorts first: tools that empty a bucket go in alphabetical
+ * order, and a bucket that is half empty must not look like one that never had more.
  */
 export const markerKey = ".leasehold-marker";
 
@@ -19,11 +19,11 @@ export function registerOf(key: string): string | undefined {
 
 export interface KeyPage {
   readonly keys: readonly string[];
-  /** Where the next page begins; `undefined` after the last. */
+  /** The start of the next page; `undefined` after the last. */
   readonly next: string | undefined;
 }
 
-/** Reads a page of `ListObjectsV2`. */
+/** Parses a page of `ListObjectsV2`. */
 export function parseKeyPage(xml: string): KeyPage {
   const isEncoded = xml.includes("<EncodingType>url</EncodingType>");
   const decode = (text: string) =>

@@ -10,31 +10,28 @@ import { keyOf, parseKeyPage, registerOf } from "./keys.js";
 import { isRefusal, type S3Object, type S3Objects } from "./objects.js";
 import { append } from "../../common/lists.js";
 
-/** Objects whose entity tags are remembered. One that is forgotten costs a request more. */
+/** Objects whose entity tags are cached. Any other costs another request. */
 const rememberedMax = 10_000;
 
-/**
- * A write that was refused although nothing has changed is tried again this often: another was under way,
- * which failed.
- */
+/** Retries of a write that was refused although nothing has changed: another was in flight, and failed. */
 const triesMax = 4;
 
-/** Keys in a page of a list: the most that S3 gives. */
+/** Keys in a page of a list: the maximum of S3. */
 const pageKeys = 1_000;
 
-/** Pages that are asked for; a server may give pages that are not full. */
+/** Pages of a list; a server's pages need not be full. */
 const pagesMax = 1_000;
 
 /** Objects of a list that are read at the same time. */
 const readsAtOnce = 16;
 
 /**
- * One bucket, or what lies below a prefix of it, as a store. An object is a cell; compare-and-set is a write
- * on the condition that the entity tag is the one that came with the content that is expected.
+ * One bucket, or the objects below a prefix of it, as a store. An object is a cell; compare-and-set is a
+ * conditional write with the entity tag of the expected content.
  *
- * The marker is an object of its own and cannot be looked at in the same step. It is looked at after whatever
- * says that a cell does not exist, which is all that an emptied store can say. A cell that has the expected
- * content has not been forgotten.
+ * The marker is an object of its own and cannot be read in the same step. It is read after any answer that a
+ * cell does not exist, which is the only answer of an emptied store. A cell that has the expected content has
+ * not been forgotten.
  */
 export class S3Medium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -64,14 +61,14 @@ export class S3Medium implements AtomicMedium {
       const object = expected === undefined ? undefined : await this.#find(register, expected);
       if (expected !== undefined && object === undefined) return this.#conflict(register);
       const outcome = await this.#put(register, object, next);
-      // What was created may stand in a store that had been emptied: its new marker says so.
+      // The object may have been created in a store that had been emptied: its new marker reveals that.
       if (outcome === "written")
         return { kind: "written", id: expected === undefined ? await this.#readMarker() : id };
       if (outcome === "conflict") return this.#conflict(register);
     }
     throw new LeaseholdError(
       "STORE_UNAVAILABLE",
-      `${this.traits.name}: a write was refused ${triesMax} times though nothing had changed`,
+      `${this.traits.name}: a write was refused ${triesMax} times although nothing had changed`,
     );
   }
 
@@ -106,9 +103,8 @@ export class S3Medium implements AtomicMedium {
   }
 
   /**
-   * One conditional write, and what became of it. A refusal is looked into, for it may be that of a
-   * repetition by something on the way, of a write that was the first time done; and some servers (radosgw)
-   * answer most losers of a race with 500.
+   * One conditional write, and its outcome. A refusal is examined, since a proxy may have repeated a write
+   * whose first try took effect; and some servers (radosgw) answer most losers of a race with 500.
    */
   async #put(
     register: string,
@@ -128,12 +124,12 @@ export class S3Medium implements AtomicMedium {
     const isUnchanged =
       before === undefined ? now === undefined : now !== undefined && sameBytes(now.content, before.content);
     if (!isUnchanged) return "conflict";
-    // It may still be done: nobody knows.
+    // It may still take effect.
     if (answer.status >= 500) throw new S3Refusal(answer);
     return "refused";
   }
 
-  /** The object, if its content is this. */
+  /** The object, if it has this content. */
   async #find(register: string, content: Uint8Array): Promise<S3Object | undefined> {
     const remembered = this.#remembered.get(register);
     const object =

@@ -3,7 +3,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { type S3Answer, S3Refusal, type S3Client } from "./client.js";
 import { markerKey } from "./keys.js";
 
-/** Each time somebody else made or removed it at the same moment. */
+/** Retries; each time another process created or removed it at the same moment. */
 const markerTriesMax = 5;
 
 export interface S3Object {
@@ -11,16 +11,16 @@ export interface S3Object {
   readonly content: Uint8Array;
 }
 
-/** On which condition an object is written. */
+/** The condition of a write. */
 export type Condition = { readonly absent: true } | { readonly etag: string };
 
 /**
- * How the server wants an entity tag in `If-Match`: as it gives them, in quotes; some versions of Ceph's
- * radosgw compare what is between them only.
+ * The form of an entity tag in `If-Match`: as the server returns it, in quotes; some versions of Ceph's
+ * radosgw compare only the part between them.
  */
 export type EtagForm = "quoted" | "bare";
 
-/** The few things that are done with objects, each one request. */
+/** The operations on objects, each a single request. */
 export class S3Objects {
   readonly #client: S3Client;
   etagForm: EtagForm = "quoted";
@@ -30,8 +30,8 @@ export class S3Objects {
   }
 
   /**
-   * Resolves with `undefined` if there is no such object; rejects with {@link S3Refusal} if the bucket cannot
-   * be read.
+   * Resolves with `undefined` if the object does not exist; rejects with {@link S3Refusal} if the bucket
+   * cannot be read.
    */
   async get(key: string): Promise<S3Object | undefined> {
     const answer = await this.#client.send({ method: "GET", key });
@@ -62,16 +62,16 @@ export class S3Objects {
     return new TextDecoder().decode(answer.body);
   }
 
-  /** The store's marker, made if there is none. */
+  /** The store's marker, created if there is none. */
   async marker(): Promise<string> {
     for (let tries = 0; tries < markerTriesMax; tries += 1) {
       const found = await this.get(markerKey);
       if (found !== undefined) return new TextDecoder().decode(found.content);
       const answer = await this.put(markerKey, new TextEncoder().encode(randomUUID()), { absent: true });
-      // The second writer is refused, in one way or another, and reads what the first has written.
+      // The second writer is refused, in one way or another, and reads the first one's marker.
       if (!answer.ok && !isRefusal(answer) && answer.status < 500) throw new S3Refusal(answer);
     }
-    throw new LeaseholdError("STORE_UNAVAILABLE", "the store's marker can be neither read nor made");
+    throw new LeaseholdError("STORE_UNAVAILABLE", "the store's marker can be neither read nor created");
   }
 
   #formed(etag: string): string {
@@ -80,8 +80,8 @@ export class S3Objects {
 }
 
 /**
- * The condition does not hold, or another conditional write is under way, or the object whose tag was given
- * is gone.
+ * The condition does not hold, or another conditional write is in flight, or the object with that tag is
+ * gone.
  */
 export function isRefusal(answer: S3Answer): boolean {
   return answer.status === 412 || answer.status === 409 || answer.status === 404;

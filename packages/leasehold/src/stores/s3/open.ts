@@ -10,7 +10,7 @@ import { S3Objects } from "./objects.js";
 import { probeConditions } from "./probe.js";
 
 /**
- * Opens a bucket, or what lies below a prefix of one, as a store:
+ * Opens a bucket, or the objects below a prefix of one, as a store:
  * `s3://bucket/prefix?endpoint=https://host&region=name`.
  */
 export const openS3Store: OpenStore = async (url, { environment = process.env, signal }) => {
@@ -28,7 +28,7 @@ export const openS3Store: OpenStore = async (url, { environment = process.env, s
 
 async function openOn(client: S3Client, address: S3Address): Promise<AtomicStore> {
   const objects = new S3Objects(client);
-  // Before anything is written: who may not read or list is told so.
+  // Before anything is written: reports a missing permission to read or list.
   await objects.list({ prefix: address.prefix, "max-keys": "1" });
   const findings = assertFit(address.name, await probeConditions(objects));
   const store = new AtomicStore(new S3Medium(address, client, objects));

@@ -4,7 +4,7 @@ import type { ProbeFinding } from "../common/contract.js";
 import { type S3Answer, S3Refusal } from "./client.js";
 import type { S3Object, S3Objects } from "./objects.js";
 
-/** Races that one of the two has won; one without a winner says nothing and is run again. */
+/** Races with a winner; a race without one is inconclusive and repeated. */
 const racesWanted = 3;
 const racesMax = 12;
 
@@ -12,9 +12,9 @@ const racesMax = 12;
 const foreignEtag = '"00000000000000000000000000000000"';
 
 /**
- * Proves on objects of its own that the server honours the conditions of writes: servers that do not know
- * them write all the same and say that all went well. It goes by what stands there afterwards, not by what
- * the server says. Settles how entity tags are sent.
+ * Proves on objects of its own that the server honours the conditions of writes: servers that ignore them
+ * write anyway and report success. It checks the objects afterwards, not the server's answers. It also
+ * determines the form of entity tags.
  */
 export async function probeConditions(objects: S3Objects): Promise<readonly ProbeFinding[]> {
   const probe = new ConditionProbe(objects);
@@ -57,7 +57,7 @@ class ConditionProbe {
     ]);
   }
 
-  /** Not everybody may delete; what is left behind are small objects that say what they are. */
+  /** Deleting may not be allowed; leftovers are small objects with a telling content. */
   async cleanUp(): Promise<void> {
     await Promise.allSettled([...this.#keys].map((key) => this.#objects.remove(key)));
   }
@@ -83,13 +83,13 @@ class ConditionProbe {
     const isUntouched = now !== undefined && sameBytes(now.content, before.content);
     const seen = isUntouched
       ? answer.ok
-        ? "it was said to be written"
+        ? "it was reported as written"
         : "it was refused"
       : "it was overwritten";
     this.#note(tried, `${seen} (${answer.status})`, isUntouched && !answer.ok);
   }
 
-  /** Replaces the object under the right tag, in the one form or the other. */
+  /** Replaces the object with the right tag, in either form. */
   async #settleForm(key: string, before: S3Object): Promise<S3Object | undefined> {
     const tried = "replaced an object under the right tag (If-Match)";
     const statuses: number[] = [];
@@ -108,7 +108,7 @@ class ConditionProbe {
   }
 
   /**
-   * Of two writes at once one is done and says so; the other is refused, or says nothing of use, as with 500.
+   * Of two concurrent writes one succeeds and is acknowledged; the other is refused, or fails, as with 500.
    */
   async #race(tried: string, prepare: () => Promise<[string, S3Object | undefined]>): Promise<void> {
     const losers = new Set<number>();
@@ -122,11 +122,11 @@ class ConditionProbe {
       );
       const winners = contents.filter((_, index) => answers[index]!.ok);
       const now = await this.#objects.get(key);
-      if (winners.length > 1) return this.#note(tried, "both were told that they had written it", false);
+      if (winners.length > 1) return this.#note(tried, "both were acknowledged", false);
       for (const { status } of answers.filter((answer: S3Answer) => !answer.ok)) losers.add(status);
       if (winners.length === 0) continue;
       if (now === undefined || !sameBytes(now.content, winners[0]!))
-        return this.#note(tried, "what was said to be written does not stand there", false);
+        return this.#note(tried, "the acknowledged write is not there", false);
       won += 1;
     }
     this.#note(tried, `one was written, the other refused (${[...losers].join(", ")})`, true);

@@ -28,7 +28,7 @@ test.each([
   expect(authorization).toMatch(new RegExp(`Signature=${signature}$`));
 });
 
-test("a token of a session is sent and signed", () => {
+test("a session token is sent and signed", () => {
   const parts = { method: "GET", path: "/", query: {}, headers: {}, host, body };
   const headers = sign(parts, { ...credentials, sessionToken: "a token" }, "us-east-1", date);
   expect(headers["x-amz-security-token"]).toBe("a token");

@@ -1,11 +1,11 @@
 import { createHash, createHmac } from "node:crypto";
 import type { S3Credentials } from "./credentials.js";
 
-/** A request as far as it is signed. */
+/** The signed parts of a request. */
 export interface SignedParts {
   readonly method: string;
   readonly host: string;
-  /** Already encoded by {@link encodeStrictly}, with slashes as they are. */
+  /** Already encoded by {@link encodeStrictly}, except for slashes. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
@@ -13,8 +13,8 @@ export interface SignedParts {
 }
 
 /**
- * The headers that a request gets by AWS Signature Version 4. All of its headers are signed, the conditions
- * among them: nobody on the way can take them off.
+ * The headers of a request, with AWS Signature Version 4. All of its headers are signed, the conditions among
+ * them: nobody on the way can remove them.
  */
 export function sign(
   parts: SignedParts,
@@ -52,7 +52,7 @@ export function sign(
   return { ...headers, authorization };
 }
 
-/** Everything but letters, digits and `-._~` as `%XX`, as the signature demands. */
+/** Encodes everything but letters, digits and `-._~` as `%XX`, as the signature requires. */
 export function encodeStrictly(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -4,7 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 
 /**
  * sanlock's delta lease: the first 200 bytes of a sector, little-endian, then 56 bytes that it leaves zero,
- * in which Leasehold keeps what sanlock has no field for, then the bitmap of its messages.
+ * which Leasehold uses for what sanlock has no field for, then the bitmap of its messages.
  */
 const magic = 0x1221_2010;
 const versionMajor = 3;
@@ -32,32 +32,32 @@ const offset = {
 } as const;
 
 /**
- * sanlock takes a host for dead when it has not renewed for so many of its io_timeouts, and a watchdog has
+ * sanlock considers a host dead when it has not renewed for this many of its io_timeouts, and a watchdog has
  * had this time, s.
  */
 const renewalTimeouts = 8;
 const watchdogSeconds = 60;
 
-/** As sanlock's own numbers are put in order with ours: by generation, then by time. */
+/** Orders sanlock's own records with Leasehold's: by generation, then by time. */
 const bitsPerGeneration = 40n;
 
-/** Room for any generation in front of these. */
+/** Room for any generation in front of these bits. */
 const numberBits = 96n;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Refuses what is no delta lease of this lockspace. */
+/** Refuses a sector that is not a delta lease of this lockspace. */
 export function checkLeader(sector: Uint8Array, lockspace: string): void {
   const view = viewOf(sector);
   if (view.getUint32(offset.magic, true) !== magic) {
-    throw new LeaseholdError("STORE_FOREIGN", "there is no delta lease of sanlock; run sanlock direct init");
+    throw new LeaseholdError("STORE_FOREIGN", "it has no delta lease of sanlock; run sanlock direct init");
   }
   const version = view.getUint32(offset.version, true);
   if (version >>> 16 !== versionMajor) {
     throw new LeaseholdError(
       "STORE_FOREIGN",
-      `it is in version ${version >>> 16} of sanlock's format, not ${versionMajor}`,
+      `its format is version ${version >>> 16} of sanlock's, not ${versionMajor}`,
     );
   }
   if (view.getUint32(offset.checksum, true) !== checksumOf(sector)) {
@@ -65,7 +65,7 @@ export function checkLeader(sector: Uint8Array, lockspace: string): void {
   }
   const found = textAt(sector, offset.space, nameBytes);
   if (found !== lockspace) {
-    throw new LeaseholdError("STORE_FOREIGN", `it is of the lockspace ${JSON.stringify(found)}`);
+    throw new LeaseholdError("STORE_FOREIGN", `it belongs to the lockspace ${JSON.stringify(found)}`);
   }
 }
 
@@ -74,7 +74,7 @@ export function sectorBytesOf(sector: Uint8Array): number {
 }
 
 /**
- * The record as Leasehold has it; `undefined` if nobody has ever had the lease. Call {@link checkLeader}
+ * The record in Leasehold's form; `undefined` if nobody has ever had the lease. Call {@link checkLeader}
  * first.
  */
 export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord | undefined {
@@ -115,8 +115,7 @@ export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord 
 }
 
 /**
- * Puts the record over what is in the sector, which is a delta lease already. Its label does not fit and is
- * left out.
+ * Writes the record into a sector that already has a delta lease. Its label does not fit and is left out.
  *
  * @throws LeaseholdError `STORE_FULL` for a writer's name or a number that is too long.
  */
@@ -129,7 +128,7 @@ export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRe
       `sanlock's record has room for a holder of ${room} bytes, not ${writer.length}`,
     );
   }
-  // Each half has to be text for itself: sanlock shows the first.
+  // Each half has to be valid text by itself: sanlock shows the first.
   if (writer.some((byte) => byte === 0 || byte > 0x7e)) {
     throw new LeaseholdError("UNSUPPORTED", "in sanlock's record a holder's name is plain ASCII");
   }
@@ -157,8 +156,8 @@ export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRe
 }
 
 /**
- * Never 0, which means free, and never the same in two writes in a row: by its change sanlock sees that a
- * host lives.
+ * Never 0, which means free, and different in consecutive writes: sanlock detects by its change that a host
+ * is alive.
  */
 function timestampOf(number: bigint): bigint {
   return (number % 0xffff_ffffn) + 1n;
@@ -172,7 +171,7 @@ function checksumOf(sector: Uint8Array): number {
   return crc32cUpdate(checksumSeed, sector.subarray(0, checksummedBytes));
 }
 
-/** Over sanlock's checksum as well, so that it belongs to this record and no other. */
+/** Covers sanlock's checksum as well, so that it belongs to this record only. */
 function extraChecksumOf(sector: Uint8Array): number {
   const state = crc32cUpdate(checksumSeed, sector.subarray(offset.checksum, offset.extraChecksum));
   return crc32cUpdate(state, sector.subarray(offset.nonce, offset.end));

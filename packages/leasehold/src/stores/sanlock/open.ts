@@ -5,11 +5,11 @@ import { ioError } from "../common/io-error.js";
 import { checkLeader, sectorBytesOf } from "./leader-record.js";
 import { areaBytes, SanlockStore } from "./sanlock-store.js";
 
-/** The largest sectors that sanlock knows. */
+/** The largest sectors that sanlock supports. */
 const sectorBytesMax = 4_096;
 
 /**
- * Opens a lockspace that `sanlock direct init` (or `client init`) has laid out:
+ * Opens a lockspace that `sanlock direct init` (or `client init`) has created:
  * `sanlock:/dev/vg/leases?lockspace=NAME`.
  */
 export const openSanlockStore: OpenStore = async (url, { signal }) => {
@@ -52,12 +52,12 @@ async function openOn(
     if (store.hostIdMax === 0 || sectorBytes < file.sectorBytes) {
       throw new LeaseholdError(
         "STORE_UNFIT",
-        `${name} was laid out with sectors of ${sectorBytes} bytes, and the device has sectors of ${file.sectorBytes}`,
+        `${name} was formatted with sectors of ${sectorBytes} bytes, and the device has sectors of ${file.sectorBytes}`,
       );
     }
     await store.makeMarker(signal);
     const seen = `of ${store.hostIdMax} hosts, with sectors of ${sectorBytes} bytes`;
-    store.findings = [{ tried: "read the lockspace past all caches", seen, ok: true }];
+    store.findings = [{ tried: "read the lockspace with direct I/O", seen, ok: true }];
     return store;
   } catch (error) {
     await file.close();

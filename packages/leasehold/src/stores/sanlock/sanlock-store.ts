@@ -19,18 +19,18 @@ import { usualTraits } from "../common/usual-traits.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 
 /**
- * What `sanlock direct init` lays out: a mebibyte with a sector for each host, and some behind them that it
- * does not use.
+ * The size of the area that `sanlock direct init` creates: a mebibyte with a sector for each host, and unused
+ * ones after them.
  */
 export const areaBytes = 1 << 20;
 const hostsMax: Readonly<Record<number, number>> = { 512: 2_000, 4_096: 250 };
 
-/** What Leasehold has besides the leases stands in the last sector, which sanlock's own hosts never use. */
+/** Leasehold's own data, besides the leases, is in the last sector, which sanlock's hosts never use. */
 const ownFormat = "leasehold-sanlock/1";
 
 interface Own {
   readonly id: string;
-  /** What stands in the farm's register. */
+  /** The content of the farm's register. */
   readonly farm?: string;
 }
 
@@ -39,8 +39,8 @@ const decoder = new TextDecoder();
 
 /**
  * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and
- * the holder of one is a live host for every sanlock that looks. One sector for all writers, overwritten
- * blindly as sanlock does: it stands alone, and is no part of a farm.
+ * the holder of one is a live host to every sanlock on the lockspace. All writers share one sector,
+ * overwritten blindly as sanlock does: it can't be part of a farm with other stores.
  */
 export class SanlockStore implements OpenedStore {
   readonly traits: StoreTraits;
@@ -64,7 +64,7 @@ export class SanlockStore implements OpenedStore {
 
   async perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
     try {
-      if (caller?.signal.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+      if (caller?.signal.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "the caller gave up");
       if (this.#closing !== undefined) {
         throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
       }
@@ -79,7 +79,10 @@ export class SanlockStore implements OpenedStore {
     return this.#closing;
   }
 
-  /** Makes the marker if there is none. Two who do so at once end with one: both look again after 2δ. */
+  /**
+   * Creates the marker if there is none. Concurrent creators end with one marker: both read it again after
+   * 2δ.
+   */
   async makeMarker(signal: AbortSignal | undefined): Promise<void> {
     if ((await this.#readOwn()) !== undefined) return;
     await this.#writeOwn({ id: globalThis.crypto.randomUUID() });
@@ -88,7 +91,7 @@ export class SanlockStore implements OpenedStore {
 
   async #answer(request: StoreRequest): Promise<StoreAnswer> {
     const own = await this.#readOwn();
-    if (own === undefined) throw new LeaseholdError("STORE_FOREIGN", "the lockspace was laid out anew");
+    if (own === undefined) throw new LeaseholdError("STORE_FOREIGN", "the lockspace was formatted again");
     const { id } = own;
     switch (request.op) {
       case "read":
@@ -114,7 +117,7 @@ export class SanlockStore implements OpenedStore {
     if (register === farmRegister) return this.#writeOwn({ ...own, farm: decoder.decode(next) });
     const hostId = this.#hostIdOf(register);
     const record = decodeRecord(next);
-    // Nothing is written over what is no record of this lockspace.
+    // Only a record of this lockspace may be overwritten.
     const sector = await this.#readLeader(hostId);
     encodeLeader(sector, hostId, record);
     await this.#file.write(sector, (hostId - 1) * sector.length);
@@ -142,7 +145,7 @@ export class SanlockStore implements OpenedStore {
     if (hostId <= this.hostIdMax && register === leaseRegister(resource)) return hostId;
     throw new LeaseholdError(
       "UNSUPPORTED",
-      `the resources of a lockspace are its host ids, 1 to ${this.hostIdMax}, and not ${JSON.stringify(resource)}`,
+      `the resources of a lockspace are its host ids, 1 to ${this.hostIdMax}; ${JSON.stringify(resource)} is not one`,
     );
   }
 

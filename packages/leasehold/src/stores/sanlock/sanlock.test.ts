@@ -10,7 +10,8 @@ import { openSanlockStore } from "./open.js";
 import type { OpenedStore } from "../common/contract.js";
 
 /**
- * What sanlock 3.8.5 wrote: a host id that was never used, and host 3 that lives, in a lockspace called LS.
+ * Sectors written by sanlock 3.8.5: a host id that was never used, and host 3 that is alive, in a lockspace
+ * called LS.
  */
 const unused =
   "10202112040003001000000000020000000000000000000001000000000000000000000000000000" +
@@ -42,7 +43,7 @@ const record: DeltaRecord = {
   delayMs: 250,
 };
 
-test("what sanlock wrote is read as it meant it", () => {
+test("sanlock's records are decoded as sanlock means them", () => {
   expect(() => checkLeader(sectorOf(unused), "LS")).not.toThrow();
   expect(decodeLeader(sectorOf(unused), "3")).toBeUndefined();
   expect(() => checkLeader(sectorOf(live), "LS")).not.toThrow();
@@ -58,7 +59,7 @@ test("what sanlock wrote is read as it meant it", () => {
   });
 });
 
-test("what we write is read again, and is a record of sanlock's", () => {
+test("Leasehold's records decode to what was encoded, and are valid records of sanlock", () => {
   for (const state of ["held", "free"] as const) {
     const sector = sectorOf(unused);
     encodeLeader(sector, 3, { ...record, state });
@@ -75,7 +76,7 @@ test("a number that follows one of sanlock's is kept whole, however large the ge
   expect(decodeLeader(sector, "3")!.number).toBe(number);
 });
 
-test("the time that sanlock sees moves with every write, and is never 0 while it is held", () => {
+test("the time that sanlock sees changes with every write, and is never 0 while it is held", () => {
   const timeOf = (number: bigint) => {
     const sector = sectorOf(unused);
     encodeLeader(sector, 3, { ...record, number });
@@ -87,7 +88,7 @@ test("the time that sanlock sees moves with every write, and is never 0 while it
   }
 });
 
-test("damage, another lockspace, another version and what does not fit are errors", () => {
+test("damage, another lockspace, another version and records that do not fit are errors", () => {
   const sector = sectorOf(unused);
   encodeLeader(sector, 3, record);
   for (let byte = 0; byte < 256; byte += 1) {
@@ -114,7 +115,7 @@ beforeEach(async () => {
   path = join(directory, "lockspace");
   const area = Buffer.alloc(1 << 20);
   for (let host = 0; host < 2_000; host += 1) area.set(sectorOf(unused), host * 512);
-  // The marker, which it would take two δ to make.
+  // The marker, whose creation would take two δ.
   area.write('leasehold-sanlock/1 {"id":"marker-of-a-test"} 1e63899c', 2_047 * 512);
   await writeFile(path, area);
 });
@@ -148,7 +149,7 @@ test("host ids are resources, and nothing else is", async () => {
   }
 });
 
-test("the farm's register stands behind the hosts", async () => {
+test("the farm's register is stored behind the hosts", async () => {
   await openStore();
   expect(await read(farmRegister)).toMatchObject({ cells: [] });
   const farm = new TextEncoder().encode("leasehold-farm/1 {} 00000000");
@@ -156,7 +157,7 @@ test("the farm's register stands behind the hosts", async () => {
   expect(await read(farmRegister)).toMatchObject({ cells: [farm], id: "marker-of-a-test" });
 });
 
-test("nothing is written over what is not a record of this lockspace", async () => {
+test("a foreign sector is not overwritten", async () => {
   await openStore();
   const file = await open(path, "r+");
   await file.write(Buffer.from("something else"), 0, 14, 2 * 512);

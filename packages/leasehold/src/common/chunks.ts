@@ -1,15 +1,15 @@
 import type { Timers } from "./ports.js";
 
 /**
- * Work on lists of any length in turns of the event loop, each of some milliseconds: whoever asks for a
- * million may hold leases too, and these have to be renewed meanwhile. A short list takes one turn.
+ * Work on long lists in chunks, each in a turn of the event loop of some milliseconds: a program that asks
+ * for a million items may hold leases too, which have to be renewed meanwhile. A short list takes one turn.
  */
 
-/** What one turn goes through. */
+/** Items per turn. */
 const perTurn = 10_000;
 
-/** `map` of each of them. */
-export async function mapInTurns<From, To>(
+/** `map` of each item. */
+export async function mapInChunks<From, To>(
   items: Iterable<From>,
   map: (item: From) => To,
   timers: Timers,
@@ -22,8 +22,8 @@ export async function mapInTurns<From, To>(
   return mapped;
 }
 
-/** Sorted by merging; those that are equal stay in their order. */
-export async function sortInTurns<T>(
+/** A stable merge sort. */
+export async function sortInChunks<T>(
   items: readonly T[],
   compare: (one: T, other: T) => number,
   timers: Timers,
@@ -36,13 +36,13 @@ export async function sortInTurns<T>(
   while (runs.length > 1) {
     const merged: T[][] = [];
     for (let at = 0; at < runs.length; at += 2)
-      merged.push(await mergeInTurns(runs[at]!, runs[at + 1] ?? [], compare, timers));
+      merged.push(await mergeInChunks(runs[at]!, runs[at + 1] ?? [], compare, timers));
     runs = merged;
   }
   return runs[0] ?? [];
 }
 
-async function mergeInTurns<T>(
+async function mergeInChunks<T>(
   left: readonly T[],
   right: readonly T[],
   compare: (one: T, other: T) => number,
