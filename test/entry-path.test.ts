@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
-/** The tables in ARCHITECTURE.md of the files that an acquisition, and a put of the core, go through. */
+/** The tables in ARCHITECTURE.md of the files that an acquisition, a put of the core, and a change of a file go through. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const document = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
@@ -15,13 +15,22 @@ interface Hop {
   readonly by: string;
 }
 
-/** Of each row the file, and whom it hands the call to: `file`, or `file`, by the port `other` (or by its own). */
+/**
+ * Each row's file, and the files that it hands the call to: `file`, or `file`, by the port `other` (or by its own).
+ * The head of the table names the folder that paths are below.
+ */
 function rowsOf(section: string): { readonly file: string; readonly hops: readonly Hop[] }[] {
+  const [, folder = ""] = /^\| +\| file below `([^`]+)` \|/m.exec(section) ?? [];
+  const below = (path: string) => `${folder}/${path}`;
   const rows = [...section.matchAll(/^\| (\d+) \| `([^`]+)` \|[^|]*\|([^|]*)\|$/gm)];
   return rows.map(([, , file = "", next = ""]) => ({
-    file,
+    file: below(file),
     hops: [...next.matchAll(/`([^`]+)`(?:, by (?:(its own port)|(?:the port )?`([^`]+)`))?/g)].map(
-      ([, to = "", own, by = to]) => ({ from: file, to, by: own === undefined ? by : file }),
+      ([, to = "", own, by = to]) => ({
+        from: below(file),
+        to: below(to),
+        by: below(own === undefined ? by : file),
+      }),
     ),
   }));
 }
@@ -35,31 +44,30 @@ function sectionOf(heading: string): string {
 const ways = [
   {
     name: "an acquisition",
-    rows: rowsOf(sectionOf("## The way of one acquisition through the code")),
-    first: "lease/manager/lease-manager.ts",
-    last: "flease/protocol/acceptor.ts",
+    rows: rowsOf(sectionOf("## The way of an acquisition")),
+    first: "packages/leasehold/src/lease/manager/lease-manager.ts",
+    last: "packages/leasehold/src/flease/protocol/acceptor.ts",
     filesMax: 15,
   },
   {
     name: "a put",
-    rows: rowsOf(sectionOf("### The way of a put through the code")),
-    first: "core/server/grpc/unary.ts",
-    last: "core/state/state.ts",
+    rows: rowsOf(sectionOf("## The way of a put")),
+    first: "packages/core/src/server/grpc/unary.ts",
+    last: "packages/core/src/state/state.ts",
     filesMax: 12,
+  },
+  {
+    name: "a file",
+    rows: rowsOf(sectionOf("## The way of a file")),
+    first: "packages/files/src/protocol/open-file.ts",
+    last: "packages/files/src/disk/directory-store.ts",
+    filesMax: 6,
   },
 ];
 
-/** A path below `packages`, or of a room: of the package `leasehold`, or `core/raft/raft.ts` of another one. */
-function pathOf(file: string): string {
-  if (file.includes("/src/")) return join(root, "packages", file);
-  const [, name = "leasehold", rest = file] = /^(core|files|sim)\/(.*)$/.exec(file) ?? [];
-  return join(root, "packages", name, "src", rest);
-}
-
 function imports(from: string, to: string): boolean {
-  const path = pathOf(from);
-  const specifier = relative(dirname(path), pathOf(to)).replace(/\.ts$/, ".js");
-  const text = readFileSync(path, "utf8");
+  const specifier = relative(dirname(from), to).replace(/\.ts$/, ".js");
+  const text = readFileSync(join(root, from), "utf8");
   return text.includes(` from "${specifier.startsWith(".") ? specifier : `./${specifier}`}";`);
 }
 
@@ -70,7 +78,7 @@ function isHop({ from, to, by }: Hop): boolean {
 
 describe.each(ways)("the way of $name", ({ rows, first, last, filesMax }) => {
   test(`begins at ${first}, ends at ${last} and has at most ${filesMax} files, each once`, () => {
-    expect(rows.map(({ file }) => existsSync(pathOf(file)))).toEqual(rows.map(() => true));
+    expect(rows.map(({ file }) => existsSync(join(root, file)))).toEqual(rows.map(() => true));
     expect(rows[0]?.file).toBe(first);
     expect(rows.at(-1)?.file).toBe(last);
     expect(new Set(rows.map(({ file }) => file)).size).toBe(rows.length);
@@ -93,9 +101,9 @@ describe.each(ways)("the way of $name", ({ rows, first, last, filesMax }) => {
 });
 
 test("a hop between two files that do not know each other is none", () => {
-  const acceptor = "flease/protocol/acceptor.ts";
-  expect(isHop({ from: "lease/manager/lease-manager.ts", to: acceptor, by: acceptor })).toBe(false);
-  expect(isHop({ from: "lease/manager/lease-manager.ts", to: acceptor, by: "lease/provider.ts" })).toBe(
-    false,
-  );
+  const waist = "packages/leasehold/src/lease";
+  const from = `${waist}/manager/lease-manager.ts`;
+  const to = "packages/leasehold/src/flease/protocol/acceptor.ts";
+  expect(isHop({ from, to, by: to })).toBe(false);
+  expect(isHop({ from, to, by: `${waist}/provider.ts` })).toBe(false);
 });
