@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import type { TestContext } from "vitest";
 import { LeaseholdError, open, startMember } from "leasehold";
 import type { Member } from "leasehold";
 import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
@@ -17,23 +18,29 @@ import type { ViewStatus } from "../../packages/leasehold/src/flease/tcp/node-vi
 import { freePorts } from "../free-ports.js";
 import { largestView, longAddresses, longIds } from "../support/large-views.js";
 
-/** Members that come and go while leases are held (docs/flease.md, 3.14), with sockets and files. */
-
-let folder = "";
-let members: Member[] = [];
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-members-"))));
-afterEach(async () => {
-  for (const member of members) await member.close();
-  members = [];
-  rmSync(folder, { recursive: true });
-});
+/**
+ * Members that come and go while leases are held (docs/flease.md, 3.14), with sockets and files. Each test spends its
+ * time asleep, in waits for leases to run out, and has a cluster of its own.
+ */
 
 const world = realWorld();
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "100ms" } as const;
 /** Where a lease must not be lost on a busy machine. */
 const patient = { ...settings, ttlMax: "4s", rpcTimeout: "400ms" } as const;
 
-async function cluster(ids: readonly string[], given: object = settings) {
+/** Ends with its test. */
+function aFolder({ onTestFinished }: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-members-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+async function cluster(context: TestContext, ids: readonly string[], given: object = settings) {
+  const folder = aFolder(context);
+  const members: Member[] = [];
+  context.onTestFinished(async () => {
+    for (const member of members) await member.close();
+  });
   const ports = await freePorts(ids.length + 2);
   const addressOf = (index: number) => `127.0.0.1:${ports[index]}`;
   const founding = Object.fromEntries(ids.map((id, index) => [id, addressOf(index)]));
@@ -46,11 +53,18 @@ async function cluster(ids: readonly string[], given: object = settings) {
   };
   for (const id of ids) await start(id, founding[id]!, "new");
   for (const member of members) await member.ready({ timeout: "20s" });
-  return { founding, start, spare: addressOf(ids.length), spare2: addressOf(ids.length + 1) };
+  return {
+    folder,
+    members,
+    founding,
+    start,
+    spare: addressOf(ids.length),
+    spare2: addressOf(ids.length + 1),
+  };
 }
 
-test("one member becomes two, and a change that was refused changes nothing", async () => {
-  const { founding, start, spare, spare2 } = await cluster(["a"]);
+test.concurrent("one member becomes two, and a change that was refused changes nothing", async (context) => {
+  const { members, founding, start, spare, spare2 } = await cluster(context, ["a"]);
   const at = [founding["a"]!];
   const absent = changeMembers(at, {}, { add: "x", address: spare2 }, { timeout: "1s" }, world);
   await expect(absent).rejects.toMatchObject({
@@ -75,8 +89,8 @@ test("one member becomes two, and a change that was refused changes nothing", as
   expect(again.status().view).toBe(5);
 }, 180_000);
 
-test("of two changes that are begun at two members at one moment no more than one begins, and it ends", async () => {
-  const { founding } = await cluster(["a", "b", "c", "d"]);
+test.concurrent("of two changes that are begun at two members at one moment no more than one begins, and it ends", async (context) => {
+  const { founding } = await cluster(context, ["a", "b", "c", "d"]);
   const addresses = Object.values(founding);
   const node = await openFleaseClient(addresses, {}, world);
   try {
@@ -88,8 +102,8 @@ test("of two changes that are begun at two members at one moment no more than on
     const begun = changes.filter((each) => each.status === "fulfilled" && isBegun(each.value)).length;
     expect(begun).toBeLessThan(2);
     const isThere = async () => begun === 1 || isBegun(await change(0, "d"));
-    await expect.poll(isThere, { timeout: 20_000 }).toBe(true);
-    await expect
+    await context.expect.poll(isThere, { timeout: 20_000 }).toBe(true);
+    await context.expect
       .poll(async () => (await listMembers([addresses[0]!], {}, world)).number, { timeout: 20_000 })
       .toBe(3);
   } finally {
@@ -97,10 +111,10 @@ test("of two changes that are begun at two members at one moment no more than on
   }
 }, 180_000);
 
-test("a member comes and another goes, and leases are kept with their tokens by those who know one address", async () => {
-  const { founding, start, spare } = await cluster(["a", "b", "c"]);
+test.concurrent("a member comes and another goes, and leases are kept with their tokens by those who know one address", async (context) => {
+  const { members, founding, start, spare } = await cluster(context, ["a", "b", "c"], patient);
   await using leases = await open(`flease://${founding["b"]}`);
-  await using lease = await leases.acquire("kept", { ttl: "1s" });
+  await using lease = await leases.acquire("kept");
   const { token } = lease;
   await start("d", spare);
   const added = await changeMembers([founding["b"]!], {}, { add: "d", address: spare }, {}, world);
@@ -122,9 +136,9 @@ test("a member comes and another goes, and leases are kept with their tokens by 
   expect(Object.keys((await listMembers([spare], {}, world)).members)).toEqual(["b", "c", "d"]);
 }, 60_000);
 
-test("clients keep their leases over a change of members whose view has more than the 4 KiB of a client's call", async () => {
+test.concurrent("clients keep their leases over a change of members whose view has more than the 4 KiB of a client's call", async (context) => {
   const ids = longIds("m", 14);
-  const { founding, start, spare } = await cluster(ids, { ttlMax: "4s", maxClockSkew: "20ms" });
+  const { founding, start, spare } = await cluster(context, ids, { ttlMax: "4s", maxClockSkew: "20ms" });
   const addresses = Object.values(founding);
   await using leases = await open(`flease://${addresses[3]}`);
   await using lease = await leases.acquire("kept", { ttl: "4s" });
@@ -138,7 +152,8 @@ test("clients keep their leases over a change of members whose view has more tha
   expect([lease.signal.aborted, lease.remaining() > 0, lease.token]).toEqual([false, true, token]);
 }, 120_000);
 
-test("the largest view gets to a client that opens, and to one that is open, over real sockets", async () => {
+test.concurrent("the largest view gets to a client that opens, and to one that is open, over real sockets", async (context) => {
+  const folder = aFolder(context);
   const { view, addresses, barrier } = largestView();
   const note = { barrier, settled: new Map() };
   const [a, b] = [view.members[0]!, view.members[1]!];
@@ -176,7 +191,7 @@ test("the largest view gets to a client that opens, and to one that is open, ove
       writeToldView({ view, ...note, addresses: at }),
     );
     const isThere = (one: FleaseNode) => one.peer.views.view.stamp === view.stamp;
-    await expect.poll(() => nodes.every(isThere), { timeout: 60_000 }).toBe(true);
+    await context.expect.poll(() => nodes.every(isThere), { timeout: 60_000 }).toBe(true);
     expect(client.peer.views.view).toEqual(view);
   } finally {
     for (const each of nodes) await each.close();
@@ -192,8 +207,8 @@ async function aHolder(address: string) {
   return { leases, lease, isKept };
 }
 
-async function grownToThree() {
-  const { founding, start, spare, spare2 } = await cluster(["a"], patient);
+async function grownToThree(context: TestContext) {
+  const { founding, start, spare, spare2, ...more } = await cluster(context, ["a"], patient);
   const at = [founding["a"]!];
   for (const [id, address] of [
     ["b", spare],
@@ -202,11 +217,11 @@ async function grownToThree() {
     await start(id, address);
     await changeMembers(at, {}, { add: id, address }, { timeout: "2m" }, world);
   }
-  return { founding, start, spare, spare2 };
+  return { founding, start, spare, spare2, ...more };
 }
 
-test("one member grows to three at once when they start, and a lease is renewed all the while", async () => {
-  const { founding, start, spare, spare2 } = await cluster(["a"], patient);
+test.concurrent("one member grows to three at once when they start, and a lease is renewed all the while", async (context) => {
+  const { founding, start, spare, spare2 } = await cluster(context, ["a"], patient);
   const at = [founding["a"]!];
   const { leases, isKept } = await aHolder(at[0]!);
   const seen = new Set<string>();
@@ -223,8 +238,8 @@ test("one member grows to three at once when they start, and a lease is renewed 
   await leases.close();
 }, 180_000);
 
-test("with one of three dead another is replaced, and then a fourth is added, and a lease is renewed all the while", async () => {
-  const { founding, start, spare, spare2 } = await cluster(["a", "b", "c"], patient);
+test.concurrent("with one of three dead another is replaced, and then a fourth is added, and a lease is renewed all the while", async (context) => {
+  const { members, founding, start, spare, spare2 } = await cluster(context, ["a", "b", "c"], patient);
   const { leases, isKept } = await aHolder(founding["a"]!);
   await members[2]!.close();
   await start("d", spare);
@@ -240,8 +255,8 @@ test("with one of three dead another is replaced, and then a fourth is added, an
   await leases.close();
 }, 180_000);
 
-test("a change whose majority would need a dead member is not begun, and is carried when that is back", async () => {
-  const { founding, start } = await cluster(["a", "b", "c"], patient);
+test.concurrent("a change whose majority would need a dead member is not begun, and is carried when that is back", async (context) => {
+  const { members, founding, start } = await cluster(context, ["a", "b", "c"], patient);
   await members[2]!.close();
   const { leases, isKept } = await aHolder(founding["a"]!);
   const at = [founding["a"]!];
@@ -258,8 +273,8 @@ test("a change whose majority would need a dead member is not begun, and is carr
   await leases.close();
 }, 180_000);
 
-test("a change that is given up by its signal at any moment is asked for again, and done once", async () => {
-  const { founding, start, spare } = await cluster(["a", "b"], patient);
+test.concurrent("a change that is given up by its signal at any moment is asked for again, and done once", async (context) => {
+  const { founding, start, spare } = await cluster(context, ["a", "b"], patient);
   const at = Object.values(founding);
   const { leases, isKept } = await aHolder(at[0]!);
   const change = { add: "c", address: spare };
@@ -283,8 +298,8 @@ test("a change that is given up by its signal at any moment is asked for again, 
   await leases.close();
 }, 180_000);
 
-test("two that change the members at once both get what they want, one after the other", async () => {
-  const { founding, start, spare, spare2 } = await cluster(["a", "b", "c"]);
+test.concurrent("two that change the members at once both get what they want, one after the other", async (context) => {
+  const { founding, start, spare, spare2 } = await cluster(context, ["a", "b", "c"]);
   const at = Object.values(founding);
   await Promise.all([start("d", spare), start("e", spare2)]);
   const add = (id: string, address: string) =>
@@ -294,8 +309,8 @@ test("two that change the members at once both get what they want, one after the
   expect([number, Object.keys(now)]).toEqual([5, ["a", "b", "c", "d", "e"]]);
 }, 180_000);
 
-test("the member that has begun a change dies, and the others carry it on", async () => {
-  const { founding, start, spare } = await cluster(["a", "b", "c"], patient);
+test.concurrent("the member that has begun a change dies, and the others carry it on", async (context) => {
+  const { members, founding, start, spare } = await cluster(context, ["a", "b", "c"], patient);
   const at = Object.values(founding);
   const { leases, isKept } = await aHolder(founding["b"]!);
   await start("d", spare);
@@ -310,8 +325,8 @@ test("the member that has begun a change dies, and the others carry it on", asyn
   await leases.close();
 }, 180_000);
 
-test("a founding member that has lost its file decides nothing by the list that it began with", async () => {
-  const { founding, start, spare } = await grownToThree();
+test.concurrent("a founding member that has lost its file decides nothing by the list that it began with", async (context) => {
+  const { folder, members, founding, start, spare } = await grownToThree(context);
   await members[0]!.close();
   const { leases: others, lease, isKept } = await aHolder(spare);
   rmSync(join(folder, "a.json"));
@@ -323,7 +338,7 @@ test("a founding member that has lost its file decides nothing by the list that 
   });
   for (const state of ["new", "existing"] as const) {
     const again = await start("a", founding["a"]!, state);
-    await expect.poll(() => again.status().view, { timeout: 60_000 }).toBe(5);
+    await context.expect.poll(() => again.status().view, { timeout: 60_000 }).toBe(5);
     expect(again.status()).toMatchObject({ state: "learner", notice: expect.stringContaining("no vote") });
     await expect(again.leases.acquire("kept", { wait: "2s" })).rejects.toMatchObject({ code: "TIMEOUT" });
     await again.close();
@@ -340,12 +355,12 @@ test("a founding member that has lost its file decides nothing by the list that 
   await others.close();
 }, 180_000);
 
-test("a member without a file has no vote as soon as it hears that the members have changed", async () => {
-  const { founding, spare } = await grownToThree();
+test.concurrent("a member without a file has no vote as soon as it hears that the members have changed", async (context) => {
+  const { members, founding, spare } = await grownToThree(context);
   await members[0]!.close();
   const a = await startMember({ id: "a", members: founding, ...patient });
   members.push(a);
-  await expect.poll(() => a.status().state, { timeout: 60_000 }).toBe("learner");
+  await context.expect.poll(() => a.status().state, { timeout: 60_000 }).toBe("learner");
   expect(a.status().notice).toContain("no vote");
   const { leases, isKept } = await aHolder(spare);
   await expect(a.leases.acquire("kept", { wait: "2s" })).rejects.toBeInstanceOf(LeaseholdError);
@@ -353,8 +368,8 @@ test("a member without a file has no vote as soon as it hears that the members h
   await leases.close();
 }, 180_000);
 
-test("all members lose power before anything has changed, and come back as they were", async () => {
-  const { founding, start } = await cluster(["a", "b", "c"]);
+test.concurrent("all members lose power before anything has changed, and come back as they were", async (context) => {
+  const { members, founding, start } = await cluster(context, ["a", "b", "c"]);
   for (const member of members.splice(0)) await member.close();
   for (const [id, address] of Object.entries(founding)) await start(id, address);
   for (const member of members) await member.ready({ timeout: "1m" });
