@@ -1,6 +1,6 @@
 /**
  * A process that takes one lease after another, for ever, and writes down every look at it. Its journal is what
- * `src/history` judges (docs/histories.md has the format); each line is one synchronous write, so that kill -9 loses none.
+ * `src/history` judges (docs/internals/histories.md has the format); each line is one synchronous write, so that kill -9 loses none.
  *
  * Its orders are the JSON in the first argument, see `HolderOrders` in `arena.ts`.
  */

@@ -19,7 +19,7 @@ import { freePorts } from "../free-ports.js";
 import { largestView, longAddresses, longIds } from "../support/large-views.js";
 
 /**
- * Members that come and go while leases are held (docs/flease.md, 3.14), with sockets and files. Each test spends its
+ * Members that come and go while leases are held (docs/internals/flease-views.md), with sockets and files. Each test spends its
  * time asleep, in waits for leases to run out, and has a cluster of its own.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The known mistakes of the Flease protocol and of what stands around it. P1 to P54 and F1 to F21 are those of `docs/flease.md`.
+ * The known mistakes of the Flease protocol and of what stands around it. P1 to P54 and F1 to F21 are those of `docs/internals`.
  */
 
 const exclusionChecker = "packages/sim/src/kit/checkers/exclusion.ts";

@@ -313,7 +313,7 @@ function addCheck(program: Command, finish: Finish): void {
   program
     .command("check")
     .description("judge the journals of a run: who held what when, and whether two ever held the same")
-    .argument("<journal...>", "the journals of one run; see docs/histories.md")
+    .argument("<journal...>", "the journals of one run; see docs/internals/histories.md")
     .addHelpText(
       "after",
       examples("leasehold check run-7/*.journal", "leasehold check run-7/*.journal -o json"),

@@ -82,7 +82,7 @@ const contradicted = "a majority of the members contradicts this clock";
  * runner hands in messages and clock values, and carries what the peer sends by the medium.
  *
  * Sections, repairs (F1 and on) and planted mistakes (P1 and on) that comments in Flease name are those of
- * `docs/flease.md`; "the report" is the paper that it begins with.
+ * `docs/internals/flease.md`; "the report" is the paper that it begins with.
  */
 export class FleasePeer {
   readonly settings: FleaseSettings;

@@ -12,7 +12,9 @@ export function addCommand(program: Command, finish: Finish): void {
     .option("--minutes <n>", "begin new runs for so long (default: 1)", parsePositive)
     .option("--runs <n>", "so many runs", parsePositive)
     .addOption(
-      new Option("--mode <mode>", "which clocks are wild; see docs/safety.md").choices([..."abcdefg"]),
+      new Option("--mode <mode>", "which clocks are wild; see docs/internals/safety-simulation.md").choices([
+        ..."abcdefg",
+      ]),
     )
     .option("--without <features>", "take features out of the run, separated by commas")
     .option("--story", "with --seed: print what happens, line by line")

@@ -3,7 +3,7 @@ import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js
 import { SimRandom } from "../kit/random.js";
 import type { Invariant } from "../flease/stage/invariants.js";
 
-/** What must hold in every run of the grid, by the numbers of `docs/flease.md`. */
+/** What must hold in every run of the grid, by the numbers of `docs/internals/flease.md`. */
 export const gridInvariants: readonly Invariant[] = ["I1", "I2", "I4", "I12"];
 
 /** A mistake to be made on purpose, on the way between an acceptor and its store. */

@@ -38,7 +38,7 @@ async function run(paths: string[], output: "table" | "json" = "table") {
 
 describe("leasehold check", () => {
   test("prints for the example in the documentation what stands there", async () => {
-    const page = readFileSync(new URL("../../../../../docs/histories.md", import.meta.url), "utf8");
+    const page = readFileSync(new URL("../../../../../docs/internals/histories.md", import.meta.url), "utf8");
     const fences = [...page.matchAll(/^```ndjson (\S+)\n([\s\S]*?)^```$/gm)];
     const paths = fences.map(([, name, text]) => written(name!, text!));
     expect(paths).toHaveLength(3);

@@ -1,5 +1,5 @@
 /**
- * What proposers and acceptors say to each other (section 3.4 of `docs/flease.md`).
+ * What proposers and acceptors say to each other (section 3.4 of `docs/internals/flease-rounds.md`).
  *
  * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read
  * it, so that the hot path allocates nothing. A message that is kept beyond the call that handed it over must

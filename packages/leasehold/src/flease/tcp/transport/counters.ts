@@ -2,7 +2,7 @@ import { authCauses } from "../../../runtime/security/auth-fault.js";
 import { frameErrorCauses } from "../wire/frame-error.js";
 
 /**
- * Every name that `transport.counters` has, from the first moment on. `docs/wire-protocol.md` explains each.
+ * Every name that `transport.counters` has, from the first moment on. `docs/internals/wire-calls.md` explains each.
  */
 export const counterNames = [
   "connections.opened",

@@ -35,7 +35,7 @@ const KEEP_ALIVE_MS = 2 ** 30;
  * holds.
  */
 export class Transport implements DialerPorts {
-  /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
+  /** What was refused, dropped and counted, by stable names (`docs/internals/wire-calls.md`, Counters). */
   readonly counters: Counters = newCounters();
   readonly identity: Identity;
   readonly key: IncarnationKey;

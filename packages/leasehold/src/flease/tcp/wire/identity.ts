@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { Role } from "../../../runtime/security/roles.js";
 
-/** What one side of a connection says of itself before anything else (`docs/wire-protocol.md`, HELLO). */
+/** What one side of a connection says of itself before anything else (`docs/internals/wire.md`, HELLO). */
 export interface Identity {
   readonly role: Role;
   /** 1 to 128 bytes of UTF-8. Unique among members; clients may share one, their incarnations differ. */

@@ -17,7 +17,9 @@ import { Outbox } from "../transport/outbox.js";
 import { roles } from "../../../runtime/security/roles.js";
 
 /** The documentation is held against the code: what a stranger implements from it has to work. */
-const text = readFileSync(new URL("../../../../../../docs/wire-protocol.md", import.meta.url), "utf8");
+const text = ["wire.md", "wire-calls.md"]
+  .map((name) => readFileSync(new URL(`../../../../../../docs/internals/${name}`, import.meta.url), "utf8"))
+  .join("\n");
 
 /** The bytes of an annotated dump; each line must begin where the one before it ended. */
 function dump(name: string): string {

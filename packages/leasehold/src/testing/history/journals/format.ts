@@ -1,6 +1,6 @@
 /**
  * The lines of a journal. Every process of a run keeps a journal of its own: one JSON object a line, written
- * with one synchronous write, so that a process that is killed loses none. `docs/histories.md` has the same
+ * with one synchronous write, so that a process that is killed loses none. `docs/internals/histories.md` has the same
  * for people.
  *
  * Stamps are of one steady clock that all processes share (`process.hrtime.bigint()` on one machine), in
@@ -21,7 +21,7 @@ export interface HistoryHeader {
   readonly run: string;
   /**
    * Which clock the stamps are of; two journals with different clocks cannot be compared. See
-   * `docs/histories.md`.
+   * `docs/internals/histories.md`.
    */
   readonly clock: string;
   /** Who writes this journal; no two journals of a run have the same. */

@@ -1,6 +1,6 @@
 import type { TenureId } from "../journals/format.js";
 
-/** What a history must not show. `docs/histories.md` has the same list. */
+/** What a history must not show. `docs/internals/histories.md` has the same list. */
 export type Rule =
   /** Two tenures of one resource were held at the same instant. */
   | "overlap"
