@@ -1,9 +1,7 @@
 import { authCauses } from "../../../runtime/security/auth-fault.js";
 import { frameErrorCauses } from "../wire/frame-error.js";
 
-/**
- * Every name that `transport.counters` has, from the first moment on. `docs/internals/wire-calls.md` explains each.
- */
+/** Every name that `transport.counters` has from its start. `docs/internals/wire-calls.md` explains each. */
 export const counterNames = [
   "connections.opened",
   "connections.closed",

@@ -1,7 +1,7 @@
 /**
  * The lines of a journal. Every process of a run keeps a journal of its own: one JSON object a line, written
- * with one synchronous write, so that a process that is killed loses none. `docs/internals/histories.md` has the same
- * for people.
+ * with one synchronous write, so that a process that is killed loses none. `docs/internals/histories.md` has
+ * the same for people.
  *
  * Stamps are of one steady clock that all processes share (`process.hrtime.bigint()` on one machine), in
  * nanoseconds. Stamps and tokens are decimal strings in a journal, because a JSON number cannot hold them.
