@@ -10,8 +10,8 @@ import type { Role } from "../../../runtime/security/roles.js";
 const MAGIC = 0x4c534844;
 
 /**
- * The version of everything in `docs/internals/wire.md`. Later versions keep the framing, REJECT, and HELLO up
- * to its version, so that two versions can tell each other that they differ.
+ * The version of everything in `docs/internals/wire.md`. Later versions keep the framing, REJECT, and HELLO
+ * up to its version, so that two versions can tell each other that they differ.
  */
 export const PROTOCOL_VERSION = 4;
 
