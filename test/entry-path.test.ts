@@ -52,7 +52,7 @@ const ways = [
   {
     name: "a put",
     rows: rowsOf(sectionOf("## The way of a put")),
-    first: "packages/core/src/server/grpc/unary.ts",
+    first: "packages/core/src/server/api/calls/ask.ts",
     last: "packages/core/src/state/state.ts",
     filesMax: 12,
   },

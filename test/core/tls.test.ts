@@ -10,7 +10,7 @@ import {
   LockRequestSchema,
   LockResponseSchema,
 } from "../../packages/leasehold/src/etcd/gen/etcd/v3lock_pb.js";
-import { isOpenToClients } from "../../packages/core/src/server/common/tls.js";
+import { isOpenToClients } from "../../packages/core/src/server/wire/tls/tls.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 

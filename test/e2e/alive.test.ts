@@ -7,7 +7,7 @@ import { freePorts } from "../free-ports.js";
 import { alive, runProgram } from "../support/alive.js";
 import { packagesFolder } from "../support/built.js";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
-import type { RunningCore } from "../../packages/core/src/server/common/api.js";
+import type { RunningCore } from "../../packages/core/src/server/config/flags.js";
 
 /**
  * What keeps a process alive, on every ground: a call that waits and a lease that is held do, leases that are only

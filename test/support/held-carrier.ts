@@ -1,5 +1,5 @@
-import type { Carrier, Encoded, Status } from "../../packages/core/src/server/rpc/call.js";
-import { Metadata, ServerStream } from "../../packages/core/src/server/rpc/call.js";
+import type { Carrier, Encoded, Status } from "../../packages/core/src/server/wire/rpc/call.js";
+import { Metadata, ServerStream } from "../../packages/core/src/server/wire/rpc/call.js";
 
 /** Carries a call nowhere: what it was given is seen here, and is taken when a test says so. */
 export class HeldCarrier implements Carrier {

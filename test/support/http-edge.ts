@@ -2,19 +2,19 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { FairShares } from "../../packages/leasehold/src/common/fair-shares.js";
-import { Counters } from "../../packages/core/src/server/common/counters.js";
-import type { Http1 } from "../../packages/core/src/server/front/front.js";
-import { LocalClient } from "../../packages/core/src/server/grpc/local.js";
-import { methodsOf } from "../../packages/core/src/server/grpc/services.js";
-import { routes } from "../../packages/core/src/server/http/routes.js";
-import { clientHttp, metricsHttp } from "../../packages/core/src/server/http/server.js";
-import { type HttpTimes, httpTimes } from "../../packages/core/src/server/http/times.js";
+import { Counters } from "../../packages/core/src/server/metrics/counters.js";
+import type { Http1 } from "../../packages/core/src/server/wire/port.js";
+import { LocalClient } from "../../packages/core/src/server/api/calls/local.js";
+import { methodsOf } from "../../packages/core/src/server/api/calls/methods.js";
+import { routes } from "../../packages/core/src/server/api/http/routes.js";
+import { clientHttp, metricsHttp } from "../../packages/core/src/server/api/http/server.js";
+import { type HttpTimes, httpTimes } from "../../packages/core/src/server/wire/http/timeouts.js";
 import type {
   Method,
   ServerStream,
   UnaryCall,
   UnaryHandler,
-} from "../../packages/core/src/server/rpc/call.js";
+} from "../../packages/core/src/server/wire/rpc/call.js";
 
 export interface HttpEdge {
   readonly port: number;

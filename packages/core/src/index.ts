@@ -1,9 +1,9 @@
 /** A server of the consistent core in your own program: `@leasehold/core`. Its clients open `core://…`. */
-import type { CoreFlags, RunningCore } from "./server/common/api.js";
+import type { CoreFlags, RunningCore } from "./server/config/flags.js";
 import { type Logger, silent } from "leasehold/runtime";
 import { configOf, startCore as startServer } from "./server/index.js";
 
-export type { CoreFlags, RunningCore } from "./server/common/api.js";
+export type { CoreFlags, RunningCore } from "./server/config/flags.js";
 
 /**
  * The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and the target of log

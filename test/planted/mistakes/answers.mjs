@@ -175,7 +175,7 @@ export const inAnswers = [
   mistake(
     "resignsAnotherKey",
     "Who resigns deletes another key than its own.",
-    "packages/core/src/server/grpc/election.ts",
+    "packages/core/src/server/api/election.ts",
     "queue.removeCreated(key, rev)",
     "queue.removeCreated(Uint8Array.of(...key, 0), rev)",
   ),

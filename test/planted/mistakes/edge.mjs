@@ -1,10 +1,10 @@
 /** Mistakes at the doors of a core's server: who is let in, and how many. */
 
-const shown = "packages/core/src/server/common/shown.ts";
-const shownTest = { file: "packages/core/src/server/common/shown.test.ts" };
+const shown = "packages/core/src/server/wire/tls/peer-chain.ts";
+const shownTest = { file: "packages/core/src/server/wire/tls/peer-chain.test.ts" };
 const socketsTest = { file: "packages/core/src/server/peers/sockets.test.ts" };
 
-const longAnswersTest = { file: "packages/core/src/server/grpc/answers.test.ts" };
+const longAnswersTest = { file: "packages/core/src/server/api/calls/answers.test.ts" };
 
 export const atTheEdge = /** @type {const} */ ([
   {
@@ -36,7 +36,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Long answers keep as many trees as they like, each of another moment.",
     edits: [
       {
-        file: "packages/core/src/server/grpc/answers.ts",
+        file: "packages/core/src/server/api/calls/answers.ts",
         find: "this.#shares.take(clientOf(call), more)",
         replace: "true",
       },
@@ -48,12 +48,12 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Bytes of a connection count no more when it is closed: a counter falls.",
     edits: [
       {
-        file: "packages/core/src/server/common/counters.ts",
+        file: "packages/core/src/server/wire/traffic.ts",
         find: "this.#closed = added(this.#closed, socket);",
         replace: ";",
       },
     ],
-    caughtBy: { file: "packages/core/src/server/http/metrics.test.ts" },
+    caughtBy: { file: "packages/core/src/server/api/http/metrics.test.ts" },
   },
   {
     name: "failuresOfWritesAreReads",
@@ -65,7 +65,7 @@ export const atTheEdge = /** @type {const} */ ([
         replace: "true",
       },
     ],
-    caughtBy: { file: "packages/core/src/server/http/metrics.test.ts" },
+    caughtBy: { file: "packages/core/src/server/api/http/metrics.test.ts" },
   },
   {
     name: "piecesWithoutEnd",
@@ -85,12 +85,12 @@ export const atTheEdge = /** @type {const} */ ([
     why: "However many connections are open, one more is taken.",
     edits: [
       {
-        file: "packages/core/src/server/front/connections.ts",
+        file: "packages/core/src/server/accounts/connections.ts",
         find: "!this.#shares.take(from, 1)",
         replace: "this.#shares.take(from, 1) && false",
       },
     ],
-    caughtBy: { file: "packages/core/src/server/front/front.test.ts" },
+    caughtBy: { file: "packages/core/src/server/wire/port.test.ts" },
   },
   {
     name: "anyNameAllowed",
@@ -109,7 +109,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "Who names an authority gets clients without certificates, unless they are users by them.",
     edits: [
       {
-        file: "packages/core/src/server/common/config.ts",
+        file: "packages/core/src/server/wire/tls/tls-files.ts",
         find: "clientCertAuth || trustedCaFile !== undefined",
         replace: "clientCertAuth",
       },
@@ -133,7 +133,7 @@ export const atTheEdge = /** @type {const} */ ([
     why: "A session is resumed, and nobody sees by which authorities it was begun.",
     edits: [
       {
-        file: "packages/core/src/server/common/listener.ts",
+        file: "packages/core/src/server/wire/listen.ts",
         find: "constants.SSL_OP_NO_TICKET",
         replace: "0",
       },
@@ -145,24 +145,24 @@ export const atTheEdge = /** @type {const} */ ([
     why: "A new list of revoked certificates counts only once a new certificate fits its key.",
     edits: [
       {
-        file: "packages/core/src/server/common/tls.ts",
+        file: "packages/core/src/server/wire/tls/tls.ts",
         find: "take(renewed, revokedNow(tls, shown.ca, tell));",
         replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca, tell));",
       },
     ],
-    caughtBy: { file: "packages/core/src/server/common/listener.test.ts" },
+    caughtBy: { file: "packages/core/src/server/wire/listen.test.ts" },
   },
   {
     name: "halfAList",
     why: "What a list of revoked certificates says up to where it is cut off counts as the whole.",
     edits: [
       {
-        file: "packages/core/src/server/common/pem.ts",
+        file: "packages/core/src/server/wire/tls/pem.ts",
         find: '!isWhole || blocks.length !== text.split("-----BEGIN").length - 1',
         replace: "text.length === 0",
       },
     ],
-    caughtBy: { file: "packages/core/src/server/common/revoked.test.ts" },
+    caughtBy: { file: "packages/core/src/server/wire/tls/revocation.test.ts" },
   },
   {
     name: "passwordsByPort",

@@ -8,7 +8,7 @@ import {
   type RequestOpSchema,
   TxnRequestSchema,
 } from "leasehold/etcd/gen/etcd/rpc_pb.js";
-import { isOversized } from "../server/grpc/txn-size.js";
+import { isOversized } from "../server/api/calls/txn-size.js";
 import type { WatchAnswer } from "./types.js";
 import { snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";

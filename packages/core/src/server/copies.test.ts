@@ -34,9 +34,7 @@ function checked(...comparisons: Partial<Comparison>[]) {
     host,
     self: 1n,
     electionMs: 5,
-    nameOf: (id) => `s${id}`,
-    info: say,
-    warn: say,
+    reports: { nameOf: (id) => `s${id}`, info: say, warn: (_cause, text) => say(text) },
   });
   return { copies, said, compared: () => count };
 }

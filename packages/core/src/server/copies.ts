@@ -6,20 +6,18 @@ import { MemberListRequestSchema } from "leasehold/etcd/gen/etcd/cluster_pb.js";
 import type { CoreHost } from "../host/host.js";
 import type { MemberId } from "../raft/types.js";
 import { CoreError, type CoreFailure } from "../state/errors.js";
+import type { Reports } from "./reports.js";
 
 /** Beside two elections: how long a server that begins waits for what it has missed, ms. As etcd for a request. */
 const catchUpMs = 5_000;
 
 const withoutLeader: ReadonlySet<CoreFailure> = new Set(["noLeader", "leaderChanged", "stopped", "timeout"]);
 
-/** What a server says about comparisons of the servers' keys. */
 export interface CopiesOptions {
   readonly host: Pick<CoreHost, "request" | "step">;
   readonly self: MemberId;
   readonly electionMs: number;
-  readonly nameOf: (member: MemberId) => string;
-  readonly info: (text: string) => void;
-  readonly warn: (text: string) => void;
+  readonly reports: Pick<Reports, "info" | "nameOf" | "warn">;
 }
 
 /** The servers' keys, held against each other: what people are told of it. */
@@ -35,7 +33,7 @@ export class Copies {
   /** A comparison has ended, here or because this server leads. */
   take(comparison: Comparison): void {
     const { revision, different, corrupt, incomparable } = comparison;
-    const { warn } = this.#options;
+    const warn = (text: string) => this.#warn(text);
     if (incomparable.length > 0)
       warn(`nothing can be said of the keys of ${this.#names(incomparable)}: their history is another`);
     if (corrupt.length > 0) {
@@ -50,6 +48,10 @@ export class Copies {
     this.#ended(comparison);
   }
 
+  #warn(text: string): void {
+    this.#options.reports.warn(`copies ${text}`, text);
+  }
+
   close(): void {
     this.#closed.abort();
   }
@@ -62,7 +64,9 @@ export class Copies {
    * @throws LeaseholdError `LOG_CORRUPT` if a majority has something else, or all were asked and there is none
    */
   async checkOwn(): Promise<void> {
-    const { electionMs, info, warn } = this.#options;
+    const { electionMs, reports } = this.#options;
+    const info = (text: string) => reports.info(text);
+    const warn = (text: string) => this.#warn(text);
     await this.#catchUp();
     let comparison = await this.#compare();
     while (comparison.isOpen) {
@@ -93,28 +97,30 @@ export class Copies {
   }
 
   #judgeOwn({ corrupt, different, revision }: Comparison): void {
-    const { nameOf, self } = this.#options;
+    const { reports, self } = this.#options;
     if (!corrupt.includes(self) && !corrupt.includes(0n)) return;
-    const found = `${nameOf(self)} found data inconsistency with peers: at revision ${revision} its keys are not those of`;
+    const found = `${reports.nameOf(self)} found data inconsistency with peers: at revision ${revision} its keys are not those of`;
     const end = corrupt.includes(self) ? "" : ", and there is no majority that says who is right";
     throw new LeaseholdError("LOG_CORRUPT", `${found} ${this.#names(different)}${end}`);
   }
 
   /** What was written while it was away is compared, too; and else it would be compacted away at the others. */
   #catchUp(): Promise<void> {
-    const { electionMs, host, info } = this.#options;
+    const { electionMs, host, reports } = this.#options;
     const deadlineMs = performance.now() + catchUpMs + 2 * electionMs;
     const request = create(MemberListRequestSchema, { linearizable: true });
     return new Promise((resolve) => {
       host.request("initial check", { kind: "memberList", request }, deadlineMs, (result) => {
         if (result instanceof CoreError && withoutLeader.has(result.failure))
-          info(`initial check: of what this server has by itself, as it cannot catch up (${result.message})`);
+          reports.info(
+            `initial check: of what this server has by itself, as it cannot catch up (${result.message})`,
+          );
         resolve();
       });
     });
   }
 
   #names(members: readonly MemberId[]): string {
-    return members.map((member) => this.#options.nameOf(member)).join(", ");
+    return members.map((member) => this.#options.reports.nameOf(member)).join(", ");
   }
 }

@@ -1,5 +1,5 @@
-export type { CoreFlags, RunningCore } from "./common/api.js";
-export { configOf, type CoreConfig } from "./common/config.js";
+export type { CoreFlags, RunningCore } from "./config/flags.js";
+export { configOf, type CoreConfig } from "./config/config.js";
 export { backupStatus, type ReadOptions } from "./backup/read-backup.js";
 export { restoreBackup, restoredText } from "./backup/restore.js";
-export { startCore } from "./server.js";
+export { startCore } from "./start.js";

@@ -1,7 +1,7 @@
 import { readBothClocks, type Clock } from "leasehold/common";
 import type { Done, HostPorts } from "../host/ports.js";
 import type { Disk } from "./disk/disk.js";
-import { Turns } from "./common/turns.js";
+import { Turns } from "./accounts/turns.js";
 
 const clock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 

@@ -73,6 +73,11 @@ export class LeaseholdError extends Error {
   }
 }
 
+/** A setting, an option or a file that cannot be used. */
+export function invalidConfig(why: string): LeaseholdError {
+  return new LeaseholdError("INVALID_CONFIG", why);
+}
+
 /** Why a tenure ended without a release. */
 export const lossReasons = {
   expired: "It expired: renewals failed, or the process was stopped or blocked for too long.",

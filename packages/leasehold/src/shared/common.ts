@@ -19,5 +19,5 @@ export { Sessions } from "../common/sessions.js";
 export { timeLeft } from "../common/time-left.js";
 export { Xorshift } from "../common/xorshift.js";
 export { parseDuration } from "../lease/duration.js";
-export { type ErrorCode, LeaseholdError, errorCodes } from "../lease/errors.js";
+export { type ErrorCode, LeaseholdError, errorCodes, invalidConfig } from "../lease/errors.js";
 export type { Duration, Lease, Leases } from "../lease/types.js";

@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { FairShares, LeaseholdError } from "leasehold/common";
 import { CoreError } from "../../state/errors.js";
-import { hostOf } from "../common/address-of.js";
+import { hostOf } from "../accounts/address-of.js";
 import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
 /**

@@ -1,10 +1,9 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { LeaseholdError } from "leasehold/common";
+import { LeaseholdError, invalidConfig } from "leasehold/common";
 import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
-import { invalid } from "../common/invalid.js";
-import type { JwtOptions } from "../common/token-options.js";
+import type { JwtOptions } from "../config/token-options.js";
 
 /** Tokens whose signature has been looked at: the same one comes with every request. */
 const knownMax = 1_024;
@@ -43,7 +42,7 @@ export class SignedTokens {
     const derived = this.#signing && createPublicKey(this.#signing);
     this.#verifying = publicKeyFile === undefined ? derived! : key(publicKeyFile, createPublicKey);
     if (derived !== undefined && !derived.equals(this.#verifying))
-      throw invalid("--auth-token: pub-key and priv-key do not belong together");
+      throw invalidConfig("--auth-token: pub-key and priv-key do not belong together");
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read, `UNSUPPORTED` without the package */
@@ -57,7 +56,9 @@ export class SignedTokens {
     // A key of another kind than the method's is noticed now, and not by the first user.
     if (tokens.#signing !== undefined)
       await tokens.sign("", 0n).catch((error: unknown) => {
-        throw invalid(`--auth-token: the key does not fit ${options.method}: ${(error as Error).message}`);
+        throw invalidConfig(
+          `--auth-token: the key does not fit ${options.method}: ${(error as Error).message}`,
+        );
       });
     return tokens;
   }
@@ -117,7 +118,7 @@ function key(file: string, parse: (pem: Buffer) => KeyObject): KeyObject {
   try {
     return parse(pem);
   } catch (error) {
-    throw invalid(`--auth-token: ${file} is no key: ${(error as Error).message}`);
+    throw invalidConfig(`--auth-token: ${file} is no key: ${(error as Error).message}`);
   }
 }
 
@@ -125,6 +126,6 @@ function read(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw invalid(`--auth-token: ${(error as Error).message}`);
+    throw invalidConfig(`--auth-token: ${(error as Error).message}`);
   }
 }

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { LeaseholdError } from "leasehold/common";
+import { LeaseholdError, invalidConfig } from "leasehold/common";
 import { damaged } from "../../journal/files.js";
 import type { CoreState } from "../../state/state.js";
-import { invalid } from "../common/invalid.js";
-import { finishInTurns } from "../common/turns.js";
+import { finishInTurns } from "../accounts/turns.js";
 import { hashBytes } from "./backup-file.js";
 import { BoltError, BoltFile, type Source } from "./bolt/read.js";
 import { stateOf, TooLargeError } from "./state.js";
@@ -47,7 +46,7 @@ export function readBackup(path: string, bytesMax: number, options: ReadOptions 
     state: await finishInTurns(stateOf(file, bytesMax)),
   })).catch((error: unknown) => {
     if (!(error instanceof TooLargeError)) throw error;
-    throw invalid(
+    throw invalidConfig(
       `${path} has more than --quota-backend-bytes allows to keep in memory (${bytesMax}): nothing was restored`,
     );
   });
@@ -64,7 +63,7 @@ async function withDatabase<Result>(
   read: (file: BoltFile, hash: string) => Promise<Result>,
 ): Promise<Result> {
   const handle = await open(path).catch((error: unknown) => {
-    throw invalid(`${path} cannot be read: ${(error as Error).message}`);
+    throw invalidConfig(`${path} cannot be read: ${(error as Error).message}`);
   });
   try {
     const bytes = await databaseBytes(handle, path, options);

@@ -1,9 +1,9 @@
+import { invalidConfig } from "leasehold/common";
 import { readdir, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { diskError, syncFolder } from "../../journal/files.js";
-import type { CoreConfig } from "../common/config.js";
-import { idText, type Identity, newIdentity } from "../common/identity.js";
-import { invalid } from "../common/invalid.js";
+import type { CoreConfig } from "../config/config.js";
+import { idText, type Identity, newIdentity } from "../config/identity.js";
 import { isBcrypt } from "../auth/bcrypt.js";
 import { beginDirectory } from "../disk/data-directory.js";
 import { restored } from "../../host/new-core.js";
@@ -31,7 +31,7 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const { dataDir } = config;
   const found = await readdir(dataDir).catch(() => []);
-  if (found.length > 0) throw invalid(`--data-dir ${dataDir} is not empty: nothing was restored`);
+  if (found.length > 0) throw invalidConfig(`--data-dir ${dataDir} is not empty: nothing was restored`);
   const backup = await readBackup(path, config.quotaBytes, options);
   const { identity, recovered } = restored(backup, config, newIdentity);
   // A directory that is half restored would begin an empty core.

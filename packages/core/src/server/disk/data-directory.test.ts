@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { configOf } from "../common/config.js";
+import { configOf } from "../config/config.js";
 import { openDataDirectory } from "./data-directory.js";
 
 /**

@@ -1,3 +1,4 @@
+import { invalidConfig } from "leasehold/common";
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -11,10 +12,9 @@ import { founding, joining } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { oldestVersion } from "../../state/members.js";
 import { CoreState } from "../../state/state.js";
-import type { CoreConfig } from "../common/config.js";
-import { finishInTurns, batchesInTurns } from "../common/turns.js";
-import { invalid } from "../common/invalid.js";
-import { type Identity, newIdentity } from "../common/identity.js";
+import type { CoreConfig } from "../config/config.js";
+import { finishInTurns, batchesInTurns } from "../accounts/turns.js";
+import { type Identity, newIdentity } from "../config/identity.js";
 import { forceNewCluster, type OpenedContent } from "./force-new-cluster.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
@@ -34,7 +34,8 @@ export interface DataDirectory {
 /** Who a server is that joins a core, and with whom: the others say it. */
 export type FindIdentity = (config: CoreConfig) => Promise<Identity>;
 
-const cannotJoin: FindIdentity = () => Promise.reject(invalid("a server of this kind cannot join a core"));
+const cannotJoin: FindIdentity = () =>
+  Promise.reject(invalidConfig("a server of this kind cannot join a core"));
 
 const journalFolder = "wal";
 const snapshotFolder = "snapshots";

@@ -3,7 +3,7 @@ import type { Journal } from "../../journal/journal.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { Persist } from "../../raft/types.js";
 import type { SnapshotToWrite } from "../../replica/types.js";
-import { batchesInTurns } from "../common/turns.js";
+import { batchesInTurns } from "../accounts/turns.js";
 
 /**
  * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order

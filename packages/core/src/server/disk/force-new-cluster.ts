@@ -5,8 +5,8 @@ import type { Recovered } from "../../raft/api.js";
 import { forced } from "../../host/new-core.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
-import { foundingMember } from "../common/identity.js";
-import { batchesInTurns, finishInTurns } from "../common/turns.js";
+import { foundingMember } from "../config/identity.js";
+import { batchesInTurns, finishInTurns } from "../accounts/turns.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** A server's data directory, opened. */

@@ -5,7 +5,7 @@ import { checksumOf } from "../../journal/checksum.js";
 import { diskError, ownFile, ownFileMode, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
 import { newestVersion, oldestVersion } from "../../state/members.js";
-import { type KnownMember, idText } from "../common/identity.js";
+import { type KnownMember, idText } from "../config/identity.js";
 
 /** The former one had no checksum: a bit that turned over in an id made another server of it. */
 const formerFormat = 1;

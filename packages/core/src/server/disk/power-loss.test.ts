@@ -7,7 +7,7 @@ import { SimRandom } from "@leasehold/sim/inner/kit/random.js";
 import type { Entry, HardState, SnapshotMeta } from "../../raft/types.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import { configOf } from "../common/config.js";
+import { configOf } from "../config/config.js";
 import { type DataDirectory, openContent } from "./data-directory.js";
 import { Disk } from "./disk.js";
 import { DiskIndex } from "./disk-index.js";

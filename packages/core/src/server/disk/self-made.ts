@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { diskError, syncFolder } from "../../journal/files.js";
-import type { TlsFiles } from "../common/config.js";
-import { selfSigned } from "../common/self-signed.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { selfSigned } from "../wire/tls/self-signed.js";
 
 const dayMs = 86_400_000;
 

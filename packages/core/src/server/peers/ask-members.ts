@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
-import type { TlsFiles } from "../common/config.js";
-import { parseUrl } from "../common/urls.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { parseUrl } from "../wire/urls.js";
 import { Frames, frame } from "./frames.js";
 import { questionBytes, readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";

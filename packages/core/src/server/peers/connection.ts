@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
-import type { TlsFiles } from "../common/config.js";
-import type { PeerCounts } from "../common/counters.js";
-import { parseUrl } from "../common/urls.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import type { PeerCounts } from "../metrics/counters.js";
+import { parseUrl } from "../wire/urls.js";
 import { Frames, frame } from "./frames.js";
 import { readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";

@@ -8,7 +8,7 @@ import {
 import type { MemberId } from "../../raft/types.js";
 import { unwelcome } from "../../replica/roll.js";
 import { type CoreMember, newestVersion, oldestVersion } from "../../state/members.js";
-import { idText } from "../common/identity.js";
+import { idText } from "../config/identity.js";
 
 /** What a server says of itself to another. */
 export interface Self {

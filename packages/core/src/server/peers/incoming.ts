@@ -5,7 +5,7 @@ import type { PeerMessage } from "../../replica/types.js";
 import { RestoringState } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
 import type { CoreMember } from "../../state/members.js";
-import { finishInTurns } from "../common/turns.js";
+import { finishInTurns } from "../accounts/turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
 import { membersBytes, objectionTo, readHello, type Self, spokenWith, welcomeBytes } from "./hello.js";

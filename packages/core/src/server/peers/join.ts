@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CoreConfig } from "../common/config.js";
-import { type Identity, idText } from "../common/identity.js";
-import { invalid } from "../common/invalid.js";
-import { LeaseholdError } from "leasehold/common";
+import type { CoreConfig } from "../config/config.js";
+import { type Identity, idText } from "../config/identity.js";
+import { LeaseholdError, invalidConfig } from "leasehold/common";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import { askMembers } from "./ask-members.js";
 
@@ -21,7 +20,7 @@ export async function join(config: CoreConfig): Promise<Identity> {
   const others = config.initialCluster.filter(({ name }) => name !== config.name);
   const urls = others.flatMap(({ peerUrls }) => peerUrls);
   if (urls.length === 0)
-    throw invalid("--initial-cluster-state existing: --initial-cluster names no other server");
+    throw invalidConfig("--initial-cluster-state existing: --initial-cluster names no other server");
   const endMs = performance.now() + tryMs;
   for (;;) {
     const found = await tryAll(urls, config);
@@ -51,12 +50,12 @@ function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identi
   const own = config.initialCluster.find(({ name }) => name === config.name)!;
   const self = members.find(({ peerUrls }) => [...peerUrls].sort().join() === own.peerUrls.join());
   if (self === undefined)
-    return invalid(
+    return invalidConfig(
       `no member of the core has the addresses ${own.peerUrls.join()}: add it first (etcdctl member add)`,
     );
   // Whatever it has promised there is lost with that directory, so it must not go on under that id.
   if (self.name !== "")
-    return invalid(
+    return invalidConfig(
       `the member ${idText(self.id)} at ${own.peerUrls.join()} has started before, with another data directory: ` +
         "remove it, and add it again",
     );

@@ -1,9 +1,9 @@
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import { isBulk, isProposal } from "../../replica/proposals/bulk.js";
 import type { PeerMessage } from "../../replica/types.js";
-import type { TlsFiles } from "../common/config.js";
-import { PeerCounts } from "../common/counters.js";
-import type { KnownMember } from "../common/identity.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { PeerCounts } from "../metrics/counters.js";
+import type { KnownMember } from "../config/identity.js";
 import { encodeMessage, repeatsSince } from "./codec.js";
 import { Connection } from "./connection.js";
 import { bulkSince } from "./hello.js";

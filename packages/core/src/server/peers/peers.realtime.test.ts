@@ -13,8 +13,8 @@ import { CoreState } from "../../state/state.js";
 import { PeerHelloSchema, type PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import { helloBytes, readHello, readWelcome, type Self, welcomeBytes } from "./hello.js";
 import { Frames, frame } from "./frames.js";
-import { foundingMember } from "../common/identity.js";
-import type { TlsFiles } from "../common/config.js";
+import { foundingMember } from "../config/identity.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
 import { PeerLink } from "./link.js";
 import { Peers } from "./peers.js";
 

@@ -5,11 +5,11 @@ import type { InstallSnapshot, MemberId } from "../../raft/types.js";
 import { ListedMembers, type Roll } from "../../replica/roll.js";
 import type { PeerMessage } from "../../replica/types.js";
 import type { CoreMember } from "../../state/members.js";
-import type { TlsFiles } from "../common/config.js";
-import { Counters } from "../common/counters.js";
-import { idText } from "../common/identity.js";
-import { type Comers, Listener } from "../common/listener.js";
-import type { ListenUrl } from "../common/urls.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { Counters } from "../metrics/counters.js";
+import { idText } from "../config/identity.js";
+import { type ConnectionEvents, Listener } from "../wire/listen.js";
+import type { ListenUrl } from "../wire/urls.js";
 import { askMembers } from "./ask-members.js";
 import { helloBytes, newestOf, type Purpose, purposeOf, refusalOf, type Self } from "./hello.js";
 import { Incoming, type Received } from "./incoming.js";
@@ -142,7 +142,9 @@ export class Peers {
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
   async open(urls: readonly ListenUrl[]): Promise<void> {
     for (const url of urls)
-      this.#listeners.push(await Listener.open(url, this.#options.tls, { handshakeMs }, this.#comers));
+      this.#listeners.push(
+        await Listener.open(url, this.#options.tls, { handshakeMs }, this.#connectionEvents),
+      );
     this.#isOpen = true;
     this.update(this.#roll);
   }
@@ -208,7 +210,7 @@ export class Peers {
     }
   }
 
-  readonly #comers: Comers = {
+  readonly #connectionEvents: ConnectionEvents = {
     admit: (socket) => {
       if (this.#closed.signal.aborted) return false;
       this.#addStranger(socket);

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
-import type { TlsFiles } from "../common/config.js";
-import { parseUrl } from "../common/urls.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { parseUrl } from "../wire/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
 import { newestVersion } from "../../state/members.js";

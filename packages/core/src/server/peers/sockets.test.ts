@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
 import { loopbacks } from "../../../../../test/support/loopbacks.js";
 import { Authority } from "../../../../../test/support/pki.js";
-import type { AllowedNames, TlsFiles } from "../common/config.js";
-import { Listener } from "../common/listener.js";
+import type { AllowedNames, TlsFiles } from "../wire/tls/tls-files.js";
+import { Listener } from "../wire/listen.js";
 import { dial } from "./sockets.js";
 
 const authority = new Authority();

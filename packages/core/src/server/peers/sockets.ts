@@ -1,10 +1,10 @@
 import { type Socket, connect as connectTcp, isIP } from "node:net";
 import { type TLSSocket, connect as connectTls } from "node:tls";
 import { identityProblem } from "leasehold/runtime";
-import type { TlsFiles } from "../common/config.js";
-import { objectionTo } from "../common/shown.js";
-import { readTls, revokedNow } from "../common/tls.js";
-import type { ListenUrl } from "../common/urls.js";
+import type { TlsFiles } from "../wire/tls/tls-files.js";
+import { objectionTo } from "../wire/tls/peer-chain.js";
+import { readTls, revokedNow } from "../wire/tls/tls.js";
+import type { ListenUrl } from "../wire/urls.js";
 
 /** Calls `ready` when bytes can be sent. */
 export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => void): Socket {

@@ -1,0 +1,190 @@
+import { randomBytes } from "node:crypto";
+import type {
+  AuthenticateRequest,
+  AuthenticateResponse,
+  AuthUserAddRequest,
+  AuthUserChangePasswordRequest,
+} from "leasehold/etcd/gen/etcd/auth_pb.js";
+import type { CoreHost } from "../../host/host.js";
+import type {
+  AuthCommand,
+  ClientRequest,
+  ClientResponse,
+  Credentials,
+  UserSecret,
+} from "../../replica/types.js";
+import { CoreError, refusalFor } from "../../state/errors.js";
+import { Passwords } from "../auth/passwords.js";
+import type { SignedTokens } from "../auth/signed-tokens.js";
+import type { Answer, UnaryCall, UnaryHandler } from "../wire/rpc/call.js";
+import { clientOf, deadlineOf, grpcError } from "./calls/calls.js";
+import type { CredentialsReader } from "./calls/credentials.js";
+import type { UnaryHandlers } from "./calls/header.js";
+
+/** Users, roles or rights may change so often while one password is looked at. */
+const triesMax = 8;
+const tokenBytes = 18;
+
+/** What is changed as it is asked: the same words in the log. */
+const commands = {
+  AuthEnable: "authEnable",
+  AuthDisable: "authDisable",
+  UserDelete: "userDelete",
+  UserGrantRole: "userGrantRole",
+  UserRevokeRole: "userRevokeRole",
+  RoleAdd: "roleAdd",
+  RoleDelete: "roleDelete",
+  RoleGrantPermission: "roleGrantPermission",
+  RoleRevokePermission: "roleRevokePermission",
+} as const satisfies Record<string, AuthCommand["case"]>;
+
+const reads = {
+  AuthStatus: "authStatus",
+  UserGet: "userGet",
+  UserList: "userList",
+  RoleGet: "roleGet",
+  RoleList: "roleList",
+} as const satisfies Record<string, ClientRequest["kind"]>;
+
+/** etcd's Auth service. Passwords go no further than here: what stands in the log is made of them. */
+export class AuthHandlers {
+  readonly #host: CoreHost;
+  readonly #reader: CredentialsReader;
+  readonly #signed: SignedTokens | undefined;
+  readonly #electionMs: number;
+  readonly #passwords = new Passwords();
+
+  constructor(
+    host: CoreHost,
+    reader: CredentialsReader,
+    signed: SignedTokens | undefined,
+    electionMs: number,
+  ) {
+    this.#host = host;
+    this.#reader = reader;
+    this.#signed = signed;
+    this.#electionMs = electionMs;
+  }
+
+  handlers(): UnaryHandlers {
+    const changing = Object.entries(commands).map(([method, kind]) => [
+      method,
+      answering((call) => this.#change(call, { case: kind, value: call.request } as AuthCommand)),
+    ]);
+    const reading = Object.entries(reads).map(([method, kind]) => [
+      method,
+      answering((call) => this.ask(call, { kind, request: call.request } as ClientRequest)),
+    ]);
+    return {
+      ...(Object.fromEntries([...changing, ...reading]) as UnaryHandlers),
+      Authenticate: answering((call) => this.#authenticate(call, call.request as AuthenticateRequest)),
+      UserAdd: answering((call) => this.#addUser(call, call.request as AuthUserAddRequest)),
+      UserChangePassword: answering((call) =>
+        this.#changePassword(call, call.request as AuthUserChangePasswordRequest),
+      ),
+    };
+  }
+
+  /** The same handlers, for those who may do everything only. */
+  rootOnly(handlers: UnaryHandlers, names: readonly string[]): UnaryHandlers {
+    const guarded = names.map((name) => {
+      const handler = handlers[name]!;
+      const guard = async (call: UnaryCall, callback: Answer) => {
+        const { refusal } = await outcome(this.ask(call, { kind: "root", request: {} }));
+        if (refusal === undefined) handler(call, callback);
+        else callback(refusal);
+      };
+      return [name, (call: UnaryCall, callback: Answer) => void guard(call, callback)];
+    });
+    return { ...handlers, ...(Object.fromEntries(guarded) as UnaryHandlers) };
+  }
+
+  /** Rejects with CoreError. */
+  async ask(call: UnaryCall, request: ClientRequest): Promise<ClientResponse> {
+    return this.#askFor(call, request, await this.#reader.of(call));
+  }
+
+  #askFor(
+    call: UnaryCall,
+    request: ClientRequest,
+    credentials: Credentials | undefined,
+  ): Promise<ClientResponse> {
+    return new Promise((resolve, reject) => {
+      const deadlineMs = deadlineOf(call, this.#electionMs);
+      const settle = (result: ClientResponse | CoreError) =>
+        result instanceof CoreError ? reject(result) : resolve(result);
+      const id = this.#host.request(clientOf(call), request, deadlineMs, settle, credentials);
+      call.whenOver(() => this.#host.cancel(id));
+    });
+  }
+
+  #change(call: UnaryCall, request: AuthCommand): Promise<ClientResponse> {
+    return this.ask(call, { kind: "auth", request });
+  }
+
+  /** Nobody's password is worked on for somebody who may not change it. */
+  async #secretFor(call: UnaryCall, password: string): Promise<Uint8Array> {
+    await this.ask(call, { kind: "root", request: {} });
+    return this.#passwords.secretOf(password, clientOf(call));
+  }
+
+  async #addUser(call: UnaryCall, { name, options, password }: AuthUserAddRequest): Promise<ClientResponse> {
+    const secret = options?.noPassword === true ? new Uint8Array() : await this.#secretFor(call, password);
+    return this.#change(call, { case: "userAdd", value: { name, secret } });
+  }
+
+  async #changePassword(
+    call: UnaryCall,
+    { name, password }: AuthUserChangePasswordRequest,
+  ): Promise<ClientResponse> {
+    const secret = await this.#secretFor(call, password);
+    return this.#change(call, { case: "userChangePassword", value: { name, secret } });
+  }
+
+  /** The token comes into being only if the password that was right is still the user's (etcd does the same). */
+  async #authenticate(call: UnaryCall, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
+    for (let tries = 1; ; tries += 1) {
+      const asked = { kind: "secret", request: { name } } as const;
+      const { isKnown, revision, secret } = (await this.#askFor(call, asked, undefined)) as UserSecret;
+      // How long an answer takes does not tell which users there are.
+      const isRight = await this.#passwords.isRight(password, secret, clientOf(call));
+      if (!isKnown || !isRight) throw new CoreError("authFailed");
+      const token = this.#signed === undefined ? randomBytes(tokenBytes).toString("base64url") : "";
+      const value = { user: name, token, revision };
+      const request: ClientRequest = { kind: "auth", request: { case: "authenticate", value } };
+      try {
+        const response = (await this.#askFor(call, request, undefined)) as AuthenticateResponse;
+        if (this.#signed !== undefined) response.token = await this.#signed.sign(name, revision);
+        return response;
+      } catch (error) {
+        const isOld = error instanceof CoreError && error.failure === "authRevisionOld";
+        if (!isOld || tries === triesMax) throw error;
+      }
+    }
+  }
+}
+
+/** A handler that gives the answer, or says why there is none. */
+export function answering(answer: (call: UnaryCall) => Promise<unknown>): UnaryHandler {
+  const settle = async (call: UnaryCall, callback: Answer) => {
+    // Refused while it was decoded (`readRequest` in `methods.ts`).
+    const asked = call.request instanceof CoreError ? Promise.reject(call.request) : answer(call);
+    const { refusal, response } = await outcome(asked);
+    callback(refusal ?? null, response);
+  };
+  return (call, callback) => void settle(call, callback);
+}
+
+interface Outcome {
+  readonly response?: unknown;
+  readonly refusal?: ReturnType<typeof grpcError>;
+}
+
+/** What the client is told. */
+async function outcome(answer: Promise<unknown>): Promise<Outcome> {
+  try {
+    return { response: await answer };
+  } catch (error) {
+    return { refusal: grpcError(refusalFor(error)) };
+  }
+}

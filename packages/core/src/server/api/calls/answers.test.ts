@@ -1,0 +1,220 @@
+import { create } from "@bufbuild/protobuf";
+import { afterEach, expect, test, vi } from "vitest";
+import {
+  DeleteRangeResponseSchema,
+  PutResponseSchema,
+  RangeRequestSchema,
+  RangeResponseSchema,
+  ResponseOpSchema,
+  TxnResponseSchema,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import { finish } from "../../../state/steps.js";
+import { Answers } from "./answers.js";
+import { CoreState } from "../../../state/state.js";
+import { LongAnswer } from "./encode.js";
+
+/** For a busy machine. */
+const patience = { timeout: 60_000 };
+
+const kvs = Array.from({ length: 100 }, () => ({ key: new Uint8Array(10), value: new Uint8Array(10_000) }));
+const long = () => create(RangeResponseSchema, { kvs });
+
+/** Calls of clients that take in an answer when they are told to. */
+const largestBytes = 1_100_000;
+const open: Answers[] = [];
+afterEach(() => {
+  for (const answers of open.splice(0)) answers.close();
+  vi.useRealTimers();
+});
+
+class Stage {
+  readonly answers = new Answers(largestBytes);
+  readonly told: (string | number)[] = [];
+
+  constructor() {
+    open.push(this.answers);
+  }
+
+  /** @returns the client takes it in */
+  ask(client: string, answer: Parameters<Answers["send"]>[1]): () => void {
+    let over = () => undefined as void;
+    const call = {
+      peer: { address: client, commonName: "" },
+      whenOver: (listener: () => void) => (over = listener),
+      cut: ({ details }: { details: string }) => {
+        this.told.push(`cut: ${details}`);
+        over();
+      },
+    };
+    this.answers.send(call, answer, (error, value) => {
+      const text = value instanceof LongAnswer ? value.length : "answered";
+      this.told.push(error === null ? text : String((error as { details: string }).details));
+    });
+    return () => over();
+  }
+}
+
+test("a client that does not read has one large answer here, and others get theirs", async () => {
+  const stage = new Stage();
+  const first = stage.ask("slow", long());
+  stage.ask("slow", long());
+  stage.ask("slow", create(DeleteRangeResponseSchema, { prevKvs: kvs }));
+  expect(stage.told).toEqual([
+    "etcdserver: too many requests",
+    "leasehold: the request was carried out, and its answer is too large",
+  ]);
+  stage.ask("other", long());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(4), patience);
+  expect(stage.told.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+  // It takes the first one in.
+  first();
+  stage.ask("slow", long());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(5), patience);
+  expect(stage.told[4]).toBeGreaterThan(1_000_000);
+});
+
+test("a client that takes in nothing is asked for no more, also when its answers are small", () => {
+  const stage = new Stage();
+  const calls: (() => void)[] = [];
+  while (stage.answers.hasRoomFor("slow")) calls.push(stage.ask("slow", create(PutResponseSchema)));
+  expect(calls.length).toBeLessThan(1_200);
+  expect(stage.answers.hasRoomFor("other")).toBe(true);
+  calls[0]!();
+  calls[1]!();
+  expect(stage.answers.hasRoomFor("slow")).toBe(true);
+});
+
+const value = new Uint8Array(100_000);
+
+class Store {
+  readonly #state = new CoreState();
+
+  put(key: string, content = value): void {
+    const body = { case: "put", value: { key: Buffer.from(key), value: content } } as const;
+    this.#state.apply(create(CommandSchema, { body }), 1);
+  }
+
+  /** What was there before the last change is there no more. */
+  forgetPast(): void {
+    const { revisions } = this.#state;
+    revisions.compact(revisions.current);
+    finish(revisions.sweep());
+  }
+
+  /** A snapshot takes its place. */
+  abandon(): void {
+    this.#state.revisions.abandon();
+  }
+
+  read() {
+    const all = create(RangeRequestSchema, { key: Buffer.from("a"), rangeEnd: Buffer.from("z") });
+    return finish(this.#state.read(all));
+  }
+}
+
+function filled(): Store {
+  const store = new Store();
+  for (let number = 0; number < 10; number += 1) store.put(`k${number}`);
+  return store;
+}
+
+test("clients that read nothing of a megabyte that is in memory anyway are no reason to refuse others", async () => {
+  const [stage, store] = [new Stage(), filled()];
+  for (let number = 0; number < 15; number += 1) stage.ask(`client ${number}`, store.read());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(15), patience);
+  expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+});
+
+test("a long answer ends in its middle when it alone keeps more than the largest one has, and not before", async () => {
+  vi.useFakeTimers();
+  const [stage, store] = [new Stage(), filled()];
+  const txn = { case: "responseRange", value: store.read() } as const;
+  stage.ask("range", store.read());
+  stage.ask(
+    "transaction",
+    create(TxnResponseSchema, { responses: [create(ResponseOpSchema, { response: txn })] }),
+  );
+  await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
+  // Each takes 200 bytes beside its key of two: up to the bound.
+  const most = Math.floor(largestBytes / 100_202);
+  for (let number = 0; number < most; number += 1) store.put(`k${number}`);
+  store.forgetPast();
+  stage.ask("later", store.read());
+  vi.advanceTimersByTime(1_000);
+  await vi.waitFor(() => expect(stage.told).toHaveLength(3), patience);
+  store.put("k0");
+  store.forgetPast();
+  vi.advanceTimersByTime(1_000);
+  const refusal = "cut: etcdserver: too many requests";
+  expect(stage.told.slice(3)).toEqual([refusal, refusal]);
+  // Those that began later keep less; and all that there was, when a snapshot takes its place.
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told).toHaveLength(5);
+  store.put("more");
+  store.abandon();
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told.slice(5)).toEqual([refusal]);
+});
+
+/** Keys enough that their tree counts, and changes in each of its leaves. */
+function bushy(): { readonly store: Store; readonly change: () => void } {
+  const store = new Store();
+  const keyAt = (number: number) => `k${String(number).padStart(5, "0")}`;
+  for (let number = 0; number < 20_000; number += 1) store.put(keyAt(number), new Uint8Array(1));
+  const change = () => {
+    for (let number = 0; number < 20_000; number += 16) store.put(keyAt(number), new Uint8Array(1));
+  };
+  return { store, change };
+}
+
+const cutOff = "cut: etcdserver: too many requests";
+
+test("a client that reads nothing keeps no more trees than it has room for, and one tree however much changes", () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  const cuts = () => stage.told.filter((each) => each === cutOff).length;
+  stage.ask("other", store.read());
+  for (let number = 0; number < 5; number += 1) {
+    change();
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(cuts()).toBe(0);
+  for (let number = 0; number < 5; number += 1) {
+    stage.ask("slow", store.read());
+    change();
+    vi.advanceTimersByTime(1_000);
+  }
+  // Each keeps a tree of 480,000 bytes, and there is room for 2,200,000.
+  expect(cuts()).toBeGreaterThan(2);
+  expect(stage.answers.hasRoomFor("other")).toBe(true);
+});
+
+test("long answers of one moment keep one tree, and what one kept is given back with it", () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  const calls = Array.from({ length: 10 }, (_, number) => stage.ask(`client ${number}`, store.read()));
+  change();
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told).not.toContain(cutOff);
+  for (const taken of calls) taken();
+  for (let number = 0; number < 20; number += 1) {
+    const taken = stage.ask("slow", store.read());
+    change();
+    vi.advanceTimersByTime(1_000);
+    taken();
+  }
+  expect(stage.told).not.toContain(cutOff);
+});
+
+test("answers of a state that a snapshot has replaced keep its tree", () => {
+  vi.useFakeTimers();
+  const stage = new Stage();
+  for (let number = 0; number < 5; number += 1) {
+    const { store } = bushy();
+    stage.ask("slow", store.read());
+    store.abandon();
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(stage.told.filter((each) => each === cutOff).length).toBeGreaterThan(2);
+});

@@ -1,0 +1,120 @@
+import { FairShares } from "leasehold/common";
+import type { ClientResponse } from "../../../replica/types.js";
+import { CoreError } from "../../../state/errors.js";
+import { finishInTurns } from "../../accounts/turns.js";
+import type { Answer, UnaryCall } from "../../wire/rpc/call.js";
+import { clientOf, grpcError } from "./calls.js";
+import { bytesOfAnswer, encode, isLarge, type LongAnswer, rangeWithTree, retainedBytes } from "./encode.js";
+
+/**
+ * So many of the largest have room beside each other: one client may have one that it does not take, and
+ * others still get theirs.
+ */
+const largestMax = 2;
+
+/** How often it is looked what long answers keep in memory that the state has no more. */
+const lookMs = 1_000;
+
+/** What one change replaces in the tree at most, about: a leaf, and at times nodes above it. */
+const changeBytes = 1_024;
+
+/** A long answer that its client has not taken in. */
+interface Untaken {
+  readonly answer: ClientResponse;
+  /** Counted for its tree. */
+  treeBytes: number;
+}
+
+type Call = Pick<UnaryCall, "cut" | "peer" | "whenOver">;
+
+/**
+ * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that
+ * those who ask and do not read take nobody's memory but their own share. A long range refers to what the
+ * state has anyway: when the state has lost more of that than the largest answer may have, or its client has no
+ * room for what it keeps of the tree, the answer ends in its middle.
+ */
+export class Answers {
+  readonly #shares: FairShares<string>;
+  readonly #retainedBytesMax: number;
+  /** In the order in which they were made. */
+  readonly #long = new Map<Call, Untaken>();
+  readonly #looking: NodeJS.Timeout;
+
+  /** @param largestBytes of one answer */
+  constructor(largestBytes: number) {
+    this.#shares = new FairShares(largestMax * largestBytes);
+    this.#retainedBytesMax = largestBytes;
+    this.#looking = setInterval(() => this.#look(), lookMs);
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+  }
+
+  /** Whether this client has read its answers: one that has not gets no more. */
+  hasRoomFor(client: string): boolean {
+    return this.#shares.hasRoomFor(client);
+  }
+
+  send(call: Call, answer: ClientResponse, callback: Answer): void {
+    const client = clientOf(call);
+    const bytes = bytesOfAnswer(answer);
+    const isLong = isLarge(answer);
+    if (!isLong) this.#shares.add(client, bytes);
+    else if (!this.#shares.take(client, bytes)) {
+      callback(grpcError(new CoreError(isRead(answer) ? "tooManyRequests" : "answerTooLargeDone")));
+      return;
+    }
+    const untaken = { answer, treeBytes: 0 };
+    if (isLong) this.#long.set(call, untaken);
+    call.whenOver(() => {
+      this.#shares.giveBack(client, bytes + untaken.treeBytes);
+      this.#long.delete(call);
+    });
+    if (isLong) void sendInTurns(answer, callback);
+    else callback(null, answer);
+  }
+
+  #look(): void {
+    // All of them together keep no more versions than the one that keeps most.
+    for (const [call, { answer }] of this.#long)
+      if (retainedBytes(answer) > this.#retainedBytesMax) cut(call);
+    this.#countTrees();
+  }
+
+  /** Each keeps the nodes of the tree that have changed between it and the next one; its client pays for them. */
+  #countTrees(): void {
+    const nextOf = new Map<object, number>();
+    for (const [call, untaken] of [...this.#long].toReversed()) {
+      const range = rangeWithTree(untaken.answer);
+      if (range === undefined) continue;
+      const { changesBefore, losses } = range.lossesSince;
+      const next = nextOf.get(losses) ?? losses.changes;
+      nextOf.set(losses, Math.min(next, changesBefore));
+      const bytes = Math.min(range.treeBytes, changeBytes * Math.max(0, next - changesBefore));
+      const more = Math.max(0, bytes - untaken.treeBytes);
+      if (this.#shares.take(clientOf(call), more)) untaken.treeBytes += more;
+      else cut(call);
+    }
+  }
+}
+
+function cut(call: Call): void {
+  call.cut(grpcError(new CoreError("tooManyRequests")));
+}
+
+/** Nothing was changed, as far as can be seen from it. */
+function isRead({ $typeName }: ClientResponse): boolean {
+  return $typeName !== "etcdserverpb.TxnResponse" && $typeName !== "etcdserverpb.DeleteRangeResponse";
+}
+
+async function sendInTurns(answer: ClientResponse, callback: Answer): Promise<void> {
+  let encoded: LongAnswer;
+  try {
+    encoded = await finishInTurns(encode(answer));
+  } catch (error) {
+    callback(grpcError(new CoreError("internal", error)));
+    return;
+  }
+  callback(null, encoded);
+}

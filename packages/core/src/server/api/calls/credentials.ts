@@ -1,0 +1,33 @@
+import type { Credentials } from "../../../replica/types.js";
+import type { SignedTokens } from "../../auth/signed-tokens.js";
+import type { UnaryCall } from "../../wire/rpc/call.js";
+
+type Call = Pick<UnaryCall, "metadata" | "peer">;
+
+/** Says for whom a call is: by the token that it brings, or by its connection's certificate. */
+export class CredentialsReader {
+  readonly #signed: SignedTokens | undefined;
+  readonly #byCertificate: boolean;
+
+  /**
+   * @param signed if tokens are of that kind
+   * @param byCertificate clients have to show a certificate: its common name is a user's
+   */
+  constructor(signed: SignedTokens | undefined, byCertificate: boolean) {
+    this.#signed = signed;
+    this.#byCertificate = byCertificate;
+  }
+
+  /** At once where that can be; rejects with CoreError `invalidAuthToken`. */
+  of(call: Call): Credentials | undefined | Promise<Credentials> {
+    // Clients of the JSON API send the latter.
+    const token = call.metadata.get("token")[0] ?? call.metadata.get("authorization")[0];
+    if (token !== undefined)
+      return this.#signed === undefined ? { kind: "token", token } : this.#signed.read(token);
+    return this.#byCertificate ? certified(call) : undefined;
+  }
+}
+
+function certified({ peer: { commonName: user } }: Call): Credentials | undefined {
+  return user === "" ? undefined : { kind: "user", user };
+}

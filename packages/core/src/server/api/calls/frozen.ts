@@ -1,0 +1,57 @@
+import type { CoreHost, Settle } from "../../../host/host.js";
+import type { FrozenState } from "../../../replica/frozen-state.js";
+import { CoreError } from "../../../state/errors.js";
+import type { UnaryCall } from "../../wire/rpc/call.js";
+import { clientOf, deadlineOf } from "./calls.js";
+import type { CredentialsReader } from "./credentials.js";
+
+type Call = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
+
+/** Each keeps what was compacted away since it was taken. */
+const frozenMax = 4;
+
+/** States of one moment that are being read. There are a few at most. */
+export class Frozen {
+  readonly #electionMs: number;
+  readonly #reader: Pick<CredentialsReader, "of">;
+  #count = 0;
+
+  constructor(electionMs: number, reader: Pick<CredentialsReader, "of">) {
+    this.#electionMs = electionMs;
+    this.#reader = reader;
+  }
+
+  /**
+   * Reads one. Who has no right to it takes nobody's place, however long the refusal takes.
+   *
+   * @throws CoreError `tooManyRequests` and others
+   */
+  async use<Result>(
+    host: Pick<CoreHost, "request">,
+    call: Call,
+    read: (state: FrozenState) => Promise<Result>,
+  ): Promise<Result> {
+    const state = await this.#ask(host, call);
+    if (this.#count === frozenMax) throw new CoreError("tooManyRequests");
+    this.#count += 1;
+    try {
+      return await read(state);
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  async #ask(host: Pick<CoreHost, "request">, call: Call): Promise<FrozenState> {
+    const credentials = await this.#reader.of(call);
+    return new Promise((resolve, reject) => {
+      const deadlineMs = deadlineOf(call, this.#electionMs);
+      const request = { kind: "freeze", request: {} } as const;
+      const settle: Settle = (result) => {
+        if (result instanceof CoreError) reject(result);
+        else if (result.$typeName === "leasehold.FrozenState") resolve(result);
+        else reject(new CoreError("internal", new TypeError(result.$typeName)));
+      };
+      host.request(clientOf(call), request, deadlineMs, settle, credentials);
+    });
+  }
+}

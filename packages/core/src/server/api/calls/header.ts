@@ -1,0 +1,26 @@
+import { create } from "@bufbuild/protobuf";
+import { type ResponseHeader, ResponseHeaderSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { CoreHost } from "../../../host/host.js";
+import type { MemberId } from "../../../raft/types.js";
+import type { UnaryHandler } from "../../wire/rpc/call.js";
+
+/** What a server says of itself. */
+export interface ClusterFacts {
+  readonly cluster: bigint;
+  readonly id: MemberId;
+  /** Bytes of the data directory. */
+  diskBytes(): number;
+}
+
+export type UnaryHandlers = Record<string, UnaryHandler>;
+
+/** Of an answer that no command of the log gives. */
+export function headerNow(host: CoreHost, { cluster, id }: ClusterFacts): ResponseHeader {
+  const { revision, term } = host.status();
+  return create(ResponseHeaderSchema, {
+    clusterId: cluster,
+    memberId: id,
+    revision: BigInt(revision),
+    raftTerm: BigInt(term),
+  });
+}

@@ -1,0 +1,72 @@
+import {
+  type DescMessage,
+  type DescService,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  DeleteRangeRequestSchema,
+  PutRequestSchema,
+  RangeRequestSchema,
+  TxnRequestSchema,
+  WatchResponseSchema,
+} from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { CampaignRequestSchema, ProclaimRequestSchema } from "leasehold/etcd/gen/etcd/v3election_pb.js";
+import { CoreError } from "../../../state/errors.js";
+import type { Counters } from "../../metrics/counters.js";
+import type { Handlers, Method } from "../../wire/rpc/call.js";
+import { counted } from "./count-calls.js";
+import { LongAnswer, watchEncoder } from "./encode.js";
+import { isOversized } from "./txn-size.js";
+
+/** The methods of a service of a .proto file, as far as there are handlers: the others are not implemented. */
+export function methodsOf(
+  service: DescService,
+  handlers: Handlers,
+  counters: Counters,
+): (readonly [name: string, method: Method])[] {
+  return service.methods.flatMap((described) => {
+    const { input, methodKind: kind, name, output } = described;
+    const handler = handlers[name];
+    if (handler === undefined) return [];
+    const decode = (bytes: Uint8Array) => readRequest(input, bytes);
+    return [
+      [name, { kind, handler: counted(described, handler, counters), decode, encode: encoder(output) }],
+    ];
+  });
+}
+
+/** Others have no content of their own, and a list in them would be decoded as a whole. */
+const withContent: ReadonlySet<DescMessage> = new Set([
+  CampaignRequestSchema,
+  DeleteRangeRequestSchema,
+  ProclaimRequestSchema,
+  PutRequestSchema,
+  RangeRequestSchema,
+  TxnRequestSchema,
+]);
+const withoutContentBytesMax = 64 * 1024;
+
+/** Whether a request of this kind may be large. */
+export function hasContent(schema: DescMessage): boolean {
+  return withContent.has(schema);
+}
+
+/**
+ * What this version does not know of a request is left out: it would only stand in the log. What is too large
+ * comes as the refusal that it gets, and has cost nothing.
+ */
+export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
+  if (!hasContent(schema) && bytes.length > withoutContentBytesMax) return new CoreError("requestTooLarge");
+  if (schema === TxnRequestSchema && isOversized(bytes)) return new CoreError("tooManyOperations");
+  return fromBinary(schema, bytes, { readUnknownFields: false });
+}
+
+function encoder<Schema extends DescMessage>(schema: Schema): Method["encode"] {
+  const plain =
+    schema.typeName === WatchResponseSchema.typeName
+      ? (watchEncoder() as (message: unknown) => Uint8Array)
+      : (message: unknown) => toBinary(schema, message as MessageShape<Schema>);
+  return (message) => (message instanceof LongAnswer ? message : plain(message));
+}

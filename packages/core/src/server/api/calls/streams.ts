@@ -1,0 +1,80 @@
+import type { CoreHost } from "../../../host/host.js";
+import { FairShares, NumberMap } from "leasehold/common";
+import { CoreError } from "../../../state/errors.js";
+import type { ServerStream } from "../../wire/rpc/call.js";
+import { asksForLeader, clientOf, grpcError } from "./calls.js";
+
+/**
+ * How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's
+ * figure.
+ */
+const leaderlessFactor = 3;
+
+/** What is kept of a stream. */
+type OpenStream = Pick<ServerStream, "fail" | "metadata" | "peer" | "whenOver">;
+
+interface Open {
+  readonly stream: OpenStream;
+  readonly wantsLeader: boolean;
+}
+
+/**
+ * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
+ * the leader those that asked for one.
+ */
+export class Streams {
+  /** More are refused: each costs memory for as long as its client likes. */
+  static readonly max = 16_384;
+  readonly #host: CoreHost;
+  readonly #electionMs: number;
+  readonly #open = new NumberMap<Open>();
+  #lastNumber = 0;
+  readonly #shares = new FairShares<string>(Streams.max);
+  readonly #looking: NodeJS.Timeout;
+  #ledMs = performance.now();
+
+  constructor(host: CoreHost, electionMs: number) {
+    this.#host = host;
+    this.#electionMs = electionMs;
+    this.#looking = setInterval(() => this.#look(), electionMs / 2);
+  }
+
+  /** False: it has been refused. */
+  admit(stream: OpenStream): boolean {
+    const wantsLeader = asksForLeader(stream);
+    if (wantsLeader && this.#host.status().leader === 0n) {
+      fail(stream, new CoreError("noLeader"));
+      return false;
+    }
+    const client = clientOf(stream);
+    if (!this.#shares.take(client, 1)) {
+      fail(stream, new CoreError("tooManyRequests"));
+      return false;
+    }
+    const number = ++this.#lastNumber;
+    this.#open.set(number, { stream, wantsLeader });
+    stream.whenOver(() => {
+      this.#open.delete(number);
+      this.#shares.giveBack(client, 1);
+    });
+    return true;
+  }
+
+  stop(): void {
+    clearInterval(this.#looking);
+    for (const { stream } of this.#open.values()) fail(stream, new CoreError("stopped"));
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    if (this.#host.status().leader !== 0n) this.#ledMs = nowMs;
+    if (nowMs - this.#ledMs < leaderlessFactor * this.#electionMs) return;
+    for (const { stream, wantsLeader } of this.#open.values())
+      if (wantsLeader) fail(stream, new CoreError("noLeader"));
+  }
+}
+
+/** Ends a stream with an error. */
+export function fail(stream: Pick<ServerStream, "fail">, error: CoreError): void {
+  stream.fail(grpcError(error));
+}

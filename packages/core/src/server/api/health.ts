@@ -1,0 +1,41 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type HealthCheckRequest,
+  HealthCheckResponse_ServingStatus as Status,
+  HealthCheckResponseSchema,
+} from "leasehold/etcd/gen/etcd/health_pb.js";
+import type { CoreHost } from "../../host/host.js";
+import type { Handlers, StreamHandler, UnaryHandler } from "../wire/rpc/call.js";
+import type { Streams } from "./calls/streams.js";
+
+const statusNotFound = 5;
+
+/** How often `Watch` looks whether there is a leader. */
+const lookMs = 250;
+
+/** gRPC's health service: the server, whose name is empty, serves as long as it knows a leader. */
+export function healthHandlers(host: CoreHost, streams: Streams): Handlers {
+  const statusOf = (request: unknown) => {
+    if ((request as HealthCheckRequest).service !== "") return Status.SERVICE_UNKNOWN;
+    return host.status().leader === 0n ? Status.NOT_SERVING : Status.SERVING;
+  };
+  return {
+    Check: ((call, callback) => {
+      const status = statusOf(call.request);
+      if (status === Status.SERVICE_UNKNOWN) callback({ code: statusNotFound, details: "unknown service" });
+      else callback(null, create(HealthCheckResponseSchema, { status }));
+    }) satisfies UnaryHandler,
+    Watch: ((call) => {
+      if (!streams.admit(call)) return;
+      let told: Status | undefined;
+      const look = () => {
+        const status = statusOf(call.request);
+        if (status !== told) call.write(create(HealthCheckResponseSchema, { status }));
+        told = status;
+      };
+      const looking = setInterval(look, lookMs);
+      call.whenOver(() => clearInterval(looking));
+      look();
+    }) satisfies StreamHandler,
+  };
+}

@@ -1,0 +1,177 @@
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { nestingMax } from "../../../state/check.js";
+import { CoreError } from "../../../state/errors.js";
+import type { Steps } from "../../../state/steps.js";
+import { partsMax } from "../calls/txn-size.js";
+import { JsonReader, numberLengthMax } from "../../wire/json/json-reader.js";
+import { NoJson } from "../../wire/json/json-values.js";
+
+/** An operation of a transaction is two messages, and so is each transaction in another. */
+const messagesMax = 2 * partsMax + 1;
+const messagesDeepMax = 2 * nestingMax + 3;
+
+/**
+ * A message from protobuf's JSON, in steps; what this version does not know of it is left out. The package's
+ * own reader has no steps, takes half a second for a megabyte of bytes, and three for a million of operations
+ * that are refused afterwards.
+ *
+ * @throws NoJson
+ * @throws CoreError `tooManyOperations` before more is made of it than is taken
+ */
+export function* messageFrom<Schema extends DescMessage>(
+  described: Schema,
+  text: string,
+): Steps<MessageShape<Schema>> {
+  const reader = new JsonReader(text);
+  const message = yield* new MessageReader(reader).message(described);
+  reader.end();
+  return message;
+}
+
+type Fields = ReadonlyMap<string, DescField>;
+const known = new WeakMap<DescMessage, Fields>();
+
+/** By both names that protobuf's JSON has for each. */
+function fieldsOf(described: DescMessage): Fields {
+  let fields = known.get(described);
+  if (fields === undefined) {
+    const named = (field: DescField) => [field.name, field.jsonName].map((name) => [name, field] as const);
+    fields = new Map(described.fields.flatMap(named));
+    known.set(described, fields);
+  }
+  return fields;
+}
+
+class MessageReader {
+  readonly #reader: JsonReader;
+  #messages = 0;
+  #depth = 0;
+
+  constructor(reader: JsonReader) {
+    this.#reader = reader;
+  }
+
+  *message<Schema extends DescMessage>(described: Schema): Steps<MessageShape<Schema>> {
+    this.#messages += 1;
+    this.#depth += 1;
+    if (this.#messages > messagesMax || this.#depth > messagesDeepMax)
+      throw new CoreError("tooManyOperations");
+    const fields = fieldsOf(described);
+    const values: Record<string, unknown> = {};
+    yield* this.#reader.members((name) => this.#member(fields.get(name), values));
+    this.#depth -= 1;
+    return create(described, values as MessageInitShape<Schema>);
+  }
+
+  *#member(field: DescField | undefined, values: Record<string, unknown>): Steps<void> {
+    if (field === undefined) {
+      // Of a later version: as with gRPC, a request may have fields that this one does not know.
+      yield* this.#reader.passOver();
+      return;
+    }
+    // That it is not there.
+    if (this.#reader.next === "n") {
+      this.#reader.literal();
+      return;
+    }
+    const { localName, oneof } = field;
+    const place = oneof?.localName ?? localName;
+    if (Object.hasOwn(values, place)) throw new NoJson(`${oneof?.name ?? field.name} is set twice`);
+    const value = yield* this.#value(field);
+    values[place] = oneof === undefined ? value : { case: localName, value };
+  }
+
+  *#value(field: DescField): Steps<unknown> {
+    if (field.fieldKind !== "list") return yield* this.#one(field);
+    const list: unknown[] = [];
+    const read = function* (this: MessageReader): Steps<void> {
+      list.push(yield* this.#one(field));
+    };
+    yield* this.#reader.items(() => read.call(this));
+    return list;
+  }
+
+  /** One value: that of a field, or of its list. */
+  *#one(field: DescField): Steps<unknown> {
+    if (field.message !== undefined) return yield* this.message(field.message);
+    if (field.enum !== undefined) return this.#enumeration(field.enum);
+    if (field.scalar === ScalarType.STRING) return this.#reader.string();
+    if (field.scalar === ScalarType.BYTES) return bytesOf(this.#reader.string());
+    if (field.scalar === ScalarType.BOOL) return this.#boolean(field);
+    return this.#number(field);
+  }
+
+  #boolean({ name }: DescField): boolean {
+    const value = this.#reader.literal();
+    if (value === null) throw new NoJson(`${name} is true or false`);
+    return value;
+  }
+
+  /** What is misspelt is no default: a comparison would be another one. */
+  #enumeration({ file, typeName, values }: DescEnum): number {
+    if (this.#reader.next !== '"') return Number(this.#whole(32, true));
+    const name = this.#reader.string();
+    const found = values.find((value) => value.name === name);
+    if (found !== undefined) return found.number;
+    const inPackage = typeName.slice(file.proto.package.length + 1).replaceAll(".", "_");
+    throw new NoJson(`unknown value ${JSON.stringify(name)} for enum ${file.proto.package}.${inPackage}`);
+  }
+
+  #number({ name, scalar }: DescField): bigint | number {
+    const range = wholes.get(scalar);
+    if (range === undefined) throw new NoJson(`${name} is of a kind that no request has`);
+    const value = this.#whole(range.bits, range.isSigned);
+    return range.bits === 32 ? Number(value) : value;
+  }
+
+  #whole(bits: number, isSigned: boolean): bigint {
+    const isText = this.#reader.next === '"';
+    const text = isText ? this.#reader.string() : this.#reader.number();
+    const value = wholeOf(text, isText);
+    const fits = value !== undefined && (isSigned ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value));
+    if (value === undefined || fits !== value)
+      throw new NoJson(`${text.slice(0, numberLengthMax)} is no whole number of ${bits} bits`);
+    return value;
+  }
+}
+
+const wholes: ReadonlyMap<ScalarType | undefined, { readonly bits: 32 | 64; readonly isSigned: boolean }> =
+  new Map([
+    [ScalarType.INT32, { bits: 32, isSigned: true }],
+    [ScalarType.UINT32, { bits: 32, isSigned: false }],
+    [ScalarType.INT64, { bits: 64, isSigned: true }],
+    [ScalarType.UINT64, { bits: 64, isSigned: false }],
+  ]);
+
+/** Outside of text also 1.0 or 1e3, as protobuf's JSON has them. */
+function wholeOf(text: string, isText: boolean): bigint | undefined {
+  if (/^-?\d{1,20}$/.test(text)) return BigInt(text);
+  const value = isText ? Number.NaN : Number(text);
+  return Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+/** Of the usual alphabet or that for URLs, with or without padding, in lines or not; Node takes anything else, too. */
+function bytesOf(text: string): Uint8Array {
+  // No expression here looks twice at what it has passed: the text may have millions of characters.
+  const padding = text.indexOf("=");
+  const digits = padding < 0 ? text : text.slice(0, padding);
+  const isPadded = padding < 0 || /^={1,2}[\r\n\t ]*$/.test(text.slice(padding));
+  if (!isPadded || /[^\w+/\r\n\t -]/.test(digits) || lengthOf(digits) % 4 === 1)
+    throw new NoJson("illegal base64 data");
+  return Buffer.from(text, "base64");
+}
+
+/** Without the space in it. */
+function lengthOf(digits: string): number {
+  let length = 0;
+  for (let at = 0; at < digits.length; at += 1) if (digits.charCodeAt(at) > 0x20) length += 1;
+  return length;
+}

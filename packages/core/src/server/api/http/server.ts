@@ -1,0 +1,199 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { FairShares } from "leasehold/common";
+import type { Http1 } from "../../wire/port.js";
+import type { CoreHost } from "../../../host/host.js";
+import { allAlarms } from "../../../state/alarms.js";
+import { KV } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { LocalClient } from "../calls/local.js";
+import { apiVersion, clusterVersion } from "../maintenance.js";
+import { CallSlots } from "../../accounts/call-slots.js";
+import { answerFull, answerJson } from "./gateway.js";
+import { type HttpCall, OneByOne } from "../../wire/http/pipeline.js";
+import { answerWhole, end } from "../../wire/http/slow-client.js";
+import { routes } from "./routes.js";
+import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
+
+/** In this time a healthy server answers a read that all servers agree on. */
+const healthMs = 1_000;
+
+/** Who may ask over HTTP/1.1. */
+export interface Admitted {
+  /** Pages of these origins, or of all, as at etcd. */
+  readonly origins: ReadonlySet<string> | undefined;
+  /** Under these names, or any: a page that has its own name point here is refused by that. */
+  readonly hosts: ReadonlySet<string> | undefined;
+}
+
+const crossOrigin = {
+  "Access-Control-Allow-Headers": "accept, content-type, authorization",
+  "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE",
+};
+
+export interface PageParts {
+  readonly host: Pick<CoreHost, "status">;
+  readonly local: LocalClient;
+  /** As text for Prometheus. */
+  readonly metrics: () => string;
+}
+
+export interface HttpParts extends PageParts {
+  /** Of what is kept of requests: connections share it, those of gRPC, too. */
+  readonly held: FairShares<string>;
+}
+
+/**
+ * JSON, health, version and metrics, beside gRPC on one port.
+ *
+ * @param callsMax JSON calls at a time, over all connections; others wait. At etcd they share one connection
+ * of its gateway, and so its streams.
+ */
+export function clientHttp(
+  parts: HttpParts,
+  callsMax: number,
+  { hosts, origins }: Admitted,
+  times = httpTimes,
+): Http1 {
+  const slots = new CallSlots(callsMax);
+  const room = { client: parts.local, slots, times };
+  return portFor(parts.held, times, async (call) => {
+    const { request, response, socket } = call;
+    const host = hostOf(request);
+    // Over TLS the certificate says whose name it is.
+    if (hosts !== undefined && !("encrypted" in socket) && !hosts.has(host)) {
+      await plain(call, 421, unknownHost(host));
+      return;
+    }
+    const origin = origins === undefined ? "*" : request.headers.origin;
+    if (origin !== undefined && origins?.has(origin) !== false)
+      for (const [name, value] of Object.entries({ ...crossOrigin, "Access-Control-Allow-Origin": origin }))
+        response.setHeader(name, value);
+    if (request.method === "OPTIONS") {
+      response.writeHead(200, { "Content-Length": 0 });
+      await end(call, times.stuckMs);
+      return;
+    }
+    const path = pathOf(request);
+    const method = routes.get(path);
+    if (method === undefined) await answerPage(parts, call, path);
+    else if (request.method === "POST") await answerJson(room, method, call);
+    else await notAllowed(call);
+  });
+}
+
+/** Of requests for metrics: each of a hundred connections has room for one with the longest head. */
+const metricsHeldBytesMax = 4 * 1024 * 1024;
+
+/** Metrics and health alone, on a port with a room of its own: what clients use up is not missing here. */
+export function metricsHttp(parts: PageParts): Http1 {
+  return portFor(new FairShares(metricsHeldBytesMax), httpTimes, async (call) => {
+    const path = pathOf(call.request);
+    if (path === "/version") await notFound(call, path);
+    else await answerPage(parts, call, path);
+  });
+}
+
+function portFor(
+  held: FairShares<string>,
+  times: HttpTimes,
+  answer: (call: HttpCall) => Promise<void>,
+): Http1 {
+  const { headLookMs, headMs, idleMs, requestMs, restMs } = times;
+  const answering = { answer, refuse: (call: HttpCall) => answerFull(call, times) };
+  const requests = new OneByOne(held, answering, requestMs);
+  const server = createServer({ connectionsCheckingInterval: headLookMs }, (request, response) => {
+    const { socket } = request;
+    response.once("finish", () => endWithin(request, socket, restMs));
+    requests.take(request, response);
+  });
+  server.timeout = idleMs;
+  server.headersTimeout = headMs;
+  // Contents have a time of their own, as those of streams have none.
+  server.requestTimeout = 0;
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
+    // Whoever goes on saying something is not heard to its end.
+    if (socket.writable && requests.canTell(socket))
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
+    else socket.destroy();
+  });
+  // It listens nowhere itself, and looks after the time of heads from this event on only.
+  server.emit("listening");
+  return {
+    take: (socket) => void server.emit("connection", socket),
+    close: () => void server.close(),
+  };
+}
+
+/** What still comes of a request that has been answered is read, so that its client reads the answer, but not for long. */
+function endWithin(request: IncomingMessage, socket: Socket, ms: number): void {
+  if (request.complete) return;
+  const late = setTimeout(() => socket.destroy(), ms);
+  request.once("close", () => clearTimeout(late));
+}
+
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return url.replace(/\?.*$/s, "");
+}
+
+function hostOf({ headers: { host = "" } }: IncomingMessage): string {
+  const [, bracketed, name] = /^(?:\[([^\]]*)\]|([^:]*)):\d*$/.exec(host) ?? [];
+  return bracketed ?? name ?? host;
+}
+
+function unknownHost(host: string): string {
+  return `the host ${JSON.stringify(host)} is not among --host-whitelist, and this is no TLS\n`;
+}
+
+async function answerPage(parts: PageParts, call: HttpCall, path: string): Promise<void> {
+  const version = { etcdserver: apiVersion, etcdcluster: clusterVersion };
+  const pages: Readonly<Record<string, () => Promise<void>>> = {
+    "/health": () => answerHealth(parts, call),
+    "/metrics": () => plain(call, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
+    "/version": () => plain(call, 200, JSON.stringify(version), "application/json"),
+  };
+  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  const { method } = call.request;
+  if (page === undefined) await notFound(call, path);
+  else if (method === "GET" || method === "HEAD") await page();
+  else {
+    call.response.setHeader("Allow", "GET");
+    await notAllowed(call);
+  }
+}
+
+/** There is a leader, room, and an answer in time. */
+async function answerHealth({ host, local }: PageParts, call: HttpCall): Promise<void> {
+  const { leader, ...alarmed } = host.status();
+  const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
+  await plain(call, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
+}
+
+async function answers(local: LocalClient): Promise<boolean> {
+  const caller = { client: "health", metadata: {} };
+  try {
+    const asked = { key: Buffer.from("health"), countOnly: true };
+    await local.ask(KV.method.range, asked, caller, AbortSignal.timeout(healthMs));
+    return true;
+  } catch (error) {
+    // Where rights are asked for, it is an answer to be refused.
+    return (error as { code?: number }).code === 7 || (error as { code?: number }).code === 3;
+  }
+}
+
+function notFound(call: HttpCall, path: string): Promise<void> {
+  return plain(call, 404, /^\/v3(?:beta)?\//.test(path) ? "Not Found\n" : "404 page not found\n");
+}
+
+function notAllowed(call: HttpCall): Promise<void> {
+  return plain(call, 405, "Method Not Allowed\n");
+}
+
+function plain(
+  call: HttpCall,
+  status: number,
+  text: string,
+  type = "text/plain; charset=utf-8",
+): Promise<void> {
+  return answerWhole(call, status, { "Content-Type": type }, text, httpTimes.stuckMs);
+}

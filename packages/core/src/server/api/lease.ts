@@ -1,0 +1,120 @@
+import type { LeaseKeepAliveRequest } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { Answer } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
+import type { CoreHost } from "../../host/host.js";
+import type { ServerStream } from "../wire/rpc/call.js";
+import type { Ask } from "./calls/ask.js";
+import { clientOf, deadlineOf } from "./calls/calls.js";
+import type { UnaryHandlers } from "./calls/header.js";
+import { type Streams, fail } from "./calls/streams.js";
+
+/** etcd's Lease service, but for its stream of refreshes. */
+export function leaseHandlers(ask: Ask): UnaryHandlers {
+  return {
+    LeaseGrant: ask("leaseGrant"),
+    LeaseRevoke: ask("leaseRevoke"),
+    LeaseTimeToLive: ask("leaseTimeToLive"),
+    LeaseLeases: ask("leaseLeases"),
+  };
+}
+
+/**
+ * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are
+ * read. Enough for a client of ten thousand leases to lose no time; what piles up beyond it stays at the
+ * client, and is not refreshed from memory here (etcd 21638).
+ */
+const underWayMax = 1_024;
+
+interface Refresh {
+  id: number;
+  result: Answer["result"] | undefined;
+}
+
+type Host = Pick<CoreHost, "cancel" | "request">;
+
+/**
+ * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients
+ * rely on. It stays open whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ */
+export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
+  return (stream: ServerStream): void => {
+    if (streams.admit(stream)) new KeepAlives(host, stream, electionMs).begin();
+  };
+}
+
+class KeepAlives {
+  readonly #host: Host;
+  readonly #stream: ServerStream;
+  readonly #electionMs: number;
+  readonly #client: string;
+  /** In the order of asking. */
+  #waiting: Refresh[] = [];
+  /** Answers that the connection has not taken. */
+  #unsent = 0;
+  #isEnding = false;
+  #isOver = false;
+
+  constructor(host: Host, stream: ServerStream, electionMs: number) {
+    this.#host = host;
+    this.#stream = stream;
+    this.#electionMs = electionMs;
+    this.#client = clientOf(stream);
+  }
+
+  begin(): void {
+    this.#stream.whenOver(() => this.#end());
+    const take = (request: unknown) => {
+      if (request instanceof CoreError) fail(this.#stream, request);
+      else this.#refresh(request as LeaseKeepAliveRequest);
+    };
+    // The client asks no more; what it has asked is answered.
+    this.#stream.listen(take, () => {
+      this.#isEnding = true;
+      this.#answer();
+    });
+  }
+
+  #refresh(request: LeaseKeepAliveRequest): void {
+    if (this.#isOver) return;
+    const refresh: Refresh = { id: 0, result: undefined };
+    this.#waiting.push(refresh);
+    if (this.#isFull) this.#stream.pause();
+    const deadlineMs = deadlineOf(this.#stream, this.#electionMs);
+    const asked = { kind: "leaseKeepAlive", request } as const;
+    refresh.id = this.#host.request(this.#client, asked, deadlineMs, (result) => {
+      refresh.result = result;
+      this.#answer();
+    });
+  }
+
+  /** Sends the answers that are next in order. */
+  #answer(): void {
+    while (!this.#isOver && this.#waiting[0]?.result !== undefined) {
+      const { result } = this.#waiting.shift()!;
+      if (result instanceof CoreError) {
+        fail(this.#stream, result);
+        this.#end();
+        return;
+      }
+      this.#unsent += 1;
+      this.#stream.write(result, () => this.#sent());
+    }
+    if (this.#isEnding && this.#waiting.length === 0) this.#stream.end();
+  }
+
+  #sent(): void {
+    this.#unsent -= 1;
+    if (!this.#isOver && !this.#isFull) this.#stream.resume();
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length + this.#unsent >= underWayMax;
+  }
+
+  /** Nobody hears answers any more: what is under way is not to refresh anything. */
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const { id, result } of this.#waiting.splice(0)) if (result === undefined) this.#host.cancel(id);
+  }
+}

@@ -1,0 +1,76 @@
+import { CoreError } from "../../../state/errors.js";
+import type { Status, StreamHandler, UnaryCall, UnaryHandler } from "../../wire/rpc/call.js";
+import { type Caller, callerOf } from "../calls/calls.js";
+import { drained } from "../calls/drained.js";
+import { CallFailed, type LocalClient } from "../calls/local.js";
+import { Queue } from "./queue.js";
+
+type Call = Pick<UnaryCall, "metadata" | "peer" | "whenOver">;
+
+const statusUnknown = 2;
+const passing: ReadonlySet<number> = new Set([4, 8, 14]);
+
+/** What a recipe is told of the call that it answers. */
+export interface RecipeCall {
+  /** Aborted when the client is gone or its time is over. */
+  readonly signal: AbortSignal;
+  queue(name: Uint8Array): Queue;
+}
+
+function recipeCall(client: LocalClient, call: Call): RecipeCall {
+  const gone = new AbortController();
+  // Also who has been answered waits for nothing any more.
+  call.whenOver(() => gone.abort());
+  const caller: Caller = callerOf(call);
+  return { signal: gone.signal, queue: (name) => new Queue(client, caller, name) };
+}
+
+/** A call that is made of others, and may wait for long. */
+export function recipe<Request, Response>(
+  client: LocalClient,
+  answer: (request: Request, call: RecipeCall) => Promise<Response>,
+): UnaryHandler {
+  return (call, callback) => {
+    const run = async () => {
+      try {
+        callback(null, await answer(asked(call.request), recipeCall(client, call)));
+      } catch (error) {
+        callback(statusOf(error));
+      }
+    };
+    void run();
+  };
+}
+
+/** The same with a stream of answers. */
+export function streamRecipe<Request, Response>(
+  client: LocalClient,
+  answer: (request: Request, call: RecipeCall) => AsyncIterable<Response>,
+): StreamHandler {
+  return (call) => {
+    const under = recipeCall(client, call);
+    const run = async () => {
+      for await (const response of answer(asked(call.request), under))
+        if (!call.write(response)) await drained(call, under.signal);
+      call.end();
+    };
+    run().catch((error: unknown) => call.fail(statusOf(error)));
+  };
+}
+
+/** Refused while it was decoded (`readRequest` in `methods.ts`). */
+function asked<Request>(request: unknown): Request {
+  if (request instanceof CoreError) throw request;
+  return request as Request;
+}
+
+/**
+ * As at etcd, what the calls of a recipe were refused with is handed on as text, without its status. What
+ * passes (too much at once, no leader, no answer in time) keeps it: clients may ask again.
+ */
+function statusOf(error: unknown): Status {
+  const details = error instanceof Error ? error.message : String(error);
+  if (error instanceof CoreError) return { code: error.code, details };
+  const isPassing = error instanceof CallFailed && passing.has(error.code);
+  return { code: isPassing ? error.code : statusUnknown, details };
+}

@@ -1,0 +1,161 @@
+import type { WatchRequest, WatchResponse } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import type { Credentials } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
+import type { CoreHost } from "../../host/host.js";
+import { finishInTurns } from "../accounts/turns.js";
+import type { ServerStream } from "../wire/rpc/call.js";
+import { clientOf, deadlineOf } from "./calls/calls.js";
+import type { CredentialsReader } from "./calls/credentials.js";
+import { type Streams, fail } from "./calls/streams.js";
+import { encode, isLarge } from "./calls/encode.js";
+
+/**
+ * Responses of one stream that its connection has not taken: no more requests are read, as each is answered,
+ * too. Above what the core hands out of changes by itself.
+ */
+const unsentMax = 1_024;
+
+/**
+ * A stream of watches. What its client does not take in waits here up to the bound of the core
+ * (`watchResponsesMax`), as it hears of each response only when the connection has taken it; the rest waits
+ * in history.
+ */
+export function watchHandler(
+  host: CoreHost,
+  streams: Streams,
+  electionMs: number,
+  reader: Pick<CredentialsReader, "of">,
+) {
+  return (stream: ServerStream): void => {
+    if (!streams.admit(stream)) return;
+    const gate = new Gate(stream);
+    let unsent = 0;
+    const number = host.openWatches(clientOf(stream), (response) => {
+      if (response instanceof CoreError) {
+        fail(stream, response);
+        return;
+      }
+      unsent += 1;
+      if (unsent === unsentMax) gate.close();
+      writing.write(response, () => {
+        unsent -= 1;
+        if (unsent === unsentMax - 1) gate.open();
+        host.watchSent(number, 1);
+      });
+    });
+    const writing = new InOrder(stream);
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+      host.closeWatches(number);
+    };
+    const watch = (request: WatchRequest) => {
+      // Each time: a signed token may be over by now.
+      const credentials = reader.of(stream);
+      if (!(credentials instanceof Promise)) {
+        host.watch(number, request, credentials);
+        return;
+      }
+      gate.close();
+      void orUnknown(credentials).then((read) => {
+        // Its client may be gone by now, or want to hear nothing more.
+        if (isOver) return;
+        host.watch(number, request, read);
+        gate.open();
+      });
+    };
+    const begin = () =>
+      stream.listen(
+        (request) => {
+          if (request instanceof CoreError) fail(stream, request);
+          else watch(request as WatchRequest);
+        },
+        // A client that says nothing more wants to hear nothing more, either.
+        () => {
+          over();
+          stream.end();
+        },
+      );
+    const credentials = reader.of(stream);
+    if (credentials === undefined && host.status().hasCaughtUp) begin();
+    else void heardOf(host, stream, electionMs, credentials).then(begin);
+    stream.whenOver(over);
+  };
+}
+
+/** No token has this name. */
+const unknown: Credentials = { kind: "token", token: "" };
+
+function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credentials> {
+  return Promise.resolve(read).catch(() => unknown);
+}
+
+/**
+ * What rests on a server's own rights waits until it has heard of everything that was there when its client
+ * came, or of as much as can be had: then each watch is judged for itself. One that has just begun and can
+ * hear of nothing has none.
+ */
+async function heardOf(
+  host: CoreHost,
+  stream: ServerStream,
+  electionMs: number,
+  read: Credentials | Promise<Credentials> | undefined,
+): Promise<void> {
+  const credentials = read && (await orUnknown(read));
+  return new Promise((resolve) => {
+    const deadlineMs = deadlineOf(stream, electionMs);
+    const request = { kind: "user", request: {} } as const;
+    host.request(clientOf(stream), request, deadlineMs, () => resolve(), credentials);
+  });
+}
+
+/** Stops what a client asks while anybody wants that. */
+class Gate {
+  readonly #stream: ServerStream;
+  #closedBy = 0;
+
+  constructor(stream: ServerStream) {
+    this.#stream = stream;
+  }
+
+  close(): void {
+    this.#closedBy += 1;
+    this.#stream.pause();
+  }
+
+  open(): void {
+    this.#closedBy -= 1;
+    if (this.#closedBy === 0) this.#stream.resume();
+  }
+}
+
+/** What takes a while to encode is encoded in turns, and what follows waits for it. */
+class InOrder {
+  readonly #stream: ServerStream;
+  #last: Promise<void> | undefined;
+
+  constructor(stream: ServerStream) {
+    this.#stream = stream;
+  }
+
+  write(response: WatchResponse, sent: () => void): void {
+    if (this.#last === undefined && !isLarge(response)) {
+      this.#stream.write(response, sent);
+      return;
+    }
+    const last = this.#after(this.#last, response, sent).catch((error: unknown) =>
+      fail(this.#stream, new CoreError("internal", error)),
+    );
+    this.#last = last;
+    void last.then(() => {
+      if (this.#last === last) this.#last = undefined;
+    });
+  }
+
+  async #after(before: Promise<void> | undefined, response: WatchResponse, sent: () => void): Promise<void> {
+    await before;
+    const content = isLarge(response) ? await finishInTurns(encode(response)) : response;
+    // Its client may be gone by now.
+    if (this.#stream.writable) this.#stream.write(content, sent);
+  }
+}

@@ -1,0 +1,63 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { CoreHost } from "../host/host.js";
+import { Connections } from "./accounts/connections.js";
+import { type Beside, ClientApi } from "./api/api.js";
+import type { ClusterFacts } from "./api/calls/header.js";
+import { DiagnosisHandlers } from "./api/diagnosis.js";
+import { metricsText } from "./api/http/metrics.js";
+import { clientHttp, metricsHttp } from "./api/http/server.js";
+import { ownServices } from "./api/own-services.js";
+import type { SignedTokens } from "./auth/signed-tokens.js";
+import type { CoreConfig } from "./config/config.js";
+import type { Counters } from "./metrics/counters.js";
+import { answerBytesMaxOf } from "./new-host.js";
+import type { Reports } from "./reports.js";
+
+/** Where metrics are served alone: a few collectors. */
+const metricsConnectionsMax = 64;
+
+export interface ClientSideParts {
+  readonly config: CoreConfig;
+  readonly record: Pick<ClusterFacts, "cluster" | "id">;
+  /** The data directory. */
+  readonly path: string;
+  readonly host: CoreHost;
+  readonly counters: Counters;
+  readonly reports: Reports;
+  readonly signed: SignedTokens | undefined;
+}
+
+/** What serves clients: the services over gRPC, the gateway and metrics over HTTP/1.1. */
+export function clientSide(parts: ClientSideParts): ClientApi {
+  const { config, counters, host, path, record, reports, signed } = parts;
+  const { cluster, id } = record;
+  const { connectionsMax, electionTicks, heartbeatMs, maxConcurrentStreams, quotaBytes, requestBytesMax } =
+    config;
+  const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
+  const connections = {
+    clients: new Connections(connectionsMax, (text) => reports.warn("connections", text)),
+    metrics: new Connections(metricsConnectionsMax, (text) => reports.warn("metrics", text)),
+  };
+  const metrics = () => {
+    const [status, clients] = [host.status(), edge.traffic.bytes];
+    return metricsText({ status, facts, counters, connections: connections.clients, clients, quotaBytes });
+  };
+  const http: Beside["http"] = (local, held) => {
+    const served = { host, local, held, metrics };
+    return { clients: clientHttp(served, maxConcurrentStreams, config), metrics: metricsHttp(served) };
+  };
+  const own = ownServices(new DiagnosisHandlers(host, facts, counters, config));
+  const unusable = (text: string) => reports.warn("files of TLS", text);
+  const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
+  const beside = { counters, own, http, unusable, connections, maxConcurrentStreams, requestBytesMax };
+  const electionMs = electionTicks * heartbeatMs;
+  const edge = new ClientApi(host, facts, electionMs, answerBytesMaxOf(config), admission, beside);
+  return edge;
+}
+
+function bytesBelow(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
+    .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
+}

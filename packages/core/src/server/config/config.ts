@@ -1,0 +1,356 @@
+import type { AllowedNames, TlsFiles } from "../wire/tls/tls-files.js";
+import { isIP } from "node:net";
+import { join, resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
+import { parseDuration, invalidConfig } from "leasehold/common";
+import { type Ciphers, parseCiphers } from "../wire/tls/cipher-suites.js";
+import { connectionsMax } from "../accounts/connections-max.js";
+import { type AutoCompaction, defaultLimits } from "../../replica/options.js";
+import { operationsMost } from "../../state/check.js";
+import type { CoreFlags } from "./flags.js";
+import { parseTokens, type TokenOptions } from "./token-options.js";
+import { type ListenUrl, parseListenUrls, parseUrl, parseUrls } from "../wire/urls.js";
+
+/** A server's settings, checked. */
+export interface CoreConfig {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly listenClientUrls: readonly ListenUrl[];
+  readonly advertiseClientUrls: readonly string[];
+  readonly listenMetricsUrls: readonly ListenUrl[];
+  readonly listenPeerUrls: readonly ListenUrl[];
+  readonly initialCluster: readonly FoundingMember[];
+  readonly isNewCluster: boolean;
+  readonly token: string;
+  /** This server shall be the only one of a new core, with what is on its disk. */
+  readonly forceNewCluster: boolean;
+  readonly heartbeatMs: number;
+  readonly electionTicks: number;
+  readonly snapshotEntries: number;
+  /** Clients are not served before the keys have been compared with those of the other servers. */
+  readonly initialCorruptCheck: boolean;
+  /** How often the leader compares the servers' keys, ms; 0: never. */
+  readonly corruptCheckMs: number;
+  readonly autoCompaction: AutoCompaction | undefined;
+  readonly quotaBytes: number;
+  readonly requestBytesMax: number;
+  readonly operationsMax: number;
+  /** Calls of one connection at once. */
+  readonly maxConcurrentStreams: number;
+  /** Of clients. */
+  readonly connectionsMax: number;
+  readonly tokens: TokenOptions;
+  /** Whose pages may ask, and under which names this server may be asked over HTTP/1.1 without TLS; undefined: all. */
+  readonly origins: ReadonlySet<string> | undefined;
+  readonly hosts: ReadonlySet<string> | undefined;
+  readonly clientTls: TlsFiles | undefined;
+  readonly peerTls: TlsFiles | undefined;
+}
+
+export interface FoundingMember {
+  readonly name: string;
+  readonly peerUrls: readonly string[];
+}
+
+const heartbeatMsDefault = 100;
+const electionMsDefault = 1_000;
+/** etcd's bounds: more than a minute without a leader helps nobody, and five heartbeats have to fit. */
+const electionMsMax = 50_000;
+const heartbeatsPerElectionMin = 5;
+const snapshotEntriesDefault = 100_000;
+/**
+ * Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they
+ * were.
+ */
+const keepRevisionsDefault = 100_000;
+const keepMsDefault = 3_600_000;
+/** Ten looks at the revision fit in. */
+const keepMsMin = 10_000;
+const quotaBytesMost = 2 * 1024 ** 3;
+/** Requests of the largest kind have to fit in, and some. */
+const quotaBytesMin = 16 * 1024 ** 2;
+/** As many calls as all connections together may have under way. */
+const concurrentStreamsMost = 16_384;
+const requestBytesMost = 10 * 1024 ** 2;
+/** More servers make writes slower and nothing safer. */
+const membersMax = 9;
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function configOf(flags: CoreFlags): CoreConfig {
+  const name = flags.name ?? "default";
+  const isNewCluster = parseState(flags.initialClusterState);
+  const heartbeatMs = whole("--heartbeat-interval", flags.heartbeatInterval, heartbeatMsDefault);
+  const electionMs = whole("--election-timeout", flags.electionTimeout, electionMsDefault);
+  if (electionMs > electionMsMax || electionMs < heartbeatsPerElectionMin * heartbeatMs)
+    throw invalidConfig(
+      `--election-timeout ${electionMs} must be ${heartbeatsPerElectionMin} heartbeat intervals (${heartbeatMs} ms each) or more, and ${electionMsMax} ms at most`,
+    );
+  const peerUrls = parseUrls(
+    "--initial-advertise-peer-urls",
+    flags.initialAdvertisePeerUrls ?? "http://localhost:2380",
+  );
+  const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
+  const dataDir = resolve(flags.dataDir ?? `${name}.core`);
+  const peerListenUrls = flags.listenPeerUrls ?? "http://localhost:2380";
+  const { clientTls, peerTls } = tlsBothWays(flags, dataDir, clientUrls, peerListenUrls);
+  const insecure = flags.insecure ?? false;
+  const config: CoreConfig = {
+    name,
+    dataDir,
+    listenClientUrls: parseListenUrls("--listen-client-urls", clientUrls, clientTls !== undefined, insecure),
+    advertiseClientUrls: parseUrls("--advertise-client-urls", flags.advertiseClientUrls ?? clientUrls),
+    listenMetricsUrls: parseListenUrls(
+      "--listen-metrics-urls",
+      flags.listenMetricsUrls ?? "",
+      clientTls !== undefined,
+      insecure,
+    ),
+    listenPeerUrls: parseListenUrls("--listen-peer-urls", peerListenUrls, peerTls !== undefined, insecure),
+    initialCluster: parseCluster(flags.initialCluster ?? `${name}=${peerUrls.join(`,${name}=`)}`),
+    isNewCluster,
+    forceNewCluster: flags.forceNewCluster ?? false,
+    token: flags.initialClusterToken ?? "etcd-cluster",
+    heartbeatMs,
+    electionTicks: Math.ceil(electionMs / heartbeatMs),
+    snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
+    initialCorruptCheck: flags.experimentalInitialCorruptCheck ?? false,
+    corruptCheckMs: parseCheckTime(flags.experimentalCorruptCheckTime),
+    autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
+    quotaBytes: parseQuota(flags.quotaBackendBytes),
+    requestBytesMax: parseRequestBytes(flags.maxRequestBytes),
+    operationsMax: parseOperations(flags.maxTxnOps),
+    maxConcurrentStreams: Math.min(
+      whole("--max-concurrent-streams", flags.maxConcurrentStreams, concurrentStreamsMost),
+      concurrentStreamsMost,
+    ),
+    connectionsMax: connectionsMax(),
+    tokens: parseTokens(flags.authToken, flags.authTokenTtl),
+    origins: listed(flags.cors),
+    hosts: listed(flags.hostWhitelist),
+    clientTls,
+    peerTls,
+  };
+  checkOwnUrls(config, peerUrls);
+  return config;
+}
+
+/**
+ * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound
+ * that for slow writers only. With one, a retention without a mode is a time, as in etcd.
+ */
+function parseCompaction(givenMode?: string, retention?: string): AutoCompaction | undefined {
+  const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
+  if (retention === "0") return undefined;
+  if (mode === "revision") {
+    const keepRevisions = whole("--auto-compaction-retention", retention, keepRevisionsDefault);
+    return { mode, keepRevisions };
+  }
+  if (mode !== "periodic")
+    throw invalidConfig(
+      `--auto-compaction-mode is ${JSON.stringify(mode)}, and must be "periodic" or "revision"`,
+    );
+  return { mode, keepMs: retention === undefined ? keepMsDefault : parseRetention(retention) };
+}
+
+/** As in etcd: a number of hours, or durations such as `1h30m`. */
+function parseRetention(text: string): number {
+  const keepMs = sumOfDurations(/^\d+$/.test(text) ? `${text}h` : text);
+  if (keepMs === undefined || keepMs < keepMsMin)
+    throw invalidConfig(
+      `--auto-compaction-retention is ${JSON.stringify(text)}, and must be a number of hours or a time such as 30m, from 10s on`,
+    );
+  return keepMs;
+}
+
+/** Such as `1h30m`; undefined for what is none. */
+function sumOfDurations(text: string): number | undefined {
+  const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
+  if (parts.length === 0 || parts.join("") !== text) return undefined;
+  return parts.reduce((sum, part) => sum + parseDuration(part), 0);
+}
+
+/** A comparison goes through all keys: not all the time. */
+const checkMsMin = 1_000;
+
+function parseCheckTime(text = "0s"): number {
+  const everyMs = /^0(?:ms|s|m|h)?$/.test(text) ? 0 : sumOfDurations(text);
+  if (everyMs === undefined || (everyMs > 0 && everyMs < checkMsMin))
+    throw invalidConfig(
+      `--experimental-corrupt-check-time is ${JSON.stringify(text)}, and must be a time such as 10m, from 1s on, or 0s`,
+    );
+  return everyMs;
+}
+
+/** Not given, or 0 as in etcd: the default. */
+function parseQuota(text = "0"): number {
+  const quotaBytes = text === "0" ? quotaBytesDefault() : whole("--quota-backend-bytes", text, 0);
+  if (quotaBytes < quotaBytesMin)
+    throw invalidConfig(`--quota-backend-bytes is ${quotaBytes}, and must be ${quotaBytesMin} or more`);
+  return quotaBytes;
+}
+
+/**
+ * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's
+ * tail, snapshots and answers need room beside the state.
+ */
+function quotaBytesDefault(): number {
+  return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
+}
+
+/** More would make others wait too long: etcd warns of such. */
+function parseRequestBytes(text: string | undefined): number {
+  const bytes = whole("--max-request-bytes", text, defaultLimits.requestBytesMax);
+  if (bytes > requestBytesMost)
+    throw invalidConfig(`--max-request-bytes is ${bytes}, and must be ${requestBytesMost} at most`);
+  return bytes;
+}
+
+function parseOperations(text: string | undefined): number {
+  const operations = whole("--max-txn-ops", text, defaultLimits.operationsMax);
+  if (operations > operationsMost)
+    throw invalidConfig(`--max-txn-ops is ${operations}, and must be ${operationsMost} at most`);
+  return operations;
+}
+
+function parseState(text = "new"): boolean {
+  if (text !== "new" && text !== "existing")
+    throw invalidConfig(
+      `--initial-cluster-state is ${JSON.stringify(text)}, and must be "new" or "existing"`,
+    );
+  return text === "new";
+}
+
+function whole(flag: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || !Number.isSafeInteger(value))
+    throw invalidConfig(`${flag} is ${JSON.stringify(text)}, and must be a whole number from 1 on`);
+  return value;
+}
+
+/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses is named several times. */
+function parseCluster(text: string): FoundingMember[] {
+  const urls = new Map<string, string[]>();
+  for (const part of text.split(",")) {
+    const [, name, url] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(part) ?? [];
+    if (name === undefined || url === undefined)
+      throw invalidConfig(
+        `--initial-cluster has ${JSON.stringify(part)}, which is not name=http://host:port`,
+      );
+    urls.set(name, [...(urls.get(name) ?? []), ...parseUrls("--initial-cluster", url)]);
+  }
+  if (urls.size > membersMax)
+    throw invalidConfig(`--initial-cluster names ${urls.size} servers, at most ${membersMax}`);
+  const all = [...urls.values()].flat();
+  const twice = all.find((url, index) => all.indexOf(url) !== index);
+  if (twice !== undefined) throw invalidConfig(`--initial-cluster names ${twice} twice`);
+  return [...urls].map(([name, peerUrls]) => ({ name, peerUrls: peerUrls.toSorted() }));
+}
+
+/** The others reach this server, and know it, by what they were told. */
+function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly string[]): void {
+  const own = initialCluster.find((member) => member.name === name);
+  if (own === undefined)
+    throw invalidConfig(`--initial-cluster does not name this server, ${JSON.stringify(name)}`);
+  const given = advertised.toSorted().join();
+  if (own.peerUrls.join() !== given)
+    throw invalidConfig(
+      `--initial-cluster has ${own.peerUrls.join()} for ${name}, and --initial-advertise-peer-urls is ${given}`,
+    );
+}
+
+/** Nothing, or a star among them, stands for all. */
+function listed(text = ""): ReadonlySet<string> | undefined {
+  const names = text.split(",").map((part) => part.trim());
+  return text === "" || names.includes("*") ? undefined : new Set(names);
+}
+
+/** Towards clients, and among servers. */
+function tlsBothWays(
+  flags: CoreFlags,
+  dataDir: string,
+  clientUrls: string,
+  peerListenUrls: string,
+): Pick<CoreConfig, "clientTls" | "peerTls"> {
+  const ciphers = parseCiphers(flags.cipherSuites);
+  const clientTls =
+    tlsOf("", {
+      certFile: flags.certFile,
+      keyFile: flags.keyFile,
+      trustedCaFile: flags.trustedCaFile,
+      clientCertAuth: flags.clientCertAuth,
+      crlFile: flags.clientCrlFile,
+      allowed: allowedNames("client-", undefined, flags.clientCertAllowedHostname),
+      ciphers,
+    }) ?? selfMade("auto-tls", flags.autoTls, join(dataDir, "fixtures", "client"), clientUrls, ciphers);
+  const peerTls =
+    tlsOf("peer-", {
+      certFile: flags.peerCertFile,
+      keyFile: flags.peerKeyFile,
+      trustedCaFile: flags.peerTrustedCaFile,
+      clientCertAuth: flags.peerClientCertAuth,
+      crlFile: flags.peerCrlFile,
+      allowed: allowedNames("peer-", flags.peerCertAllowedCn, flags.peerCertAllowedHostname),
+      ciphers,
+    }) ??
+    selfMade("peer-auto-tls", flags.peerAutoTls, join(dataDir, "fixtures", "peer"), peerListenUrls, ciphers);
+  return { clientTls, peerTls };
+}
+
+/** In the folders in which etcd keeps its own. */
+function selfMade(
+  flag: string,
+  isWanted = false,
+  folder: string,
+  urls: string,
+  ciphers: Ciphers | undefined,
+): TlsFiles | undefined {
+  if (!isWanted) return undefined;
+  const hosts = parseUrls(`--${flag}: an address`, urls).map((url) => parseUrl(flag, url).host);
+  return {
+    certFile: join(folder, "cert.pem"),
+    keyFile: join(folder, "key.pem"),
+    trustedCaFile: undefined,
+    clientCertAuth: false,
+    selfMadeFor: [...new Set(hosts)],
+    ciphers,
+  };
+}
+
+function tlsOf(
+  prefix: "" | "peer-",
+  given: { readonly [Name in keyof TlsFiles]: TlsFiles[Name] | undefined },
+): TlsFiles | undefined {
+  const { allowed, certFile, ciphers, clientCertAuth = false, crlFile, keyFile, trustedCaFile } = given;
+  const files = [certFile, crlFile, keyFile, trustedCaFile, allowed];
+  if (files.every((file) => file === undefined) && !clientCertAuth) return undefined;
+  if (certFile === undefined || keyFile === undefined)
+    throw invalidConfig(`--${prefix}cert-file and --${prefix}key-file are needed together`);
+  if (clientCertAuth && trustedCaFile === undefined)
+    throw invalidConfig(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
+  const isMeaningless = (crlFile ?? allowed) !== undefined && trustedCaFile === undefined;
+  if (isMeaningless)
+    throw invalidConfig(
+      `--${prefix === "" ? "client-" : prefix}${crlFile === undefined ? "cert-allowed-…" : "crl-file"} needs --${prefix}trusted-ca-file: else nobody shows a certificate`,
+    );
+  return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile, allowed, ciphers };
+}
+
+/** Several are separated by commas, as at later versions of etcd. */
+function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedNames | undefined {
+  if (commonNames !== "" && hosts !== "")
+    throw invalidConfig(`--${prefix}cert-allowed-cn and --${prefix}cert-allowed-hostname exclude each other`);
+  if (commonNames !== "") {
+    const names = commonNames.split(",").map((name) => name.trim());
+    // A certificate without a common name would have it.
+    if (names.includes("")) throw invalidConfig(`--${prefix}cert-allowed-cn has an empty name`);
+    return { kind: "common name", names };
+  }
+  if (hosts === "") return undefined;
+  const names = hosts.split(",").map((name) => name.trim());
+  // One that begins with a dot would stand for all below it, which nobody has said (OpenSSL).
+  const none = names.find((name) => isIP(name) === 0 && !/^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(name));
+  if (none !== undefined)
+    throw invalidConfig(`--${prefix}cert-allowed-hostname has ${JSON.stringify(none)}, which is no host`);
+  return { kind: "host", names };
+}

@@ -1,0 +1,68 @@
+import { CoreHost } from "../host/host.js";
+import type { HostPorts } from "../host/ports.js";
+import { checksumOf } from "../journal/checksum.js";
+import { defaultLimits } from "../replica/options.js";
+import { Replica } from "../replica/replica.js";
+import type { CoreMember } from "../state/members.js";
+import type { CoreConfig } from "./config/config.js";
+import type { DataDirectory } from "./disk/data-directory.js";
+import { Disk } from "./disk/disk.js";
+import { nodePorts } from "./node-ports.js";
+
+/** Answers being made and answers being sent share memory: each may take this part of the quota. */
+const answersPerQuota = 4;
+
+/** What the host reports, and where it sends. */
+export type HostEvents = Pick<
+  ConstructorParameters<typeof CoreHost>[0],
+  "compared" | "failed" | "leadership" | "roll" | "trouble"
+> &
+  Pick<HostPorts, "send"> & {
+    /** Each write of the log took this long. */
+    synced(tookMs: number): void;
+  };
+
+/** Bytes of one answer at most. */
+export function answerBytesMaxOf({ quotaBytes }: CoreConfig): number {
+  return Math.min(defaultLimits.answerBytesMax, quotaBytes / answersPerQuota);
+}
+
+/** The replica of this server, on what its data directory has. */
+export function newHost(
+  config: CoreConfig,
+  { journal, record, recovered, snapshots, state }: DataDirectory,
+  founding: readonly CoreMember[],
+  { synced, ...events }: HostEvents,
+): CoreHost {
+  const { id, cluster, disk } = record;
+  const { advertiseClientUrls: clientUrls, electionTicks, heartbeatMs: tickMs, name } = config;
+  const { operationsMax, requestBytesMax, snapshotEntries, tokens } = config;
+  const answerBytesMax = answerBytesMaxOf(config);
+  return new CoreHost({
+    ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), synced),
+    ...events,
+    logic: new Replica({
+      id,
+      cluster,
+      recovered,
+      state,
+      random: { next: () => Math.random() },
+      checksum: checksumOf,
+      corruptCheckMs: config.corruptCheckMs,
+      tickMs,
+      electionTicks,
+      autoCompaction: config.autoCompaction,
+      quotaBytes: config.quotaBytes,
+      founding,
+      self: { name, clientUrls, disk },
+      limits: {
+        operationsMax,
+        requestBytesMax,
+        snapshotEntries,
+        tokenTtlMs: tokens.ttlMs,
+        answerBytesMax,
+      },
+    }),
+    tickMs,
+  });
+}

@@ -1,0 +1,167 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { FairShares } from "leasehold/common";
+import { addressOf } from "../../accounts/address-of.js";
+import { KeptBytes } from "../../accounts/kept-bytes.js";
+
+/** Requests of one connection that wait for the one before them. */
+const waitingMax = 64;
+
+/** Of a request, beside its head and content: measured, and rounded up. */
+const requestBytes = 16 * 1024;
+
+/** A request whose turn it is. */
+export interface HttpCall {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly socket: Socket;
+  /** No two connections at a time have the same. */
+  readonly client: string;
+  /** Aborted when its client is gone. */
+  readonly gone: AbortSignal;
+  readonly kept: KeptBytes;
+}
+
+/** What is done with requests. */
+export interface Answering {
+  /** Resolves when its client has taken the answer, or is gone. */
+  answer(call: HttpCall): Promise<void>;
+  /** The same, where there is no room for it. */
+  refuse(call: HttpCall): Promise<void>;
+}
+
+/**
+ * Requests of one connection are answered one after the other, as by Go's servers: HTTP/1.1 has their answers
+ * in their order, and those of others would have to be kept meanwhile. Node tells of each as soon as its head
+ * is there, and of those that wait not even that their client is gone.
+ */
+export class OneByOne {
+  readonly #shares: FairShares<string>;
+  readonly #answering: Answering;
+  readonly #requestMs: number;
+  readonly #lines = new WeakMap<Duplex, Line>();
+
+  /**
+   * @param shares of what is kept of requests
+   * @param requestMs a request that waits is there as a whole in this time after its head. Node reads no
+   * further than its content, which is not read before its turn, and so does not see that its client is gone
+   */
+  constructor(shares: FairShares<string>, answering: Answering, requestMs: number) {
+    this.#shares = shares;
+    this.#answering = answering;
+    this.#requestMs = requestMs;
+  }
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    let line = this.#lines.get(socket);
+    if (line === undefined) {
+      line = new Line(socket, this.#shares, this.#answering, this.#requestMs);
+      this.#lines.set(socket, line);
+    }
+    line.take(request, response);
+  }
+
+  /** It can be said that its last bytes are wrong: not within or instead of the answer to what was before. */
+  canTell(socket: Duplex): boolean {
+    return this.#lines.get(socket)?.canTell !== false;
+  }
+}
+
+/** The requests of one connection. */
+class Line {
+  readonly #socket: Socket;
+  readonly #client: string;
+  readonly #shares: FairShares<string>;
+  readonly #answering: Answering;
+  readonly #waiting: (() => Promise<void>)[] = [];
+  readonly #open = new Set<{ readonly gone: AbortController; readonly kept: KeptBytes }>();
+  readonly #requestMs: number;
+  #answered: HttpCall | undefined;
+  /** Of the last request that waits: those before it are there as a whole. */
+  #late: NodeJS.Timeout | undefined;
+  #isBusy = false;
+
+  constructor(socket: Socket, shares: FairShares<string>, answering: Answering, requestMs: number) {
+    this.#socket = socket;
+    this.#client = addressOf(socket);
+    this.#shares = shares;
+    this.#answering = answering;
+    this.#requestMs = requestMs;
+    socket.once("close", () => {
+      clearTimeout(this.#late);
+      this.#waiting.length = 0;
+      for (const { gone, kept } of this.#open) {
+        gone.abort(new Error("the client is gone"));
+        kept.end();
+      }
+    });
+  }
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    // What was in one piece with what has ended the connection still comes.
+    if (this.#socket.destroyed) return;
+    const kept = new KeptBytes(this.#shares, this.#client);
+    const hasRoom = hasRoomFor(kept, request);
+    if (this.#isBusy && (!hasRoom || this.#waiting.length === waitingMax)) {
+      kept.end();
+      this.#socket.destroy();
+      return;
+    }
+    const gone = new AbortController();
+    const open = { gone, kept };
+    this.#open.add(open);
+    const [client, socket] = [this.#client, this.#socket];
+    const call: HttpCall = { request, response, socket, client, gone: gone.signal, kept };
+    this.#waiting.push(async () => {
+      this.#answered = call;
+      await (hasRoom ? this.#answering.answer(call) : this.#answering.refuse(call));
+      kept.end();
+      this.#open.delete(open);
+    });
+    if (this.#isBusy) this.#endWhenLate(request);
+    else void this.#answerAll();
+  }
+
+  get canTell(): boolean {
+    if (this.#answered === undefined) return true;
+    const { request, response } = this.#answered;
+    return !request.complete && !response.headersSent;
+  }
+
+  #endWhenLate(request: IncomingMessage): void {
+    clearTimeout(this.#late);
+    this.#late = setTimeout(() => {
+      if (!request.complete) this.#socket.destroy();
+    }, this.#requestMs);
+  }
+
+  async #answerAll(): Promise<void> {
+    this.#isBusy = true;
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        // Answers may be long in coming, and each of what a client does has a time of its own.
+        this.#socket.setTimeout(0);
+        if (this.#waiting.length === 0) clearTimeout(this.#late);
+        await next();
+      }
+    } catch {
+      // A mistake of ours ends this connection, and nothing else.
+      this.#socket.destroy();
+    }
+    this.#answered = undefined;
+    this.#isBusy = false;
+  }
+}
+
+function hasRoomFor(kept: KeptBytes, { rawHeaders, url = "" }: IncomingMessage): boolean {
+  let bytes = requestBytes + url.length;
+  for (const field of rawHeaders) bytes += field.length;
+  try {
+    kept.part()(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

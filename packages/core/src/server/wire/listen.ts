@@ -1,0 +1,176 @@
+import { invalidConfig } from "leasehold/common";
+import { constants } from "node:crypto";
+import { lstat, unlink } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from "node:tls";
+import { isCertificateWanted, type TlsFiles } from "./tls/tls-files.js";
+import { objectionTo, readChainsOf } from "./tls/peer-chain.js";
+import { readTls, revokedNow, whenRenewed } from "./tls/tls.js";
+import { type ListenUrl, placeOf } from "./urls.js";
+
+/** What becomes of connections. */
+export interface ConnectionEvents {
+  /** Told of each before anything is read of it; false: it is closed at once. */
+  admit(socket: Socket): boolean;
+  /**
+   * Over TLS: after its handshake.
+   *
+   * @param admitted what was admitted: below TLS, another socket
+   */
+  accepted(socket: Socket | TLSSocket, admitted: Socket): void;
+  /** Its handshake has failed, or was not over in time. */
+  failed(error: Error, socket: Socket): void;
+  /** For people, and perhaps every few seconds: a file of TLS cannot be used as it is now. */
+  unusable?(text: string): void;
+}
+
+/** How a listener speaks TLS. */
+export interface Handshakes {
+  /** One that takes longer has failed. */
+  readonly handshakeMs: number;
+  /** Which protocol is spoken, if the client offers several. */
+  readonly choose?: (offer: { readonly protocols: readonly string[] }) => string | undefined;
+}
+
+/** One address that is listened on. Every connection is counted where it is admitted, also before its handshake. */
+export class Listener {
+  readonly #server: Server;
+  readonly #renewing: () => void;
+
+  private constructor(server: Server, renewing: () => void) {
+    this.#server = server;
+    this.#renewing = renewing;
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
+  static async open(
+    url: ListenUrl,
+    tls: TlsFiles | undefined,
+    handshakes: Handshakes,
+    events: ConnectionEvents,
+  ): Promise<Listener> {
+    const secure = url.isTls && tls !== undefined ? overTls(tls, handshakes, events) : undefined;
+    const server = createServer({ noDelay: true }, (socket) => {
+      if (!events.admit(socket)) socket.destroy();
+      else if (secure === undefined) events.accepted(socket, socket);
+      else secure.take(socket);
+    });
+    const renewing = secure?.renewing ?? (() => undefined);
+    try {
+      await listen(server, url);
+    } catch (error) {
+      renewing();
+      throw invalidConfig(`cannot listen on ${placeOf(url)}: ${(error as Error).message}`);
+    }
+    return new Listener(server, renewing);
+  }
+
+  /** The one that it got, if any would do. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** No more connections; those that are there stay. */
+  close(): void {
+    this.#renewing();
+    this.#server.close();
+  }
+}
+
+async function listen(server: Server, { host, path, port }: ListenUrl): Promise<void> {
+  if (path !== undefined) await removeLeft(path);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path === undefined ? { host, port } : { path }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** A process that was killed leaves its Unix socket behind, on which nobody listens: what listens, or is something else, stays. */
+async function removeLeft(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSocket() !== true) return;
+  const left = await new Promise<boolean>((resolve) => {
+    const trial = connect({ path }, () => resolve(false));
+    trial.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "ECONNREFUSED"));
+    trial.once("connect", () => trial.destroy());
+  });
+  if (left) await unlink(path);
+}
+
+/** Never listens itself: it is given connections that have been admitted. */
+function overTls(
+  tls: TlsFiles,
+  { choose, handshakeMs }: Handshakes,
+  events: ConnectionEvents,
+): { readonly take: (socket: Socket) => void; readonly renewing: () => void } {
+  const isAsked = isCertificateWanted(tls);
+  const asked = { requestCert: isAsked, rejectUnauthorized: isAsked };
+  const content = readTls(tls);
+  let revoked = revokedNow(tls, content.ca);
+  // In a session that is resumed nothing is shown but what the client's own certificate is.
+  const sessions = revoked === undefined ? {} : { secureOptions: constants.SSL_OP_NO_TICKET };
+  const options = { ...content, ...asked, ...sessions, handshakeTimeout: handshakeMs };
+  let current: TlsOptions = { ...options, ...(choose !== undefined && { ALPNCallback: choose }) };
+  const serverFor = (belowOf: (socket: TLSSocket) => Socket) => {
+    const server = createTlsServer(current);
+    if (isAsked && revoked !== undefined) readChainsOf(server);
+    server.on("secureConnection", (socket) => {
+      const below = belowOf(socket);
+      const objection = isAsked ? objectionTo(socket, tls.allowed, revoked) : "";
+      if (objection === "") events.accepted(socket, below);
+      else {
+        events.failed(new Error(objection), socket);
+        socket.on("error", () => undefined).destroy();
+      }
+    });
+    server.on("tlsClientError", (error, socket) => {
+      events.failed(error, socket);
+      // Of a handshake that took too long, Node tells only.
+      socket.destroy();
+    });
+    return server;
+  };
+  const shaking = new Map<string, Socket>();
+  const shared = serverFor((socket) => {
+    const from = fromOf(socket);
+    const below = shaking.get(from);
+    shaking.delete(from);
+    return below ?? socket;
+  });
+  const take = (socket: Socket) => {
+    // Those of a Unix socket have no address to be told from others by: each has a server of its own.
+    if (socket.remoteAddress === undefined) {
+      serverFor(() => socket).emit("connection", socket);
+      return;
+    }
+    const from = fromOf(socket);
+    shaking.set(from, socket);
+    socket.once("close", () => {
+      if (shaking.get(from) === socket) shaking.delete(from);
+    });
+    shared.emit("connection", socket);
+  };
+  return {
+    take,
+    renewing: whenRenewed(
+      tls,
+      (renewed, revokedSince) => {
+        if (renewed !== undefined) {
+          current = { ...current, ...renewed };
+          shared.setSecureContext({ ...renewed, ...sessions });
+        }
+        revoked = revokedSince;
+      },
+      (text) => events.unusable?.(text),
+    ),
+  };
+}
+
+/** A socket of TLS does not say which one it stands on, but has its address. */
+function fromOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
+  return `${remoteAddress}:${remotePort}`;
+}

@@ -1,0 +1,154 @@
+import { FairShares, NumberMap } from "leasehold/common";
+import type { Connection } from "../../../http2/connection.js";
+import type { Receiver, Stream } from "../../../http2/stream.js";
+import { answerEnd, answerHead, failedAtOnce, failedEnd } from "./blocks.js";
+import { errorCode } from "../../../http2/frames.js";
+import { type CallBase, type Carrier, type Encoded, type Method, type Status, statusCode } from "./call.js";
+import { Exchange } from "./exchange.js";
+import { MessageReader } from "./message-reader.js";
+
+/** Of a call that is open, beside what its client has said: measured, and rounded up. */
+const callBytes = 4 * 1024;
+
+/** What the calls of a server have together. */
+export class Calls {
+  readonly messageBytesMax: number;
+  readonly held: FairShares<string>;
+  /** Those that have a deadline. */
+  readonly timed = new NumberMap<Http2Carrier>();
+  #lastNumber = 0;
+
+  /** @param heldBytesMax of calls, and of requests that no handler has taken: connections share it */
+  constructor(messageBytesMax: number, heldBytesMax: number) {
+    this.messageBytesMax = messageBytesMax;
+    this.held = new FairShares(heldBytesMax);
+  }
+
+  nextNumber(): number {
+    return ++this.#lastNumber;
+  }
+}
+
+/** One call, on its stream of HTTP/2. */
+export class Http2Carrier implements Carrier, Receiver {
+  readonly exchange: Exchange;
+  readonly #number: number;
+  readonly #calls: Calls;
+  readonly #connection: Connection;
+  readonly #stream: Stream;
+  readonly #client: string;
+  readonly #reader: MessageReader;
+  /** What it takes as long as it is not over. */
+  readonly #ownBytes: number;
+  /** Of what calls take together, its part, as counted. */
+  #counted = 0;
+  /** Of what is held, so much has been given back already. */
+  #given = 0;
+
+  constructor(
+    calls: Calls,
+    connection: Connection,
+    stream: Stream,
+    method: Method,
+    base: Omit<CallBase, "carrier">,
+    headBytes: number,
+  ) {
+    this.#calls = calls;
+    this.#number = calls.nextNumber();
+    this.#connection = connection;
+    this.#stream = stream;
+    this.#client = base.peer.address;
+    this.#ownBytes = callBytes + headBytes;
+    this.#reader = new MessageReader(calls.messageBytesMax);
+    this.exchange = new Exchange(method, { ...base, carrier: this }, this.#reader);
+    // Its handler may have refused it already.
+    if (stream.isOver) {
+      this.over(true);
+      return;
+    }
+    stream.receiver = this;
+    if (Number.isFinite(base.deadlineMs)) calls.timed.set(this.#number, this);
+    this.#count(0);
+  }
+
+  data(bytes: Uint8Array, isEnd: boolean): void {
+    const { exchange } = this;
+    if (exchange.isDeaf) return;
+    const only = isEnd && !exchange.isOfMany ? this.#reader.only(bytes) : undefined;
+    if (only === undefined) this.#take(bytes);
+    else exchange.only(only);
+    if (!isEnd) return;
+    if (!exchange.isOfMany) this.#count(0);
+    exchange.remoteEnded();
+  }
+
+  #take(bytes: Uint8Array): void {
+    const { exchange } = this;
+    this.#reader.push(bytes);
+    exchange.more();
+    if (exchange.isDeaf) return;
+    if (exchange.isOfMany) this.#count(this.#reader.heldBytes);
+    // Requests that are whole are given back as the handler takes them: a stream that pauses is sent no more
+    // than its window. One that is not may be longer than that, so its bytes are given back as they come.
+    // Where there is one only, it is not begun before its client has said that this is all: until then it
+    // counts as one that is not whole.
+    if (exchange.isOfMany && this.#reader.hasWhole) return;
+    const more = exchange.isOfMany ? this.#reader.heldBytes - this.#given : bytes.length;
+    this.#given += more;
+    if (!exchange.isOfMany) this.#count(this.#given);
+    this.#connection.consumed(this.#stream, more);
+  }
+
+  /** What it holds now of what its client has said. */
+  #count(bytes: number): void {
+    // What counts no more must not count again.
+    if (this.#stream.isOver) return;
+    const { held } = this.#calls;
+    const counted = this.#ownBytes + bytes;
+    const more = counted - this.#counted;
+    if (more > 0 && !held.take(this.#client, more)) {
+      this.exchange.fail({ code: statusCode.resourceExhausted, details: "etcdserver: too many requests" });
+      this.#reader.drop();
+      return;
+    }
+    if (more < 0) held.giveBack(this.#client, -more);
+    this.#counted = counted;
+  }
+
+  over(isComplete: boolean): void {
+    this.#reader.drop();
+    if (this.#counted > 0) this.#calls.held.giveBack(this.#client, this.#counted);
+    this.#counted = 0;
+    this.#calls.timed.delete(this.#number);
+    this.exchange.over(isComplete);
+  }
+
+  answer(message: Encoded): void {
+    if (!this.#stream.isOver) this.#connection.send.answer(this.#stream, answerHead, message, answerEnd);
+  }
+
+  message(message: Encoded, taken: () => void): void {
+    this.#connection.send.message(this.#stream, answerHead, message, taken);
+  }
+
+  end(status: Status | undefined): void {
+    const { send } = this.#connection;
+    const stream = this.#stream;
+    if (status === undefined) {
+      send.head(stream, answerHead);
+      send.end(stream, answerEnd);
+    } else send.end(stream, stream.hasSentHead ? failedEnd(status) : failedAtOnce(status));
+  }
+
+  /** Clients of gRPC know this code as "resource exhausted": trailers would come within the message. */
+  cut(): void {
+    this.#connection.cut(this.#stream, errorCode.enhanceYourCalm);
+  }
+
+  consumed(bytes: number): void {
+    const already = Math.min(this.#given, bytes);
+    this.#given -= already;
+    this.#count(this.#reader.heldBytes);
+    this.#connection.consumed(this.#stream, bytes - already);
+  }
+}

@@ -1,0 +1,35 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { invalidConfig, LeaseholdError } from "leasehold/common";
+import type { TlsFiles } from "./tls-files.js";
+import { readTlsFile } from "./tls.js";
+
+/**
+ * Checks that a server's certificate and its key can be used.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`
+ */
+export function checkCertificate(tls: TlsFiles): void {
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(readTlsFile(tls.certFile));
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw error;
+    throw invalidConfig(`${tls.certFile} is no certificate: ${(error as Error).message}`);
+  }
+  if (Date.parse(certificate.validTo) < Date.now())
+    throw invalidConfig(`the certificate ${tls.certFile} expired on ${certificate.validTo}`);
+  checkKey(tls, certificate);
+}
+
+/** Elsewhere on our command line the same flag names a cluster key: one given here gets a clear message. */
+function checkKey({ certFile, keyFile }: TlsFiles, certificate: X509Certificate): void {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(readTlsFile(keyFile));
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw error;
+    throw invalidConfig(`${keyFile} is no private key in PEM: a core's key file is that of ${certFile}`);
+  }
+  if (!certificate.checkPrivateKey(key))
+    throw invalidConfig(`${keyFile} is the private key of another certificate than ${certFile}`);
+}

@@ -1,0 +1,127 @@
+import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import type { DetailedPeerCertificate, Server, TLSSocket } from "node:tls";
+import type { AllowedNames } from "./tls-files.js";
+import { serialText } from "./revocation.js";
+import type { RevokedNow } from "./tls.js";
+
+/** Of certificates that the other side has shown, with those that TLS has found above them. */
+const chainMax = 10;
+
+/** Chains that clients have shown, as they were when a handshake ended. */
+const chainsRead = new WeakMap<TLSSocket, readonly X509Certificate[] | undefined>();
+
+/**
+ * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so before
+ * they emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event that has the
+ * socket.
+ */
+export function readChainsOf(server: Server): void {
+  server.on("keylog", (_line, socket) => {
+    if (chainsRead.has(socket)) return;
+    chainsRead.set(socket, undefined);
+    socket.prependOnceListener("secure", () => {
+      try {
+        chainsRead.set(socket, chainOf(socket));
+      } catch {
+        // Nobody vouches for what was shown, so far: if somebody does, `objectionTo` reads it.
+      }
+    });
+  });
+}
+
+/**
+ * Why a certificate that the other side has shown is not enough, though an authority vouches for it; empty if
+ * it is. Who has not been asked for one has shown none.
+ */
+export function objectionTo(
+  socket: TLSSocket,
+  allowed: AllowedNames | undefined,
+  revoked: RevokedNow | undefined,
+): string {
+  const objection =
+    revoked === undefined ? "" : objectionToChain(chainsRead.get(socket) ?? chainOf(socket), revoked);
+  if (objection !== "" || allowed === undefined) return objection;
+  const [certificate] = chainOf(socket, 1);
+  return certificate !== undefined && fits(certificate, allowed)
+    ? ""
+    : `client certificate authentication failed: no ${allowed.kind} of it is allowed`;
+}
+
+function fits(certificate: X509Certificate, { kind, names }: AllowedNames): boolean {
+  if (kind === "common name") {
+    const { CN } = (certificate.toLegacyObject() as { subject?: { CN?: unknown } }).subject ?? {};
+    return typeof CN === "string" && names.includes(CN);
+  }
+  return names.some((name) =>
+    isIP(name) === 0
+      ? // As Go has it: the common name is none of a host, and a star stands for a whole label.
+        certificate.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined
+      : certificate.checkIP(name) !== undefined,
+  );
+}
+
+/**
+ * What the other side has shown, its own certificate first, and what stands above it. Node goes from one to the
+ * next by the names in them alone. To ask it for all that was shown, in whatever order, it leaks memory
+ * (`getPeerX509Certificate` of Node 20, a certificate for each connection).
+ */
+function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  let next = socket.getPeerCertificate(max > 1) as Partial<DetailedPeerCertificate> | null;
+  while (chain.length < max && next?.raw !== undefined) {
+    chain.push(new X509Certificate(next.raw));
+    if (next.issuerCertificate === next) break;
+    next = next.issuerCertificate ?? null;
+  }
+  return chain;
+}
+
+/**
+ * None of a chain may have been taken back, and it has to lead to an authority: who has an intermediate one that
+ * was taken back may else hide it, behind another of its name or by showing nothing (a session that is resumed).
+ */
+function objectionToChain(chain: readonly X509Certificate[], { authorities, serials }: RevokedNow): string {
+  if (chain.length > chainMax) return `more than ${chainMax} certificates were shown`;
+  const isRevoked = ({ serialNumber }: X509Certificate) => serials.has(serialText(serialNumber));
+  const revoked = chain.find(isRevoked);
+  if (revoked !== undefined)
+    return `the certificate with the serial number ${serialText(revoked.serialNumber)} was taken back`;
+  const [own] = chain;
+  const above = [...chain.filter(({ ca }) => ca), ...authorities].filter(
+    (each) => !isRevoked(each) && isValidNow(each),
+  );
+  const trusted = new Set(authorities.map(({ raw }) => textOf(raw)));
+  return own !== undefined && leadsToRoot(own, above, trusted)
+    ? ""
+    : "its chain leads to no authority, but by a certificate that was taken back or was not shown";
+}
+
+/** Each is looked at once: however many there are, that ends. */
+function leadsToRoot(own: X509Certificate, above: X509Certificate[], trusted: ReadonlySet<string>): boolean {
+  const reached = [own];
+  const left = new Set(above);
+  for (let next = reached.pop(); next !== undefined; next = reached.pop()) {
+    if (trusted.has(textOf(next.raw)) && hasIssued(next, next)) return true;
+    for (const each of left) {
+      if (!hasIssued(each, next)) continue;
+      left.delete(each);
+      reached.push(each);
+    }
+  }
+  return false;
+}
+
+/** By its signature, too. */
+function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function isValidNow({ validFrom, validTo }: X509Certificate): boolean {
+  const nowMs = Date.now();
+  return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes.toString("latin1");
+}

@@ -1,0 +1,150 @@
+import { invalidConfig } from "leasehold/common";
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import type { TlsFiles } from "./tls-files.js";
+import { pemBlocks } from "./pem.js";
+import { ReadOnce } from "./file-cache.js";
+import { type Revoked, readRevoked } from "./revocation.js";
+
+const minVersion = "TLSv1.2";
+
+/** How often a server looks whether its certificate has been renewed, ms. */
+export const renewMs = 10_000;
+
+/** What a listener, or the side that dials, shows and trusts. */
+export interface TlsContent {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  readonly maxVersion?: "TLSv1.2" | "TLSv1.3";
+  readonly ciphers?: string;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function readTlsFile(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw invalidConfig(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles): TlsContent {
+  const authority = trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
+  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority, minVersion, ...ciphers };
+}
+
+type Trust = Pick<TlsFiles, "allowed" | "trustedCaFile"> | undefined;
+
+/** Whether certificates of clients are good for the port between servers. */
+export function isOpenToClients(clients: Trust, peers: Trust): boolean {
+  if (clients?.trustedCaFile === undefined || peers?.trustedCaFile === undefined) return false;
+  if (peers.allowed !== undefined) return false;
+  return readTlsFile(clients.trustedCaFile).equals(readTlsFile(peers.trustedCaFile));
+}
+
+/** Certificates that were taken back, and the authorities that a chain has to lead to. */
+export interface RevokedNow extends Revoked {
+  readonly authorities: readonly X509Certificate[];
+}
+
+interface Known {
+  readonly revoked: ReadOnce<Revoked>;
+  readonly authorities: ReadOnce<readonly X509Certificate[]>;
+}
+
+/** A list may have a million certificates, and a server that calls another one in vain does so all the time. */
+const known = new WeakMap<TlsFiles, Known>();
+
+function knownOf(tls: TlsFiles): Known {
+  let found = known.get(tls);
+  if (found === undefined) {
+    const revoked = new ReadOnce((bytes) => readRevoked(bytes, tls.crlFile!));
+    found = { revoked, authorities: new ReadOnce(certificatesIn) };
+    known.set(tls, found);
+  }
+  return found;
+}
+
+function certificatesIn(pem: Buffer): X509Certificate[] {
+  const blocks = pemBlocks(pem, "CERTIFICATE");
+  if (blocks.length === 0) throw new RangeError("it has none");
+  return blocks.map((each) => new X509Certificate(each));
+}
+
+/** Told for people: a file cannot be used as it is now, and what it was before goes on counting. */
+type Tell = (text: string) => void;
+
+/**
+ * Which certificates were taken back, now. If the list cannot be read, for example because it is just being
+ * written, the one that could be read last goes on counting.
+ *
+ * @param ca that are trusted by now
+ * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
+ */
+export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): RevokedNow | undefined {
+  const { crlFile, trustedCaFile } = tls;
+  if (crlFile === undefined) return undefined;
+  const { authorities, revoked } = knownOf(tls);
+  let list: Revoked;
+  try {
+    list = revoked.of(readTlsFile(crlFile));
+  } catch (error) {
+    if (revoked.last === undefined) throw error;
+    list = revoked.last;
+    tell?.(`${(error as Error).message}: the former list goes on counting`);
+  }
+  try {
+    return { ...list, authorities: ca === undefined ? [] : authorities.of(ca) };
+  } catch (error) {
+    throw invalidConfig(`the certificates of ${trustedCaFile} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Certificates are renewed while a server runs: tells what the files have come to be, once that fits
+ * together, and each time which certificates were taken back, whatever the other files are like. Those who come
+ * afterwards are to be shown that.
+ *
+ * @returns ends it
+ */
+export function whenRenewed(
+  tls: TlsFiles,
+  take: (content: TlsContent | undefined, revoked: RevokedNow | undefined) => void,
+  tell?: Tell,
+): () => void {
+  let shown = readTls(tls);
+  const looking = setInterval(() => {
+    const renewed = renewedSince(tls, shown, tell);
+    shown = renewed ?? shown;
+    take(renewed, revokedNow(tls, shown.ca, tell));
+  }, renewMs).unref();
+  return () => clearInterval(looking);
+}
+
+/**
+ * Undefined if nothing has changed, or they are just being written or do not fit each other yet: the next look
+ * will tell, and until then the old ones are shown.
+ */
+function renewedSince(tls: TlsFiles, shown: TlsContent, tell?: Tell): TlsContent | undefined {
+  try {
+    const content = readTls(tls);
+    if (isSame(content, shown)) return undefined;
+    createSecureContext(content);
+    revokedNow(tls, content.ca);
+    return content;
+  } catch (error) {
+    tell?.(`${tls.certFile} and what belongs to it do not fit together: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+function isSame(one: TlsContent, other: TlsContent): boolean {
+  return (["ca", "cert", "key"] as const).every((name) => {
+    const [mine, theirs] = [one[name], other[name]];
+    return mine === theirs || (mine !== undefined && theirs !== undefined && mine.equals(theirs));
+  });
+}
