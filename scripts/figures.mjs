@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Writes the table of systems side by side into the pages that show it, from bench/results/latest.json, which
+ * Writes the table of systems side by side into the page that shows it, from bench/results/latest.json, which
  * `npm run bench` writes. With `--check`: fails if that would change a page.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = "bench/results/latest.json";
-const pages = ["README.md", "docs/performance.md"];
+const pages = ["docs/performance.md"];
 const [begin, end] = [`<!-- figures of ${source}: npm run figures -->\n`, "<!-- end of figures -->"];
 
 const { at, commit, machine, rows } = JSON.parse(readFileSync(join(root, source), "utf8"));
@@ -45,7 +45,7 @@ const table = [
   row("renewals a second, 512 in flight", ["renew rate", 512]),
   row("acquired and released, pairs a second, 512 in flight", ["acquire and release rate", 512]),
   row("bytes of a held lease: client / each server", ["held lease, client"], ["held lease, member"]),
-  row("release until the next who waits has it, ms", ["hand-over"]),
+  row("release until the next waiter has it, ms", ["hand-over"]),
   row("a server killed: longest time without an acquisition, ms", ["failover gap", 64]),
   "",
   `Measured on ${at.slice(0, 10)}, commit ${commit}, ${machine.cores} cores (${machine.processor}), Node ${machine.node?.slice(1)}.`,
