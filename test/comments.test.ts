@@ -94,3 +94,64 @@ describe("a comment with", () => {
     "`held`",
   ])("%s passes", (comment) => expect(unknownNames(comment, from)).toEqual([]));
 });
+
+/** A comment without its marks, on one line. */
+function textOf(comment: string): string {
+  return comment
+    .replace(/^\/(?:\*+|\/)\s*/, "")
+    .replaceAll(/\n\s*\*\s?/g, " ")
+    .trim();
+}
+
+/** Beginnings without a subject: a reader takes in such a sentence twice. */
+const headless = new RegExp(
+  `^(?:${[
+    "As (?:long|many|much|often|soon) as",
+    "By (?:which|whom)",
+    "Each time (?:another|others|somebody)",
+    "In (?:place of|which)",
+    "It (?:has|is|was)",
+    "Of (?:all|each|the|those|which|whom)",
+    "So (?:long|many|much|often)",
+    "Tells?",
+    "That which",
+    "Those (?:of|that|who)",
+    "Told",
+    "What",
+    "Which",
+    "Whether or not",
+    "Who(?:ever|m|se)?",
+  ].join("|")})\\b`,
+);
+
+/** The rooms in which all comments begin with a subject; the others are to follow. */
+const rooms = ["common", "delta", "entry", "lease", "membership", "runtime", "stores", "testing"];
+
+test.each(rooms)("every comment in %s begins with its subject", (room) => {
+  const below = sources.filter(({ path }) => path.startsWith(`packages/leasehold/src/${room}/`));
+  const found = below.flatMap(({ path, comments }) =>
+    comments
+      .map(textOf)
+      .filter((text) => headless.test(text))
+      .map((text) => `${path}: ${text.slice(0, 80)}`),
+  );
+  expect(found).toEqual([]);
+  expect(below.length).toBeGreaterThan(0);
+});
+
+test.each(rooms)("nothing in %s is declared as tell, told or say", (room) => {
+  const declared = /(?:function\*? |^ +(?:readonly |async )*#?)(?:say|tell|told)(?:[A-Z]\w*)?(?=[(:?]| =)/m;
+  const below = sources.filter(({ path }) => path.startsWith(`packages/leasehold/src/${room}/`));
+  expect(below.flatMap(({ path, code }) => (declared.test(code) ? [path] : []))).toEqual([]);
+});
+
+describe("a comment that begins with", () => {
+  test.each(["Who waits", "What a store said", "So many ticks", "Of the two", "Told of each answer"])(
+    "%s has no subject",
+    (beginning) => expect(textOf(`/** ${beginning}, and more. */`)).toMatch(headless),
+  );
+  test.each(["The caller", "A waiter", "Whether it is held", "How long a lease lasts", "Where it is strict"])(
+    "%s has one, or is a clause that stands for one",
+    (beginning) => expect(textOf(`/** ${beginning}. */`)).not.toMatch(headless),
+  );
+});

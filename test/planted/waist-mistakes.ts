@@ -99,7 +99,7 @@ export function leadsBeforeTheWorkHasEnded(leases: Leases): Leases {
 /** The same, whichever way the waist asks for an attempt. */
 function attempting(provider: Provider, attempt: Provider["attempt"]): Provider {
   const begin: Provider["begin"] = (request, taker) =>
-    void attempt(request, taker).then((outcome) => taker.told(outcome));
+    void attempt(request, taker).then((outcome) => taker.settled(outcome));
   return but(provider, { attempt, begin });
 }
 

@@ -39,7 +39,7 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  * Opens the leases of a ground:
  *
  * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member
- *   tells the others; more are safer. Resolves when a majority is connected, or at the timeout if at least
+ *   returns the others; more are safer. Resolves when a majority is connected, or at the timeout if at least
  *   one is.
  * - `memory:name`: leases among the participants of this process, for tests.
  * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`,

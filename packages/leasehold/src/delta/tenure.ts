@@ -30,7 +30,7 @@ export class Tenure {
     this.hold = hold;
   }
 
-  /** It was broken, and can't be renewed. */
+  /** Whether it was broken: then it can't be renewed. */
   get isBroken(): boolean {
     return this.asked?.broken === true;
   }

@@ -51,7 +51,7 @@ const asked = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, wai
 test("a taker is told when the step is over: neither while it asks nor in the middle of an answer", async () => {
   const { provider, ack } = benchProvider();
   const told: string[] = [];
-  provider.begin(asked, { cancelled: false, onCancel: undefined, told: ({ kind }) => told.push(kind) });
+  provider.begin(asked, { cancelled: false, onCancel: undefined, settled: ({ kind }) => told.push(kind) });
   ack();
   expect(told).toEqual([]);
   await Promise.resolve();

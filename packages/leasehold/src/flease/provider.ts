@@ -92,8 +92,12 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    return new Promise((told) => {
-      const taker: AttemptTaker = { cancelled: cancellation?.cancelled === true, onCancel: undefined, told };
+    return new Promise((settled) => {
+      const taker: AttemptTaker = {
+        cancelled: cancellation?.cancelled === true,
+        onCancel: undefined,
+        settled,
+      };
       this.begin(request, taker);
       if (cancellation !== undefined) cancellation.onCancel = () => taker.onCancel?.();
     });
@@ -149,7 +153,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     for (const { taker, data, outcome } of ended) {
       if (data !== undefined && outcome!.kind === "granted")
         this.#tellOf(data, outcome!.grant as FleaseGrant);
-      taker.told(outcome!);
+      taker.settled(outcome!);
     }
   };
 

@@ -1,4 +1,4 @@
-/** What a provider guarantees and what that rests on; for programs to check and for people to read. */
+/** The guarantees of a provider and their assumptions; for programs to check and for people to read. */
 export interface Guarantees {
   readonly ground: "flease" | "grid" | "delta" | "core" | "memory";
   /** Under which conditions two participants can't hold one resource: a sentence. */

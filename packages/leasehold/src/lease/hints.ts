@@ -1,12 +1,12 @@
 import type { JsonValue } from "./json-value.js";
 
 /**
- * What participants learn of the leases of others. In JSON, tokens are decimal strings: each answer can be
+ * The answers about the leases of others. In JSON, tokens are decimal strings: each answer can be
  * the reply of an HTTP handler.
  */
 
 /**
- * What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on
+ * The known holder of a resource: a hint, out of date as soon as it is read. Never base exclusion on
  * it.
  */
 export interface HolderHint {

@@ -1,4 +1,4 @@
-/** What Node's `console.log` prints. Without it, Node would print the internals of the ground. */
+/** The method that Node's `console.log` calls. Without it, Node would print the internals of the ground. */
 export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
 /** `JSON.stringify` refuses a bigint: as JSON, a token is a decimal string. */

@@ -58,7 +58,7 @@ export interface Cancellation {
 /** Receives the outcome of an attempt, and may cancel it before. */
 export interface AttemptTaker extends Cancellation {
   /** Called once. */
-  told(outcome: AttemptOutcome): void;
+  settled(outcome: AttemptOutcome): void;
 }
 
 /** Receives the result of a renewal. */
@@ -103,7 +103,7 @@ export interface ReleaseRequest {
   readonly broken: boolean;
 }
 
-/** A watch under way. */
+/** An open watch. */
 export interface Watching {
   /** After it nothing is reported and no resource leaks. Idempotent. */
   stop(): void;

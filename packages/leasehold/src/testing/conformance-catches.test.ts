@@ -6,7 +6,7 @@ import type { Provider } from "../lease/provider.js";
 import type { AcquireOptions, Lease, Leases } from "../lease/types.js";
 import { conformanceCases, type ConformanceGround } from "./conformance.js";
 
-/** What the suite's case of this name says of the ground. */
+/** The result of the suite's case of this name on the ground. */
 async function verdict(name: string, ground: ConformanceGround): Promise<string> {
   const found = conformanceCases().find((each) => each.name === name);
   if (found === undefined) return "there is no such case";
@@ -20,8 +20,8 @@ async function verdict(name: string, ground: ConformanceGround): Promise<string>
   }
 }
 
-describe("a provider is caught that", () => {
-  const expiry = "a lease that is not renewed runs out, and nobody gets the resource before that";
+describe("the suite catches a provider that", () => {
+  const expiry = "a lease that is not renewed expires, and nobody gets the resource before that";
   const faults: [string, new (parts: Parts) => Provider, string, RegExp][] = [
     [
       "grants twice",
@@ -30,7 +30,7 @@ describe("a provider is caught that", () => {
       /held the resource at the same time/,
     ],
     [
-      "takes tokens from the wrong end",
+      "lets tokens fall",
       broken.TokensGoBack,
       "every later tenure has a greater token",
       /tokens of successive/,
@@ -44,12 +44,12 @@ describe("a provider is caught that", () => {
     [
       "never lets a lease expire",
       broken.NeverExpires,
-      "a participant that was stopped finds its lease lost on its first look",
+      "a participant that was stopped finds its lease lost on its first check",
       /nobody got the resource/,
     ],
-    ["overstates what remains", broken.RemainingLies, expiry, /while \d+ ms remained/],
+    ["overstates the remaining time", broken.RemainingLies, expiry, /while \d+ ms remained/],
     [
-      "overstates what remains (at once)",
+      "overstates the remaining time (at once)",
       broken.RemainingLies,
       "remaining() is at most the TTL and falls as time passes",
       /remaining\(\) went/,
@@ -57,7 +57,7 @@ describe("a provider is caught that", () => {
     [
       "trusts a timer",
       broken.RemainingTrustsATimer,
-      "a participant that was stopped finds its lease lost on its first look",
+      "a participant that was stopped finds its lease lost on its first check",
       /still trusted|from its successor/,
     ],
     [
@@ -67,7 +67,7 @@ describe("a provider is caught that", () => {
       /abort of a wait did not end/,
     ],
     [
-      "leaves behind what was aborted",
+      "leaks aborted attempts",
       broken.LeavesBehindWhatWasAborted,
       "an aborted call leaves nothing behind",
       /after an aborted call did not happen/,
@@ -76,7 +76,7 @@ describe("a provider is caught that", () => {
       "renews nothing",
       broken.RenewsNothing,
       "a renewal extends the lease and keeps its token",
-      /a renewal changed what remains/,
+      /a renewal changed the remaining time/,
     ],
     ["fails to renew", broken.FailsToRenew, "a lease renews itself", /was lost after/],
     [
@@ -86,26 +86,26 @@ describe("a provider is caught that", () => {
       /after a release did not happen/,
     ],
     [
-      "releases whatever stands there",
+      "releases any tenure",
       broken.ReleasesByName,
-      "a participant that was stopped finds its lease lost on its first look",
+      "a participant that was stopped finds its lease lost on its first check",
       /from its successor/,
     ],
     ["forgets its waiters", broken.ForgetsWaiters, "a release lets a waiter in", /did not end|waited/],
     [
-      "does not know who holds what",
+      "does not know the holder",
       broken.HolderIsNobody,
       "holder() says who holds a resource and when it is free",
       /is held did not happen/,
     ],
     [
-      "lists whatever there is",
+      "lists every resource",
       broken.ListsEverything,
-      "list() names what is held below a prefix, in order",
+      "list() returns the held resources below a prefix, in order",
       /the list below list/,
     ],
     [
-      "tells of the last tenure's data with the next",
+      "reports the last tenure's data with the next",
       broken.KeepsTheFirstData,
       "others read the data of a tenure, and never with another's token",
       /is another tenure's/,
@@ -117,7 +117,7 @@ describe("a provider is caught that", () => {
       /with the data of its tenure did not happen/,
     ],
     [
-      "does not say what it rests on",
+      "does not state its assumptions",
       broken.GuaranteesNothing,
       "the guarantees can be read",
       /no assumption/,
@@ -140,7 +140,7 @@ function without(options: AcquireOptions, setting: keyof AcquireOptions): Acquir
   return rest;
 }
 
-describe("leases are caught that", () => {
+describe("the suite catches leases that", () => {
   type Change = (leases: Leases) => Partial<Leases>;
   const reentrant: Change = (leases) => {
     const held = new Map<string, Lease>();
@@ -198,7 +198,7 @@ describe("leases are caught that", () => {
     [
       "ignore the signal",
       withOptions((options) => without(options, "signal")),
-      "a signal that has aborted already ends the call",
+      "a signal that has already aborted ends the call",
       /ended with success/,
     ],
     [
@@ -229,7 +229,7 @@ describe("leases are caught that", () => {
       /was lost after/,
     ],
     [
-      "renew what should run out",
+      "renew leases that should expire",
       withOptions((options) => ({ ...options, autoRenew: true })),
       "a loss is noticed: the signal aborts, and the lease stays lost",
       /abort of the signal did not end/,
@@ -237,7 +237,7 @@ describe("leases are caught that", () => {
     [
       "do not close",
       () => ({ close: async () => undefined }),
-      "close releases what is held and ends what waits with CLOSED",
+      "close releases all leases and ends all waits with CLOSED",
       /did not end/,
     ],
     [
@@ -254,7 +254,7 @@ describe("leases are caught that", () => {
         lead: (resource, work, options) =>
           leases.lead(resource, (lease) => work(lease).catch(() => undefined as never), options),
       }),
-      "lead() rethrows what the work throws, and steps down when its signal aborts",
+      "lead() rethrows the work's error, and steps down when its signal aborts",
       /ended with success/,
     ],
   ];
@@ -278,8 +278,8 @@ describe("leases are caught that", () => {
   });
 });
 
-test("a waist is caught that forgets a lease for which nobody waits", async () => {
-  const name = "callers of one participant who try, race and change their minds exclude each other";
+test("the suite catches a waist that forgets a lease for which nobody waits", async () => {
+  const name = "callers of one participant that try, race and give up exclude each other";
   const found = await duringFaults({ restingLeaseIsForgotten: true }, () =>
     verdict(
       name,

@@ -16,14 +16,16 @@ import { watchingCases } from "./conformance/watching.js";
 
 export type { ConformanceCase, ConformanceGround } from "./conformance/stage.js";
 
-/** The part of a test framework that {@link runConformance} needs: vitest, node:test and mocha have it. */
+/**
+ * The functions of a test framework that {@link runConformance} needs: vitest, node:test and mocha have them.
+ */
 export interface TestFramework {
   describe?(name: string, define: () => void): unknown;
   test(name: string, run: () => Promise<void>): unknown;
 }
 
 /**
- * What every provider has to do, one case each, for whatever runs tests.
+ * The requirements for every provider, one case each, for any test runner.
  *
  * @example
  * ```ts

@@ -1,20 +1,20 @@
 import { getOrInsert } from "../common/maps.js";
 import type { SequentialModel } from "./linearizability.js";
 
-/** What is done to a register: `"read"` answers its value, `{ write }` answers nothing. */
+/** The input of a register: `"read"` returns its value, `{ write }` returns nothing. */
 export type RegisterInput<Value> = "read" | { readonly write: Value };
 
 /**
- * What a register answers a read: its value, or that it has none. An object, so that "no value" and "no
- * answer yet" differ.
+ * The output of a read: the value, or that there is none. An object, so that "no value" and "no answer yet"
+ * differ.
  */
 export interface RegisterOutput<Value> {
   readonly value: Value | undefined;
 }
 
 /**
- * A register: a read answers what was written last, and before the first write `initial`. Values are compared
- * by `===`, and NaN equals itself.
+ * A register: a read returns the last value written, and before the first write `initial`. Values are
+ * compared by `===`, and NaN equals itself.
  *
  * @example
  * ```ts
@@ -40,11 +40,12 @@ export function registerModel<Value>(
 }
 
 /**
- * As a register's, and `{ compare, swap }`, which answers whether the value was `compare` and is now `swap`.
+ * The input of a register, and `{ compare, swap }`, which returns whether the value was `compare` and is now
+ * `swap`.
  */
 export type CasInput<Value> = RegisterInput<Value> | { readonly compare: Value; readonly swap: Value };
 
-/** What it answers: `value` to a read, `swapped` to a compare-and-set. */
+/** The output: `value` of a read, `swapped` of a compare-and-set. */
 export interface CasOutput<Value> {
   readonly value?: Value | undefined;
   readonly swapped?: boolean;
@@ -81,7 +82,7 @@ export function casRegisterModel<Value>(
 
 /** A guarded operation at a resource that a lease protects. */
 export interface TokenGuardInput {
-  /** Which resource; each is checked by itself. */
+  /** The resource; each is checked by itself. */
   readonly resource: string;
   readonly token: bigint;
 }
@@ -92,8 +93,8 @@ export interface TokenGuardOutput {
 }
 
 /**
- * What a fencing token's guard does: it accepts a token that is not smaller than the greatest it accepted,
- * and refuses all others.
+ * The guard of a fencing token: it accepts a token that is not smaller than the greatest it accepted, and
+ * refuses all others.
  *
  * @example
  * ```ts
@@ -122,7 +123,7 @@ function same(left: unknown, right: unknown): boolean {
   return left === right || (Number.isNaN(left) && Number.isNaN(right));
 }
 
-/** Names for values that are equal exactly if the values are the same. */
+/** Keys that are equal exactly if the values are the same. */
 function keysByIdentity(): (value: unknown) => string {
   const numbers = new Map<unknown, string>();
   return (value) => getOrInsert(numbers, value, () => String(numbers.size));

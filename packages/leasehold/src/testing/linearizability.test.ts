@@ -24,8 +24,8 @@ describe("a register", () => {
   it.each<[string, Op[]]>([
     ["nothing", []],
     ["what was written is read", [write(1, 0, 1), read(1, 2, 3)]],
-    ["a write under way is seen", [write(1, 0, 10), read(1, 1, 2)]],
-    ["a write under way is not seen", [write(1, 0, 10), read(0, 1, 2)]],
+    ["a write in flight is seen", [write(1, 0, 10), read(1, 1, 2)]],
+    ["a write in flight is not seen", [write(1, 0, 10), read(0, 1, 2)]],
     [
       "two writes in the order that the reads need",
       [write(1, 0, 10), write(2, 0, 10), read(2, 11, 12), read(2, 13, 14)],
@@ -39,19 +39,19 @@ describe("a register", () => {
 
   it.each<[string, Op[]]>([
     ["a stale read", [write(1, 0, 1), read(0, 2, 3)]],
-    ["a read of what nobody wrote", [write(1, 0, 1), read(7, 2, 3)]],
+    ["a read of a value that nobody wrote", [write(1, 0, 1), read(7, 2, 3)]],
     ["new, then old", [write(1, 0, 10), read(1, 1, 2), read(0, 3, 4)]],
     [
       "two readers disagree on the order",
       [write(1, 0, 10), write(2, 0, 10), read(1, 11, 12), read(2, 13, 14)],
     ],
     ["a read before the write", [read(1, 0, 1), write(1, 2, 3)]],
-    ["what never returned is seen before it was called", [read(1, 0, 1), write(1, 2)]],
+    ["a write that never returned is seen before it was called", [read(1, 0, 1), write(1, 2)]],
   ])("can't be like this: %s", (_name, history) => {
     expect(isRegister(...history)).toBe(false);
   });
 
-  it("says how far an explanation went, and what could not come next", () => {
+  it("reports how far an explanation went, and what could not come next", () => {
     const stale = read(0, 4, 5);
     const result = checkLinearizable(registerModel(0), [write(1, 0, 1), read(1, 2, 3), stale]);
     expect(result.longest).toHaveLength(2);
@@ -93,19 +93,19 @@ describe("a token guard", () => {
     returnedAt,
   });
 
-  it("lets rising tokens pass and refuses those below", () => {
+  it("lets rising tokens pass and refuses lower ones", () => {
     const history = [use("r", 1n, true, 0, 1), use("r", 2n, true, 2, 3), use("r", 1n, false, 4, 5)];
     expect(checkLinearizable(tokenGuardModel(), history).verdict).toBe("linearizable");
   });
 
-  it("is caught when it lets an older one pass, or refuses a newer one", () => {
+  it("is caught when it lets an older token pass, or refuses a newer one", () => {
     const passes = [use("r", 2n, true, 0, 1), use("r", 1n, true, 2, 3)];
     const refuses = [use("r", 1n, true, 0, 1), use("r", 2n, false, 2, 3)];
     expect(checkLinearizable(tokenGuardModel(), passes).verdict).toBe("violated");
     expect(checkLinearizable(tokenGuardModel(), refuses).verdict).toBe("violated");
   });
 
-  it("is another for each resource", () => {
+  it("is separate for each resource", () => {
     const history = [use("r", 2n, true, 0, 1), use("s", 1n, true, 2, 3)];
     const { verdict, order } = checkLinearizable(tokenGuardModel(), history);
     expect(verdict).toBe("linearizable");
@@ -152,7 +152,7 @@ describe("small random histories", () => {
       },
     );
 
-  it("are judged as by trying everything, and explained", () => {
+  it("get the verdict of an exhaustive search, and an explanation", () => {
     const seen = { good: 0, bad: 0 };
     const model = casRegisterModel(0);
     fc.assert(
@@ -176,30 +176,30 @@ describe("small random histories", () => {
 });
 
 describe("a search that takes too long", () => {
-  /** So many writes at once can be put in very many orders, and none of them lets the read see 99. */
+  /** This many concurrent writes have very many orders, and none of them lets the read see 99. */
   const hard = (count: number): Op[] => [
     ...Array.from({ length: count }, (_, index) => write(index, 0, 100)),
     read(99, 101, 102),
   ];
 
-  it("gives up after so many steps, and says that it does not know", () => {
+  it("gives up at its limit of steps, with the verdict unknown", () => {
     const result = checkLinearizable(registerModel(0), hard(14), { stepsMax: 500 });
     expect(result).toMatchObject({ verdict: "unknown", order: [] });
     expect(result.longest.length).toBeGreaterThan(0);
   });
 
-  it("decides the same history when it may take its time", () => {
+  it("decides the same history with a higher limit", () => {
     expect(checkLinearizable(registerModel(0), hard(10)).verdict).toBe("violated");
   });
 
-  it("gives up too before it needs more memory than it may have", () => {
+  it("gives up at its limit of memory, too", () => {
     // A key of a state is a megabyte: after some hundreds of states the memory is used up, long before the
     // steps are.
     const model = { ...registerModel(0), keyOf: (state: number | undefined) => `${state}`.padStart(2 ** 20) };
     expect(checkLinearizable(model, hard(12)).verdict).toBe("unknown");
   });
 
-  it("does not hide a violation of something small", () => {
+  it("does not hide a violation in a small partition", () => {
     type Use = HistoryOperation<{ resource: string; token: bigint }, { accepted: boolean }>;
     const use = (
       resource: string,
@@ -225,7 +225,7 @@ describe("a search that takes too long", () => {
 
 describe("large histories", () => {
   /**
-   * Four clients use a register that works; each operation happens somewhere between its call and its return.
+   * Four clients use a correct register; each operation happens somewhere between its call and its return.
    */
   function historyOf(seed: number, count: number): Op[] {
     let state = seed;
@@ -241,13 +241,13 @@ describe("large histories", () => {
     });
   }
 
-  it("of a register that works are never accused, and a planted stale read is always found", () => {
+  it("of a correct register are never accused, and a planted stale read is always found", () => {
     let planted = 0;
     for (let seed = 1; seed <= 20; seed += 1) {
       const history = historyOf(seed, 2_000);
       expect(isRegister(...history)).toBe(true);
       const at = 500 + seed * 50;
-      // What was written before twenty others were over.
+      // Written before the last twenty operations ended.
       const stale = history.slice(0, at - 20).findLast(({ input }) => input !== "read")!;
       const value = (stale.input as { write: number }).write;
       const overwritten = history.slice(at - 18, at - 4).some(({ input }) => input !== "read");

@@ -1,25 +1,25 @@
 import { getOrInsert } from "../common/maps.js";
 
 /**
- * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened
- * one after another, each at one instant between its call and its return, so that a sequential model gives
- * every answer that was given. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of
- * (operations done, state) that have been tried and came to nothing are remembered.
+ * Decides whether a concurrent history is linearizable: whether all of its operations could have happened one
+ * after another, each at one instant between its call and its return, so that a sequential model gives every
+ * recorded answer. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of (operations
+ * done, state) that were tried without success are remembered.
  */
 
-/** What a thing does when it is used by one caller at a time. */
+/** The behaviour of an object that is used by one caller at a time. */
 export interface SequentialModel<State, Input, Output> {
   readonly initial: State;
   /**
-   * The states in which the thing may be after `input` was answered with `output`; none when it could not
-   * answer so. `output` is undefined when the caller never learnt the answer: then every answer is possible.
+   * The possible states after `input` was answered with `output`; none when that answer is impossible.
+   * `output` is undefined when the caller never got the answer: then every answer is possible.
    */
   step(state: State, input: Input, output: Output | undefined): readonly State[];
   /** Two states with one key are the same. Default: `JSON.stringify`, with bigints as text. */
   keyOf?(state: State): string;
   /**
-   * Operations with different keys have nothing to do with each other, and are checked apart, which is far
-   * quicker. Each key has a state of its own, which begins as `initial`.
+   * Operations with different keys are independent, and are checked separately, which is far quicker. Each
+   * key has a state of its own, which begins as `initial`.
    */
   partitionOf?(input: Input): string;
 }
@@ -34,22 +34,22 @@ export interface HistoryOperation<Input, Output> {
    * since, or not at all.
    */
   readonly returnedAt?: number | undefined;
-  /** What it returned; ignored when it did not return. */
+  /** Its result; ignored when it did not return. */
   readonly output?: Output | undefined;
 }
 
-/** What {@link checkLinearizable} found. */
+/** The result of {@link checkLinearizable}. */
 export interface LinearizabilityResult<Input, Output> {
   /**
-   * `unknown`: the search was ended by a bound, so nothing is proved, neither that it is linearizable nor
-   * that it is not.
+   * `unknown`: the search reached a limit, so nothing is proved, neither that it is linearizable nor that it
+   * is not.
    */
   readonly verdict: "linearizable" | "violated" | "unknown";
   /** If it is linearizable: an order that explains it (operations without a return may be missing). */
   readonly order: readonly HistoryOperation<Input, Output>[];
   /**
-   * Otherwise: the longest order that could be found, of the first partition that has no whole one, and the
-   * operations of which none could come next.
+   * Otherwise: the longest order found, of the first partition that has no complete one, and the operations
+   * of which none could come next.
    */
   readonly longest: readonly HistoryOperation<Input, Output>[];
   readonly stuckAt: readonly HistoryOperation<Input, Output>[];
@@ -57,16 +57,18 @@ export interface LinearizabilityResult<Input, Output> {
 
 /** Options of {@link checkLinearizable}. */
 export interface LinearizabilityOptions {
-  /** Steps of the search, 1 or more; then the verdict is `unknown`. Default: 10 million, some ten seconds. */
+  /**
+   * Steps of the search, 1 or more; then the verdict is `unknown`. Default: 10 million, about ten seconds.
+   */
   readonly stepsMax?: number | undefined;
 }
 
-/** The question is hard in general: a history that takes more than this is better split into smaller ones. */
+/** The problem is hard in general: a history that takes more steps is better split into smaller ones. */
 const stepsMaxDefault = 10_000_000;
 
-/** What was tried is remembered in so much memory at most; then the verdict is `unknown` too. */
+/** Limit of the memory for tried states; then the verdict is `unknown`, too. */
 const rememberedBytesMax = 256 * 2 ** 20;
-/** Of each entry of a set of texts, about. */
+/** The approximate overhead of each entry in a set of texts. */
 const rememberedOverheadBytes = 64;
 
 /**
@@ -92,7 +94,7 @@ export function checkLinearizable<State, Input, Output>(
 ): LinearizabilityResult<Input, Output> {
   for (const operation of history) checkTimes(operation);
   const stepsMax = options.stepsMax ?? stepsMaxDefault;
-  if (!(stepsMax >= 1)) throw new RangeError(`stepsMax is 1 or more, and not ${stepsMax}`);
+  if (!(stepsMax >= 1)) throw new RangeError(`stepsMax must be 1 or more, and is ${stepsMax}`);
   const partitions = new Map<string, HistoryOperation<Input, Output>[]>();
   for (const operation of history) {
     const name = model.partitionOf?.(operation.input) ?? "";
@@ -100,7 +102,7 @@ export function checkLinearizable<State, Input, Output>(
   }
   const budget = { steps: stepsMax, bytes: rememberedBytesMax };
   const orders: Linearized<Input, Output>[][] = [];
-  // The small ones first: a violation there is proved before a large one has used up the budget.
+  // Small partitions first: a violation there is proved before a large one has used up the budget.
   for (const partition of [...partitions.values()].sort((one, other) => one.length - other.length)) {
     const search = new Search(model, partition, budget);
     const found = search.run();
@@ -110,7 +112,8 @@ export function checkLinearizable<State, Input, Output>(
     }
     orders.push(found);
   }
-  // Each has happened at the latest call so far of its partition, so the partitions' orders can be merged.
+  // Each operation happened at the latest call so far of its partition, so the partitions' orders can be
+  // merged.
   const merged = orders.flat().sort((left, right) => left.at - right.at);
   return {
     verdict: "linearizable",
@@ -121,7 +124,7 @@ export function checkLinearizable<State, Input, Output>(
 }
 
 function checkTimes({ calledAt, returnedAt }: HistoryOperation<unknown, unknown>): void {
-  if (Number.isNaN(calledAt)) throw new RangeError("calledAt must be a number, and is not");
+  if (Number.isNaN(calledAt)) throw new RangeError("calledAt must be a number");
   if (returnedAt !== undefined && !(returnedAt >= calledAt))
     throw new RangeError(`an operation that was called at ${calledAt} cannot return at ${returnedAt}`);
 }
@@ -132,7 +135,7 @@ interface Linearized<Input, Output> {
   readonly at: number;
 }
 
-/** A call or a return, in a list from which both can be lifted and put back at their old places. */
+/** A call or a return, in a list from which both can be removed and restored at their old places. */
 interface Entry {
   readonly operation: number;
   readonly at: number;
@@ -143,16 +146,16 @@ interface Entry {
   after: Entry | undefined;
 }
 
-/** The operations that may come next in one state, of which some have been tried. */
+/** The operations that may come next in one state, some of which have been tried. */
 interface Choice<State> {
   readonly entry: Entry;
   readonly states: readonly State[];
-  /** Which of the states comes next. */
+  /** The index of the next state. */
   next: number;
   readonly stateBefore: State;
 }
 
-/** What all searches of one question may use together. */
+/** The budget that all searches of one check share. */
 interface Budget {
   steps: number;
   bytes: number;
@@ -170,7 +173,7 @@ class Search<State, Input, Output> {
   readonly #done: Uint16Array;
   readonly #tried = new Set<string>();
   readonly #stack: Choice<State>[] = [];
-  /** It ended because the budget was used up. */
+  /** The search ended because the budget was used up. */
   gaveUp = false;
   longest: readonly HistoryOperation<Input, Output>[] = [];
   stuckAt: readonly HistoryOperation<Input, Output>[] = [];
@@ -189,7 +192,7 @@ class Search<State, Input, Output> {
     this.#done = new Uint16Array(Math.ceil(history.length / 16));
   }
 
-  /** A whole order, or undefined. */
+  /** A complete order, or `undefined`. */
   run(): Linearized<Input, Output>[] | undefined {
     let state = this.#model.initial;
     let entry = this.#head.after;
@@ -210,7 +213,7 @@ class Search<State, Input, Output> {
         }
         continue;
       }
-      // A return comes first, or nothing: all calls before it were tried. Take the last choice back.
+      // The next entry is a return, or there is none: all calls before it were tried. Undo the last choice.
       this.#noteStuck();
       const back = this.#takeBack();
       if (back === undefined) return undefined;
@@ -220,7 +223,7 @@ class Search<State, Input, Output> {
     return this.#order();
   }
 
-  /** Lets an operation happen next, if the model allows it and that has not been tried. */
+  /** Takes an operation as the next one, if the model allows it and it has not been tried. */
   #enter(entry: Entry, stateBefore: State, from: number): { state: State } | undefined {
     const { input, output, returnedAt } = this.#history[entry.operation]!;
     const states = this.#model.step(stateBefore, input, returnedAt === undefined ? undefined : output);
@@ -257,7 +260,7 @@ class Search<State, Input, Output> {
     this.#done[operation >>> 4]! ^= 1 << (operation & 15);
   }
 
-  /** All of one search have the same length, so what follows needs no separator. */
+  /** All keys of one search have the same length, so the suffix needs no separator. */
   #doneKey(): string {
     let key = "";
     for (const word of this.#done) key += String.fromCharCode(word);
@@ -310,7 +313,7 @@ function lift(call: Entry): void {
   if (call.match !== undefined) unlink(call.match);
 }
 
-/** The other way round, so that each finds its neighbours as it left them. */
+/** In reverse order, so that each finds its neighbours as it left them. */
 function putBack(call: Entry): void {
   if (call.match !== undefined) relink(call.match);
   relink(call);

@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 describe("a participant that is cut off", () => {
-  test("loses its lease when it has run out, and not before; then another gets the resource", async () => {
+  test("loses its lease at its end, and not before; then another gets the resource", async () => {
     const lease = await cluster.open("worker-1").acquire("reports");
     const next = watch(cluster.open("worker-2").acquire("reports"));
     cluster.cutOff("worker-1");
@@ -50,7 +50,7 @@ describe("a participant that is cut off", () => {
     expect(lease.remaining()).toBeGreaterThan(0);
   });
 
-  test("cannot tell the others that it has released: they wait for the end of the lease", async () => {
+  test("cannot notify the others of its release: they wait for the end of the lease", async () => {
     const leases = cluster.open("worker-1");
     const lease = await leases.acquire("a");
     cluster.cutOff("worker-1");
@@ -63,7 +63,7 @@ describe("a participant that is cut off", () => {
   });
 });
 
-test("a paused process renews nothing, and its first look says lost", async () => {
+test("a paused process renews nothing, and its first check finds the lease lost", async () => {
   const lease = await cluster.open("worker-1").acquire("a");
   const next = watch(cluster.open("worker-2").acquire("a"));
   cluster.pause("worker-1");
@@ -76,7 +76,7 @@ test("a paused process renews nothing, and its first look says lost", async () =
   next.value!.assertHeld();
 });
 
-test("a paused process hears late what it waits for", async () => {
+test("a paused process gets its notifications late", async () => {
   const lease = await cluster.open("worker-1").acquire("a");
   const waiting = watch(cluster.open("worker-2").acquire("a"));
   await cluster.advance(10);
@@ -89,7 +89,7 @@ test("a paused process hears late what it waits for", async () => {
   expect(waiting.state).toBe("fulfilled");
 });
 
-test("lose ends a tenure at once, and the holder hears it", async () => {
+test("lose ends a tenure at once, and the holder is notified", async () => {
   const lease = await cluster.open("worker-1").acquire("a");
   expect(cluster.lose("a")).toBe(true);
   expect(lease.signal.reason).toMatchObject({ code: "LEASE_LOST", reason: "clock-fault" });
@@ -98,7 +98,7 @@ test("lose ends a tenure at once, and the holder hears it", async () => {
 });
 
 describe("clocks", () => {
-  test("a suspended machine finds its leases lost: the system clock went on", async () => {
+  test("a suspended machine finds its leases lost: the system clock advanced", async () => {
     const lease = await cluster.open("worker-1").acquire("a");
     cluster.world.suspend("15s");
     expect(lease.remaining()).toBe(0);
@@ -121,7 +121,7 @@ describe("clocks", () => {
   });
 });
 
-test("closing leaves no timer behind, whatever is under way", async () => {
+test("closing leaves no timer behind, whatever is in progress", async () => {
   const [one, two] = [cluster.open("worker-1"), cluster.open("worker-2")];
   await one.acquire("a");
   const waiting = watch(two.acquire("a"));
@@ -135,7 +135,7 @@ test("closing leaves no timer behind, whatever is under way", async () => {
   expect(cluster.world.pendingTimers).toBe(0);
 });
 
-test("tokens rise over all tenures, also after an expiry that nobody watched", async () => {
+test("tokens rise over all tenures, even after an unobserved expiry", async () => {
   const leases = cluster.open("worker-1");
   const tokens: bigint[] = [];
   for (let round = 0; round < 5; round += 1) {
@@ -155,7 +155,7 @@ test("a cluster has the ttlMax that it is given", async () => {
 });
 
 describe("memory: addresses", () => {
-  test("participants of one name contend, others do not; the last to close takes the ground away", async () => {
+  test("participants of one name contend, others do not; the last to close drops the ground", async () => {
     const world = new VirtualWorld();
     const [one, two, other] = [
       openMemory("x", world, "one"),

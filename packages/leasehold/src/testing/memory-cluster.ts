@@ -11,14 +11,14 @@ import { VirtualWorld } from "./virtual-world.js";
 const closeMsMax = 10_000;
 
 export interface MemoryClusterOptions {
-  /** The longest lease and the default TTL. Default `"15s"`, as a real cluster has it. */
+  /** The longest lease and the default TTL. Default `"15s"`, as in a real cluster. */
   ttlMax?: Duration | undefined;
   /** Seed of the random numbers that spread retries: the same seed, the same run. Default 1. */
   seed?: number | undefined;
 }
 
 /**
- * A cluster in memory and on virtual time, to test a program's behaviour on bad days without sleeping.
+ * A cluster in memory and on virtual time, to test a program under faults without sleeping.
  *
  * @example
  * ```ts
@@ -46,7 +46,10 @@ export class MemoryCluster implements AsyncDisposable {
     this.world = new VirtualWorld({ seed: options.seed ?? 1 });
   }
 
-  /** A participant. Several with one name live in the same process: they are cut off and paused together. */
+  /**
+   * Opens a participant. Participants of one name live in the same process: they are cut off and paused
+   * together.
+   */
   open(name: string): Leases {
     const process = this.#process(name);
     const { clock, random, timers } = this.world;
@@ -57,13 +60,13 @@ export class MemoryCluster implements AsyncDisposable {
     return leases;
   }
 
-  /** Lets virtual time pass: renewals, expiries and retries happen on the way, each at its moment. */
+  /** Advances virtual time: renewals, expiries and retries happen on the way, each at its time. */
   advance(duration: Duration): Promise<void> {
     return this.world.advance(duration);
   }
 
   /**
-   * The participant's requests get no answer until {@link reconnect}: its leases run out, `acquire` finds no
+   * The participant's requests stay unanswered until {@link reconnect}: its leases expire, `acquire` finds no
    * quorum.
    */
   cutOff(name: string): void {
@@ -75,9 +78,9 @@ export class MemoryCluster implements AsyncDisposable {
   }
 
   /**
-   * The participant's process stops until {@link resume}, as by SIGSTOP: its timers do not run and it hears
-   * nothing, so nothing is renewed and no loss is noticed, while time passes for the others. Code of the test
-   * itself runs on.
+   * Stops the participant's process until {@link resume}, as by SIGSTOP: its timers do not run and it
+   * receives nothing, so nothing is renewed and no loss is noticed, while time passes for the others. Code of
+   * the test itself continues.
    */
   pause(name: string): void {
     this.#process(name).pause();
@@ -87,12 +90,12 @@ export class MemoryCluster implements AsyncDisposable {
     this.#process(name).resume();
   }
 
-  /** The holder of the resource loses it at this moment, as by a clock fault. False when nobody held it. */
+  /** Makes the holder of the resource lose it now, as by a clock fault. False when nobody held it. */
   lose(resource: string): boolean {
     return this.#ground.lose(resource);
   }
 
-  /** Closes all participants. Those that wait a bounded time for something get that time. */
+  /** Closes all participants. Bounded waits get their time. */
   async close(): Promise<void> {
     for (const process of this.#processes.values()) process.resume();
     const closing = Promise.all(this.#opened.map((leases) => leases.close()));

@@ -10,31 +10,33 @@ import { MemoryLines } from "./memory-lines.js";
 export interface MemoryParticipant {
   readonly holder: string;
   readonly clock: Clock;
-  /** The resource that it was refused has become free. */
+  /** A resource that it was refused has become free. */
   onFree(resource: string): void;
   /** Its tenure was ended by a test. */
   onLost(tenure: MemoryTenure, error: LeaseLostError): void;
-  /** Somebody asks for what it holds, or has broken its lease. */
+  /** Another participant asks for its resource, or has broken its lease. */
   onAsked(request: ReleaseRequest): void;
-  /** Something was taken or became free. */
+  /** A resource was taken or became free. */
   onChanged(): void;
 }
 
 /**
- * One tenure on a {@link MemoryGround}: it ends on the steady clock and on the system clock, whichever says
- * so first.
+ * One tenure on a {@link MemoryGround}: it ends by the steady clock or the system clock, whichever comes
+ * first.
  */
 export class MemoryTenure implements Grant {
   readonly resource: string;
   readonly token: bigint;
   readonly owner: MemoryParticipant;
-  /** What others are to read of it, as JSON. */
+  /** The data for others to read, as JSON. */
   readonly data: string | undefined;
-  /** The owner has stopped, but the ground does not know it: for others the tenure runs on. */
+  /** The owner has stopped, but the ground does not know it: for others the tenure continues. */
   abandoned = false;
-  /** It was broken: it is not extended any more. */
+  /** Whether it was broken: then it can't be extended any more. */
   broken = false;
-  /** Its owner has detached it: it is not extended any more, and who has the pass may go on with it. */
+  /**
+   * The pass, after its owner has detached it: it can't be extended, and another may take over with the pass.
+   */
   pass: string | undefined;
   #endMonotonicMs: number;
   #endWallMs: number;
@@ -74,7 +76,7 @@ export class MemoryTenure implements Grant {
     return 0;
   }
 
-  /** False when it was over already: a tenure is never re-opened. */
+  /** False when it was already over: a tenure is never re-opened. */
   extendTo(endMonotonicMs: number, endWallMs: number): boolean {
     if (this.leftMs() === 0 || this.broken || this.pass !== undefined) return false;
     this.#endMonotonicMs = Math.max(this.#endMonotonicMs, endMonotonicMs);
@@ -87,7 +89,7 @@ export class MemoryTenure implements Grant {
   }
 }
 
-/** What the participants of one in-memory cluster share: who holds what, and the last token. */
+/** The shared state of one in-memory cluster's participants: the holders, and the last token. */
 export class MemoryGround {
   readonly lines = new MemoryLines();
   readonly #tenures = new Map<string, MemoryTenure>();
@@ -97,7 +99,7 @@ export class MemoryGround {
   #lastToken = 0n;
   #lastIncarnation = 0;
 
-  /** @param emptied the last participant has left */
+  /** @param emptied called when the last participant has left */
   constructor(emptied: () => void = () => undefined) {
     this.#emptied = emptied;
   }
@@ -121,7 +123,7 @@ export class MemoryGround {
     if (this.#participants.size === 0) this.#emptied();
   }
 
-  /** The tenure that stands in the way, if there is one. */
+  /** The tenure that blocks the resource, if any. */
   find(resource: string): MemoryTenure | undefined {
     const tenure = this.#tenures.get(resource);
     if (tenure === undefined || tenure.leftMs() > 0) return tenure;
@@ -129,9 +131,7 @@ export class MemoryGround {
     return undefined;
   }
 
-  /**
-   * A new tenure, or the one that is in the way; then the participant hears when the resource becomes free.
-   */
+  /** A new tenure, or the blocking one; then the participant is notified when the resource becomes free. */
   take(resource: string, participant: MemoryParticipant, ttlMs: number, data?: string): MemoryTenure {
     const standing = this.find(resource);
     const isOwnRest = standing?.owner === participant && standing.abandoned;
@@ -145,7 +145,7 @@ export class MemoryGround {
     return tenure;
   }
 
-  /** A new tenure in the place of a detached one; undefined when there is no such. */
+  /** A new tenure in the place of a detached one; `undefined` when there is no such tenure. */
   adopt(
     resource: string,
     { token, pass }: Detachment,
@@ -172,7 +172,7 @@ export class MemoryGround {
     this.#changed();
   }
 
-  /** Ends a tenure as a clock fault would: its owner is told, and others can have the resource. */
+  /** Ends a tenure as a clock fault would: its owner is notified, and others can have the resource. */
   lose(resource: string): boolean {
     const tenure = this.find(resource);
     if (tenure === undefined) return false;
@@ -189,7 +189,7 @@ export class MemoryGround {
       .map((tenure) => ({ resource: tenure.resource, ...describeTenure(tenure) }));
   }
 
-  /** How many participants were refused the resource and have not been told that it is free. */
+  /** The number of participants that were refused the resource and have not been notified that it is free. */
   waiting(resource: string): number {
     return this.#refused.get(resource)?.size ?? 0;
   }
@@ -203,7 +203,7 @@ export class MemoryGround {
   }
 }
 
-/** Why a participant that does not reach the others is told nothing. */
+/** The error of a participant that does not reach the others. */
 export function cutOff(holder: string): LeaseholdError {
   return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
 }

@@ -7,7 +7,7 @@ import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js"
 import { cutOff, describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
 import type { ProcessSwitch } from "./process-switch.js";
 
-/** How often a participant that is cut off looks whether it is connected again. */
+/** The interval at which a participant that is cut off checks its connection. */
 const retryMs = 100;
 
 /** One watch. */
@@ -16,7 +16,7 @@ interface MemoryWatch {
   readonly view: PrefixView;
 }
 
-/** Watching and asking on a {@link MemoryGround}. */
+/** Watches and queries on a {@link MemoryGround}. */
 export class MemoryInspection implements Inspection {
   readonly #ground: MemoryGround;
   readonly #holder: string;
@@ -33,8 +33,8 @@ export class MemoryInspection implements Inspection {
     this.#process = process;
   }
 
-  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    const watch = { prefix, view: new PrefixView(told) };
+  watch(prefix: string, report: (hint: ResourceHint) => void): Watching {
+    const watch = { prefix, view: new PrefixView(report) };
     this.#watches.add(watch);
     this.look();
     return {
@@ -46,7 +46,7 @@ export class MemoryInspection implements Inspection {
     };
   }
 
-  /** Soon, and once for all that happens until then, tells the watches what is new. */
+  /** Schedules one report to the watches for all changes until then. */
   look(): void {
     if (this.#watches.size === 0 || this.#isLooking) return;
     this.#isLooking = true;
@@ -77,7 +77,7 @@ export class MemoryInspection implements Inspection {
       };
     }
     const until = `${tenure.broken ? "at the latest" : "unless it is renewed,"} in ${formatDuration(tenure.leftMs())}`;
-    const reasons = [`${tenure.owner.holder} holds it; its lease runs out ${until}`];
+    const reasons = [`${tenure.owner.holder} holds it; its lease expires ${until}`];
     return { ...common, ...describeTenure(tenure), quorum: true, broken: tenure.broken, reasons };
   }
 
@@ -109,10 +109,10 @@ export class MemoryInspection implements Inspection {
 
   #wakeIn(delayMs: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#timers.after(delayMs, () => this.#tellAll());
+    this.#timer = this.#timers.after(delayMs, () => this.#reportAll());
   }
 
-  #tellAll(): void {
+  #reportAll(): void {
     this.#isLooking = false;
     if (!this.#process.isConnected) {
       this.#wakeIn(retryMs);
@@ -124,7 +124,7 @@ export class MemoryInspection implements Inspection {
       nextEndMs = least([nextEndMs, ...hints.map(({ remainingMs = Infinity }) => remainingMs)]);
       watch.view.list(hints);
     }
-    // A lease that runs out is noticed by looking: nobody says so. A cut-off that ends in between is, too.
+    // An expiry is noticed only by polling, and so is the end of a cut-off.
     if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * retryMs));
   }
 }

@@ -5,7 +5,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Place } from "../lease/provider.js";
 import type { ProcessSwitch } from "./process-switch.js";
 
-/** A place is kept when so much of its time has passed. */
+/** A place is renewed after this fraction of its ttl. */
 const keptPerTtl = 3;
 
 /** The process that has a place. */
@@ -15,7 +15,7 @@ export interface PlaceOwner {
   readonly process: ProcessSwitch;
 }
 
-/** The lines of a ground in memory: those who wait for a resource in order. */
+/** The lines of a ground in memory: callers that wait for a resource in order. */
 export class MemoryLines {
   readonly #lines = new Map<string, Set<MemoryPlace>>();
 
@@ -52,7 +52,7 @@ class MemoryPlace implements Place {
   readonly #ttlMs: number;
   readonly #standing: Standing;
   readonly #gone = new AbortController();
-  #tellFirst: () => void = () => undefined;
+  #resolveFirst: () => void = () => undefined;
   #endMs: number;
   #timer: Timer;
 
@@ -62,7 +62,7 @@ class MemoryPlace implements Place {
     this.#standing = standing;
     this.#endMs = owner.clock.monotonicMs() + ttlMs;
     this.first = new Promise((resolve, reject) => {
-      this.#tellFirst = resolve;
+      this.#resolveFirst = resolve;
       watchAbort(this.gone, () => reject(this.gone.reason));
     });
     this.first.catch(() => undefined);
@@ -78,18 +78,18 @@ class MemoryPlace implements Place {
     return this.gone.aborted || this.#owner.clock.monotonicMs() >= this.#endMs;
   }
 
-  /** Somebody has left the line. */
+  /** A place has left the line. */
   look(): void {
     const { process } = this.#owner;
     process.run(() => {
-      if (process.isConnected && !this.isOver && this.#standing.isFirst()) this.#tellFirst();
+      if (process.isConnected && !this.isOver && this.#standing.isFirst()) this.#resolveFirst();
     });
   }
 
   async leave(): Promise<void> {
     this.#timer.cancel();
     if (this.gone.aborted) return;
-    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has run out, or was given back"));
+    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has expired, or was left"));
     this.#standing.left();
   }
 

@@ -23,13 +23,10 @@ import {
 import { MemoryInspection } from "./memory-inspection.js";
 import { ProcessSwitch } from "./process-switch.js";
 
-/** The shortest lease: enough for tests on real time to be quick. */
+/** The shortest lease: tests in real time need quick ones. */
 const ttlMsMin = 10;
 
-/**
- * A renewal without an answer fails after this part of the TTL, so that a holder that is cut off can try
- * several times.
- */
+/** Timeout of a renewal, as a fraction of the TTL, so that a holder that is cut off can try several times. */
 const renewalTimeoutsPerTtl = 12;
 
 export interface MemoryProviderOptions {
@@ -95,7 +92,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
       return { kind: "failed", error: cutOff(this.holder) };
     const grant = this.#ground.adopt(resource, detachment, this, ttlMs, data);
     if (grant !== undefined) return { kind: "granted", grant };
-    return { kind: "failed", error: spent(resource, "it is not there any more") };
+    return { kind: "failed", error: spent(resource, "it no longer exists") };
   }
 
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -169,7 +166,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
 
 function own(grant: Grant): MemoryTenure {
   if (grant instanceof MemoryTenure) return grant;
-  throw new TypeError("a grant of another provider");
+  throw new TypeError("the grant is another provider's");
 }
 
 function memoryGuarantees(ttlMaxMs: number): Guarantees {

@@ -6,12 +6,12 @@ import type { Leases } from "../lease/types.js";
 import { MemoryGround } from "./memory-ground.js";
 import { MemoryProvider } from "./memory-provider.js";
 
-/** Grounds of this process by name. More than this is a program that does not close what it opens. */
+/** Grounds of this process by name. More would mean that a program does not close what it opens. */
 const groundsMax = 1_000;
 
 /**
- * Within one process only a forgotten lease needs its TTL, so a program may ask for whatever its real cluster
- * would grant.
+ * Within one process only a forgotten lease needs its TTL, so a program may ask for any TTL that its real
+ * cluster would grant.
  */
 const ttlMsMax = 3_600_000;
 
@@ -19,7 +19,7 @@ const ttlMsMax = 3_600_000;
 const grounds = new Map<string, MemoryGround>();
 
 /**
- * Leases within this process: everybody who opens the same name contends with each other.
+ * Leases within this process: all that open the same name contend with each other.
  *
  * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
  */

@@ -1,7 +1,7 @@
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, Timers } from "../common/ports.js";
 
-/** The bad days of one process: cut off from the others, or stopped so that its timers do not run. */
+/** The faults of one process: cut off from the others, or stopped so that its timers do not run. */
 export class ProcessSwitch {
   #isConnected = true;
   #isRunning = true;
@@ -44,7 +44,7 @@ export class ProcessSwitch {
   timers(timers: Timers): Timers {
     return {
       after: (delayMs, run): Timer => {
-        // An entry of its own for each call: the same function may be waiting twice.
+        // A function of its own for each call: the same function may be waiting twice.
         const fire = () => run();
         const timer = timers.after(delayMs, () => this.run(fire));
         return {

@@ -5,7 +5,7 @@ const sleep = (world: VirtualWorld, ms: number) =>
   new Promise<void>((resolve) => void world.timers.after(ms, resolve));
 
 describe("advance", () => {
-  test("runs timers in order, each at its moment, with what waits for it between", async () => {
+  test("runs timers in order, each at its time, with the promises that wait for it in between", async () => {
     const world = new VirtualWorld();
     const startMs = world.clock.wallMs();
     const log: string[] = [];
@@ -33,7 +33,7 @@ describe("advance", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("does not run what is due later, or was cancelled", async () => {
+  test("does not run timers that are due later, or were cancelled", async () => {
     const world = new VirtualWorld();
     let ran = 0;
     world.timers.after(11, () => ran++);
@@ -47,7 +47,7 @@ describe("advance", () => {
     expect(ran).toBe(1);
   });
 
-  test("called by several at the same time, lets each have its time", async () => {
+  test("called concurrently, lets each call have its time", async () => {
     const world = new VirtualWorld();
     const ends: [number, number][] = [];
     const pass = async (ms: number) => {
@@ -65,7 +65,7 @@ describe("advance", () => {
     ]);
   });
 
-  test("rejects with what a timer throws, and goes on the next time", async () => {
+  test("rejects with the error of a timer, and continues the next time", async () => {
     const world = new VirtualWorld();
     world.timers.after(5, () => {
       throw new Error("in a timer");
@@ -77,7 +77,7 @@ describe("advance", () => {
   });
 });
 
-test("block moves both clocks and runs nothing; what fell due runs late, in order", async () => {
+test("block advances both clocks and runs nothing; overdue timers run late, in order", async () => {
   const world = new VirtualWorld();
   const log: number[] = [];
   const wallMs = world.clock.wallMs();
@@ -90,7 +90,7 @@ test("block moves both clocks and runs nothing; what fell due runs late, in orde
   expect(log).toEqual([1_000, 1_000]);
 });
 
-test("suspend and stepWall move the system clock alone", () => {
+test("suspend and stepWall advance the system clock alone", () => {
   const world = new VirtualWorld();
   const wallMs = world.clock.wallMs();
   world.suspend("1h");

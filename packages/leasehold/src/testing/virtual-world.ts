@@ -4,19 +4,19 @@ import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import type { Duration } from "../lease/types.js";
 import { Xorshift } from "../common/xorshift.js";
 
-/** Taken when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
+/** Captured when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
 const setImmediate = globalThis.setImmediate;
 
 /**
- * Turns of the event loop that {@link VirtualWorld.settle} grants: work that hops over `setImmediate` itself
- * gets on as well.
+ * Turns of the event loop in {@link VirtualWorld.settle}: work that itself uses `setImmediate` continues as
+ * well.
  */
 const settleTurns = 3;
 
-/** More timers than this at one moment are a loop that would never let time pass. */
+/** More timers at one moment are a loop that would never let time advance. */
 const timersAtOneMomentMax = 100_000;
 
-/** Where the system clock of a new world stands: 2026-01-01 UTC. */
+/** The system clock of a new world: 2026-01-01 UTC. */
 const wallStartMs = Date.UTC(2026, 0, 1);
 
 interface VirtualTimer extends DeadlineItem, Timer {
@@ -24,8 +24,8 @@ interface VirtualTimer extends DeadlineItem, Timer {
 }
 
 /**
- * A world in which time passes only when a test says so: clocks, timers and random numbers for a
- * `LeaseManager` or a provider. Runs are repeatable.
+ * A world in which a test advances time: clocks, timers and random numbers for a `LeaseManager` or a
+ * provider. Runs are repeatable.
  *
  * @example
  * ```ts
@@ -42,49 +42,49 @@ export class VirtualWorld implements World {
   readonly #deadlines = new Deadlines<VirtualTimer>();
   #monotonicMs = 0;
   #wallMs = wallStartMs;
-  /** Calls of `advance` that come while another is under way take their turn. */
+  /** Concurrent calls of `advance` run one after the other. */
   #advancing: Promise<void> = Promise.resolve();
 
   constructor(options: { seed?: number } = {}) {
     this.random = new Xorshift(options.seed ?? 1);
   }
 
-  /** Timers that have not run and were not cancelled: 0 when nothing is left behind. */
+  /** Timers that have not run and were not cancelled: 0 when none leaks. */
   get pendingTimers(): number {
     return this.#deadlines.size;
   }
 
   /**
-   * Lets time pass: runs the timers that fall due, in order, each at its moment, and lets the promises that
-   * wait for it continue before the next. `advance(0)` runs what is due already.
+   * Advances time: runs the timers that fall due, in order, each at its time, and lets the promises that wait
+   * for it continue before the next. `advance(0)` runs the timers that are already due.
    */
   async advance(duration: Duration): Promise<void> {
     const targetMs = this.#monotonicMs + parseDuration(duration);
     const advanced = this.#advancing.then(() => this.#advanceTo(targetMs));
-    // What a timer throws is for this caller only.
+    // An error of a timer is for this caller only.
     this.#advancing = advanced.catch(() => undefined);
     await advanced;
   }
 
   /**
-   * The event loop is blocked, or the process stopped, for so long: both clocks move, no timer runs until the
+   * Blocks the event loop, or stops the process, for this long: both clocks advance, no timer runs until the
    * next `advance`.
    */
   block(duration: Duration): void {
     this.#moveTo(this.#monotonicMs + parseDuration(duration));
   }
 
-  /** The machine is suspended for so long: the system clock moves, the steady clock stands still. */
+  /** Suspends the machine for this long: the system clock advances, the steady clock stands still. */
   suspend(duration: Duration): void {
     this.stepWall(parseDuration(duration));
   }
 
-  /** The system clock is set forward or (negative) back, in milliseconds. */
+  /** Sets the system clock forward or (negative) back, in milliseconds. */
   stepWall(ms: number): void {
     this.#wallMs += ms;
   }
 
-  /** Lets promises continue without letting time pass. */
+  /** Lets promises continue without advancing time. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < settleTurns; turn += 1) {
       await new Promise<void>((resolve) => {
@@ -120,7 +120,7 @@ export class VirtualWorld implements World {
     this.#moveTo(targetMs);
   }
 
-  /** Time never goes back: what fell due while the event loop was blocked runs now. */
+  /** Time never goes back: timers that fell due while the event loop was blocked run now. */
   #moveTo(monotonicMs: number): void {
     if (monotonicMs <= this.#monotonicMs) return;
     this.#wallMs += monotonicMs - this.#monotonicMs;

@@ -92,7 +92,7 @@ describe("leasehold check", () => {
     const failure = await check([good, torn], {}).catch((error: unknown) => describeFailure(error));
     expect(failure).toEqual({
       exitCode: 82,
-      message: `${torn}:3: cut off: the last line has no newline, so the file is not whole`,
+      message: `${torn}:3: truncated: the last line has no newline`,
     });
     expect(said).toEqual([]);
   });

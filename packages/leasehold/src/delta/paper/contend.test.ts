@@ -57,7 +57,7 @@ describe("Fig. 2", () => {
     expect(site.pauseMs(seenOf([recordOf()]))).toBeCloseTo((2 * delayMs * 1.01) / 0.99);
   });
 
-  test("line 7: a record that has changed meanwhile must stand for its wait again", async () => {
+  test("line 7: the wait for a record that has changed meanwhile starts again", async () => {
     const bench = new PaperBench(slotted);
     plant(bench, { number: 1n, nonce: 1 });
     const alice = bench.player("alice");
@@ -135,7 +135,7 @@ describe("a free register", () => {
     expect(await timeOfContend(bench, { leaseMs, delayMs })).toBe(2 * delayMs);
   });
 
-  test("must stand for its wait where one store can only write", async () => {
+  test("is taken after the first wait where one store can only write", async () => {
     for (const kinds of [slotted, ["slotted", "atomic", "atomic"], ["slotted"]] as const) {
       const bench = new PaperBench(kinds);
       plant(bench, { state: "free" });

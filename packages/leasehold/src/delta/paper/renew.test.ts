@@ -28,7 +28,7 @@ async function stage(kinds: typeof slotted | typeof atomic) {
     const seen = await bench.wait(bob.run(bob.site().register.read(bench.now())));
     return seen.kind === "read" ? seen.value : undefined;
   };
-  /** What a successor would have written: it has read the register. */
+  /** The record of a successor, which has read the register. */
   const succeed = (number = held.record.number + 1n) => {
     const content = encodeRecord(recordOf({ writer: "bob", number, epoch: held.record.epoch + (1n << 40n) }));
     for (const medium of bench.media) medium.plant(x, content, kinds === slotted ? "bob" : "");

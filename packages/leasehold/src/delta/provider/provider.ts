@@ -25,7 +25,7 @@ import type { Tenure } from "../tenure.js";
 /** While an operation is in flight the farm is tended this often within the validity of one look. */
 const tendsPerLease = 8;
 
-/** As long as every pass. */
+/** A text of the length of a pass. */
 const passMax = "0".repeat(16);
 
 /** The greatest epoch and number in the calculation of a record's length. */

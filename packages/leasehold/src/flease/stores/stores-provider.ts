@@ -38,7 +38,7 @@ export class StoresProvider extends FleaseProvider {
     const { resource, data } = request;
     void this.#driver.tend().then((error) => {
       if (error !== undefined) {
-        taker.told({ kind: "failed", error });
+        taker.settled({ kind: "failed", error });
         return;
       }
       this.#driver.carry(resource, data);
@@ -53,10 +53,10 @@ export class StoresProvider extends FleaseProvider {
         return taker.cancelled;
       },
       onCancel: undefined,
-      told: (outcome) => {
+      settled: (outcome) => {
         if (outcome.kind !== "granted") this.#driver.carry(resource, undefined);
         const isMute = outcome.kind === "failed" && outcome.error.code === "NO_QUORUM";
-        taker.told(isMute ? { kind: "failed", error: this.#driver.whyNoQuorum() } : outcome);
+        taker.settled(isMute ? { kind: "failed", error: this.#driver.whyNoQuorum() } : outcome);
       },
     };
     taker.onCancel = () => listening.onCancel?.();

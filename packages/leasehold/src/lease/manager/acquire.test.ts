@@ -288,7 +288,7 @@ describe("a signal", () => {
     expect(provider.attempts).toHaveLength(0);
   });
 
-  test("ends a wait in the queue at once, and the queue goes on without it", async () => {
+  test("ends a wait in the queue at once, and the queue continues without it", async () => {
     const first = watch(leases.acquire("a"));
     const controller = new AbortController();
     const second = watch(leases.acquire("a", { signal: controller.signal }));

@@ -133,7 +133,7 @@ export class Acquisitions implements Contest {
       return;
     }
     void this.#detached.leftMs(contender.resource).then((blockedMs) => {
-      if (blockedMs > 0) this.told(contender, { kind: "held", retryInMs: blockedMs });
+      if (blockedMs > 0) this.settled(contender, { kind: "held", retryInMs: blockedMs });
       else this.#ask(contender);
     });
   }
@@ -161,7 +161,7 @@ export class Acquisitions implements Contest {
           ? provider.attempt(request, contender)
           : provider.adopt!(request, handle, contender);
       attempt.then(
-        (outcome) => this.told(contender, outcome),
+        (outcome) => this.settled(contender, outcome),
         (error: unknown) => this.#fail(contender, error),
       );
     } catch (error) {
@@ -170,7 +170,7 @@ export class Acquisitions implements Contest {
   }
 
   /** The attempt has ended. */
-  told(contender: Contender, outcome: AttemptOutcome): void {
+  settled(contender: Contender, outcome: AttemptOutcome): void {
     try {
       if (outcome.kind === "granted") {
         this.#granted(contender, outcome.grant);
@@ -216,7 +216,7 @@ export class Acquisitions implements Contest {
       "NO_QUORUM",
       "the answer arrived after the lease that it granted had expired",
     );
-    this.told(contender, { kind: "failed", error });
+    this.settled(contender, { kind: "failed", error });
   }
 
   /** A patient contender tries again after a pause. */

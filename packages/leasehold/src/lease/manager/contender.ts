@@ -18,7 +18,7 @@ export interface Line {
 /** Advances a contender when its attempt has ended. Never throws. */
 export interface Contest {
   readonly world: World;
-  told(contender: Contender, outcome: AttemptOutcome): void;
+  settled(contender: Contender, outcome: AttemptOutcome): void;
 }
 
 /**
@@ -114,8 +114,8 @@ export class Contender implements AttemptTaker {
   }
 
   /** From the provider. */
-  told(outcome: AttemptOutcome): void {
-    this.#contest.told(this, outcome);
+  settled(outcome: AttemptOutcome): void {
+    this.#contest.settled(this, outcome);
   }
 
   /** The caller is served. */

@@ -436,7 +436,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     }
   }
 
-  /** The renewal under way has ended. From the provider. */
+  /** The renewal in flight has ended. From the provider. */
   renewed(extended: boolean): void {
     const renewal = this.#renewal!;
     this.#renewal = undefined;

@@ -60,7 +60,7 @@ test("lead waits without a time limit", async () => {
   expect(terms).toHaveLength(1);
 });
 
-test("lead goes on campaigning while there is no quorum", async () => {
+test("lead continues to campaign while there is no quorum", async () => {
   cluster.cutOff("alice");
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));

@@ -14,7 +14,7 @@ const badDurations: AcquireOptions[] = [
   { wait: `${"9".repeat(20)}s` },
 ];
 
-/** Of programs without types. */
+/** From programs without types. */
 const badMilliseconds: unknown[] = ["5", "5s", null, -1, Number.NaN, 5n];
 
 export const argumentCases = {
@@ -60,7 +60,7 @@ export const argumentCases = {
     lease.assertHeld(0);
   },
 
-  "an option that does not exist is refused (INVALID_CONFIG)": async (stage: Stage) => {
+  "an unknown option is refused (INVALID_CONFIG)": async (stage: Stage) => {
     const alice = await stage.open("alice");
     const options: object = { tt: stage.ttlMs };
     for (const call of ["acquire", "tryAcquire", "holder"] as const) {
@@ -89,14 +89,11 @@ export const argumentCases = {
     check(self !== "", "the participant has no name");
     const texts: (keyof Guarantees)[] = ["ground", "exclusion", "token", "progress"];
     for (const key of texts) {
-      check(
-        typeof guarantees[key] === "string" && guarantees[key] !== "",
-        `the guarantees do not say: ${key}`,
-      );
+      check(typeof guarantees[key] === "string" && guarantees[key] !== "", `the guarantees lack: ${key}`);
     }
     check(guarantees.assumptions.length > 0, "the guarantees name no assumption");
     const { ttlMinMs, ttlMaxMs, maxClockSkewMs, takeoverMsMax } = guarantees;
-    check(ttlMinMs > 0 && ttlMaxMs >= ttlMinMs && ttlMaxMs < Infinity, "the range of the TTL makes no sense");
+    check(ttlMinMs > 0 && ttlMaxMs >= ttlMinMs && ttlMaxMs < Infinity, "the range of the TTL is invalid");
     check(maxClockSkewMs >= 0, "the clock skew is negative");
     check(takeoverMsMax >= ttlMaxMs, "a takeover cannot be faster than the longest lease");
   },

@@ -1,8 +1,8 @@
 import type { HolderHint, Lease } from "../../lease/types.js";
 import { check, describe, rejection, type Stage } from "./stage.js";
 
-/** All that `holder()` may say: the name was asked for, and is known. */
-const said: Record<keyof HolderHint, true> = {
+/** The fields of `holder()`: the name is the argument, and known. */
+const fieldsOfHint: Record<keyof HolderHint, true> = {
   state: true,
   holder: true,
   token: true,
@@ -20,13 +20,13 @@ export const askingCases = {
     const lease = await stage.take(alice, "holder");
     const isHeld = ({ state }: { state: string }) => state === "held";
     const hint = await stage.eventually(ask, isHeld, "the hint that it is held", 2 * stage.ttlMs);
-    const more = Object.keys(hint).filter((field) => !Object.hasOwn(said, field));
-    check(more.length === 0, `holder() tells of ${more.join(", ")}, of which its type knows nothing`);
-    check(hint.holder === alice.self, `the holder is said to be ${hint.holder}, not ${alice.self}`);
+    const more = Object.keys(hint).filter((field) => !Object.hasOwn(fieldsOfHint, field));
+    check(more.length === 0, `holder() has the fields ${more.join(", ")}, which its type lacks`);
+    check(hint.holder === alice.self, `the reported holder is ${hint.holder}, not ${alice.self}`);
     check(lease.holder === alice.self, `the lease says that ${lease.holder} holds it, not ${alice.self}`);
-    check(hint.token === lease.token, `the token is said to be ${hint.token}, not ${lease.token}`);
+    check(hint.token === lease.token, `the reported token is ${hint.token}, not ${lease.token}`);
     const { token } = JSON.parse(JSON.stringify(hint)) as { token: unknown };
-    check(token === String(lease.token), `as JSON, the token is said to be ${String(token)}`);
+    check(token === String(lease.token), `as JSON, the token is ${String(token)}`);
     await stage.until(lease.release(), "release");
     await stage.eventually(
       ask,
@@ -36,7 +36,7 @@ export const askingCases = {
     );
   },
 
-  "list() names what is held below a prefix, in order": async (stage: Stage) => {
+  "list() returns the held resources below a prefix, in order": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     for (const name of ["list/b", "list/a", "other"]) await stage.take(alice, name);
     const ask = () => bob.list(stage.name("list/"));
@@ -50,9 +50,15 @@ export const askingCases = {
     const alice = await stage.open("alice");
     const lease = await stage.take(alice, "json");
     const { resource, holder, token, remainingMs } = lease.toJSON();
-    check(resource === stage.name("json") && holder === alice.self, "resource or holder are not the lease's");
+    check(
+      resource === stage.name("json") && holder === alice.self,
+      "the resource or the holder is not the lease's",
+    );
     check(token === lease.token.toString(), `the token was written as ${token}`);
-    check(remainingMs > 0 && remainingMs <= stage.ttlMs, `what remains was written as ${remainingMs} ms`);
+    check(
+      remainingMs > 0 && remainingMs <= stage.ttlMs,
+      `the remaining time was written as ${remainingMs} ms`,
+    );
   },
 
   "lead() passes leadership on, one leader at a time": async (stage: Stage) => {
@@ -74,7 +80,7 @@ export const askingCases = {
     check(tokens[1]! > tokens[0]!, `the leaders' tokens were ${tokens.join(", ")}`);
   },
 
-  "lead() rethrows what the work throws, and steps down when its signal aborts": async (stage: Stage) => {
+  "lead() rethrows the work's error, and steps down when its signal aborts": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const bug = new Error("of the work");
     const failing = alice.lead(stage.name("steps"), () => Promise.reject(bug), { ttl: stage.ttlMs });

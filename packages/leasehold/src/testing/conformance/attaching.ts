@@ -1,7 +1,7 @@
 import type { Lease, Leases } from "../../lease/types.js";
 import { check, codeOf, describe, rejection, type Stage } from "./stage.js";
 
-/** Detaches a lease, and fails unless there is a handle exactly where the ground says so. */
+/** Detaches a lease, and fails unless there is a handle exactly where the ground supports it. */
 async function detached(stage: Stage, lease: Lease, leases: Leases): Promise<string | undefined> {
   const { handle } = await stage.until(lease.detach(), "detach()");
   const { attach } = leases.guarantees;
@@ -17,7 +17,7 @@ function attach(stage: Stage, leases: Leases, handle: string): Promise<Lease> {
 }
 
 export const attachingCases = {
-  "who attaches a detached lease holds it, renewed and with a greater token, until it is released": async (
+  "an attached lease is held and renewed, with a greater token, until it is released": async (
     stage: Stage,
   ) => {
     const [alice, bob, carol] = [
@@ -35,22 +35,22 @@ export const attachingCases = {
       `${next.holder} has ${next.resource}`,
     );
     check(next.token > lease.token, `the token went from ${lease.token} to ${next.token}`);
-    check(lease.remaining() === 0, "who detached a lease holds it still");
-    // Through the end of the detached lease, however long others wait for that.
+    check(lease.remaining() === 0, "a detached lease is still held by its former holder");
+    // Past the end of the detached lease, however long others wait for that.
     for (let passedMs = 0; passedMs < stage.takeoverMs(bob); passedMs += stage.ttlMs / 2) {
       await stage.pass(stage.ttlMs / 2);
       next.assertHeld();
       await stage.refused(carol, "handed on: ü/'!(%)", "while an attached lease was held");
     }
     const { token } = await stage.until(carol.holder(lease.resource), "holder()");
-    check(token === next.token, `holder() tells of token ${token}`);
+    check(token === next.token, `holder() reports token ${token}`);
     const waits = stage.wait(carol, "handed on: ü/'!(%)");
     await stage.until(next.release(), "release()");
     const last = await stage.until(waits, "the release of an attached lease");
     check(last.token > next.token, `the token went from ${next.token} to ${last.token}`);
   },
 
-  "one handle attaches once, however many try it, at the same time or later": async (stage: Stage) => {
+  "one handle attaches once, however many callers try it, concurrently or later": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const lease = await stage.take(alice, "once");
     const handle = await detached(stage, lease, alice);
@@ -58,24 +58,27 @@ export const attachingCases = {
     const calls = [alice, bob, bob].map((leases) => leases.attach(handle, { ttl: stage.ttlMs }));
     const settled = await stage.until(Promise.allSettled(calls), "attach() of three");
     const taken = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    check(taken.filter((each) => each.remaining() > 0).length <= 1, "two hold one lease that was attached");
+    check(taken.filter((each) => each.remaining() > 0).length <= 1, "two hold one attached lease");
     check(taken.length <= 1, `${taken.length} have attached one handle`);
     for (const each of settled)
       if (each.status === "rejected")
         check(codeOf(each.reason) === "HANDLE_SPENT", `attach() ended with ${describe(each.reason)}`);
     for (const each of taken) await stage.until(each.release(), "release()");
     await stage.rejectsWith(bob.attach(handle), "HANDLE_SPENT", "attach() after that");
-    await stage.rejectsWith(alice.attach(handle), "HANDLE_SPENT", "attach() of who had detached it");
+    await stage.rejectsWith(alice.attach(handle), "HANDLE_SPENT", "attach() by the former holder");
   },
 
-  "who has detached a lease can attach it, and detach it again": async (stage: Stage) => {
+  "a holder can attach its own detached lease, and detach it again": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const lease = await stage.take(alice, "and back");
     const handle = await detached(stage, lease, alice);
     if (handle === undefined) return;
     const waits = rejection(alice.acquire(lease.resource, { ttl: stage.ttlMs, wait: stage.ttlMs / 4 }));
     const again = await attach(stage, alice, handle);
-    check((await stage.until(waits, "acquire() of what is held")) !== undefined, "a waiter got it as well");
+    check(
+      (await stage.until(waits, "acquire() of a held resource")) !== undefined,
+      "a waiter got it as well",
+    );
     const second = await detached(stage, again, alice);
     await stage.rejectsWith(bob.attach(handle), "HANDLE_SPENT", "attach() by the first of two handles");
     const last = await attach(stage, bob, second!);
@@ -83,7 +86,7 @@ export const attachingCases = {
     last.assertHeld();
   },
 
-  "a detached lease that has run out is attached no more, and neither is what another has by then": async (
+  "an expired detached lease can't be attached, and neither can a successor's lease": async (
     stage: Stage,
   ) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
@@ -92,14 +95,14 @@ export const attachingCases = {
     if (handle === undefined) return;
     await stage.refused(bob, "run out", "while a detached lease ran");
     await stage.pass(1.1 * stage.ttlMs);
-    await stage.rejectsWith(bob.attach(handle), "HANDLE_SPENT", "attach() of a lease that has run out");
+    await stage.rejectsWith(bob.attach(handle), "HANDLE_SPENT", "attach() of an expired lease");
     const next = await stage.until(stage.wait(bob, "run out"), "the end of a detached lease");
     check(next.token > lease.token, `the token went from ${lease.token} to ${next.token}`);
-    await stage.rejectsWith(alice.attach(handle), "HANDLE_SPENT", "attach() of what another holds");
+    await stage.rejectsWith(alice.attach(handle), "HANDLE_SPENT", "attach() of another's lease");
     next.assertHeld();
   },
 
-  "what is no handle, or is for another pass, is refused and changes nothing": async (stage: Stage) => {
+  "an invalid handle, or one with another pass, is refused and changes nothing": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     if (!bob.guarantees.attach) return;
     for (const text of ["", "lh1", "x".repeat(10_000), JSON.stringify({ token: "1" })])

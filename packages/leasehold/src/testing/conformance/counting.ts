@@ -29,7 +29,7 @@ export const countingCases = {
     for (const lease of held) lease.assertHeld();
   },
 
-  "a call without a limit is for slot 0, and holds beside those who have the others": async (
+  "a call without a limit is for slot 0, and holds beside the holders of the other slots": async (
     stage: Stage,
   ) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
@@ -41,15 +41,13 @@ export const countingCases = {
     const [zero, other] = one.slot === 0 ? [one, two] : [two, one];
     await stage.until(zero.release(), "release");
     const plain = await stage.takeSoon(bob, "plain", "a call without a limit when slot 0 is free");
-    check(plain.slot === 0 && plain.token > zero.token, "a call without a limit has not slot 0");
+    check(plain.slot === 0 && plain.token > zero.token, "a call without a limit does not have slot 0");
     other.assertHeld();
     const late = alice.tryAcquire(stage.name("plain"), { ttl: stage.ttlMs, limit: 2 });
-    check((await stage.until(late, "tryAcquire")) === undefined, "slot 0 was had twice");
+    check((await stage.until(late, "tryAcquire")) === undefined, "slot 0 was held twice");
   },
 
-  "a slot that is released, or runs out, goes to one that waits, with a greater token": async (
-    stage: Stage,
-  ) => {
+  "a slot that is released, or expires, goes to a waiter, with a greater token": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const options = { ttl: stage.ttlMs, limit: 2, wait: stage.takeoverMs(alice) };
     const acquire = (leases: typeof alice, autoRenew = true) =>
@@ -61,11 +59,17 @@ export const countingCases = {
     await stage.pass(stage.ttlMs / 10);
     await stage.until(given.release(), "release");
     const next = await stage.until(waiting, "the wait for a slot that was released", options.wait);
-    check(next.resource === given.resource, `the free slot is ${given.resource}, had is ${next.resource}`);
+    check(
+      next.resource === given.resource,
+      `the free slot is ${given.resource}, the acquired one ${next.resource}`,
+    );
     check(next.token > given.token, `the token of a slot went from ${given.token} to ${next.token}`);
     const last = await stage.until(acquire(alice), "the wait for a slot that runs out", options.wait);
-    check(last.resource === next.resource && last.token > next.token, "a slot that ran out was not had anew");
-    check(next.remaining() === 0, "a slot was had while its holder had it");
+    check(
+      last.resource === next.resource && last.token > next.token,
+      "an expired slot was not acquired again",
+    );
+    check(next.remaining() === 0, "a slot was acquired while its holder had it");
     kept.assertHeld();
   },
 

@@ -7,44 +7,44 @@ const second: JsonValue = { port: 8081 };
 /** The longest data: 1,024 bytes of JSON with its quotes. */
 const longest = "é".repeat(511);
 
-/** Data travels beside the lease on some grounds, and may come after it. */
+/** On some grounds data travels separately from the lease, and may arrive after it. */
 const dueTtls = 4;
 
-type Told = Pick<HolderHint, "data" | "token">;
+type Report = Pick<HolderHint, "data" | "token">;
 
 function same(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Each way to ask about one name. */
-function questions(leases: Leases, name: string): [call: string, ask: () => Promise<Told>][] {
+/** Each query about one name. */
+function queries(leases: Leases, name: string): [call: string, ask: () => Promise<Report>][] {
   const listed = async () => (await leases.list(name)).find(({ resource }) => resource === name) ?? {};
   const canBeAsked = codeOf(thrown(() => void leases.watch("").return?.())) !== "UNSUPPORTED";
   return [
     ["holder()", () => leases.holder(name)],
     ["list()", listed],
-    ...(canBeAsked ? ([["explain()", () => leases.explain(name)]] as [string, () => Promise<Told>][]) : []),
+    ...(canBeAsked ? ([["explain()", () => leases.explain(name)]] as [string, () => Promise<Report>][]) : []),
   ];
 }
 
-/** Fails when the data of one tenure is told of the other. */
-function checkOwn({ token, data }: Told, tenures: Map<bigint, JsonValue | undefined>, call: string): void {
+/** Fails when the data of one tenure is reported with another's token. */
+function checkOwn({ token, data }: Report, tenures: Map<bigint, JsonValue | undefined>, call: string): void {
   if (token === undefined || data === undefined) return;
   check(
     same(tenures.get(token), data),
-    `${call} tells of the data ${JSON.stringify(data)} with token ${token}, which is another tenure's`,
+    `${call} reports the data ${JSON.stringify(data)}, which is another tenure's, with token ${token}`,
   );
 }
 
-async function told(
+async function checkReported(
   stage: Stage,
   leases: Leases,
   name: string,
   token: bigint,
   tenures: Map<bigint, JsonValue | undefined>,
 ): Promise<void> {
-  for (const [call, ask] of questions(leases, name)) {
-    const isIt = (answer: Told) => {
+  for (const [call, ask] of queries(leases, name)) {
+    const isIt = (answer: Report) => {
       checkOwn(answer, tenures, call);
       return answer.token === token && same(answer.data, tenures.get(token));
     };
@@ -52,7 +52,7 @@ async function told(
   }
 }
 
-/** Reads changes until a tenure is told of with its data. */
+/** Reads changes until a tenure is reported with its data. */
 async function seen(
   stage: Stage,
   watch: AsyncIterator<Change, undefined>,
@@ -60,8 +60,8 @@ async function seen(
   tenures: Map<bigint, JsonValue | undefined>,
 ): Promise<void> {
   for (;;) {
-    const { value } = await stage.until(watch.next(), "a watch that should tell of the data of a tenure");
-    check(value !== undefined, "a watch ended before it told of the data of a tenure");
+    const { value } = await stage.until(watch.next(), "a watch that should report the data of a tenure");
+    check(value !== undefined, "a watch ended before it reported the data of a tenure");
     checkOwn(value, tenures, "watch()");
     if (value.token === token && value.state === "held" && same(value.data, tenures.get(token))) return;
   }
@@ -79,34 +79,34 @@ export const dataCases = {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     if (await refusedWhereUnsupported(stage, alice)) return;
     const name = stage.name("data");
-    const canWatch = questions(bob, name).length === 3;
+    const canWatch = queries(bob, name).length === 3;
     const watch = canWatch ? bob.watch(name) : undefined;
     const tenures = new Map<bigint, JsonValue | undefined>();
     const lease = await stage.take(alice, "data", { data: first });
     tenures.set(lease.token, first);
-    await told(stage, bob, name, lease.token, tenures);
+    await checkReported(stage, bob, name, lease.token, tenures);
     if (watch !== undefined) await seen(stage, watch, lease.token, tenures);
     await stage.pass(2 * stage.ttlMs);
-    await told(stage, bob, name, lease.token, tenures);
+    await checkReported(stage, bob, name, lease.token, tenures);
     await stage.until(lease.release(), "release");
     const plain = await stage.takeSoon(bob, "data", "the acquisition after a release");
     tenures.set(plain.token, undefined);
-    await told(stage, alice, name, plain.token, tenures);
+    await checkReported(stage, alice, name, plain.token, tenures);
     await stage.until(plain.release(), "release");
     const last = await stage.take(alice, "data", { data: second });
     tenures.set(last.token, second);
-    await told(stage, bob, name, last.token, tenures);
+    await checkReported(stage, bob, name, last.token, tenures);
     if (watch !== undefined) await seen(stage, watch, last.token, tenures);
     await watch?.return?.();
   },
 
-  "data is taken up to 1,024 bytes of JSON, and refused beyond it": async (stage: Stage) => {
+  "data of up to 1,024 bytes of JSON is accepted, and longer data is refused": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     if (await refusedWhereUnsupported(stage, alice)) return;
     const refused: [string, unknown][] = [
       ["1,025 bytes", `${longest}x`],
       ["a bigint", { token: 1n }],
-      ["what is no number", [Number.NaN]],
+      ["not a number", [Number.NaN]],
       ["an instance", { at: new Date(0) }],
       ["a function", { run: () => undefined }],
       ["a name with a meaning of its own", JSON.parse('{"__proto__":{}}')],
@@ -116,6 +116,6 @@ export const dataCases = {
       await stage.rejectsWith(call, "INVALID_CONFIG", `data with ${what}`);
     }
     const lease = await stage.take(alice, "long", { data: longest });
-    await told(stage, bob, stage.name("long"), lease.token, new Map([[lease.token, longest]]));
+    await checkReported(stage, bob, stage.name("long"), lease.token, new Map([[lease.token, longest]]));
   },
 };

@@ -2,15 +2,15 @@ import type { Lease } from "../../lease/types.js";
 import { check, codeOf, describe, type Stage, thrown } from "./stage.js";
 
 function checkDetached(lease: Lease): void {
-  check(lease.remaining() === 0, "a lease that was detached is still held");
+  check(lease.remaining() === 0, "a detached lease is still held");
   const error = thrown(() => lease.assertHeld());
   const reason = error instanceof Error && "reason" in error ? error.reason : undefined;
   check(codeOf(error) === "LEASE_LOST" && reason === "detached", `it ended with ${describe(error)}`);
-  check(lease.signal.aborted, "the signal of a lease that was detached has not aborted");
+  check(lease.signal.aborted, "the signal of a detached lease has not aborted");
 }
 
 export const detachingCases = {
-  "a detached lease blocks its resource until it runs out, whatever becomes of its participant": async (
+  "a detached lease blocks its resource until it expires, whatever becomes of its participant": async (
     stage: Stage,
   ) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
@@ -21,7 +21,7 @@ export const detachingCases = {
     const { resource, holder, token, remainingMs } = JSON.parse(JSON.stringify(ticket)) as typeof ticket;
     check(resource === lease.resource && holder === lease.holder, "the ticket names another lease");
     check(token === String(lease.token), `the ticket's token is ${token}`);
-    check(remainingMs > 0 && remainingMs <= stage.ttlMs, `${remainingMs} ms are said to remain`);
+    check(remainingMs > 0 && remainingMs <= stage.ttlMs, `the reported remainder is ${remainingMs} ms`);
     await stage.refused(bob, "detached", "while a detached lease ran");
     await stage.refused(alice, "detached", "while it let its own lease run out");
     await stage.until(lease.release(), "release() after detach()");
@@ -32,7 +32,7 @@ export const detachingCases = {
     check(next.token > lease.token, `the token went from ${lease.token} to ${next.token}`);
   },
 
-  "a detached lease is renewed no more, and its own participant can have the resource again": async (
+  "a detached lease is not renewed, and its own participant can acquire the resource again": async (
     stage: Stage,
   ) => {
     const alice = await stage.open("alice");

@@ -4,13 +4,13 @@ import { check, type Stage } from "./stage.js";
 const participants = 3;
 const tenuresOfEach = 2;
 /**
- * On some grounds each hand-over takes as long as a take-over: so many, one after the other, serve all jobs.
+ * On some grounds each hand-over takes as long as a take-over: this many in sequence are enough for all jobs.
  */
 const takeoversMax = 20;
 
 const jobsOfEach = 6;
 
-/** Turns of promises that a job takes for itself between two calls, at most. */
+/** Microtasks between two calls of a job, at most. */
 const ownTurnsMax = 9;
 
 export const exclusionCases = {
@@ -25,7 +25,7 @@ export const exclusionCases = {
     };
     const opened = await openMany(stage, participants);
     await stage.until(Promise.all(opened.map(contend)), "the contention", 10 * stage.takeoverMs(opened[0]!));
-    check(tenures.count === participants * tenuresOfEach, `only ${tenures.count} tenures came to pass`);
+    check(tenures.count === participants * tenuresOfEach, `only ${tenures.count} tenures took place`);
   },
 
   "every later tenure has a greater token": async (stage: Stage) => {
@@ -40,9 +40,9 @@ export const exclusionCases = {
         autoRenew,
       });
       const lease = await stage.until(call, "the next tenure", stage.takeoverMs(leases));
-      check(typeof lease.token === "bigint", "the token is no bigint");
+      check(typeof lease.token === "bigint", "the token is not a bigint");
       tokens.push(lease.token);
-      // One tenure ends by running out, the others by release.
+      // One tenure ends by expiry, the others by release.
       if (autoRenew) await stage.until(lease.release(), "release");
     }
     const rises = tokens.every((token, index) => index === 0 || token > tokens[index - 1]!);
@@ -64,9 +64,7 @@ export const exclusionCases = {
     check(order.join() === places.join(), `callers were served in the order ${order.join(", ")}`);
   },
 
-  "callers of one participant who try, race and change their minds exclude each other": async (
-    stage: Stage,
-  ) => {
+  "callers of one participant that try, race and give up exclude each other": async (stage: Stage) => {
     const opened = await openMany(stage, 2);
     const callers = new Callers(stage);
     const jobs = opened.flatMap((leases) => Array.from({ length: jobsOfEach }, () => callers.job(leases)));
@@ -89,7 +87,7 @@ export const exclusionCases = {
     for (const lease of held) lease.assertHeld();
   },
 
-  "tryAcquire takes a free resource and answers undefined for one that another has": async (stage: Stage) => {
+  "tryAcquire takes a free resource and returns undefined for one that another has": async (stage: Stage) => {
     const [alice, bob] = (await openMany(stage, 2)) as [Leases, Leases];
     const lease = await stage.takeSoon(alice, "try", "tryAcquire of a free resource");
     await stage.refused(bob, "try", "while a participant held it");
@@ -104,8 +102,8 @@ async function openMany(stage: Stage, count: number): Promise<Leases[]> {
 }
 
 /**
- * Who has leases of a resource at a moment, by what they say then themselves: those of a process that stood
- * still have run out by the time it goes on.
+ * The leases of a resource that are held at a moment, by their own answers: those of a process that stood
+ * still have expired by the time it continues.
  */
 class Tenures {
   count = 0;
@@ -116,7 +114,7 @@ class Tenures {
     this.#complaint = complaint;
   }
 
-  /** @throws Error if two say so at the beginning or at the end */
+  /** @throws Error if two are held at the beginning or at the end */
   async use(lease: Lease, body: () => Promise<void>): Promise<void> {
     this.#begun.add(lease);
     this.#check();
@@ -132,16 +130,13 @@ class Tenures {
   }
 }
 
-/**
- * Callers who want any one of a few names, as programs do with several machines of a kind, and note who has
- * which.
- */
+/** Callers that want any one of a few names, as programs do with several machines of a kind. */
 class Callers {
   tenures = 0;
   readonly #stage: Stage;
   readonly #names: readonly string[];
   readonly #inside = new Map<string, Tenures>();
-  /** Varies what jobs do, the same in each run. */
+  /** Varies the actions of jobs, deterministically. */
   #steps = 0;
 
   constructor(stage: Stage) {
@@ -154,7 +149,7 @@ class Callers {
       await this.#ownTurns();
       const first = (await this.#try(leases)) ?? (await this.#any(leases));
       await this.#use(first);
-      // Some want it again in the turn in which they give it back.
+      // Some want it again in the turn in which they release it.
       if (this.#steps % 2 === 0) await this.#use(await this.#acquire(leases, first.resource));
     }
   }
@@ -168,7 +163,7 @@ class Callers {
     return undefined;
   }
 
-  /** The first that can be had; the other calls are ended, and what comes too late is given back. */
+  /** The first that is acquired; the other calls are cancelled, and late leases released. */
   async #any(leases: Leases): Promise<Lease> {
     const others = new AbortController();
     const calls = this.#names.map((name) => this.#acquire(leases, name, others.signal));
@@ -187,7 +182,7 @@ class Callers {
     return leases.acquire(name, { ttl: this.#stage.ttlMs, wait, ...(signal && { signal }) });
   }
 
-  /** The critical section; its release is not waited for. */
+  /** The critical section; its release is not awaited. */
   async #use(lease: Lease): Promise<void> {
     const inside = this.#inside.get(lease.resource) ?? new Tenures(`two callers held ${lease.resource}`);
     this.#inside.set(lease.resource, inside);

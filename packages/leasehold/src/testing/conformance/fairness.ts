@@ -2,7 +2,7 @@ import type { AcquireOptions, Leases } from "../../lease/types.js";
 import { check, rejection, type Stage } from "./stage.js";
 
 export const fairnessCases = {
-  "those who wait with `fair` come in the order of their calls, or such calls are refused": async (
+  "callers that wait with `fair` are served in the order of their calls, or such calls are refused": async (
     stage: Stage,
   ) => {
     const alice = await stage.open("alice");
@@ -12,7 +12,7 @@ export const fairnessCases = {
       await stage.rejectsWith(acquire(stage, alice, "fair"), "UNSUPPORTED", "a fair acquisition");
       return;
     }
-    // Where it is strict each caller has a place of its own.
+    // Where the order is strict each caller has a place of its own.
     const calls = alice.guarantees.fair === "strict" ? [...others, ...others.toReversed()] : others;
     const order: number[] = [];
     const waiting = calls.map(async (leases, at) => {
@@ -25,12 +25,12 @@ export const fairnessCases = {
     all.catch(() => undefined);
     await stage.pass((calls.length * stage.ttlMs) / 4);
     await stage.until(held.release(), "release");
-    await stage.until(all, "those who wait with fair", calls.length * stage.takeoverMs(alice));
+    await stage.until(all, "the callers that wait with fair", calls.length * stage.takeoverMs(alice));
     const wanted = calls.map((_, at) => at);
     check(order.join() === wanted.join(), `calls ${wanted.join()} were served in the order ${order.join()}`);
   },
 
-  "who is in line and goes, or stops, is in nobody's way": async (stage: Stage) => {
+  "a caller in line that leaves, or stops, blocks nobody": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     if (alice.guarantees.fair === "none") return;
     const [carol, dave, erin] = [
@@ -39,7 +39,7 @@ export const fairnessCases = {
       await stage.open("erin"),
     ];
     const held = await stage.take(alice, "line");
-    const reason = new Error("the caller has had enough");
+    const reason = new Error("the caller gave up");
     const controller = new AbortController();
     const { signal } = controller;
     const aborted = rejection(acquire(stage, bob, "line", { signal }));
@@ -70,7 +70,7 @@ export const fairnessCases = {
     lease.assertHeld();
   },
 
-  "who does not wait has no place in line (INVALID_CONFIG)": async (stage: Stage) => {
+  "a caller that does not wait has no place in line (INVALID_CONFIG)": async (stage: Stage) => {
     const alice = await stage.open("alice");
     await stage.rejectsWith(
       acquire(stage, alice, "nowait", { wait: 0 }),

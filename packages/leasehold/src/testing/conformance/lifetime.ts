@@ -11,10 +11,10 @@ export const lifetimeCases = {
       const beforeMs = lease.remaining();
       await stage.until(lease.renew(), "renew", stage.ttlMs);
       const afterMs = lease.remaining();
-      check(afterMs > beforeMs, `a renewal changed what remains from ${beforeMs} to ${afterMs} ms`);
+      check(afterMs > beforeMs, `a renewal changed the remaining time from ${beforeMs} to ${afterMs} ms`);
       check(lease.token === token, `a renewal changed the token from ${token} to ${lease.token}`);
     }
-    await stage.refused(bob, "renew", "though it had been renewed");
+    await stage.refused(bob, "renew", "although it had been renewed");
     lease.assertHeld();
   },
 
@@ -41,7 +41,7 @@ export const lifetimeCases = {
     }
   },
 
-  "a lease that is not renewed runs out, and nobody gets the resource before that": async (stage: Stage) => {
+  "a lease that is not renewed expires, and nobody gets the resource before that": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const first = await stage.take(alice, "expiry", { autoRenew: false });
     let leftMs = Infinity;
@@ -50,7 +50,7 @@ export const lifetimeCases = {
       return lease;
     });
     const lease = await stage.until(second, "the takeover after the end of the lease", stage.takeoverMs(bob));
-    check(leftMs === 0, `another got the resource while ${leftMs} ms remained of the lease before`);
+    check(leftMs === 0, `another got the resource while ${leftMs} ms remained of the former lease`);
     lease.assertHeld();
   },
 
@@ -70,7 +70,7 @@ export const lifetimeCases = {
     checkLost(lease);
   },
 
-  "assertHeld asks for as much time as it is told to": async (stage: Stage) => {
+  "assertHeld checks for the requested time": async (stage: Stage) => {
     const alice = await stage.open("alice");
     const lease = await stage.take(alice, "assert");
     check(thrown(() => lease.assertHeld()) === undefined, "assertHeld threw for a lease that is held");
@@ -82,7 +82,7 @@ export const lifetimeCases = {
     );
   },
 
-  "a participant that was stopped finds its lease lost on its first look": async (stage: Stage) => {
+  "a participant that was stopped finds its lease lost on its first check": async (stage: Stage) => {
     const { ground } = stage;
     // Not every ground can stop one process.
     if (ground.freeze === undefined) return;
@@ -127,9 +127,9 @@ export const lifetimeCases = {
 
 function checkLost(lease: Lease): void {
   const leftMs = lease.remaining();
-  check(leftMs === 0, `${leftMs} ms remain of a lease that is gone`);
+  check(leftMs === 0, `${leftMs} ms remain of a lease that is over`);
   const error = thrown(() => lease.assertHeld());
-  check(codeOf(error) === "LEASE_LOST", `assertHeld of a lease that is gone ended with ${describe(error)}`);
-  check(lease.signal.aborted, "the signal of a lease that is gone has not aborted");
+  check(codeOf(error) === "LEASE_LOST", `assertHeld of a lease that is over ended with ${describe(error)}`);
+  check(lease.signal.aborted, "the signal of a lease that is over has not aborted");
   check(codeOf(lease.signal.reason) === "LEASE_LOST", "the signal's reason is not LEASE_LOST");
 }

@@ -4,7 +4,7 @@ import { check, rejection, type Stage } from "./stage.js";
 const callsOfEach = 3;
 
 export const severalCases = {
-  "using() runs work under the lease, gives it back, and resolves with the work's value": async (
+  "using() runs work under the lease, releases it, and resolves with the work's value": async (
     stage: Stage,
   ) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
@@ -41,16 +41,14 @@ export const severalCases = {
     all.assertHeld();
     for (const name of names) check(all.get(name).holder === alice.self, `${name} has another holder`);
     const none = bob.acquireAll([stage.name("all/0"), ...names], { ttl: stage.ttlMs, wait: stage.ttlMs / 4 });
-    await stage.rejectsWith(none, "TIMEOUT", "acquireAll() of which one is held");
-    await stage.takeSoon(alice, "all/0", "the acquisition of what acquireAll() gave back");
+    await stage.rejectsWith(none, "TIMEOUT", "acquireAll() with one held resource");
+    await stage.takeSoon(alice, "all/0", "the acquisition of a resource that acquireAll() released");
     await stage.until(all.release(), "release");
-    check(all.remaining() === 0 && all.signal.aborted, "several that were released are still held");
-    await stage.takeSoon(bob, "all/a", "the acquisition after several were released");
+    check(all.remaining() === 0 && all.signal.aborted, "a released set is still held");
+    await stage.takeSoon(bob, "all/a", "the acquisition after a set was released");
   },
 
-  "calls of acquireAll() that name the same in other orders do not block each other": async (
-    stage: Stage,
-  ) => {
+  "calls of acquireAll() with the same names in different orders do not deadlock": async (stage: Stage) => {
     const opened = [await stage.open("alice"), await stage.open("bob")];
     const names = ["order/a", "order/b"].map((name) => stage.name(name));
     let holding = 0;

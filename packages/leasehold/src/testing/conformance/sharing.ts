@@ -33,7 +33,7 @@ export const sharingCases = {
     check(three.token > writer.token, `the token went from a writer's ${writer.token} to ${three.token}`);
   },
 
-  "a writer waits for the readers that are in, and no reader goes past it": async (stage: Stage) => {
+  "a writer waits for the present readers, and no reader passes it": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const wait = 5 * stage.takeoverMs(alice);
     const acquire = (leases: Leases, mode: AcquireOptions["mode"], autoRenew = true) =>
@@ -55,8 +55,8 @@ export const sharingCases = {
     reader.assertHeld();
     await stage.until(reader.release(), "release");
     const writer = await stage.until(writing, "a writer that waits for readers", wait);
-    check(crashed.remaining() === 0, "a writer came in beside a reader");
-    check(seen.join() === "writer", "a reader went past a writer that waited");
+    check(crashed.remaining() === 0, "a writer holds beside a reader");
+    check(seen.join() === "writer", "a reader passed a waiting writer");
     await stage.until(writer.release(), "release");
     (await stage.until(reading, "a reader that waits for a writer", wait)).assertHeld();
   },
@@ -84,7 +84,7 @@ export const sharingCases = {
     const led: Lease[] = [];
     const leading = alice.lead(name, async (lease) => void led.push(lease), { ttl, signal: stop.signal });
     await stage.pass(2 * ttl);
-    check(led.length === 0, "one leads beside a reader");
+    check(led.length === 0, "a leader holds beside a reader");
     reader.assertHeld();
     stop.abort();
     await stage.until(leading, "the end of a campaign");
@@ -93,7 +93,7 @@ export const sharingCases = {
     check(writer.token > reader.token, `the token went from a reader's ${reader.token} to ${writer.token}`);
     for (const leases of [alice, bob]) {
       const beside = leases.tryAcquire(name, { mode: "shared", ttl });
-      check((await stage.until(beside, "a reader beside it")) === undefined, "a reader came in beside it");
+      check((await stage.until(beside, "a reader beside it")) === undefined, "a reader holds beside it");
     }
     if (!alice.guarantees.attach) return;
     const { handle } = await stage.until(writer.detach(), "detach");
@@ -101,10 +101,10 @@ export const sharingCases = {
       bob.tryAcquire(name, { mode: "shared", ttl }),
       "a reader of a detached name",
     );
-    check(late === undefined, "a reader came in beside a writer's detached lease");
+    check(late === undefined, "a reader holds beside a writer's detached lease");
     const attached = await stage.until(bob.attach(handle!, { ttl }), "attach");
     const beside = await stage.until(alice.tryAcquire(name, { mode: "shared", ttl }), "a reader");
-    check(beside === undefined && attached.remaining() > 0, "a reader came in beside an attached lease");
+    check(beside === undefined && attached.remaining() > 0, "a reader holds beside an attached lease");
   },
 
   "a reader and a call without a mode that wait for a writer never hold beside each other": async (
@@ -121,7 +121,7 @@ export const sharingCases = {
       for (const call of waits) call.then((lease) => held.push(lease)).catch(() => undefined);
       await stage.pass(stage.ttlMs / 4);
       await stage.until(writer.release(), "release");
-      const first = await stage.until(Promise.race(waits), "one of those who wait", wait);
+      const first = await stage.until(Promise.race(waits), "one of the waiters", wait);
       await stage.pass(stage.ttlMs);
       check(held.length === 1, "a reader and a call without a mode hold beside each other");
       first.assertHeld();
@@ -153,7 +153,7 @@ export const sharingCases = {
     }
   },
 
-  "names with readers are told by their end, and no other name takes a mode": async (stage: Stage) => {
+  "names with readers have a suffix, and no other name takes a mode": async (stage: Stage) => {
     const alice = await stage.open("alice");
     const bad = [
       { mode: "read" },

@@ -1,19 +1,20 @@
 import type { ErrorCode } from "../../lease/errors.js";
 import type { Lease, Leases, TryAcquireOptions } from "../../lease/types.js";
 
-/** What the suite needs of the ground that it is held against. */
+/** The ground under test. */
 export interface ConformanceGround {
-  /** A participant of its own, as another process would be. */
+  /** Opens a participant of its own, as another process would. */
   open(name: string): Promise<Leases>;
   /**
-   * The TTL for the suite's leases, in milliseconds. On real time 1 to 2 s; shorter ones make a slow machine
+   * The TTL for the suite's leases, in milliseconds. In real time 1 to 2 s; shorter ones make a slow machine
    * fail.
    */
   readonly ttlMs: number;
-  /** Lets time pass: advances virtual time, or sleeps. May be called again before it has returned. */
+  /** Lets time pass: advances virtual time, or sleeps. May be called concurrently. */
   pass(ms: number): Promise<void>;
   /**
-   * Stops the process of one participant for so long, if the ground can do that; time passes for the others.
+   * Stops the process of one participant for this long, if the ground supports it; time passes for the
+   * others.
    */
   freeze?(leases: Leases, ms: number): Promise<void>;
   /** Closes all participants that it opened. */
@@ -22,20 +23,18 @@ export interface ConformanceGround {
 
 export interface ConformanceCase {
   readonly name: string;
-  /** Resolves when the ground conforms; rejects with an error that says what it did instead. */
+  /** Resolves when the ground conforms; rejects with an error that describes the deviation. */
   run(ground: ConformanceGround): Promise<void>;
 }
 
-/** The longest step in which time passes while the suite waits for something, as a part of the TTL. */
+/** The longest step of time while the suite waits, as a fraction of the TTL. */
 const stepsPerTtl = 50;
 
-/** What a case works with: a ground, names of its own, and ways to wait that also move virtual time. */
+/** The tools of a case: a ground, names of its own, and waits that also advance virtual time. */
 export class Stage {
   readonly ttlMs: number;
   readonly ground: ConformanceGround;
-  /**
-   * Cases may share a ground that outlives them: what one leaves behind must not be in the way of another.
-   */
+  /** Cases may share a ground that outlives them: the leases of one must not affect another. */
   readonly prefix = `conformance/${globalThis.crypto.randomUUID()}/`;
 
   constructor(ground: ConformanceGround) {
@@ -72,7 +71,7 @@ export class Stage {
     return promise;
   }
 
-  /** Repeats a question until the answer is good; fails when that takes longer than `limitMs`. */
+  /** Repeats a query until the answer is good; fails when that takes longer than `limitMs`. */
   async eventually<T>(
     ask: () => Promise<T>,
     isGood: (answer: T) => boolean,
@@ -97,17 +96,17 @@ export class Stage {
     return this.until(call, `acquire of a free resource (${resource})`);
   }
 
-  /** Takes a resource that must be free now, or at least much sooner than a forgotten lease would make it. */
+  /** Takes a resource that must be free now, or at least much sooner than a forgotten lease would free it. */
   async takeSoon(leases: Leases, resource: string, what: string): Promise<Lease> {
     const ask = () => leases.tryAcquire(this.name(resource), { ttl: this.ttlMs });
     const lease = await this.eventually(ask, (answer) => answer !== undefined, what, this.ttlMs / 2);
     return lease!;
   }
 
-  /** Waits for a resource, however long a forgotten lease may stand in the way. */
+  /** Waits for a resource, however long a forgotten lease may block it. */
   wait(leases: Leases, resource: string): Promise<Lease> {
     const call = leases.acquire(this.name(resource), { ttl: this.ttlMs, wait: this.takeoverMs(leases) });
-    // A case that fails before it looks at this call must not leave an unhandled rejection.
+    // A case that fails before it awaits this call must not leave an unhandled rejection.
     call.catch(() => undefined);
     return call;
   }
@@ -136,7 +135,7 @@ export function check(condition: boolean, otherwise: string): asserts condition 
   if (!condition) throw new Error(otherwise);
 }
 
-/** What a promise rejects with; undefined when it does not. */
+/** The promise's rejection; `undefined` when it resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;

@@ -40,7 +40,7 @@ export const waitingCases = {
     const { alice, bob, held } = await heldByAlice(stage, "abort");
     for (const leases of [bob, alice]) {
       const controller = new AbortController();
-      const reason = new Error("the caller has had enough");
+      const reason = new Error("the caller gave up");
       const { signal } = controller;
       const failure = rejection(acquire(stage, leases, "abort", { wait: 100 * stage.ttlMs, signal }));
       await stage.pass(stage.ttlMs / 4);
@@ -51,7 +51,7 @@ export const waitingCases = {
     held.assertHeld();
   },
 
-  "a signal that has aborted already ends the call": async (stage: Stage) => {
+  "a signal that has already aborted ends the call": async (stage: Stage) => {
     const alice = await stage.open("alice");
     const reason = new Error("too late");
     const signal = AbortSignal.abort(reason);
@@ -69,20 +69,20 @@ export const waitingCases = {
     for (let delayMs = 0; delayMs < 4; delayMs += 1) {
       const resource = `behind/${delayMs}`;
       const controller = new AbortController();
-      const reason = new Error("the caller has changed its mind");
+      const reason = new Error("the caller gave up");
       const call = acquire(stage, bob, resource, { signal: controller.signal });
       const failure = rejection(call);
       if (delayMs > 0) await stage.pass(delayMs);
       controller.abort(reason);
       const error = await stage.until(failure, "an aborted acquisition", stage.ttlMs / 2);
       check(error === undefined || error === reason, `an aborted acquisition ended with ${describe(error)}`);
-      // It was faster than the abort.
+      // The acquisition was faster than the abort.
       if (error === undefined) await stage.until((await call).release(), "release");
       await stage.takeSoon(alice, resource, "the acquisition by another after an aborted call");
     }
   },
 
-  "close releases what is held and ends what waits with CLOSED": async (stage: Stage) => {
+  "close releases all leases and ends all waits with CLOSED": async (stage: Stage) => {
     const { alice, bob, held } = await heldByAlice(stage, "close");
     const own = await stage.take(bob, "close/own");
     const waiting = rejection(acquire(stage, bob, "close", { wait: 100 * stage.ttlMs }));
@@ -116,7 +116,7 @@ function acquire(stage: Stage, leases: Leases, resource: string, options: Acquir
   return leases.acquire(stage.name(resource), { ttl: stage.ttlMs, ...options });
 }
 
-/** Turns the error that was caught early, so that it counts as handled, into a rejection again. */
+/** Rethrows an error that was caught early so that it counts as handled. */
 async function raise(failure: Promise<unknown>): Promise<void> {
   const error = await failure;
   if (error !== undefined) throw error;

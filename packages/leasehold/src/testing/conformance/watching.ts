@@ -1,12 +1,12 @@
 import type { Change, Leases } from "../../lease/types.js";
 import { check, codeOf, describe, type Stage, thrown } from "./stage.js";
 
-/** Grounds that cannot be asked say so; there is nothing more that they would have to conform to. */
-function cannotBeAsked(leases: Leases): boolean {
+/** A ground without watches says so; it has nothing more to conform to. */
+function hasNoWatches(leases: Leases): boolean {
   return codeOf(thrown(() => void leases.watch("").return?.())) === "UNSUPPORTED";
 }
 
-/** Reads changes until one is as it should be; fails when a token goes back on the way. */
+/** Reads changes until the expected one; fails when a token goes back on the way. */
 async function seen(
   stage: Stage,
   watch: AsyncIterator<Change, undefined>,
@@ -15,18 +15,18 @@ async function seen(
   what: string,
 ): Promise<Change> {
   for (;;) {
-    const { done, value } = await stage.until(watch.next(), `a watch that should tell of ${what}`);
-    check(done !== true && value !== undefined, `a watch ended before it told of ${what}`);
+    const { done, value } = await stage.until(watch.next(), `a watch that should report ${what}`);
+    check(done !== true && value !== undefined, `a watch ended before it reported ${what}`);
     const { resource, token } = value;
-    check(token !== undefined, `a watch told of ${resource} without a token`);
+    check(token !== undefined, `a watch reported ${resource} without a token`);
     const last = tokens.get(resource);
-    check(last === undefined || token >= last, `a watch told of token ${token} after ${last}`);
+    check(last === undefined || token >= last, `a watch reported token ${token} after ${last}`);
     tokens.set(resource, token);
     if (isIt(value)) return value;
   }
 }
 
-/** Reads until a change is as it should be; fails when another resource is told of. */
+/** Reads until the expected change; fails when another resource is reported. */
 async function seenLeading(
   stage: Stage,
   leader: AsyncIterator<Change, undefined>,
@@ -34,26 +34,32 @@ async function seenLeading(
   what: string,
 ): Promise<Change> {
   for (;;) {
-    const { value } = await stage.until(leader.next(), `an observation that should tell ${what}`);
-    check(value !== undefined, `an observation ended before it told ${what}`);
-    check(value.resource === stage.name("leader"), `an observation told of ${value.resource}`);
+    const { value } = await stage.until(leader.next(), `an observation that should report ${what}`);
+    check(value !== undefined, `an observation ended before it reported ${what}`);
+    check(value.resource === stage.name("leader"), `an observation reported ${value.resource}`);
     if (isIt(value)) return value;
   }
 }
 
 export const watchingCases = {
-  "watch() begins with what is held, and tells of each acquisition, release and expiry": async (
+  "watch() begins with the held resources, and reports each acquisition, release and expiry": async (
     stage: Stage,
   ) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const first = await stage.take(alice, "watch/a");
     await stage.take(alice, "other");
     const tokens = new Map<string, bigint>();
     const watch = bob.watch(stage.name("watch/"));
     const expected = (name: string, state: Change["state"], token: bigint) => (change: Change) =>
       change.resource === stage.name(name) && change.state === state && change.token === token;
-    const held = await seen(stage, watch, tokens, expected("watch/a", "held", first.token), "what is held");
+    const held = await seen(
+      stage,
+      watch,
+      tokens,
+      expected("watch/a", "held", first.token),
+      "a held resource",
+    );
     check(held.holder === alice.self, `the watch names ${held.holder} as holder, not ${alice.self}`);
     await stage.until(first.release(), "release");
     await seen(stage, watch, tokens, expected("watch/a", "free", first.token), "a release");
@@ -62,53 +68,53 @@ export const watchingCases = {
     const brief = await stage.take(alice, "watch/b", { autoRenew: false });
     await seen(stage, watch, tokens, expected("watch/b", "held", brief.token), "a second resource");
     await seen(stage, watch, tokens, expected("watch/b", "free", brief.token), "an expiry");
-    check(!tokens.has(stage.name("other")), "a watch told of a resource that is not below its prefix");
+    check(!tokens.has(stage.name("other")), "a watch reported a resource that is not below its prefix");
     await watch.return?.();
   },
 
-  "leader() says that nobody leads, or who, and tells of each change": async (stage: Stage) => {
+  "leader() reports the leader or that there is none, and each change": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const leader = bob.leader(stage.name("leader"));
     const next = (isIt: (change: Change) => boolean, what: string) => seenLeading(stage, leader, isIt, what);
     await next(({ state }) => state === "free", "that nobody leads");
     await stage.take(alice, "leader/other");
     const lease = await stage.take(alice, "leader");
     const held = await next(({ token }) => token === lease.token, "the first leader");
-    check(held.holder === alice.self, `the leader is said to be ${held.holder}, not ${alice.self}`);
-    check(leader.current?.token === lease.token, "what is told is not what is current");
+    check(held.holder === alice.self, `the reported leader is ${held.holder}, not ${alice.self}`);
+    check(leader.current?.token === lease.token, "the reported change is not the current one");
     await stage.until(lease.release(), "release");
     await next(({ state }) => state === "free", "that nobody leads any more");
     await leader.return?.();
     const ended = await stage.until(leader.next(), "an observation that was ended", stage.ttlMs / 2);
-    check(ended.done === true, "an observation that was ended goes on");
+    check(ended.done === true, "an observation that was ended continues");
   },
 
   "a watch ends by its signal, and with its participant": async (stage: Stage) => {
     const alice = await stage.open("alice");
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const controller = new AbortController();
     const bySignal = alice.watch(stage.name(""), { signal: controller.signal }).next();
     controller.abort();
     const ended = await stage.until(bySignal, "a watch whose signal has aborted", stage.ttlMs / 2);
     check(
       ended.done === true,
-      `a watch whose signal has aborted told of ${JSON.stringify(ended.value?.resource)}`,
+      `a watch whose signal has aborted reported ${JSON.stringify(ended.value?.resource)}`,
     );
     const byClose = alice.watch(stage.name("")).next();
     await stage.until(alice.close(), "close()");
     const closed = await stage.until(byClose, "a watch of a participant that was closed", stage.ttlMs / 2);
-    check(closed.done === true, "a watch of a participant that was closed goes on");
+    check(closed.done === true, "a watch of a participant that was closed continues");
   },
 
-  "requestRelease() tells the holder, and takes nothing away": async (stage: Stage) => {
+  "requestRelease() notifies the holder, and ends no lease": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const nobody = await stage.until(
       bob.requestRelease(stage.name("ask")),
       "requestRelease() of a free resource",
     );
-    check(!nobody.done, "a request to release a free resource is said to have been passed on");
+    check(!nobody.done, "a request to release a free resource is reported as done");
     const lease = await stage.take(alice, "ask");
     const asked = await stage.eventually(
       () => bob.requestRelease(stage.name("ask")),
@@ -118,19 +124,22 @@ export const watchingCases = {
     );
     check(
       asked.holder === alice.self,
-      `the request is said to have gone to ${asked.holder}, not ${alice.self}`,
+      `the request is reported as sent to ${asked.holder}, not ${alice.self}`,
     );
-    const told = async () => lease.releaseRequested.aborted;
-    await stage.eventually(told, (isTold) => isTold, "the holder's being told", stage.ttlMs / 2);
-    check(codeOf(lease.releaseRequested.reason) === "RELEASE_REQUESTED", "the request has no such code");
+    const isNotified = async () => lease.releaseRequested.aborted;
+    await stage.eventually(isNotified, (done) => done, "the notification of the holder", stage.ttlMs / 2);
+    check(
+      codeOf(lease.releaseRequested.reason) === "RELEASE_REQUESTED",
+      "the reason of the request has another code",
+    );
     await stage.pass(2 * stage.ttlMs);
     check(lease.remaining() > 0, "a holder that was asked to release has lost its lease");
     await stage.refused(bob, "ask", "after its holder was asked to release it");
   },
 
-  "break() lets a lease run out, and no sooner": async (stage: Stage) => {
+  "break() lets a lease expire, and no sooner": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const lease = await stage.take(alice, "break");
     const { done, token } = await stage.eventually(
       () => bob.break(stage.name("break")),
@@ -138,7 +147,7 @@ export const watchingCases = {
       "breaking a lease",
       2 * stage.ttlMs,
     );
-    check(done && token === lease.token, `the lease that was broken is said to have the token ${token}`);
+    check(done && token === lease.token, `the reported token of the broken lease is ${token}`);
     const next = stage.wait(bob, "break");
     const endMs = lease.remaining();
     check(endMs > 0, "a lease was lost by being broken");
@@ -149,7 +158,7 @@ export const watchingCases = {
     );
     for (let passedMs = 0; lease.remaining() > 0; passedMs += stage.ttlMs / 50) {
       check(!isPassedOn, "another got the resource while the broken lease was held");
-      check(passedMs <= 3 * stage.ttlMs, "a lease that was broken is renewed");
+      check(passedMs <= 3 * stage.ttlMs, "a broken lease is renewed");
       await stage.pass(stage.ttlMs / 50);
     }
     const loss = thrown(() => lease.assertHeld());
@@ -162,14 +171,14 @@ export const watchingCases = {
     check(taken.token > lease.token, `the token went from ${lease.token} to ${taken.token}`);
   },
 
-  "explain() says who holds a resource, and that it is free": async (stage: Stage) => {
+  "explain() reports the holder of a resource, and that it is free": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    if (cannotBeAsked(alice)) return;
+    if (hasNoWatches(alice)) return;
     const ask = () => bob.explain(stage.name("why"));
     const free = await stage.eventually(
       ask,
       ({ state }) => state === "free",
-      "its being free",
+      "the explanation of a free resource",
       2 * stage.ttlMs,
     );
     check(free.quorum && !free.broken && free.reasons.length > 0, "a free resource is not explained");

@@ -13,29 +13,29 @@ import {
 /** A fault from its beginning to its end. */
 interface Fault {
   readonly kind: string;
-  /** Of a process that was halted. */
+  /** The process that was halted. */
   readonly pid?: number;
   readonly from: Nanoseconds;
-  /** Undefined when it never ended. */
+  /** `undefined` when it never ended. */
   readonly to: Nanoseconds | undefined;
 }
 
-/** What faults of one kind did. */
+/** The effects of one kind of fault. */
 export interface FaultReport {
   readonly kind: string;
   readonly count: number;
   /** Tenures that ended, without a release, in or after such a fault, and had a successor. */
   readonly interrupted: number;
-  /** The longest time without a holder after one of these, in ms; undefined when there were none. */
+  /** The longest time without a holder after one of these, in ms; `undefined` when there were none. */
   readonly longestMs: number | undefined;
 }
 
-/** Gathers the marks of those who make faults. */
+/** Collects the marks of fault injectors. */
 export class FaultLog {
   readonly #open = new Map<string, FaultMark>();
   readonly #closed: Fault[] = [];
 
-  /** Says what is wrong with the mark itself, if anything is. */
+  /** Returns why the mark is invalid, if it is. */
   add(mark: FaultMark): string | undefined {
     const { kind, target, m, phase } = mark;
     const key = `${kind}\n${target}`;
@@ -45,7 +45,7 @@ export class FaultLog {
       this.#open.set(key, mark);
       return undefined;
     }
-    if (begun === undefined) return `fault ${kind} of ${target} ends and has not begun`;
+    if (begun === undefined) return `fault ${kind} of ${target} ends but has not begun`;
     this.#open.delete(key);
     this.#closed.push({ kind, from: begun.m, to: m });
     return undefined;
@@ -58,7 +58,7 @@ export class FaultLog {
 }
 
 /**
- * For each kind of fault, which tenures it may have interrupted, and how long nobody held their resources
+ * For each kind of fault, the tenures that it may have interrupted, and how long nobody held their resources
  * then: from the fault's beginning, or from the last look that found the lease held if that was later, to the
  * successor's certain start.
  */
@@ -101,8 +101,8 @@ function* interruptionsOf(
       const lastEnd = endOfAllBefore(successor, tenures, index);
       const longest = new Map<string, number>();
       for (const fault of faults) {
-        // What is done to a holder concerns that holder alone; done to any other process, it may concern
-        // everybody.
+        // A fault of a holder concerns that holder alone; a fault of any other process may concern every
+        // holder.
         if (fault.pid !== undefined && fault.pid !== tenure.pid && holders.has(fault.pid)) continue;
         if (!mayHaveEnded(fault, tenure)) continue;
         const gapMs = Math.max(0, apartMs(later(fault.from, lastEnd), certainStart(successor)));
@@ -113,7 +113,7 @@ function* interruptionsOf(
   }
 }
 
-/** Those that are shared may have outlasted the one that was interrupted. */
+/** Shared tenures may have outlasted the interrupted one. */
 function endOfAllBefore(successor: Tenure, tenures: readonly Tenure[], index: number): Nanoseconds {
   let end = certainEnd(tenures[index]!);
   for (let next = index + 1; tenures[next] !== successor; next += 1)

@@ -3,18 +3,18 @@ import { describe, expect, test } from "vitest";
 import { changed, check, looks, rulesOf } from "../../../../../test/support/histories.js";
 import type { HistoryEntry } from "./journals/format.js";
 
-/** Histories of several holders that are in order are never accused; what is planted is always found. */
+/** Correct histories of several holders are never accused; planted faults are always found. */
 
 const part = fc.integer({ min: 0, max: 1_000 }).map((thousandths) => thousandths / 1_000);
 
-/** Where a tenure begins and ends, in parts of the time that it may have, and where it is looked at. */
+/** The begin and the end of a tenure, as fractions of its possible time, and its looks. */
 const stay = fc.record({
   ends: fc.tuple(part, part),
   looks: fc.array(fc.tuple(part, part), { minLength: 1, maxLength: 5 }),
 });
 type Stay = typeof stay extends fc.Arbitrary<infer T> ? T : never;
 
-/** One into which something can be planted. */
+/** A tenure into which a fault can be planted. */
 const long: Stay = {
   ends: [0.1, 0.9],
   looks: [
@@ -25,14 +25,14 @@ const long: Stay = {
 
 const spanMs = 1_000;
 
-interface Told {
+interface Recorded {
   readonly entries: HistoryEntry[];
   /** In ms: from the end of the first look to the beginning of the last. */
   readonly certain: { readonly from: number; readonly to: number };
 }
 
 /** Looks that happen in the tenure; their stamps may lie beyond it. */
-function tell(one: Stay, token: number, startMs: number, number: number): Told {
+function record(one: Stay, token: number, startMs: number, number: number): Recorded {
   const [begin, end] = [...one.ends].sort((left, right) => left - right) as [number, number];
   let before = 0;
   const seen = one.looks
@@ -49,32 +49,32 @@ function tell(one: Stay, token: number, startMs: number, number: number): Told {
   return { entries, certain: { from: first.at + first.took, to: last.at } };
 }
 
-/** One writer, or several readers, after the other. Their tokens are in the order of the gate. */
+/** One writer, or several readers, in sequence. Their tokens are in the order of the gate. */
 const phase = fc.oneof(
   stay.map((one) => ({ mode: "exclusive", stays: [one] })),
   fc.array(stay, { minLength: 1, maxLength: 6 }).map((stays) => ({ mode: "shared", stays })),
 );
 const phases = fc.array(phase, { minLength: 1, maxLength: 10 });
 
-interface OfMode extends Told {
+interface OfMode extends Recorded {
   readonly mode: string;
   readonly phase: number;
 }
 
-function tellPhases(all: readonly { mode: string; stays: Stay[] }[]): OfMode[] {
+function recordPhases(all: readonly { mode: string; stays: Stay[] }[]): OfMode[] {
   let number = 0;
   return all.flatMap(({ mode, stays }, index) =>
     stays.map((one): OfMode => {
-      // In a phase the last to come in may be the first that is seen.
+      // Within a phase the last to arrive may be the first that is seen.
       const token = (index + 1) * 100 + (((number += 1) * 37) % 97);
-      const { entries, certain } = tell(one, token, index * spanMs, number);
+      const { entries, certain } = record(one, token, index * spanMs, number);
       return { entries: changed(entries, { mode }), certain, mode, phase: index };
     }),
   );
 }
 
-/** A tenure that lasts for a while, and another that begins and ends in it. */
-function thiefIn({ certain: { from, to } }: Told, token: number): HistoryEntry[] {
+/** A tenure within a longer one. */
+function thiefIn({ certain: { from, to } }: Recorded, token: number): HistoryEntry[] {
   const at = from + (to - from) / 4;
   return changed(looks("c", token, { at, took: 0.001 }, { at: from + (to - from) / 2, took: 0.001 }), {
     pid: 999,
@@ -82,18 +82,18 @@ function thiefIn({ certain: { from, to } }: Told, token: number): HistoryEntry[]
   });
 }
 
-const isLong = ({ certain: { from, to } }: Told): boolean => to - from > 1;
+const isLong = ({ certain: { from, to } }: Recorded): boolean => to - from > 1;
 
 describe("readers and writers", () => {
-  test("that are in order are never accused", () => {
+  test("in order are never accused", () => {
     const seen = { beside: 0, takeovers: 0 };
     fc.assert(
       fc.property(phases, (all) => {
-        const told = tellPhases(all);
-        const report = check(...told.map(({ entries }) => entries));
+        const recorded = recordPhases(all);
+        const report = check(...recorded.map(({ entries }) => entries));
         expect(report.violations).toEqual([]);
         seen.takeovers += report.takeovers;
-        const readers = told.filter((one) => one.mode === "shared" && isLong(one));
+        const readers = recorded.filter((one) => one.mode === "shared" && isLong(one));
         for (const [index, one] of readers.entries())
           if (readers.slice(0, index).some((other) => other.certain.from < one.certain.to)) seen.beside += 1;
       }),
@@ -103,12 +103,12 @@ describe("readers and writers", () => {
     expect(seen.takeovers).toBeGreaterThan(100);
   });
 
-  /** Random ones, and among them one that is long. */
+  /** Random tenures, with a long one among them. */
   const withHost = (mode: string) =>
     fc.tuple(phases, fc.nat()).map(([all, choice]) => {
       const at = choice % (all.length + 1);
-      const told = tellPhases(all.toSpliced(at, 0, { mode, stays: [long] }));
-      return { all: told.map(({ entries }) => entries), host: told.find((one) => one.phase === at)! };
+      const recorded = recordPhases(all.toSpliced(at, 0, { mode, stays: [long] }));
+      return { all: recorded.map(({ entries }) => entries), host: recorded.find((one) => one.phase === at)! };
     });
 
   test.each([
@@ -138,9 +138,9 @@ describe("readers and writers", () => {
   test("with a writer whose token is too small are always caught", () => {
     fc.assert(
       fc.property(phases, (all) => {
-        const told = tellPhases(all);
+        const recorded = recordPhases(all);
         const late = changed(looks("c", 1, (all.length + 1) * spanMs), { mode: "exclusive" });
-        expect(rulesOf(check(...told.map(({ entries }) => entries), late))).toContain("token-order");
+        expect(rulesOf(check(...recorded.map(({ entries }) => entries), late))).toContain("token-order");
       }),
       { numRuns: 30, seed: 4 },
     );
@@ -154,32 +154,32 @@ describe("the slots of a counted lease", () => {
     maxLength: 5,
   });
 
-  function tellSlots(all: readonly [Stay, number][][]): (Told & { limit: number; slot: number })[] {
+  function recordSlots(all: readonly [Stay, number][][]): (Recorded & { limit: number; slot: number })[] {
     return all.flatMap((stays, slot) =>
       stays.map(([one, more], index) => {
         const limit = slot + 1 + more;
         const about = { resource: `pool/~${slot}`, pool: "pool", limit };
-        const { entries, certain } = tell(one, index + 1, index * spanMs, slot * 10 + index + 1);
+        const { entries, certain } = record(one, index + 1, index * spanMs, slot * 10 + index + 1);
         return { entries: changed(entries, about), certain, limit, slot };
       }),
     );
   }
 
-  test("that are in order are never accused", () => {
+  test("in order are never accused", () => {
     fc.assert(
       fc.property(slots, (all) => {
-        expect(check(...tellSlots(all).map(({ entries }) => entries)).violations).toEqual([]);
+        expect(check(...recordSlots(all).map(({ entries }) => entries)).violations).toEqual([]);
       }),
       { numRuns: 120, seed: 4 },
     );
   });
 
-  test("of which more are held than the greatest limit says are always caught", () => {
+  test("held beyond the greatest limit are always caught", () => {
     fc.assert(
       fc.property(slots, fc.nat(), (all, choice) => {
-        const told = tellSlots(all.with(choice % all.length, [[long, 0]]));
-        const host = told.find(({ slot }) => slot === choice % all.length)!;
-        const greatest = Math.max(...told.map(({ limit }) => limit));
+        const recorded = recordSlots(all.with(choice % all.length, [[long, 0]]));
+        const host = recorded.find(({ slot }) => slot === choice % all.length)!;
+        const greatest = Math.max(...recorded.map(({ limit }) => limit));
         const thieves = Array.from({ length: greatest }, (_, index) =>
           changed(thiefIn(host, 1), {
             pid: 900 + index,
@@ -189,7 +189,7 @@ describe("the slots of a counted lease", () => {
             limit: host.limit,
           }),
         );
-        const report = check(...told.map(({ entries }) => entries), ...thieves);
+        const report = check(...recorded.map(({ entries }) => entries), ...thieves);
         expect(rulesOf(report)).toEqual(expect.arrayContaining(["too-many"]));
         expect(rulesOf(report)).not.toContain("overlap");
       }),

@@ -12,7 +12,7 @@ import {
 } from "../../../../../test/support/histories.js";
 import type { HistoryEntry } from "./journals/format.js";
 
-/** Hand-made histories of leases that several hold at once. */
+/** Hand-made histories of leases with several holders. */
 
 const shared = (entries: HistoryEntry[]) => changed(entries, { mode: "shared" });
 const slot = (number: number, limit: number, entries: HistoryEntry[]) =>
@@ -21,12 +21,12 @@ const slot = (number: number, limit: number, entries: HistoryEntry[]) =>
 describe("readers and a writer", () => {
   const readers = [shared(looks("a", 10, 0, 100)), shared(looks("b", 20, 50, 150))];
 
-  test("readers go beside each other, and begin in any order", () => {
+  test("readers hold beside each other, and begin in any order", () => {
     expect(check(...readers)).toMatchObject({ violations: [], inconclusive: 0 });
     expect(check(shared(looks("a", 20, 0, 100)), shared(looks("b", 10, 50, 150))).violations).toEqual([]);
   });
 
-  test("a writer goes beside no reader, whether it says so or not", () => {
+  test("a writer holds beside no reader, whether its mode is stated or not", () => {
     const writer = looks("c", 30, 120, 200);
     expect(rulesOf(check(...readers, writer))).toEqual(["overlap"]);
     expect(rulesOf(check(...readers, changed(writer, { mode: "exclusive" })))).toEqual(["overlap"]);
@@ -38,7 +38,7 @@ describe("readers and a writer", () => {
     expect(check(...readers, looks("c", 25, 200, 300)).violations).toEqual([]);
   });
 
-  test("a reader's token is greater than those of all writers before, though a reader's was greater", () => {
+  test("a reader's token is greater than those of all writers before, even if another reader's was greater", () => {
     const later = (token: number) => check(...readers, looks("c", 30, 200), shared(looks("a", token, 300)));
     expect(rulesOf(later(25))).toEqual(["token-order"]);
     expect(later(35).violations).toEqual([]);
@@ -46,7 +46,7 @@ describe("readers and a writer", () => {
     expect(check(looks("c", 30, 200), between, shared(looks("a", 35, 500))).violations).toEqual([]);
   });
 
-  test("no two have one token", () => {
+  test("no two have the same token", () => {
     expect(rulesOf(check(shared(looks("a", 10, 0, 9)), shared(looks("b", 10, 5, 9))))).toEqual([
       "token-repeated",
     ]);
@@ -68,7 +68,7 @@ describe("readers and a writer", () => {
     expect(check(...readers, given, looks("c", 30, 400))).toMatchObject({ takeovers: 0, handovers: 2 });
   });
 
-  test("a guard lets readers pass in any order, and no one below a writer", () => {
+  test("a guard lets readers pass in any order, and none below a writer", () => {
     const asked = (mode: string, event: "accepted" | "refused", token: number, order: number) =>
       changed([decision(event, token, order)], { mode });
     const good = [
@@ -98,7 +98,7 @@ describe("readers and a writer", () => {
 describe("a counted lease", () => {
   const two = [slot(0, 2, looks("a", 10, 0, 100)), slot(1, 2, looks("b", 10, 50, 150))];
 
-  test("is held by as many as the limit says", () => {
+  test("is held by as many as its limit allows", () => {
     expect(check(...two).violations).toEqual([]);
   });
 
@@ -116,7 +116,7 @@ describe("a counted lease", () => {
     expect(rulesOf(check(left, after, more))).toEqual(["too-many"]);
   });
 
-  test("that is seen in one look counts if the others cover all of it", () => {
+  test("seen in a single look counts if the others cover all of it", () => {
     expect(rulesOf(check(...two, slot(2, 2, looks("c", 10, { at: 60, took: 30 }))))).toEqual(["too-many"]);
     expect(check(...two, slot(2, 2, looks("c", 10, { at: 60, took: 50 }))).violations).toEqual([]);
   });

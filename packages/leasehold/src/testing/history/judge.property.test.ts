@@ -14,17 +14,17 @@ import {
   rulesOf,
 } from "../../../../../test/support/histories.js";
 
-/** Random histories of a lease that works are never accused; what is planted into them is always found. */
+/** Random histories of a correct lease are never accused; planted faults are always found. */
 
 const holders = ["a", "b", "c"] as const;
 
-/** One tenure: who holds, how long, how its looks lie in it, and how it ends. */
+/** One tenure: the holder, its length, its looks, and its end. */
 const turn = fc.record({
   who: fc.constantFrom(...holders),
-  /** Nobody holds before it, in microseconds. */
+  /** The time without a holder before it, in microseconds. */
   pauseUs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100_000 })),
   lastsUs: fc.integer({ min: 1, max: 2_000_000 }),
-  /** Where each look happens, and how far its stamps are from that instant, in parts of the tenure. */
+  /** The time of each look, and the distance of its stamps from it, as fractions of the tenure. */
   looks: fc.array(
     fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 8, noNaN: true })),
     {
@@ -33,11 +33,10 @@ const turn = fc.record({
     },
   ),
   released: fc.boolean(),
-  /** When its process goes on after a stop that was shorter than the tenure, in parts of it. */
+  /** When its process is continued after a stop shorter than the tenure, as a fraction of it. */
   continued: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
   /**
-   * Operations: when each reaches the resource, in parts of the tenure; above 1 it has been overtaken by its
-   * end.
+   * Operations: when each reaches the resource, as a fraction of the tenure; above 1 the tenure has ended.
    */
   operations: fc.array(
     fc.integer({ min: 0, max: 40 }).map((tenths) => tenths / 10),
@@ -46,19 +45,19 @@ const turn = fc.record({
 });
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
 
-interface Told {
+interface Recorded {
   readonly entries: HistoryEntry[];
   /** When the resource is asked, in ms. */
   readonly asked: { atMs: number; who: string; token: number }[];
   readonly endMs: number;
 }
 
-/** What the holder writes down: each look happens in the tenure, and its stamps lie around that instant. */
-function tell(
+/** The holder's records: each look happens in the tenure, and its stamps enclose that instant. */
+function record(
   { who, lastsUs, looks: all, released, continued, operations }: Turn,
   token: number,
   startMs: number,
-): Told {
+): Recorded {
   const lastsMs = lastsUs / 1_000;
   const endMs = startMs + lastsMs;
   let before = 0;
@@ -66,7 +65,7 @@ function tell(
     .map(([part]) => part)
     .sort((one, other) => one - other)
     .flatMap((part, index) => {
-      // One thread looks: a look begins after the one before has ended.
+      // One thread looks: a look begins after the previous one has ended.
       const happensMs = startMs + part * lastsMs;
       const slack = (all[index]![1] * lastsMs) / 2;
       const from = Math.max(happensMs - slack, before);
@@ -82,31 +81,31 @@ function tell(
   return { entries, asked, endMs };
 }
 
-function tellAll(turns: readonly Turn[]): HistoryEntry[] {
+function recordAll(turns: readonly Turn[]): HistoryEntry[] {
   let atMs = 1;
-  const told = turns.map((one, index) => {
-    const result = tell(one, (index + 1) * 10, atMs + one.pauseUs / 1_000);
+  const recorded = turns.map((one, index) => {
+    const result = record(one, (index + 1) * 10, atMs + one.pauseUs / 1_000);
     atMs = result.endMs;
     return result;
   });
   let greatest = 0;
-  const asked = told.flatMap((one) => one.asked).sort((one, other) => one.atMs - other.atMs);
+  const asked = recorded.flatMap((one) => one.asked).sort((one, other) => one.atMs - other.atMs);
   const guarded = asked.flatMap(({ atMs: m, who, token }, order) => {
     const event = token >= greatest ? "accepted" : "refused";
     greatest = Math.max(greatest, token);
     return [decision(event, token, m, order), op(who, token, event, m - 0.5, m + 0.5)];
   });
-  return [...told.flatMap(({ entries }) => entries), ...guarded];
+  return [...recorded.flatMap(({ entries }) => entries), ...guarded];
 }
 
 const turns = fc.array(turn, { minLength: 1, maxLength: 12 });
 
 describe("a random history", () => {
-  test("of a lease that works is never accused", () => {
+  test("of a correct lease is never accused", () => {
     const seen = { takeovers: 0, refused: 0, inconclusive: 0 };
     fc.assert(
       fc.property(turns, (all) => {
-        const report = check(tellAll(all));
+        const report = check(recordAll(all));
         expect(report.violations).toEqual([]);
         seen.takeovers += report.takeovers;
         seen.refused += report.decisions.refused;
@@ -114,7 +113,7 @@ describe("a random history", () => {
       }),
       { numRuns: 1_000, seed: 4 },
     );
-    // It proves something only if there was something to be wrong about.
+    // It proves something only if there were takeovers.
     expect(seen.takeovers).toBeGreaterThan(500);
     expect(seen.refused).toBeGreaterThan(200);
     expect(seen.inconclusive).toBeGreaterThan(10);
@@ -123,7 +122,7 @@ describe("a random history", () => {
   test("with a planted overlap is always caught", () => {
     fc.assert(
       fc.property(turns, fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (all, choice, part) => {
-        const entries = tellAll(all);
+        const entries = recordAll(all);
         const long = wholeTenures(entries);
         fc.pre(long.length > 0);
         const { first, last } = long[choice % long.length]!;
@@ -137,10 +136,10 @@ describe("a random history", () => {
     );
   });
 
-  test("gives one verdict, however its lines are dealt to journals", () => {
+  test("gives one verdict, however its lines are distributed over journals", () => {
     fc.assert(
       fc.property(turns, fc.boolean(), (all, backwards) => {
-        const entries = tellAll(all);
+        const entries = recordAll(all);
         const judge = new HistoryJudge();
         const parts = holders.map((who) => entries.filter((one) => "pid" in one && one.pid === pidOf(who)));
         parts.push(entries.filter((one) => !("pid" in one)));
@@ -156,7 +155,7 @@ describe("a random history", () => {
   });
 });
 
-/** First and last look of tenures that certainly lasted a microsecond or more. */
+/** The first and the last look of tenures that certainly lasted a microsecond or more. */
 function wholeTenures(entries: readonly HistoryEntry[]): { first: Sample; last: Sample }[] {
   const byToken = new Map<bigint, Sample[]>();
   for (const entry of entries.toSorted((one, other) => Number(stampOf(one) - stampOf(other)))) {

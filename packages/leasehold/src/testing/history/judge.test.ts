@@ -48,7 +48,7 @@ describe("a good history", () => {
     expect(checkHistory(Object.fromEntries(texts.toReversed()))).toEqual(report);
   });
 
-  test("may tell of one tenure in two journals, as two threads may write them", () => {
+  test("may have one tenure in two journals, as two threads may write them", () => {
     const early = journalOf(looks("a", 10, 0, 10), "early");
     const late = journalOf(looks("a", 10, 90, 100), "late");
     const other = journalOf(looks("b", 20, 50, 60), "other");
@@ -76,7 +76,7 @@ describe("a good history", () => {
 });
 
 describe("overlaps", () => {
-  test("two holders at once are proved", () => {
+  test("two concurrent holders are proved", () => {
     const report = check(looks("a", 10, 0, 100), looks("b", 20, 50, 150));
     expect(report.verdict).toBe("violated");
     expect(rulesOf(report)).toEqual(["overlap"]);
@@ -85,12 +85,12 @@ describe("overlaps", () => {
     );
   });
 
-  test("a holder claims all the time between two looks, also when it was stopped", () => {
+  test("a holder claims all the time between two looks, even while it was stopped", () => {
     const report = check(looks("a", 10, 0, 5_000), looks("b", 20, 1_000, 1_001));
     expect(rulesOf(report)).toEqual(["overlap"]);
   });
 
-  test("a lease that is held at one look only, all of it within another's tenure, is proved", () => {
+  test("a lease that is held at a single look, all of it within another's tenure, is proved", () => {
     expect(rulesOf(check(looks("a", 10, 0, 100), looks("b", 20, 50)))).toEqual(["overlap"]);
   });
 
@@ -99,7 +99,7 @@ describe("overlaps", () => {
     expect(report).toMatchObject({ violations: [], inconclusive: 1 });
   });
 
-  test("of stamps that touch only, or cross within a look, prove nothing", () => {
+  test("of stamps that only touch, or cross within a look, prove nothing", () => {
     expect(check(looks("a", 10, 0, { at: 100, took: 5 }), looks("b", 20, 103, 200))).toMatchObject({
       violations: [],
       inconclusive: 1,
@@ -110,7 +110,7 @@ describe("overlaps", () => {
     });
   });
 
-  test("a release ends the claim, though a look is missing after it", () => {
+  test("a release ends the claim, even if no look follows it", () => {
     const report = check(looks("a", 10, 0, 100), release("a", 10, 101), looks("b", 20, 101.5, 200));
     expect(report.violations).toEqual([]);
   });
@@ -143,7 +143,7 @@ describe("tokens", () => {
     expect(rulesOf(check(looks("a", 10, 0, 100), looks("b", 10, 200, 300)))).toEqual(["token-repeated"]);
   });
 
-  test("must not be repeated by another process that takes itself for the same owner", () => {
+  test("must not be repeated by another process that claims the same owner", () => {
     const twin = changed(looks("a", 10, 50, 150), { pid: 9 });
     expect(rulesOf(check(looks("a", 10, 0, 100), twin)).sort()).toEqual(["overlap", "token-repeated"]);
   });
@@ -171,7 +171,7 @@ describe("the end of a tenure", () => {
     expect(rulesOf(report)).toEqual(["reopened"]);
   });
 
-  test("a loss is told apart from a release", () => {
+  test("a loss is distinguished from a release", () => {
     const report = check(
       looks("a", 10, 0, { at: 50, ok: false }),
       looks("b", 20, 60),
@@ -191,7 +191,7 @@ describe("a pause", () => {
     done("continued", "a", 3_000),
   ];
 
-  test("in which another took over ends with a first look that finds the lease lost", () => {
+  test("with a takeover ends with a first look that finds the lease lost", () => {
     expect(check(...pause, looks("a", 10, { at: 3_001, ok: false }))).toMatchObject({
       violations: [],
       lossesFoundAfterPause: 1,
@@ -210,7 +210,7 @@ describe("a pause", () => {
     expect(report).toMatchObject({ violations: [], inconclusive: 1 });
   });
 
-  test("in which nobody took over may end with the lease still held", () => {
+  test("without a takeover may end with the lease still held", () => {
     const report = check(looks("a", 10, 0, 100), done("continued", "a", 500), looks("a", 10, 501));
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
   });
@@ -221,7 +221,7 @@ describe("a pause", () => {
     expect(check(...pause.slice(0, 3), lost)).toMatchObject({ lossesFoundAfterPause: 0 });
   });
 
-  test("after which the same holder has the lease anew is no loss to another", () => {
+  test("after which the same holder has the lease again is no loss to another", () => {
     const report = check(
       looks("a", 10, 0, 100),
       done("continued", "a", 3_000),
@@ -231,14 +231,14 @@ describe("a pause", () => {
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
   });
 
-  test("of somebody else proves nothing", () => {
+  test("of another process proves nothing", () => {
     const report = check(...pause.slice(0, 3), done("continued", "c", 3_000));
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
   });
 });
 
 describe("a void run", () => {
-  test("is one in which nobody took over from a holder that had not released", () => {
+  test("is one without a takeover from a holder that had not released", () => {
     const report = check(goodTakeover[0]!, release("a", 10, 600), looks("b", 20, 700));
     expect(report).toMatchObject({
       verdict: "void",
@@ -246,12 +246,12 @@ describe("a void run", () => {
     });
   });
 
-  test("is one in which a holder only gets again what it lost", () => {
+  test("is one in which a holder only regains its own lost lease", () => {
     const report = check(looks("a", 10, { at: 0, left: 500 }, 400), looks("a", 20, 2_000, 2_100));
     expect(report).toMatchObject({ verdict: "void", takeovers: 0, handovers: 0 });
   });
 
-  test("is one in which no look shows that a lease was renewed", () => {
+  test("is one in which no look proves a renewal", () => {
     const report = check(
       looks("a", 10, { at: 0, left: 1_000 }, { at: 500, left: 500 }),
       looks("b", 20, 1_500),
@@ -259,7 +259,7 @@ describe("a void run", () => {
     expect(report).toMatchObject({ verdict: "void", voidBecause: ["no lease was renewed"] });
   });
 
-  test("is one in which nothing happened at all", () => {
+  test("is one without any event", () => {
     expect(check()).toMatchObject({ verdict: "void", tenures: [], samples: 0 });
   });
 
@@ -269,7 +269,7 @@ describe("a void run", () => {
 });
 
 describe("a guarded resource", () => {
-  /** `a` holds until 500, `b` from 1,700 on; operations of both pass. */
+  /** `a` holds until 500, `b` from 1,700 on; operations of both are accepted. */
   const good = [
     ...goodTakeover,
     op("a", 10, "accepted", 300, 301),
@@ -278,7 +278,7 @@ describe("a guarded resource", () => {
     decision("accepted", 20, 1_750.5, 2),
   ];
 
-  test("that lets rising tokens pass is fine, and counted", () => {
+  test("that lets rising tokens pass is correct, and counted", () => {
     expect(check(...good)).toMatchObject({
       verdict: "clean",
       operations: { accepted: 2, refused: 0, unknown: 0 },
@@ -296,17 +296,17 @@ describe("a guarded resource", () => {
     expect(check(...goodTakeover, decision("accepted", 10, 1_900, 1)).violations).toEqual([]);
   });
 
-  test("must not refuse what nothing greater preceded", () => {
+  test("must not refuse a token without a greater one before it", () => {
     expect(rulesOf(check(...good, decision("refused", 20, 1_760, 3)))).toContain("refusal-unexplained");
     expect(rulesOf(check(decision("refused", 1, 5, 0)))).toEqual(["refusal-unexplained"]);
   });
 
-  test("is another for each name", () => {
+  test("is separate for each name", () => {
     const other = changed([decision("accepted", 5, 1_900, 0)], { resource: "s" });
     expect(check(...good, other).violations).toEqual([]);
   });
 
-  test("may refuse a holder that was killed, as its writer could write no more", () => {
+  test("may refuse a holder that was killed, as its process could write no more", () => {
     expect(check(...good, decision("refused", 10, 1_800, 3)).violations).toEqual([]);
   });
 
@@ -316,13 +316,13 @@ describe("a guarded resource", () => {
     expect(report.violations[0]!.text).toContain("40 ms before its certain end");
   });
 
-  test("must not refuse, as it tells itself, a token that is certainly held", () => {
+  test("must not refuse, by its own journal, a token that is certainly held", () => {
     const decisions = [decision("accepted", 20, 40, 1), decision("refused", 10, 50, 2)];
     expect(rulesOf(check(looks("a", 10, 0, 100), decisions))).toEqual(["refusal-unexplained"]);
     expect(check(looks("a", 10, 0, 30), lost("a", 10, 45), decisions).violations).toEqual([]);
   });
 
-  test("is judged by its writers alone too, by the times that leave no doubt", () => {
+  test("is judged by its writers alone, too, at times without doubt", () => {
     const writers = [looks("a", 10, 0, 1), looks("b", 20, 100, 101), op("b", 20, "accepted", 100, 110)];
     expect(rulesOf(check(...writers, op("a", 10, "accepted", 110.1, 120)))).toEqual(["accepted-order"]);
     expect(check(...writers, op("a", 10, "accepted", 109, 120)).violations).toEqual([]);
@@ -347,7 +347,7 @@ describe("a guarded resource", () => {
   const holder = looks("a", 10, 0, 100);
   const refused = op("a", 10, "refused", 150, 200);
 
-  test("must not refuse a token that nothing shows to be over", () => {
+  test("must not refuse a token without evidence that its tenure is over", () => {
     expect(rulesOf(check(holder, refused))).toEqual(["refusal-unexplained"]);
     expect(rulesOf(check(holder, done("stopped", "a", 20), done("continued", "a", 50), refused))).toEqual([
       "refusal-unexplained",
@@ -360,7 +360,7 @@ describe("a guarded resource", () => {
   test.each([
     ["a release before the answer", [release("a", 10, 160)]],
     ["a look that found it lost", looks("a", 10, { at: 201, ok: false })],
-    ["a loss that the program was told of", [lost("a", 10, 190)]],
+    ["a loss that the program was notified of", [lost("a", 10, 190)]],
     ["a pause in the request", [done("stopped", "a", 160), done("continued", "a", 170)]],
     ["a pause that has not ended", [done("stopped", "a", 160)]],
     ["a kill", [done("killed", "a", 210)]],
@@ -392,13 +392,13 @@ describe("faults", () => {
     ]);
   });
 
-  test("that ended before the last renewal did nothing", () => {
+  test("that ended before the last renewal had no effect", () => {
     const renewed = looks("a", 10, 0, { at: 100, left: 1_500 });
     expect(check(renewed, next, fault("cut", "a", 20, 99)).faults).toMatchObject([{ interrupted: 0 }]);
     expect(check(renewed, next, fault("cut", "a", 20, 101)).faults).toMatchObject([{ interrupted: 1 }]);
   });
 
-  test("that began when all was over did nothing, and neither did one before a release", () => {
+  test("that began after the end had no effect, and neither did one before a release", () => {
     expect(check(untilGone, next, fault("cut", "a", 1_002, 1_400)).faults).toMatchObject([
       { interrupted: 0 },
     ]);
@@ -410,14 +410,14 @@ describe("faults", () => {
     expect(check(untilGone, fault("cut", "a", 50)).faults).toMatchObject([{ count: 1, interrupted: 0 }]);
   });
 
-  test("of one holder concern that holder, those of a member everybody", () => {
+  test("of one holder concern that holder, those of a member all holders", () => {
     const kill = (pid: number) => check(untilGone, next, changed([done("killed", "a", 500)], { pid })).faults;
     expect(kill(1)).toMatchObject([{ kind: "killed", interrupted: 1, longestMs: 1_000.01 }]);
     expect(kill(2)).toMatchObject([{ kind: "killed", interrupted: 0 }]);
     expect(kill(77)).toMatchObject([{ kind: "killed", interrupted: 1 }]);
   });
 
-  test("are the stops too, until they are continued or killed", () => {
+  test("include stops, until they are continued or killed", () => {
     const stop = done("stopped", "a", 150);
     expect(check(untilGone, next, stop, done("continued", "a", 990)).faults).toEqual([
       { kind: "stopped", count: 1, interrupted: 1, longestMs: 1_350.01 },

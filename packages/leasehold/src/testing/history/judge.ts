@@ -18,8 +18,8 @@ import { type Violation, violationsMax } from "./rules/violation.js";
 /**
  * Judges what the journals of many processes prove about leases. A violation is reported only when every
  * choice of the instants between the stamps contradicts the rule: there are no false alarms. Journals may be
- * read one after the other or all at once, in any order and in pieces of any length; what is kept goes with
- * the number of tenures and faults, not with that of the lines.
+ * read one after the other or all at once, in any order and in pieces of any length; memory depends on the
+ * number of tenures and faults, not on that of the lines.
  *
  * @example
  * ```ts
@@ -40,13 +40,13 @@ export class HistoryJudge {
   readonly #guard = new GuardLog();
   readonly #counts = { samples: 0, boots: 0, alarms: 0, troubles: 0, accepted: 0, refused: 0, unknown: 0 };
   #first: { header: HistoryHeader; source: string } | undefined;
-  /** Which journal each writer wrote. */
+  /** The journal of each writer. */
   readonly #writers = new Map<string, string>();
   /** Journals that have not ended. */
   readonly #open = new Set<JournalReader>();
   #refusal: HistoryError | undefined;
 
-  /** Begins to read one journal. `source` is its name in messages, such as its path. */
+  /** Starts reading one journal. `source` is its name in messages, such as its path. */
   journal(source: string): JournalReader {
     const reader = new JournalReader(source, {
       header: (header, refuse) => this.#check(header, source, refuse),
@@ -105,11 +105,11 @@ export class HistoryJudge {
     const { run, clock, by } = header;
     const first = (this.#first ??= { header, source });
     if (run !== first.header.run)
-      throw refuse(`of run ${run}, while ${first.source} is of run ${first.header.run}`);
+      throw refuse(`its run is ${run}, while that of ${first.source} is ${first.header.run}`);
     if (clock !== first.header.clock)
-      throw refuse(`stamped by clock ${clock}, while ${first.source} is by ${first.header.clock}`);
+      throw refuse(`its clock is ${clock}, while that of ${first.source} is ${first.header.clock}`);
     const other = this.#writers.get(by);
-    if (other !== undefined) throw refuse(`by ${by}, as ${other} is; each writer has one journal`);
+    if (other !== undefined) throw refuse(`its writer is ${by}, as in ${other}; each writer has one journal`);
     this.#writers.set(by, source);
   }
 
@@ -194,10 +194,10 @@ function judgeResources(
 }
 
 /**
- * Judges whole journals at once: texts by the name that messages call them by.
+ * Judges whole journals at once: texts by their names in messages.
  *
- * @throws HistoryError when one of them cannot be believed; its message begins with the name and the number
- * of the line.
+ * @throws HistoryError when one of them is invalid; its message begins with the name and the number of the
+ * line.
  * @example
  * ```ts
  * import { checkHistory, describeReport } from "leasehold/testing";

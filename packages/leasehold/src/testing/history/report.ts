@@ -2,9 +2,9 @@ import type { FaultReport } from "./faults.js";
 import type { Tenure } from "./journals/tenures.js";
 import type { Violation } from "./rules/violation.js";
 
-/** What the judge found. */
+/** The judge's findings. */
 export interface HistoryReport {
-  /** `void`: nothing was violated, but nothing was put to the test either. */
+  /** `void`: nothing was violated, but nothing was tested either. */
   readonly verdict: "clean" | "violated" | "void";
   /** At most a thousand of them. */
   readonly violations: readonly Violation[];
@@ -22,11 +22,11 @@ export interface HistoryReport {
    * in a look.
    */
   readonly inconclusive: number;
-  /** First looks after a pause in which another had taken over, that found the lease lost as they had to. */
+  /** First looks after a pause with a takeover that correctly found the lease lost. */
   readonly lossesFoundAfterPause: number;
-  /** Operations on guarded resources, as those who asked for them tell. */
+  /** Operations on guarded resources, as their requesters report them. */
   readonly operations: { readonly accepted: number; readonly refused: number; readonly unknown: number };
-  /** The same, as the resources tell. */
+  /** The same, as the resources report them. */
   readonly decisions: { readonly accepted: number; readonly refused: number };
   readonly boots: number;
   readonly alarms: number;

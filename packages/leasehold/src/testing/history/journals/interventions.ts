@@ -2,16 +2,16 @@ import { getOrInsert } from "../../../common/maps.js";
 import type { Intervention, Nanoseconds } from "./format.js";
 import { compare } from "./nanoseconds.js";
 
-/** A time in which a process could not run. */
+/** A time during which a process could not run. */
 export interface Halt {
   readonly kind: "killed" | "stopped";
   readonly pid: number;
   readonly from: Nanoseconds;
-  /** The instant of a kill; undefined for a process that was never continued. */
+  /** The instant of a kill; `undefined` for a process that was never continued. */
   readonly to: Nanoseconds | undefined;
 }
 
-/** What was done to processes, gathered from journals in any order. */
+/** Signals to processes, collected from journals in any order. */
 export class InterventionLog {
   readonly #interventions: Intervention[] = [];
 

@@ -25,7 +25,7 @@ function refusal(...lines: string[]): unknown {
 }
 
 describe("a journal", () => {
-  test("may have every kind of line, and fields of its writer's own", () => {
+  test("may have every kind of line, and unknown fields", () => {
     const about = '"pid":7,"incarnation":"a.1","resource":"r","token":"10"';
     const report = check(
       header,
@@ -88,15 +88,15 @@ describe("a journal", () => {
     ["code is not a text", '{"event":"trouble","m":"1","pid":7,"message":"late"}'],
     ["a second header: each process writes a journal of its own", header],
     ["out of order: its stamp 1 is before 2 of the line above", '{"event":"killed","m":"1","pid":7}'],
-    ["fault cut of a ends and has not begun", mark.replace("begin", "end").replace('"1"', '"2"')],
-  ])("is refused with its place: %s", (problem, line) => {
+    ["fault cut of a ends but has not begun", mark.replace("begin", "end").replace('"1"', '"2"')],
+  ])("is refused with its position: %s", (problem, line) => {
     expect(refusal(header, sample, line)).toEqual(new HistoryError("a.log", 3, problem));
   });
 
   test.each([
     ["fault cut of a has begun already", mark],
-    ["out of order: decision 3 of r stands after decision 3", decision],
-  ])("is refused when it says so twice: %s", (problem, line) => {
+    ["out of order: decision 3 of r comes after decision 3", decision],
+  ])("is refused for a repeated line: %s", (problem, line) => {
     expect(refusal(header, line, line)).toEqual(new HistoryError("a.log", 3, problem));
   });
 
@@ -106,21 +106,21 @@ describe("a journal", () => {
     ["version undefined of the format; this build reads 1", '{"event":"history"}'],
     ["run is not a text", header.replace('"run":"run-1",', "")],
     ["clock is not a text", header.replace('"clock-1"', "3")],
-  ])("is refused without a good header: %s", (problem, line) => {
+  ])("is refused without a valid header: %s", (problem, line) => {
     expect(refusal(line, sample)).toEqual(new HistoryError("a.log", 1, problem));
   });
 
-  test("that is cut off is refused, even if what is there can be read", () => {
+  test("that is truncated is refused, even if the rest can be parsed", () => {
     const whole = `${header}\n${sample}\n`;
     for (const length of [whole.length - 1, whole.length - 20, header.length + 2]) {
       expect(() => checkHistory({ "a.log": whole.slice(0, length) })).toThrow(
-        "a.log:2: cut off: the last line has no newline, so the file is not whole",
+        "a.log:2: truncated: the last line has no newline",
       );
     }
-    expect(() => checkHistory({ "a.log": "" })).toThrow("a.log:1: empty: not even a header");
+    expect(() => checkHistory({ "a.log": "" })).toThrow("a.log:1: empty: it has no header");
   });
 
-  test("without newlines is not gathered in memory", () => {
+  test("without newlines is not collected in memory", () => {
     expect(() => checkHistory({ "a.log": `${header}\n${"x".repeat(70_000)}` })).toThrow(
       "a.log:2: longer than 65536 characters",
     );
@@ -132,9 +132,9 @@ describe("several journals", () => {
   const first = `${header}\n${sample}\n`;
 
   test.each([
-    ["of run run-2, while a.log is of run run-1", { run: "run-2" }],
-    ["stamped by clock after boot, while a.log is by clock-1", { clock: "after boot" }],
-    ["by a, as a.log is; each writer has one journal", { by: "a" }],
+    ["its run is run-2, while that of a.log is run-1", { run: "run-2" }],
+    ["its clock is after boot, while that of a.log is clock-1", { clock: "after boot" }],
+    ["its writer is a, as in a.log; each writer has one journal", { by: "a" }],
   ])("are refused when they do not belong together: %s", (problem, fields) => {
     expect(() => checkHistory({ "a.log": first, "b.log": withHeader(fields) })).toThrow(
       `b.log:1: ${problem}`,
@@ -149,7 +149,7 @@ describe("several journals", () => {
     expect(() => checkHistory(journals)).toThrow("b.log:2: decisions of r are in a.log too");
   });
 
-  test("of which one was refused, or has not ended, are not judged", () => {
+  test("with a refused or unfinished one are not judged", () => {
     const judge = new HistoryJudge();
     const journal = judge.journal("a.log");
     journal.feed(first);
@@ -158,7 +158,7 @@ describe("several journals", () => {
     expect(() => judge.report()).toThrow("a.log:3: not a line of JSON");
   });
 
-  test("refuse with an error that has a code, a source and a line", () => {
+  test("are refused with an error that has a code, a source and a line", () => {
     expect(refusal("{}")).toMatchObject({ code: "BAD_HISTORY", source: "a.log", line: 1 });
   });
 });

@@ -18,7 +18,7 @@ export class HistoryError extends LeaseholdError {
   }
 }
 
-/** Who takes what a journal says; it throws what `refuse` makes of what it cannot believe. */
+/** Receives the lines of a journal; it throws the error of `refuse` for an invalid one. */
 export interface JournalSink {
   header(header: HistoryHeader, refuse: Refuse): void;
   entry(entry: HistoryEntry, refuse: Refuse): void;
@@ -27,22 +27,22 @@ export interface JournalSink {
 }
 
 /**
- * A line is a few hundred characters; a file without newlines must not be gathered in memory as if it were
- * one.
+ * Limit of a line, which has a few hundred characters: a file without newlines must not be collected in
+ * memory.
  */
 const lineCharsMax = 65_536;
 
 /**
- * One journal, read piece by piece. Made by `HistoryJudge.journal`. Call `feed` with each piece, and `end`
- * when there are no more.
+ * One journal, read in pieces. Created by `HistoryJudge.journal`. Call `feed` with each piece, and `end` when
+ * there are no more.
  */
 export class JournalReader {
   readonly #source: string;
   readonly #sink: JournalSink;
   readonly #refuse: Refuse = (problem) => this.#refusal(problem);
-  /** What has come of a line whose newline has not. */
+  /** The beginning of a line whose newline has not arrived. */
   #rest = "";
-  /** Of the line that is looked at. */
+  /** The number of the present line. */
   #line = 0;
   #hasHeader = false;
   #stamp: Nanoseconds = 0n;
@@ -55,7 +55,7 @@ export class JournalReader {
   /**
    * Takes the next piece of the journal's text, of any length.
    *
-   * @throws HistoryError at the first line that cannot be believed.
+   * @throws HistoryError at the first invalid line.
    */
   feed(text: string): void {
     let from = 0;
@@ -71,18 +71,18 @@ export class JournalReader {
   }
 
   /**
-   * The journal ends here.
+   * Ends the journal.
    *
    * @throws HistoryError when its last line has no newline, or when it is empty.
    */
   end(): void {
     if (this.#rest !== "") {
       this.#line += 1;
-      throw this.#refuse("cut off: the last line has no newline, so the file is not whole");
+      throw this.#refuse("truncated: the last line has no newline");
     }
     if (!this.#hasHeader) {
       this.#line = 1;
-      throw this.#refuse("empty: not even a header");
+      throw this.#refuse("empty: it has no header");
     }
     this.#sink.ended();
   }

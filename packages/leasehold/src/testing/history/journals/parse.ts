@@ -2,10 +2,10 @@ import { isCount, isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
 import type { HistoryEntry, HistoryHeader, TenureId, TenureMode, Nanoseconds } from "./format.js";
 
-/** Makes the error that refuses the line; it knows where the line stands. */
+/** Creates the error that refuses a line; it knows the line's position. */
 export type Refuse = (problem: string) => Error;
 
-/** Throws what `refuse` makes of the problem if the line is no header of this version. */
+/** Throws the error of `refuse` if the line is not a header of this version. */
 export function parseHeader(line: string, refuse: Refuse): HistoryHeader {
   const fields = new Fields(line, refuse);
   if (fields.get("event") !== "history")
@@ -17,10 +17,7 @@ export function parseHeader(line: string, refuse: Refuse): HistoryHeader {
   return { event: "history", version: historyVersion, run, clock, by };
 }
 
-/**
- * Throws what `refuse` makes of the problem if the line is no entry. Fields that nobody asks for are passed
- * over.
- */
+/** Throws the error of `refuse` if the line is not an entry. Unknown fields are ignored. */
 export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
   const fields = new Fields(line, refuse);
   const event = fields.text("event");
@@ -65,7 +62,7 @@ export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
   }
 }
 
-/** The fields of one line, each asked for by name and type. */
+/** The fields of one line, read by name and type. */
 class Fields {
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #refuse: Refuse;

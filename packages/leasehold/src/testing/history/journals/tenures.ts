@@ -2,31 +2,30 @@ import { getOrInsert } from "../../../common/maps.js";
 import type { Ending, TenureForm, TenureId, Nanoseconds, Operation, Sample } from "./format.js";
 import { compare, later, toNs } from "./nanoseconds.js";
 
-/** What is kept of one look at a lease. */
+/** The recorded part of a look at a lease. */
 export type Look = Pick<Sample, "m1" | "m2" | "remainingMs">;
 
 /** One tenure, as far as the looks show it. */
 export interface Tenure extends TenureId {
-  /** First and last look that found it held. */
+  /** The first and the last look that found it held. */
   readonly first: Look;
   readonly last: Look;
-  /** When its holder began to give it back. */
+  /** When its holder started to release it. */
   readonly releasedAt: Nanoseconds | undefined;
-  /** First look that found it lost, whether it had been released or not. */
+  /** The first look that found it lost, whether it had been released or not. */
   readonly gone: Pick<Look, "m1" | "m2"> | undefined;
   /** The same, if it had not been released by then. */
   readonly lostAt: Nanoseconds | undefined;
-  /** Its program was told of a loss. */
-  readonly toldOfLoss: boolean;
-  /** Renewals that the looks show: the end moved. */
+  /** Its program was notified of a loss. */
+  readonly reportedLost: boolean;
+  /** Renewals that the looks prove: the end moved. */
   readonly renewals: number;
-  /** The look that showed the last renewal; the first look if there was none. */
+  /** The look that proved the last renewal; the first look if there was none. */
   readonly renewedAt: Nanoseconds;
-  /** When the guarded resource had refused its token for the first time, at the latest. */
+  /** The latest time of the guarded resource's first refusal of its token. */
   readonly refusedAt: Nanoseconds | undefined;
   /**
-   * When the resource had accepted its token for the first time, at the latest, and for the last time, at the
-   * earliest.
+   * The latest time of the resource's first acceptance of its token, and the earliest time of its last one.
    */
   readonly acceptedFirst: Nanoseconds | undefined;
   readonly acceptedLast: Nanoseconds | undefined;
@@ -39,20 +38,20 @@ export function certainStart(tenure: Tenure): Nanoseconds {
 
 /**
  * A tenure was held at one instant from this on. Between the two it was held without a break, because that is
- * what one token means, even while its process was stopped.
+ * the meaning of one token, even while its process was stopped.
  */
 export function certainEnd({ last, releasedAt }: Tenure): Nanoseconds {
   return releasedAt !== undefined && releasedAt < last.m1 ? releasedAt : last.m1;
 }
 
-/** Of one resource: not both at once. Only those that are shared go together. */
+/** Whether two tenures of one resource exclude each other. Only shared ones don't. */
 export function excludes(one: TenureForm, other: TenureForm): boolean {
   return one.mode !== "shared" || other.mode !== "shared";
 }
 
 /**
- * Who took over from each: the next that it excludes. Expects the tenures of one resource in the order of
- * their certain starts.
+ * The successor of each tenure: the next one that it excludes. Expects the tenures of one resource in the
+ * order of their certain starts.
  */
 export function successors(tenures: readonly Tenure[]): (Tenure | undefined)[] {
   const found = Array.from<Tenure | undefined>({ length: tenures.length });
@@ -68,17 +67,17 @@ export function successors(tenures: readonly Tenure[]): (Tenure | undefined)[] {
   return found;
 }
 
-/** It ran out, or was lost in another way: its holder did not give it back. */
+/** It expired, or was lost in another way: its holder did not release it. */
 export function wasInterrupted(tenure: Tenure): boolean {
   return tenure.releasedAt === undefined || tenure.lostAt !== undefined;
 }
 
-/** When the lease would have run out, going by the last look at it. */
+/** When the lease would have expired, by the last look at it. */
 export function expiryShown({ last }: Tenure): Nanoseconds {
   return last.m2 + toNs(last.remainingMs);
 }
 
-/** The end is computed from two clocks that are corrected by tiny steps. */
+/** The end is computed from two clocks that are corrected in tiny steps. */
 const endJitterNs = 1_000_000n;
 
 interface Gathered {
@@ -87,7 +86,7 @@ interface Gathered {
   last: Look | undefined;
   gone: Pick<Look, "m1" | "m2"> | undefined;
   releasedAt: Nanoseconds | undefined;
-  toldOfLoss: boolean;
+  reportedLost: boolean;
   renewals: number;
   renewedAt: Nanoseconds;
   refusedAt: Nanoseconds | undefined;
@@ -95,15 +94,13 @@ interface Gathered {
   acceptedLast: Nanoseconds | undefined;
 }
 
-/**
- * Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks.
- */
+/** Collects tenures from the lines of journals. Its size depends on the number of tenures, not of looks. */
 export class TenureIndex {
   readonly #gathered = new Map<string, Gathered>();
-  /** The guarded resource does not know who asks: by resource and token. */
+  /** By resource and token: the guarded resource does not know the requester. */
   readonly #refusals = new Map<string, Nanoseconds>();
 
-  /** Says what is wrong with the line itself, if anything is; so do the two below. */
+  /** Returns why the line is invalid, if it is; so do the next two. */
   addSample(sample: Sample): string | undefined {
     const entry = this.#of(sample);
     const problem = disagreement(entry.tenureId, sample);
@@ -127,7 +124,7 @@ export class TenureIndex {
 
   addEnding(ending: Ending): string | undefined {
     const entry = this.#of(ending);
-    if (ending.event === "lost") entry.toldOfLoss = true;
+    if (ending.event === "lost") entry.reportedLost = true;
     else entry.releasedAt = earlier(entry.releasedAt, ending.m);
     return disagreement(entry.tenureId, ending);
   }
@@ -150,7 +147,7 @@ export class TenureIndex {
   }
 
   /**
-   * Those of each resource, in the order of their certain starts. A process that was never found
+   * The tenures of each resource, in the order of their certain starts. A process that was never found
    * holding has no tenure.
    */
   byResource(): Map<string, Tenure[]> {
@@ -175,7 +172,7 @@ export class TenureIndex {
 
   #of(id: TenureId): Gathered {
     const { pid, incarnation, resource, token } = id;
-    // Two processes that take themselves for the same owner would be one tenure without the process.
+    // With the process: otherwise two processes that both claim one owner would be one tenure.
     const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
     return getOrInsert(this.#gathered, key, () => ({
       tenureId: { pid, incarnation, resource, token, ...formOf(id) },
@@ -183,7 +180,7 @@ export class TenureIndex {
       last: undefined,
       gone: undefined,
       releasedAt: undefined,
-      toldOfLoss: false,
+      reportedLost: false,
       renewals: 0,
       renewedAt: 0n,
       refusedAt: undefined,
@@ -208,8 +205,8 @@ export function byCertainStart(one: Tenure, other: Tenure): number {
 }
 
 /**
- * A renewal shows when the earliest end that a look allows is later than the latest end that the look before
- * allows.
+ * Whether a renewal is proved: the earliest end that a look allows is later than the latest end that the look
+ * before allows.
  */
 function showsRenewal(before: Look, look: Look): boolean {
   return look.m1 - before.m2 + toNs(look.remainingMs - before.remainingMs) > endJitterNs;

@@ -3,12 +3,13 @@ import type { Tenure } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * What the writers alone prove of the guarded resource: no token was accepted in an operation that began
- * after the answer to one with a greater token, unless both were shared. It needs no journal of the resource.
+ * Acceptances by the guarded resource that the writers alone prove wrong: no token may be accepted in an
+ * operation that began after the answer to one with a greater token, unless both were shared. It needs no
+ * journal of the resource.
  */
 export function findLateAcceptances(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];
-  /** Whose acceptance was answered first, of those with greater tokens. */
+  /** Among the tenures with greater tokens, the one whose acceptance was answered first. */
   let first: Tenure | undefined;
   let firstAlone: Tenure | undefined;
   for (const tenure of tenures.toSorted((one, other) => compare(other.token, one.token))) {

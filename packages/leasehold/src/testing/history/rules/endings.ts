@@ -2,7 +2,7 @@ import { apartMs } from "../journals/nanoseconds.js";
 import type { Tenure } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
-/** A lease that was given back, or was found lost, is over for good. */
+/** A lease that was released, or found lost, is over for good. */
 export function findFalseEndings(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];
   for (const tenure of tenures) {

@@ -4,19 +4,19 @@ import type { Violation } from "./violation.js";
 import { violationsMax } from "./violation.js";
 
 interface Guarded {
-  /** Its decisions are in one journal, or their order would be unknown. */
+  /** All its decisions are in one journal; otherwise their order would be unknown. */
   readonly source: string;
   order: number;
-  /** Of the tokens that were accepted; and of those of tenures that are not shared. */
+  /** The greatest accepted token; and the greatest of tenures that are not shared. */
   greatest: bigint | undefined;
   greatestAlone: bigint | undefined;
 }
 
 /**
- * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest
- * that was accepted passes, and nothing else is refused. A shared tenure's is compared with those of
- * exclusive ones, as shared ones come and go beside each other. It judges as it reads, because there may be
- * very many.
+ * Checks decisions of guarded resources against the rule of a fencing token: a token smaller than the
+ * greatest accepted one is refused, and nothing else is. A shared tenure's token is compared with those of
+ * exclusive ones, as shared ones overlap in any order. Decisions are judged while reading, because there may
+ * be very many.
  */
 export class GuardLog {
   readonly #resources = new Map<string, Guarded>();
@@ -24,7 +24,7 @@ export class GuardLog {
   accepted = 0;
   refused = 0;
 
-  /** Says what is wrong with the line itself, if anything is. */
+  /** Returns why the line is invalid, if it is. */
   add(decision: Decision, source: string): string | undefined {
     const { event, resource, token, order, mode } = decision;
     const guarded = getOrInsert(this.#resources, resource, () => ({
@@ -35,7 +35,7 @@ export class GuardLog {
     }));
     if (guarded.source !== source) return `decisions of ${resource} are in ${guarded.source} too`;
     if (order <= guarded.order)
-      return `out of order: decision ${order} of ${resource} stands after decision ${guarded.order}`;
+      return `out of order: decision ${order} of ${resource} comes after decision ${guarded.order}`;
     guarded.order = order;
     this[event] += 1;
     const greatest = mode === "shared" ? guarded.greatestAlone : guarded.greatest;

@@ -27,7 +27,8 @@ export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
 }
 
 /**
- * For a tenure with a single look this asks that the other was held before and after the whole of that look.
+ * For a tenure with a single look this requires that the other was held before and after the whole of that
+ * look.
  */
 export function certainlyOverlap(one: Tenure, other: Tenure): boolean {
   return certainStart(one) < certainEnd(other) && certainStart(other) < certainEnd(one);

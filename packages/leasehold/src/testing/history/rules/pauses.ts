@@ -4,7 +4,7 @@ import { type Violation, nameOf } from "./violation.js";
 
 export interface PauseVerdict {
   readonly violations: Violation[];
-  /** First looks after a pause in which another had taken over, that found the lease lost as they had to. */
+  /** First looks after a pause with a takeover that correctly found the lease lost. */
   readonly lossesFound: number;
 }
 
@@ -35,14 +35,14 @@ export function judgePauses(
   return { violations, lossesFound };
 }
 
-/** Somebody else whose tenure certainly began when this one had certainly begun, and before `m`. */
+/** Another holder's tenure that certainly began when this one had certainly begun, and before `m`. */
 function successorBefore(m: Nanoseconds, tenures: readonly Tenure[], index: number): Tenure | undefined {
   const tenure = tenures[index]!;
   for (let next = index + 1; next < tenures.length; next += 1) {
     const other = tenures[next]!;
     if (certainStart(other) >= m) return undefined;
     if (!excludes(other, tenure)) continue;
-    // A first look that began earlier may tell of a tenure that was over before this one.
+    // A first look that began earlier may show a tenure that was over before this one.
     if (other.incarnation !== tenure.incarnation && other.first.m1 >= certainStart(tenure)) return other;
   }
   return undefined;

@@ -5,8 +5,8 @@ import { certainlyOverlap } from "./overlaps.js";
 import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 /**
- * Of a counted lease at most as many are held at once as the greatest limit among them says: each has a slot
- * of its own, with a number below its own limit. Expects the tenures of all resources.
+ * The holders of a counted lease at one time are at most the greatest limit among them: each has a slot of
+ * its own, with a number below its own limit. Expects the tenures of all resources.
  */
 export function findOvercrowding(tenures: Iterable<Tenure>): Violation[] {
   const pools = new Map<string, Tenure[]>();

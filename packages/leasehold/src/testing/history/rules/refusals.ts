@@ -5,9 +5,9 @@ import { type Tenure, certainEnd, expiryShown } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * The guarded resource refuses a token only when its tenure is over, so the journals must show a reason why
- * it may have been over: it was released, found or said to be lost, had run out, or its process was stopped
- * or killed. Only the first refusal is asked for its reason: what explains it explains those that came later.
+ * The guarded resource refuses a token only when its tenure is over, so the journals must show why it may
+ * have been over: it was released, found or reported lost, had expired, or its process was stopped or killed.
+ * Only the first refusal needs a reason, which also explains later ones.
  */
 export function findUnexplainedRefusals(tenures: readonly Tenure[], halts: readonly Halt[]): Violation[] {
   return tenures.flatMap((tenure) => {
@@ -23,13 +23,13 @@ function problemOf(tenure: Tenure, refusedAt: Nanoseconds, halts: readonly Halt[
   const end = certainEnd(tenure);
   if (refusedAt <= end) return `${apartMs(refusedAt, end)} ms before its certain end`;
   if (tenure.releasedAt !== undefined && tenure.releasedAt <= refusedAt) return undefined;
-  if (tenure.gone !== undefined || tenure.toldOfLoss) return undefined;
+  if (tenure.gone !== undefined || tenure.reportedLost) return undefined;
   if (expiryShown(tenure) <= refusedAt) return undefined;
   if (halts.some((halt) => halt.pid === tenure.pid && couldHide(halt, end, refusedAt))) return undefined;
   return `${apartMs(end, refusedAt)} ms after it was held, without a release, loss, expiry or pause`;
 }
 
-/** A process that is killed cannot write down any more what it has lost. */
+/** A killed process can no longer record what it has lost. */
 function couldHide({ kind, from, to }: Halt, end: Nanoseconds, refusedAt: Nanoseconds): boolean {
   return kind === "killed" || (from <= refusedAt && (to === undefined || to >= end));
 }

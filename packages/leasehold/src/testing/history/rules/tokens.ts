@@ -15,7 +15,7 @@ export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
   for (const tenure of tenures) {
     const { token } = tenure;
     const isShared = tenure.mode === "shared";
-    // Those that go together may begin in any order.
+    // Shared tenures may begin in any order.
     const before = isShared ? greatestAlone : greatest;
     const twin = byToken.get(token);
     if (twin !== undefined)
@@ -30,8 +30,8 @@ export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
 }
 
 /**
- * If the two exclude each other, the first was before the second. A process that was stopped in its first
- * look has an uncertain start, so their order in the list alone proves nothing.
+ * If the two exclude each other, whether the first was before the second. A process that was stopped in its
+ * first look has an uncertain start, so their order in the list alone proves nothing.
  */
 function wasBefore(one: Tenure, other: Tenure): boolean {
   return certainStart(one) <= certainEnd(other);

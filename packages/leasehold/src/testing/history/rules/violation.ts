@@ -1,10 +1,10 @@
 import type { TenureId } from "../journals/format.js";
 
-/** What a history must not show. `docs/internals/histories.md` has the same list. */
+/** The rules of a history. `docs/internals/histories.md` has the same list. */
 export type Rule =
   /** Two tenures of one resource were held at the same instant. */
   | "overlap"
-  /** More held slots of a counted lease than the greatest limit among them. */
+  /** The held slots of a counted lease exceed the greatest limit among their holders. */
   | "too-many"
   /** A later tenure has a smaller token than an earlier one. */
   | "token-order"
@@ -28,11 +28,12 @@ export interface Violation {
 }
 
 /**
- * A history that is wrong everywhere need not be told to its end: at most so many violations are reported.
+ * The maximum number of reported violations: a history that is wrong everywhere need not be listed
+ * completely.
  */
 export const violationsMax = 1_000;
 
-/** A tenure, for people. */
+/** A tenure, for messages. */
 export function nameOf({ resource, incarnation, pid, token }: TenureId): string {
   return `${resource} by ${incarnation} (process ${pid}) with token ${token}`;
 }
