@@ -113,27 +113,27 @@ class Asking {
     const node = await openFleaseClient(this.#addresses, this.#options, this.#world);
     watchAbort(this.over.signal, () => void node.close());
     try {
-      let begun = 0;
-      let status: ViewStatus | undefined;
+      // A change whose answer was lost may have begun: it is looked for before it is asked for again.
+      let mayHaveBegun = false;
       for (;;) {
-        // A member that does not know of the change was cut off, or the only one that knew has gone: it is
-        // asked for again, and not begun twice.
-        const isKnown = status !== undefined && status.waiting === undefined && status.number >= begun;
-        status =
-          begun > 0 && isKnown
-            ? await this.#ask(node, "members", {}, askTimeoutMs)
-            : await this.#ask(node, "change", this.#change, changeTimeoutMs);
-        if (status === undefined || status.waiting !== undefined) continue;
-        if (begun === 0) begun = status.number;
-        if (status.joint === undefined && status.number >= begun) break;
+        const status: ViewStatus | undefined = mayHaveBegun
+          ? await this.#ask(node, "members", {}, askTimeoutMs)
+          : await this.#ask(node, "change", this.#change, changeTimeoutMs);
+        if (status !== undefined && status.joint === undefined && status.waiting === undefined) {
+          if (isMade(this.#change, status)) return status;
+          // The only member that knew of it has gone, or another change took its place.
+          mayHaveBegun = false;
+        } else {
+          mayHaveBegun ||= status?.waiting === undefined;
+        }
+        await new Promise<void>((resolve) => this.#world.timers.after(lookEveryMs, resolve));
       }
-      return status;
     } finally {
       await node.close();
     }
   }
 
-  /** Asks once, and pauses if that is not the end; undefined when nobody has answered. */
+  /** Asks once; undefined when nobody has answered. */
   async #ask(
     node: FleaseNode,
     method: string,
@@ -146,15 +146,19 @@ class Asking {
       throw error;
     });
     if (status !== undefined && !this.over.signal.aborted) this.#onProgress((this.#status = status));
-    if (status === undefined || status.waiting !== undefined || status.joint !== undefined)
-      await new Promise<void>((resolve) => this.#world.timers.after(lookEveryMs, resolve));
     return status;
   }
 }
 
+/** The members are those that were asked for. */
+function isMade({ add, address, remove }: MemberChange, { members }: ViewStatus): boolean {
+  if (remove !== undefined && members[remove] !== undefined) return false;
+  return add === undefined || members[add] === address;
+}
+
 /**
- * Asks the member that comes first by its id, is connected and can answer: two that change the members ask
- * the same one.
+ * Asks the member that comes first by its id, is connected, can answer and is in no older view than this
+ * client knows: two that change the members ask the same one.
  */
 async function ask(node: FleaseNode, method: string, params: object, timeoutMs: number): Promise<ViewStatus> {
   let status: ViewStatus | undefined;
@@ -163,8 +167,10 @@ async function ask(node: FleaseNode, method: string, params: object, timeoutMs: 
     const link = node.link(index);
     if (link === undefined) continue;
     try {
-      status = (await node.transport.call(link, method, params, timeoutMs)) as ViewStatus;
-      if (status.waiting?.elsewhere !== true) return status;
+      const answer = (await node.transport.call(link, method, params, timeoutMs)) as ViewStatus;
+      const isBehind = answer.number < node.peer.views.view.number;
+      if (answer.waiting?.elsewhere !== true && !isBehind) return answer;
+      if (status === undefined || answer.number > status.number) status = answer;
     } catch (error) {
       if (!(error instanceof LeaseholdError) || error.code !== "UNREACHABLE") throw error;
       failure = error;
