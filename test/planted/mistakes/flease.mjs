@@ -22,6 +22,7 @@ const pacing = "packages/leasehold/src/flease/protocol/pacing.ts";
 const admission = "packages/leasehold/src/flease/admission.ts";
 const listing = "packages/leasehold/src/flease/admin/listing.ts";
 const fairWork = "packages/leasehold/src/flease/admin/fair-work.ts";
+const memberChanges = "packages/leasehold/src/flease/tcp/member-changes.ts";
 const adminRpc = "packages/leasehold/src/flease/admin/admin-rpc.ts";
 const inspection = "packages/leasehold/src/flease/admin/inspection.ts";
 const watchFeed = "packages/leasehold/src/flease/admin/watch-feed.ts";
@@ -1005,6 +1006,13 @@ export const inFlease = /** @type {const} */ ([
         find: "cell.halves.every((half) => sizeOf(set & half.set) >= half.majority)",
         replace: "cell.halves.slice(0, 1).every((half) => sizeOf(set & half.set) >= half.majority)",
       },
+    ],
+  },
+  {
+    name: "consentForEver",
+    why: "A member begins a change however long ago the others have consented: by now they may have consented to another.",
+    edits: [
+      { file: memberChanges, find: "this.#host.now().mono - askedMono <= consentMs / 2", replace: "true" },
     ],
   },
   {

@@ -65,6 +65,9 @@ export class MemberChanges {
   #consentTo = "";
   #consentStamp = 0;
   #consentUntilMono = -Infinity;
+  /** The member whose change goes first, and until when this one asks for no consent (steady). */
+  #firstIs = "";
+  #standsBackUntilMono = -Infinity;
   /** Members that are to come: their addresses, and until when they are dialed, on the steady clock. */
   readonly #coming = new Map<string, { readonly address: string; readonly untilMono: number }>();
 
@@ -78,7 +81,7 @@ export class MemberChanges {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members ask that");
     const { begins, coming } = isRecord(params) ? params : {};
     const consents = begins !== true || this.#consents(from.peerId);
-    return { ...this.#standing(coming), keeps: this.#views.keeps, consents };
+    return { ...this.#standing(coming), keeps: this.#views.keeps, consents, consentTo: this.#consentTo };
   }
 
   #standing(coming: unknown): Standing {
@@ -133,20 +136,34 @@ export class MemberChanges {
     if (view.before !== undefined)
       return { code: "TIMEOUT", text: `another change is under way, from ${view.before.members.join(", ")}` };
     const next = this.#membersAfter(change);
-    const why = views.whyNoChange(next);
-    if (why !== undefined && !views.mayVote) return { code: "NO_QUORUM", text: why, elsewhere: true };
-    if (why !== undefined) refuse(why);
+    const elsewhere = this.#whyElsewhere(next);
+    if (elsewhere !== undefined) return elsewhere;
     if (!this.#views.keeps)
       refuse(`${this.#host.nodeId} was started without a file for views (--views-file FILE)`);
     if (change.add !== undefined) this.#dial(change.add, change.address!);
     const waiting = await this.#whyNotNow(next, change);
     if (waiting !== undefined) return waiting;
     if (views.view.stamp !== view.stamp) return { code: "TIMEOUT", text: "another change has begun" };
+    const elsewhereNow = this.#whyElsewhere(next);
+    if (elsewhereNow !== undefined) return elsewhereNow;
     if (change.add !== undefined && !this.#host.cluster.learn(change.add, change.address!))
       refuse(`a cluster has at most ${memberIdsMax} members in its time`);
     if (!this.#views.begin(next))
       refuse(`${this.#host.nodeId} cannot write its file for views (--views-file FILE)`);
     return undefined;
+  }
+
+  /**
+   * Why this member cannot begin the change, and another may.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG` when none may
+   */
+  #whyElsewhere(next: Membership): Waiting | undefined {
+    const { views } = this.#host.peer;
+    const why = views.whyNoChange(next);
+    if (why === undefined) return undefined;
+    if (views.mayVote && !views.isLearner) refuse(why);
+    return { code: "NO_QUORUM", text: why, elsewhere: true };
   }
 
   /** The change is over, or under way: whoever asked for it has lost sight of it, and asks again. */
@@ -182,6 +199,8 @@ export class MemberChanges {
   #dial(id: string, address: string): void {
     if (!this.#coming.has(id) && this.#coming.size >= comingMax)
       refuse(`${comingMax} members are about to come already`);
+    const before = this.#coming.get(id)?.address;
+    if (before !== undefined && before !== address) this.#undial(before);
     this.#coming.set(id, { address, untilMono: this.#host.now().mono + comingMs });
     if (this.#host.role === "member") this.#host.transport.dial(address, id);
   }
@@ -191,11 +210,14 @@ export class MemberChanges {
     for (const [id, { address, untilMono }] of this.#coming) {
       if (mono < untilMono) continue;
       this.#coming.delete(id);
-      if (this.#views.isVoter(id)) continue;
-      this.#host.transport.undial(address);
-      // One that is a member may have the same address: its connection is expected again.
-      this.#host.dialMembers();
+      if (!this.#views.isVoter(id) || this.#addressOf(id) !== address) this.#undial(address);
     }
+  }
+
+  #undial(address: string): void {
+    this.#host.transport.undial(address);
+    // One that is a member may have the same address: its connection is expected again.
+    this.#host.dialMembers();
   }
 
   /** Asks all that the change needs how they stand, then for consent, and invites the one that comes. */
@@ -210,15 +232,52 @@ export class MemberChanges {
     standings.set(nodeId, this.#standing(add));
     const obstacle = obstacleTo(view, next, standings);
     if (obstacle !== undefined) return obstacle;
-    if (!this.#consents(nodeId))
-      return { code: "TIMEOUT", text: `${this.#consentTo} is beginning another change` };
+    const askedMono = this.#host.now().mono;
+    const refused = await this.#whyNoConsent(others, next, add);
+    if (refused !== undefined) return refused;
+    const late = add === undefined ? undefined : await this.#invite(add, view.number + 1);
+    if (late !== undefined) return late;
+    // The others need the rest of the time to hear of it, before they give their consent to another change.
+    const isInTime = this.#host.now().mono - askedMono <= consentMs / 2;
+    // Another change that this member was asked for may have stood back meanwhile.
+    return isInTime && this.#consentTo === nodeId
+      ? undefined
+      : { code: "TIMEOUT", text: "the members took too long to consent" };
+  }
+
+  /** Asks for the consent of majorities of the members before and after. */
+  async #whyNoConsent(
+    others: ReadonlySet<string>,
+    next: Membership,
+    add: string | undefined,
+  ): Promise<Waiting | undefined> {
+    const { nodeId } = this.#host;
+    const { view } = this.#host.peer.views;
+    const isFirst = (id: string): Waiting => ({ code: "TIMEOUT", text: `${id} is beginning another change` });
+    if (this.#host.now().mono < this.#standsBackUntilMono) return isFirst(this.#firstIs);
+    if (!this.#consents(nodeId)) return isFirst(this.#consentTo);
     const agreed = new Set([nodeId]);
-    for (const [id, answer] of await this.#askAll(others, { coming: add, begins: true }))
-      if (answer["stamp"] === view.stamp && answer["consents"] === true) agreed.add(id);
+    for (const [id, answer] of await this.#askAll(others, { coming: add, begins: true })) {
+      const { stamp, consents, consentTo } = answer;
+      if (stamp !== view.stamp) continue;
+      if (consents === true) agreed.add(id);
+      else if (typeof consentTo === "string" && consentTo < nodeId) this.#standBack(consentTo);
+    }
     for (const members of [view.members, next.members])
       if (members.filter((id) => agreed.has(id)).length < majorityOf(members.length))
         return { code: "TIMEOUT", text: "members have given their consent to another change" };
-    return add === undefined ? undefined : this.#invite(add, view.number + 1);
+    return undefined;
+  }
+
+  /**
+   * Each of two may have the consent of half of the members, and would keep it by asking again. Until that of
+   * this one has lapsed everywhere, the one with the smaller id goes first.
+   */
+  #standBack(first: string): void {
+    this.#firstIs = first;
+    this.#standsBackUntilMono = this.#host.now().mono + consentMs + askTimeoutMs;
+    this.#consentTo = "";
+    this.#consentUntilMono = -Infinity;
   }
 
   /** MUST come after the consents: a majority is in the present view, in which this member is not. */

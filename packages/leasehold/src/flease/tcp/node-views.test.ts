@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { at, benchSettings } from "../../../../../test/support/flease-bench.js";
+import { duringFaults } from "../../../../../test/planted/switches.js";
 import { FleasePeer } from "../peer.js";
 import { memberIdsMax } from "../protocol/settings.js";
 import { defineCluster } from "./cluster.js";
@@ -26,8 +27,13 @@ function aMember() {
   const file: Pick<ViewFile, "read" | "write" | "path"> = {
     path: "views.json",
     read: () => undefined,
-    write: (filed: FiledView) => void (kept = JSON.parse(JSON.stringify({ ...filed, settled: [] }))),
+    write: (filed: FiledView) => {
+      if (isBroken) throw new Error("the disk is full");
+      kept = JSON.parse(JSON.stringify({ ...filed, settled: [] }));
+    },
   };
+  let isBroken = false;
+  const breakFile = () => void (isBroken = true);
   const host = {
     nodeId: founding.members[0]!,
     role: "member",
@@ -49,7 +55,7 @@ function aMember() {
   const asks = (peerId: string, params: object) =>
     views.answer({ role: "member", peerId } as Link, "standing", params) as { consents: boolean };
   const later = (passMs: number) => void (ms += passMs);
-  return { cluster, host, views, tells, asks, later, undialed, kept: () => kept };
+  return { cluster, host, views, tells, asks, later, undialed, breakFile, kept: () => kept };
 }
 
 function viewOf(number: number, members: readonly string[]) {
@@ -100,6 +106,88 @@ test("an address that was dialed for a member that did not come is given up, unl
   later(1);
   views.maintain(host.now());
   expect(undialed).toEqual(["h:5"]);
+});
+
+test("a member that is to come at another address is not dialed any more at the first one", async () => {
+  const { host, views, later, undialed } = aMember();
+  const add = (id: string, address: string) =>
+    views.change({ mayBeMember: true } as Link, { add: id, address });
+  later(2_000);
+  host.peer.maintain(host.now());
+  await add("d", "h:4");
+  await add("d", "h:5");
+  await add("d", "h:5");
+  expect(undialed).toEqual(["h:4"]);
+  later(4_000);
+  views.maintain(host.now());
+  expect(undialed).toEqual(["h:4", "h:5"]);
+});
+
+/** A member whose others answer as a test says, with what it asked them. */
+function aBeginner() {
+  const member = aMember();
+  const { host, later } = member;
+  const others = { standing: {} as object, delayMs: 0 };
+  later(2_000);
+  host.peer.maintain(host.now());
+  const call = async (_link: unknown, method: string) => {
+    later(others.delayMs);
+    const { stamp } = host.peer.views.view;
+    const standing = { stamp, keeps: true, votes: true, waitMs: 0, knowsComing: true, consents: true };
+    return method === "standing" ? { ...standing, ...others.standing } : { invited: true };
+  };
+  Object.assign(host, { linkTo: (id: string) => ({ peerId: id }) });
+  Object.assign(host.transport, { call });
+  const remove = (id: string) => member.views.change({ mayBeMember: true } as Link, { remove: id });
+  return { ...member, others, remove };
+}
+
+test("a change is begun in time, or not at all: consents do not last for ever", async () => {
+  const { others, remove, host } = aBeginner();
+  others.delayMs = 1_500;
+  expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });
+  expect(host.peer.views.view.number).toBe(1);
+  others.delayMs = 100;
+  expect(await remove("c")).toMatchObject({ number: 2, joint: { before: ["a", "b", "c"] } });
+  const late = aBeginner();
+  late.others.delayMs = 1_500;
+  expect((await duringFaults({ consentForEver: true }, () => late.remove("c"))).number).toBe(2);
+});
+
+test("of members that want to begin changes at one moment all but the first by its id stand back", async () => {
+  const { others, remove, asks, later } = aBeginner();
+  const isFree = () => asks("b", { begins: true }).consents;
+  others.standing = { consents: false, consentTo: "b" };
+  expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });
+  // b hears this, and stands back.
+  expect(isFree()).toBe(false);
+  others.standing = { consents: false, consentTo: "A" };
+  expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });
+  expect(isFree()).toBe(true);
+  others.standing = {};
+  later(4_900);
+  expect((await remove("c")).waiting).toMatchObject({ text: "A is beginning another change" });
+  later(101);
+  expect((await remove("c")).number).toBe(2);
+});
+
+test("a member that has heard meanwhile of a view that it cannot keep begins no change, and says so", async () => {
+  const { others, remove, tells, host, breakFile } = aBeginner();
+  Object.defineProperty(others, "standing", {
+    get: () => {
+      breakFile();
+      tells("b", viewOf(3, ["a", "b"]));
+      return {};
+    },
+  });
+  expect((await remove("c")).waiting).toMatchObject({ code: "NO_QUORUM", elsewhere: true });
+  expect(host.peer.views.view.number).toBe(1);
+});
+
+test("a member that no view counts sends those that want a change to another", async () => {
+  const { tells, remove } = aBeginner();
+  tells("b", viewOf(3, ["b", "c"]));
+  expect((await remove("c")).waiting).toMatchObject({ elsewhere: true });
 });
 
 /** A process that has the members a, b and c in its settings, and what it says to others who are members. */
