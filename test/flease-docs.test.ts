@@ -3,8 +3,6 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { inFlease } from "./planted/mistakes/flease.mjs";
 
-/** The mistakes of the protocol that a test can plant. */
-const mistakes: ReadonlySet<string> = new Set(inFlease.map(({ name }) => name));
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** The pages of the protocol as one text. */
 const text = readdirSync(`${root}docs/internals`)
@@ -22,14 +20,8 @@ const sources = [
     .map(({ name }) => ({ name, path: `${root}${folder}/${name}` })),
 );
 
-test("every switch with a number is explained, all others explain themselves, and none is named that does not exist", () => {
-  const numbered = inFlease.filter(({ why }) => /^P\d/.test(why));
-  expect(numbered.filter(({ name }) => !text.includes(`\`${name}\``))).toEqual([]);
-  expect(inFlease.filter(({ why }) => !/^P\d/.test(why) && why.length < 20)).toEqual([]);
-  const rows = [...text.matchAll(/^\| (?:P\d[^|]*)?\|[^|]*\|([^|]*)\|/gm)];
-  const named = rows.flatMap((row) => [...row[1]!.matchAll(/`(\w+)`/g)].map((match) => match[1]!));
-  expect(named.length).toBeGreaterThan(30);
-  expect(named.filter((name) => !mistakes.has(name) && name !== "sameIncarnation")).toEqual([]);
+test("every mistake says in a sentence what it is", () => {
+  expect(inFlease.filter(({ why }) => why.length < 20)).toEqual([]);
 });
 
 test("every finding has a row that names what shows it, and what it names exists", () => {

@@ -1,5 +1,7 @@
 /**
- * The known mistakes of the Flease protocol and of what stands around it. P1 to P54 and F1 to F21 are those of `docs/internals`.
+ * The known mistakes of the Flease protocol and of what stands around it. Comments cite them as P1 to P54;
+ * F1 to F21 are in `docs/internals/flease-findings.md`. P7, P22, P23, P40, P41 and P47 are broken assumptions,
+ * which a test makes itself; P29 and P30 belong to a feature that is not built.
  */
 
 const exclusionChecker = "packages/sim/src/kit/checkers/exclusion.ts";
@@ -116,7 +118,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "noRecoveryWait",
-    why: "P1",
+    why: "P1: no recovery wait. Two holders.",
     edits: [
       { file: acceptor, find: "this.#settings.waitWallMs", replace: "0" },
       { file: acceptor, find: "this.#settings.waitRateMs", replace: "0" },
@@ -124,12 +126,12 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "waitOnlyTtlMax",
-    why: "P2, F2",
+    why: "P2, F2: wait of tmax. Two holders.",
     edits: [{ file: acceptor, find: "this.#settings.waitWallMs", replace: "this.#settings.ttlMaxMs" }],
   },
   {
     name: "waitTtlMaxAndOneSkew",
-    why: "P3",
+    why: "P3: wait of tmax + ε. Two holders.",
     edits: [
       {
         file: acceptor,
@@ -140,7 +142,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "noFloor",
-    why: "P4, F1",
+    why: "P4, F1: no floor at the rejoin. Two holders without net G; falling tokens with it.",
     edits: [
       { file: acceptor, find: "this.#floor = Math.max(this.#floor, floor);", replace: ";" },
       {
@@ -152,7 +154,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "noSafetyPeriod",
-    why: "P5, F5",
+    why: "P5, F5: no safety period. Two holders, on the wall clock alone.",
     edits: [
       {
         file: expiry,
@@ -170,7 +172,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "safetyPeriodOneTickShort",
-    why: "P6",
+    why: "P6: safety period one tick short. Two holders, on the wall clock alone.",
     edits: [
       {
         file: expiry,
@@ -188,7 +190,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "ballotsEqualWithinSkew",
-    why: "P8, F3",
+    why: "P8, F3: ballots equal within ε. Two holders without net G.",
     edits: [
       {
         file: acceptor,
@@ -200,7 +202,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "twoClockReadings",
-    why: "P9, F4",
+    why: "P9, F4: two readings in one decision. Two holders without net G.",
     edits: [
       {
         file: votes,
@@ -223,7 +225,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "holderIgnoresExpiry",
-    why: "P10, F9",
+    why: "P10, F9: the holder ignores expiry. Two holders.",
     edits: [
       { file: expiry, find: "now.hi < until && !now.clocksDisagree", replace: "true" },
       { file: expiry, at: "return onWall && now.mono < end;", find: "now.mono < end", replace: "true" },
@@ -232,7 +234,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "releaseByAnybody",
-    why: "P11",
+    why: "P11: any participant may release. Two holders.",
     edits: [
       {
         file: acceptor,
@@ -244,7 +246,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "releaseBeforeStopping",
-    why: "P12",
+    why: "P12: REL before the hold ends. Two holders.",
     edits: [
       {
         file: proposer,
@@ -257,7 +259,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "lateAcksCount",
-    why: "P13",
+    why: "P13: late acknowledgements count. Two holders.",
     edits: [
       {
         file: proposer,
@@ -275,12 +277,12 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "unconditionalRelease",
-    why: "P14, F19",
+    why: "P14, F19: REL without its condition. Two holders without net G.",
     edits: [{ file: acceptor, find: "!exact", replace: "false" }],
   },
   {
     name: "renewalSkipsPromiseCheck",
-    why: "P15",
+    why: "P15: renewals skip the promise check. Two holders without net G.",
     edits: [
       {
         file: acceptor,
@@ -292,7 +294,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "renewalWithFreshBallotWithoutRead",
-    why: "P16",
+    why: "P16: renewal in a new ballot without a READ. Two holders without net G.",
     edits: [
       {
         file: proposer,
@@ -304,7 +306,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "renewalAfterUndecidedFastAttempt",
-    why: "P17",
+    why: "P17: one-trip renewal after an undecided fast attempt. Two holders without net G.",
     edits: [
       {
         file: proposer,
@@ -317,7 +319,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "onlyHighestBallotIsRead",
-    why: "P18",
+    why: "P18: a reader heeds the highest ballot only. Two holders without net G.",
     edits: [
       {
         file: votes,
@@ -340,7 +342,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "fastAcquireWithoutFreeTest",
-    why: "P19",
+    why: "P19: ACQ without its test for a free resource. Two holders without net G.",
     edits: [
       {
         file: acceptor,
@@ -352,7 +354,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "acksCountedNotAckers",
-    why: "P20, F15",
+    why: "P20, F15: acknowledgements are counted, duplicates too. Two holders.",
     edits: [
       { file: votes, find: "operation.acks = 0;", replace: "operation.acks = 0; operation.ackMessages = 0;" },
       {
@@ -375,7 +377,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "smallQuorum",
-    why: "P20",
+    why: "P20: less than a majority is enough. Two holders.",
     edits: [
       {
         file: quorum,
@@ -386,7 +388,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "anyLengthAccepted",
-    why: "P21, F18",
+    why: "P21, F18: leases of any length accepted. Two holders.",
     edits: [
       { file: acceptor, find: "request.until > now.wall + maxClockSkewMs + ttlMaxMs", replace: "false" },
       { file: acceptor, find: "request.duration > ttlMaxMs", replace: "false" },
@@ -394,7 +396,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "renewalShortensGuard",
-    why: "P24",
+    why: "P24: a renewal shortens the guard. Two holders.",
     edits: [
       {
         file: acceptor,
@@ -406,7 +408,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "lapsedTenureReopened",
-    why: "P25",
+    why: "P25: a late renewal reopens a lapsed tenure. The tenure has a gap.",
     edits: [
       {
         file: proposer,
@@ -424,26 +426,26 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "clockBoundsSwapped",
-    why: "P26",
+    why: "P26: lo and hi swapped. Two holders.",
     edits: [
       { file: clock, find: "into.lo = lo;\n    into.hi = hi;", replace: "into.lo = hi; into.hi = lo;" },
     ],
   },
   {
     name: "overByEitherClock",
-    why: "P27",
+    why: "P27: a lease is over if either clock says so. Two holders, when one assumption is broken.",
     edits: [{ file: expiry, find: "wallOver && steadyOver", replace: "wallOver || steadyOver" }],
   },
   {
     name: "discardWithoutFloor",
-    why: "P32, F20",
+    why: "P32, F20: discarding without raising the floor. Falling tokens; two holders without net G.",
     edits: [
       { file: acceptor, find: "this.#floor = Math.max(this.#floor, entry.promisedNumber);", replace: ";" },
     ],
   },
   {
     name: "heldIsCached",
-    why: "P33",
+    why: "P33: a cached answer to whether a lease is held. Two holders.",
     edits: [
       {
         file: proposer,
@@ -460,7 +462,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "ballotsNotIncreasing",
-    why: "P34, F19",
+    why: "P34, F19: ballots of one process do not rise. Two holders; a repeated ballot.",
     edits: [
       { file: ballotSource, find: "Math.max(own, this.#last + 1, this.#seen + 1)", replace: "own" },
       {
@@ -473,7 +475,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "abandonedRenewalReleased",
-    why: "P35",
+    why: "P35: REL for an abandoned renewal under a hold. Two holders.",
     edits: [
       {
         file: proposer,
@@ -486,14 +488,14 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "ballotsFromUpperClock",
-    why: "P36",
+    why: "P36: ballot numbers from the upper bound. Ballots above floors; falling tokens.",
     edits: [
       { file: ballotSource, at: "const own = numberAt(now.wall);", find: "now.wall", replace: "now.hi" },
     ],
   },
   {
     name: "lowerClockMonotone",
-    why: "P39",
+    why: "P39: lo made monotone. The bounds do not hold.",
     edits: [
       {
         file: clock,
@@ -510,7 +512,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "lateRenewalStartsTenure",
-    why: "P43",
+    why: "P43: a late renewal starts a tenure. A hold that nobody asked for.",
     edits: [
       {
         file: proposer,
@@ -529,7 +531,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "releasedLeaseBlocksReader",
-    why: "P44",
+    why: "P44: a released lease blocks readers. Slow hand-over.",
     edits: [
       { file: expiry, find: "reply.leaseState === LeaseState.released", replace: "false" },
       { file: fleaseModel, find: "reply.leaseState === LeaseState.released", replace: "false" },
@@ -537,7 +539,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "clockFaultForgets",
-    why: "P45",
+    why: "P45: a clock fault forgets the acceptor's memory. Two holders; falling tokens.",
     edits: [
       {
         file: acceptor,
@@ -550,7 +552,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "untilBoundByUpperClock",
-    why: "P46",
+    why: "P46: bound on until by the upper bound. Two holders, with wild steady clocks.",
     edits: [
       {
         file: acceptor,
