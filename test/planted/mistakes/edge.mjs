@@ -44,6 +44,18 @@ export const atTheEdge = /** @type {const} */ ([
     caughtBy: longAnswersTest,
   },
   {
+    name: "writesUnanswered",
+    why: "What was carried out is refused as if it were not, while its client has not taken other answers.",
+    edits: [
+      {
+        file: "packages/core/src/server/api/calls/answers.ts",
+        find: "!isLong || hasWritten(answer)",
+        replace: "!isLong",
+      },
+    ],
+    caughtBy: longAnswersTest,
+  },
+  {
     name: "closedTrafficForgotten",
     why: "Bytes of a connection count no more when it is closed: a counter falls.",
     edits: [

@@ -5,6 +5,7 @@ import {
   PutResponseSchema,
   RangeRequestSchema,
   RangeResponseSchema,
+  type ResponseOp,
   ResponseOpSchema,
   TxnResponseSchema,
 } from "leasehold/etcd/gen/etcd/rpc_pb.js";
@@ -19,6 +20,11 @@ const patience = { timeout: 60_000 };
 
 const kvs = Array.from({ length: 100 }, () => ({ key: new Uint8Array(10), value: new Uint8Array(10_000) }));
 const long = () => create(RangeResponseSchema, { kvs });
+
+const inTxn = (...responses: ResponseOp["response"][]) =>
+  create(TxnResponseSchema, {
+    responses: responses.map((response) => create(ResponseOpSchema, { response })),
+  });
 
 /** Calls of clients that take in an answer when they are told to. */
 const largestBytes = 1_100_000;
@@ -59,11 +65,8 @@ test("a client that does not read has one large answer here, and others get thei
   const stage = new Stage();
   const first = stage.ask("slow", long());
   stage.ask("slow", long());
-  stage.ask("slow", create(DeleteRangeResponseSchema, { prevKvs: kvs }));
-  expect(stage.told).toEqual([
-    "etcdserver: too many requests",
-    "leasehold: the request was carried out, and its answer is too large",
-  ]);
+  stage.ask("slow", inTxn({ case: "responseRange", value: long() }));
+  expect(stage.told).toEqual(["etcdserver: too many requests", "etcdserver: too many requests"]);
   stage.ask("other", long());
   await vi.waitFor(() => expect(stage.told).toHaveLength(4), patience);
   expect(stage.told.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
@@ -72,6 +75,28 @@ test("a client that does not read has one large answer here, and others get thei
   stage.ask("slow", long());
   await vi.waitFor(() => expect(stage.told).toHaveLength(5), patience);
   expect(stage.told[4]).toBeGreaterThan(1_000_000);
+});
+
+test("what was carried out is answered, whatever else its client has not taken, and counts", async () => {
+  const deleted = () => create(DeleteRangeResponseSchema, { prevKvs: kvs });
+  for (const answer of [
+    deleted(),
+    inTxn({ case: "responseDeleteRange", value: deleted() }),
+    inTxn(
+      { case: "responsePut", value: create(PutResponseSchema) },
+      { case: "responseRange", value: long() },
+    ),
+    inTxn({ case: "responseTxn", value: inTxn({ case: "responseDeleteRange", value: deleted() }) }),
+  ]) {
+    const stage = new Stage();
+    const first = stage.ask("slow", long());
+    const second = stage.ask("slow", answer);
+    await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
+    expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+    expect(stage.answers.hasRoomFor("slow")).toBe(false);
+    for (const taken of [first, second]) taken();
+    expect(stage.answers.hasRoomFor("slow")).toBe(true);
+  }
 });
 
 test("a client that takes in nothing is asked for no more, also when its answers are small", () => {
@@ -131,10 +156,7 @@ test("a long answer ends in its middle when it alone keeps more than the largest
   const [stage, store] = [new Stage(), filled()];
   const txn = { case: "responseRange", value: store.read() } as const;
   stage.ask("range", store.read());
-  stage.ask(
-    "transaction",
-    create(TxnResponseSchema, { responses: [create(ResponseOpSchema, { response: txn })] }),
-  );
+  stage.ask("transaction", inTxn(txn));
   await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
   // Each takes 200 bytes beside its key of two: up to the bound.
   const most = Math.floor(largestBytes / 100_202);
@@ -188,6 +210,21 @@ test("a client that reads nothing keeps no more trees than it has room for, and 
   // Each keeps a tree of 480,000 bytes, and there is room for 2,200,000.
   expect(cuts()).toBeGreaterThan(2);
   expect(stage.answers.hasRoomFor("other")).toBe(true);
+});
+
+test("an answer that ends in its middle says whether its request was carried out", () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  const put = { case: "responsePut", value: create(PutResponseSchema) } as const;
+  for (let number = 0; number < 8; number += 1) {
+    stage.ask("slow", inTxn(put, { case: "responseRange", value: store.read() }));
+    change();
+    vi.advanceTimersByTime(1_000);
+  }
+  const cuts = stage.told.filter((each) => String(each).startsWith("cut: "));
+  expect(new Set(cuts)).toEqual(
+    new Set(["cut: leasehold: the request was carried out, and its answer is too large"]),
+  );
 });
 
 test("long answers of one moment keep one tree, and what one kept is given back with it", () => {

@@ -4,7 +4,15 @@ import { CoreError } from "../../../state/errors.js";
 import { finishInTurns } from "../../accounts/turns.js";
 import type { Answer, UnaryCall } from "../../wire/rpc/call.js";
 import { clientOf, grpcError } from "./calls.js";
-import { bytesOfAnswer, encode, isLarge, type LongAnswer, rangeWithTree, retainedBytes } from "./encode.js";
+import {
+  bytesOfAnswer,
+  encode,
+  hasWritten,
+  isLarge,
+  type LongAnswer,
+  rangeWithTree,
+  retainedBytes,
+} from "./encode.js";
 
 /**
  * So many of the largest have room beside each other: one client may have one that it does not take, and
@@ -60,9 +68,10 @@ export class Answers {
     const client = clientOf(call);
     const bytes = bytesOfAnswer(answer);
     const isLong = isLarge(answer);
-    if (!isLong) this.#shares.add(client, bytes);
+    // What was carried out is answered: its client's room was looked at before, and it gets no more until it reads.
+    if (!isLong || hasWritten(answer)) this.#shares.add(client, bytes);
     else if (!this.#shares.take(client, bytes)) {
-      callback(grpcError(new CoreError(isRead(answer) ? "tooManyRequests" : "answerTooLargeDone")));
+      callback(grpcError(new CoreError("tooManyRequests")));
       return;
     }
     const untaken = { answer, treeBytes: 0 };
@@ -78,7 +87,7 @@ export class Answers {
   #look(): void {
     // All of them together keep no more versions than the one that keeps most.
     for (const [call, { answer }] of this.#long)
-      if (retainedBytes(answer) > this.#retainedBytesMax) cut(call);
+      if (retainedBytes(answer) > this.#retainedBytesMax) cut(call, answer);
     this.#countTrees();
   }
 
@@ -94,18 +103,13 @@ export class Answers {
       const bytes = Math.min(range.treeBytes, changeBytes * Math.max(0, next - changesBefore));
       const more = Math.max(0, bytes - untaken.treeBytes);
       if (this.#shares.take(clientOf(call), more)) untaken.treeBytes += more;
-      else cut(call);
+      else cut(call, untaken.answer);
     }
   }
 }
 
-function cut(call: Call): void {
-  call.cut(grpcError(new CoreError("tooManyRequests")));
-}
-
-/** Nothing was changed, as far as can be seen from it. */
-function isRead({ $typeName }: ClientResponse): boolean {
-  return $typeName !== "etcdserverpb.TxnResponse" && $typeName !== "etcdserverpb.DeleteRangeResponse";
+function cut(call: Call, answer: ClientResponse): void {
+  call.cut(grpcError(new CoreError(hasWritten(answer) ? "answerTooLargeDone" : "tooManyRequests")));
 }
 
 async function sendInTurns(answer: ClientResponse, callback: Answer): Promise<void> {

@@ -95,6 +95,16 @@ export function isLarge(answer: AnyAnswer): boolean {
   return isListing(answer) && isLong(itemsOf(answer));
 }
 
+/** Whether the answer is of a request that may have changed something: who asks again may do it twice. */
+export function hasWritten(answer: ClientResponse): boolean {
+  if (answer.$typeName === "etcdserverpb.DeleteRangeResponse") return true;
+  if (answer.$typeName !== "etcdserverpb.TxnResponse") return false;
+  return answer.responses.some(
+    ({ response: { case: kind, value } }) =>
+      kind === "responsePut" || (value !== undefined && hasWritten(value)),
+  );
+}
+
 function isLong(items: readonly Item[]): boolean {
   if (items.length > stepItems) return true;
   let bytes = 0;
