@@ -1,6 +1,7 @@
 import { LeaseholdError } from "leasehold/common";
 import type { Logger } from "leasehold/runtime";
 import type { CoreHost } from "../host/host.js";
+import { defaultLimits } from "../replica/options.js";
 import type { Roll } from "../replica/roll.js";
 import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
@@ -25,6 +26,9 @@ const lockCheckMs = 5_000;
 
 /** A peer that is silent for less keeps its connections, and what is in flight on them. */
 const silenceMsMin = 5_000;
+
+/** Of quota and requests in flight, which may exceed it. Servers may differ in their quotas while these change. */
+const snapshotsPerQuota = 2;
 
 /** A server of the core: what serves clients, the replica behind it, and the other servers. */
 export class Server implements RunningCore {
@@ -88,6 +92,7 @@ export class Server implements RunningCore {
       tls: peerTls,
       silenceMs: Math.max(silenceMsMin, electionMs),
       snapshots,
+      snapshotBytesMax: snapshotsPerQuota * (config.quotaBytes + defaultLimits.requestBytesTotalMax),
       counters,
       handler: this.#peerEvents,
     });

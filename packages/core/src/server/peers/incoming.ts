@@ -41,14 +41,27 @@ const arrivingMs = 50;
 interface Transfer {
   message: InstallSnapshot | undefined;
   pieces: Uint8Array[];
+  bytes: number;
   /** Piece by piece, as they come: all at once it would be a matter of seconds. */
   restoring: RestoringState;
   isEnding: boolean;
 }
 
 function newTransfer(): Transfer {
-  return { message: undefined, pieces: [], restoring: new RestoringState(), isEnding: false };
+  return { message: undefined, pieces: [], bytes: 0, restoring: new RestoringState(), isEnding: false };
 }
+
+export interface IncomingBounds {
+  /** A peer that has sent no hello within it is disconnected. */
+  readonly helloMs: number;
+  /** A peer that has sent nothing for so long is disconnected. */
+  readonly silenceMs: number;
+  /** Bytes of one snapshot. */
+  readonly snapshotBytesMax: number;
+}
+
+/** Memory of a piece beside its bytes. */
+const pieceOverheadBytes = 100;
 
 /** One connection that another server has made. */
 export class Incoming {
@@ -60,15 +73,12 @@ export class Incoming {
   #transfer: Transfer | undefined;
   #reportedMs = -Infinity;
   readonly #self: Self;
+  readonly #snapshotBytesMax: number;
   readonly #greeting: NodeJS.Timeout;
 
-  /** A peer that has sent no hello within `helloMs`, or nothing for `silenceMs`, is disconnected. */
-  constructor(
-    self: Self,
-    socket: Socket,
-    handler: IncomingHandler,
-    { helloMs, silenceMs }: { readonly helloMs: number; readonly silenceMs: number },
-  ) {
+  constructor(self: Self, socket: Socket, handler: IncomingHandler, bounds: IncomingBounds) {
+    const { helloMs, silenceMs, snapshotBytesMax } = bounds;
+    this.#snapshotBytesMax = snapshotBytesMax;
     this.#self = self;
     this.#socket = socket;
     this.#handler = handler;
@@ -164,6 +174,11 @@ export class Incoming {
       transfer.message = message;
     } else if (transfer.isEnding) throw new RangeError("it went on before its snapshot was taken");
     else if (body.length > 0) {
+      transfer.bytes += pieceOverheadBytes + body.length;
+      if (transfer.bytes > this.#snapshotBytesMax)
+        throw new RangeError(
+          `it sends a snapshot of more than ${this.#snapshotBytesMax} bytes: is its --quota-backend-bytes another one?`,
+        );
       const piece = new Uint8Array(body);
       transfer.pieces.push(piece);
       transfer.restoring.take(piece);

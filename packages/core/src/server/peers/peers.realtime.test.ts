@@ -8,6 +8,7 @@ import { PeerWelcomeSchema } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { decodeMessage } from "./codec.js";
 import type { CoreMember } from "../../state/members.js";
+import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import { PeerHelloSchema, type PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
@@ -48,10 +49,16 @@ const selfOf = (index: number, disk: bigint, cluster = 7n): Self => ({
 
 const meta = { index: 1, term: 1, membership: { voters: [1n, 2n], learners: [] } };
 
-const emptySnapshot = {
-  list: () => Promise.resolve([meta]),
-  read: () => Promise.resolve({ meta, batches: [[...snapshotPieces(new CoreState())]] }),
-};
+/** A snapshot of some 40,000 bytes. */
+function snapshots() {
+  const state = new CoreState();
+  for (let number = 0; number < 40; number += 1) {
+    const value = { key: Buffer.from(`k${number}`), value: new Uint8Array(1_000) };
+    state.apply(create(CommandSchema, { body: { case: "put", value } }), 1);
+  }
+  const batches = [[...snapshotPieces(state)]];
+  return { list: () => Promise.resolve([meta]), read: () => Promise.resolve({ meta, batches }) };
+}
 
 const url = (port: number) => `http://127.0.0.1:${port}`;
 
@@ -80,7 +87,8 @@ class Server {
       cluster,
       initialUrls = [],
       known = names,
-    }: { cluster?: bigint; initialUrls?: string[]; known?: string[] } = {},
+      snapshotBytesMax = 1_000_000,
+    }: { cluster?: bigint; initialUrls?: string[]; known?: string[]; snapshotBytesMax?: number } = {},
   ) {
     this.#port = ports[index]!;
     this.peers = new Peers({
@@ -93,7 +101,8 @@ class Server {
       initialUrls,
       tls: undefined,
       silenceMs: 1_000,
-      snapshots: emptySnapshot as unknown as Snapshots,
+      snapshots: snapshots() as unknown as Snapshots,
+      snapshotBytesMax,
       handler: {
         message: (message) => void this.messages.push(message),
         snapshot: () => (this.snapshots += 1),
@@ -347,6 +356,22 @@ test("a snapshot goes where its receiver was reached, if one of its addresses is
   a.peers.send({ kind: "snapshot", from: 1n, to: 2n, term: 1, meta });
   await eventually("the snapshot has come", () => b.snapshots > 0);
   expect(a.troubles.join()).not.toContain("a snapshot did not reach");
+});
+
+test("a snapshot that is larger than a server's state may be is given up", async () => {
+  const ports = await freePorts(2);
+  const a = new Server(0, ports, 11n);
+  const b = new Server(1, ports, 22n, { snapshotBytesMax: 40_000 });
+  await a.open();
+  await b.open();
+  await a.reaches(b, 1n, 2n);
+  await b.reaches(a, 2n, 1n);
+  a.peers.send({ kind: "snapshot", from: 1n, to: 2n, term: 1, meta });
+  await eventually("it is refused", () => b.troubles.join().includes("a snapshot of more than 40000 bytes"));
+  await eventually("its sender hears of it", () => a.troubles.join().includes("a snapshot did not reach b"));
+  b.peers.send({ kind: "snapshot", from: 2n, to: 1n, term: 1, meta });
+  await eventually("the other way it comes", () => a.snapshots > 0);
+  expect(b.snapshots).toBe(0);
 });
 
 test("a member that has moved is found where another member lists it", async () => {

@@ -63,6 +63,8 @@ export interface PeersOptions {
   readonly tls: TlsFiles | undefined;
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
+  /** Bytes of one that others send: more than a state may have. */
+  readonly snapshotBytesMax: number;
   readonly handler: PeersHandler;
   readonly counters?: Counters;
 }
@@ -241,7 +243,7 @@ export class Peers {
   }
 
   #accepted(socket: Socket): void {
-    const { handler, self, silenceMs } = this.#options;
+    const { handler, self, silenceMs, snapshotBytesMax } = this.#options;
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),
       wasRemoved: ({ cluster, from }: PeerHello) => cluster === self.cluster && this.#roll.removed.has(from),
@@ -255,6 +257,7 @@ export class Peers {
     void new Incoming(this.#self, socket, incoming, {
       helloMs,
       silenceMs: incomingSilenceFactor * silenceMs,
+      snapshotBytesMax,
     });
   }
 
