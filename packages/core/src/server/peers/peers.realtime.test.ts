@@ -374,6 +374,22 @@ test("a snapshot that is larger than a server's state may be is given up", async
   expect(b.snapshots).toBe(0);
 });
 
+test("what only others list counts until they list it no more", async () => {
+  const { a, b, c, ports } = await addedMeanwhile();
+  for (const server of [a, b, c]) await server.open();
+  await c.reaches(a, 3n, 1n);
+  expect(a.peers.known.map(({ id }) => id)).toEqual([1n, 2n, 3n]);
+  // It was added by an entry that was never committed.
+  b.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set(), version: 7 });
+  const before = c.troubles.length;
+  await eventually("it is refused", () =>
+    c.troubles
+      .slice(before)
+      .join()
+      .includes("a at http://127.0.0.1:" + ports[0]),
+  );
+});
+
 test("a member that has moved is found where another member lists it", async () => {
   const [former, ...ports] = (await freePorts(4)) as [number, number, number, number];
   const [own, , third] = ports;

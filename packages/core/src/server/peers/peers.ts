@@ -34,6 +34,9 @@ const incomingSilenceFactor = 10;
 /** Between two rounds of questions to the members. */
 const askPauseMs = 2_000;
 
+/** Of the silence of a link: then it is asked again whether members are still listed that the log does not know. */
+const relistFactor = 4;
+
 /** What happens at the other servers. */
 export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
@@ -91,6 +94,7 @@ export class Peers {
   #isOpen = false;
   #isAsking = false;
   #askedMs = -Infinity;
+  #relisting: NodeJS.Timeout | undefined;
 
   constructor(options: PeersOptions) {
     this.#options = options;
@@ -160,6 +164,7 @@ export class Peers {
 
   close(): void {
     this.#closed.abort();
+    clearTimeout(this.#relisting);
     for (const { link } of this.#links.values()) link.close();
     for (const listener of this.#listeners) listener.close();
     for (const socket of [...this.#strangers.keys(), ...this.#admitted.values()]) socket.destroy();
@@ -311,7 +316,15 @@ export class Peers {
       this.#askedMs = performance.now();
       this.#listed.take(lists.flat());
       this.#updateLinks();
+      this.#relist();
     });
+  }
+
+  /** A member that only others list may be none: the entry that added it may never have been committed. */
+  #relist(): void {
+    clearTimeout(this.#relisting);
+    if (this.#closed.signal.aborted || this.#listed.unknownTo(this.#roll).length === 0) return;
+    this.#relisting = setTimeout(() => this.#askMembers(), relistFactor * this.#options.silenceMs);
   }
 }
 
