@@ -9,6 +9,8 @@ import { bytes } from "../world/requests.js";
 const allWatches = -1n;
 /** Before a client goes over to another server, with what it has. */
 const stayMeanMs = 8_000;
+/** Before the end of a run each client stays where it is: from the oldest change on it needs seconds. */
+const lastStayMs = 15_000;
 
 /** Between two questions how far it is, mean. */
 const progressMeanMs = 25;
@@ -40,7 +42,7 @@ export class WatchClient {
   }
 
   begin(): void {
-    const { counters, random, servers } = this.#world;
+    const { counters, nowMs, plan, random, servers } = this.#world;
     this.#session += 1;
     const session = this.#session;
     this.#connection?.close();
@@ -53,8 +55,12 @@ export class WatchClient {
     this.#connection = this.#world.watch(random.pick(servers), heard, () =>
       this.#world.after(random.exponential(200), again),
     );
-    this.#world.after(this.#connection === undefined ? 200 : random.exponential(stayMeanMs), again);
-    if (this.#connection === undefined) return;
+    if (this.#connection === undefined) {
+      this.#world.after(200, again);
+      return;
+    }
+    const stayMs = random.exponential(stayMeanMs);
+    if (nowMs + stayMs + lastStayMs < plan.endMs) this.#world.after(stayMs, again);
     counters.watchResumes += 1;
     if (this.#goesBack) this.#next = Math.max(2, this.#world.reference.state.revisions.compacted);
     const key = bytes(this.prefix);
