@@ -59,6 +59,15 @@ export const inDelta = /** @type {const} */ ([
     ],
   },
   {
+    name: "olderListCounts",
+    why: "A store that the list has left counts again for a process that sees it alone.",
+    edits: [{ file: farm, find: "read.generation < this.#generation", replace: "false" }],
+    caughtBy: {
+      file: "packages/leasehold/src/delta/farm/farm-replacement.test.ts",
+      test: /sees it alone/,
+    },
+  },
+  {
     name: "noPause",
     why: "No 2δ pause after the write (Fig. 2, line 10).",
     edits: [

@@ -140,6 +140,35 @@ describe("two programs, one with another store in the place of the first", () =>
     await Promise.all([done, second.done]);
   });
 
+  test("a store that was replaced does not count again for a program that then sees it alone", async () => {
+    const stage = new Stage();
+    const old = stage.open("old", [0, 1, 2]);
+    const first = await stage.wait(old.provider);
+    await stage.world.advance(leaseMsMax);
+    const renewed = stage.open("new", [1, 2, 3]);
+    const second = await stage.wait(renewed.provider);
+    for (let passedMs = 0; passedMs < 8 * leaseMsMax; passedMs += 100) {
+      await stage.world.advance(100);
+      await Promise.all([stage.wait(first.query("r", 100)), stage.wait(second.query("r", 100))]);
+    }
+    expect(stage.cell(3)?.state).toBe("ready");
+    // Majorities that do not overlap: {0, 1} for the old list, and {2, 3} for the new one. The old program has
+    // just learned of the new list, and sees nothing of the farm but its former store now.
+    old.ways[1]!.cut = "farm";
+    old.ways[2]!.cut = "everything";
+    renewed.ways[0]!.cut = "everything";
+    const { state: one, done } = campaign(first, stage.world);
+    const { state: other, done: otherDone } = campaign(second, stage.world);
+    for (let passedMs = 0; passedMs < 4 * leaseMsMax; passedMs += 5) {
+      await stage.world.advance(5);
+      const held = [one, other].filter(({ grant }) => (grant?.remainingMs() ?? 0) > 0);
+      expect({ passedMs, held: held.length }).not.toMatchObject({ held: 2 });
+    }
+    one.isOver = other.isOver = true;
+    await stage.world.advance(leaseMsMax);
+    await Promise.all([done, otherDone]);
+  });
+
   test("the old one continues with the common stores, and reports the fault of the others", async () => {
     const stage = new Stage();
     const old = await stage.wait(stage.open("old", [0, 1, 2]).provider);

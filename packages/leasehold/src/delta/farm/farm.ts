@@ -288,6 +288,8 @@ export class Farm implements FarmView, Gate {
         return;
       }
       this.#checkDelay(read);
+      // Only stores that the newer list has left have answered: their older list makes none of them count.
+      if (read.generation < this.#generation) return;
       const plan: Founded = { ...read, ...this.#bounds(read) };
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
