@@ -25,7 +25,7 @@ export class Deadlines<T extends DeadlineItem> {
   #size = 0;
   #sequence = 0;
   /**
-   * By place in the heap: when it is due, its sequence number, and its item's number. The sequence orders
+   * The heap: each entry's due time, its sequence number, and its item's number. The sequence number orders
    * items that are due at the same moment, so that runs can be repeated.
    */
   #due = new Float64Array(0);

@@ -47,7 +47,7 @@ export async function openFarmLeases(
 }
 
 /**
- * Opens the same stores for the parts of the paper.
+ * Opens the same stores for the other algorithms of the paper ({@link FarmParts}).
  *
  * Rejects as {@link openFarmLeases}, with `INVALID_URL` for `flease+…`.
  */

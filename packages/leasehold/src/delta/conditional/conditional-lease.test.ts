@@ -191,7 +191,7 @@ describe("a hold", () => {
     expect(planted.remainingMs()).toBe(ttlMs);
   });
 
-  test("whose write took as long as it lasts was never one, and is withdrawn", async () => {
+  test("whose write took its whole Δ is never held, and is withdrawn", async () => {
     const stage = new Stage(3, { delayMs: 300 });
     const alice = await stage.open("alice", { leaseMsMax: 900 });
     for (const medium of stage.media) medium.latencyMs = { request: 0, answer: 150 };

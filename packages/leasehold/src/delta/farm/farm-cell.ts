@@ -8,7 +8,7 @@ import { bigintOf, greatestBigint, isDuration } from "../record/fields.js";
 /** The first word of the content of a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/2";
 
-/** A list of stores that belong together. A later one replaces an earlier one. */
+/** The stores of a farm. A list of a greater generation replaces one of a smaller. */
 export interface FarmList {
   /** Increases each time that another store, or one that has forgotten, takes a member's place. */
   readonly generation: number;
@@ -24,7 +24,7 @@ export interface FarmTerms extends FarmList {
   readonly delayMsMax: number;
   /** The epoch of a cell that a store may have forgotten: no lease by an earlier list has a greater one. */
   readonly epochFloor: bigint;
-  /** No lease by this list has a greater epoch. It is raised before it is reached. */
+  /** No lease by this list has a greater epoch. A process raises the bound before it uses a greater one. */
   readonly epochMax: bigint;
 }
 
@@ -34,7 +34,7 @@ export interface FarmCell extends FarmTerms {
   readonly id: string;
   /** `recovering`: it may have forgotten leases that are still valid, and does not count. */
   readonly state: "ready" | "recovering";
-  /** The generation in which it joined. It may have forgotten writes of earlier ones. */
+  /** The generation in which the store joined. It may have forgotten writes of earlier generations. */
   readonly since: number;
   /**
    * While it is recovering: a list with it was agreed on at least this long ago, ms by its users' steady

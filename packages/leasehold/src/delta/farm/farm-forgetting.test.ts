@@ -39,7 +39,7 @@ describe("a store that has forgotten", () => {
     expect((await stage.attempt(bob)).kind).toBe("failed");
   });
 
-  test("that counts at once, as a planted mistake, makes two hold", async () => {
+  test("makes two hold if it counts at once (a planted mistake)", async () => {
     const { stage, bob, grant } = await forgotten();
     await duringFaults({ forgottenStoreCounts: true }, async () => {
       stage.media[1]!.failing = undefined;
@@ -132,7 +132,7 @@ describe("a store that comes back", () => {
     );
   });
 
-  test("counts again, and is not locked out, when only a list that lost against another of its generation had it", async () => {
+  test("counts again when the only list that had it lost against another of its generation", async () => {
     const settled = async () => {
       const stage = new Stage(5);
       const alice = await stage.open("alice");

@@ -27,8 +27,8 @@ export function knows(sight: Sight, terms: FarmTerms): boolean {
 }
 
 /**
- * The greatest bound on epochs that a majority has reached which agrees on all other terms; `undefined` when
- * no majority does.
+ * The greatest bound on epochs that a majority has reached. The majority must agree on all other terms;
+ * `undefined` when none does.
  */
 export function agreedEpochMax(
   sights: readonly Sight[],

@@ -196,7 +196,7 @@ describe("a farm of stores that can only write", () => {
     }
   });
 
-  test("is looked at without reading its cells while nothing is announced, and notices announcements at once", async () => {
+  test("is checked without reading its cells while nothing is announced; announcements are noticed at once", async () => {
     const stage = new Stage(3, { kind: "slotted" });
     const alice = await stage.open("alice");
     const grant = await untilTaken(stage, alice, 1_000);

@@ -41,7 +41,7 @@ const numberBits = 77n;
 interface Member {
   readonly traits: StoreTraits;
   state: "unknown" | "ready" | "recovering";
-  /** Its marker at the last look. */
+  /** The store's marker at the last look. */
   id: string;
   /** The generation in which it joined. */
   since: number;
@@ -51,7 +51,7 @@ interface Member {
    * so no time is counted twice.
    */
   waited: { readonly ms: number; readonly atMs: number } | undefined;
-  /** How long it has to wait, ms. */
+  /** The store's waiting time before it counts, ms. */
   waitMs: number;
   /** Why it is unknown or recovering, or why it does not count once the last look is too old. */
   error: LeaseholdError;
@@ -99,7 +99,7 @@ export class Farm implements FarmView, Gate {
   #epochMax = 0n;
   /** The greatest epoch that was requested here. */
   #epochWanted = 0n;
-  /** When the last look began in which a majority agreed with this process's terms. */
+  /** The start of the last look in which a majority agreed with this process's terms. */
   #confirmed: BothClocks | undefined;
   /** The look in progress, to its end. */
   #looking: Promise<void> | undefined;

@@ -86,7 +86,7 @@ export class DatumStore implements Store {
     if (this.#offers.get(resource) === offer) this.#offers.delete(resource);
   }
 
-  /** {@link written} knows of the resource from now on, until the returned function is called. */
+  /** Keeps {@link written} up to date for the resource until the returned function is called. */
   follow(resource: string): () => void {
     const register = datumRegister(resource);
     const followed = this.#followed.get(register) ?? { followers: 0, latest: undefined };

@@ -125,7 +125,7 @@ describe("a datum beside its lease", () => {
     expect(stage.stored("r")).toBe("two");
   });
 
-  test("is listed as held among its own kind, and not at all by plain leases on the store", async () => {
+  test("is listed by guarded cells, but not by plain leases on the same store", async () => {
     const stage = new Stage();
     const cells = await stage.open();
     const guarded = await stage.on(cells.acquire("r"));
@@ -164,7 +164,7 @@ describe("a holder, former or not,", () => {
     expect(stage.stored("r")).toBe("successor's");
   });
 
-  test("whose write was in flight all the time is refused by the store", async () => {
+  test("whose write is still in flight after the take-over is refused by the store", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const [cells, others] = [await stage.open(undefined, way), await stage.open()];

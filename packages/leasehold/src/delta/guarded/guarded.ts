@@ -69,7 +69,7 @@ class HeldCell implements GuardedLease {
   /** Writes run one after the other, in the order of the calls. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `leave`: called when the lease is over, as later writes are not this holder's. */
+  /** `leave` is called when the lease is over, because later writes are another holder's. */
   constructor(lease: Lease, store: DatumStore, leave: () => void) {
     this.lease = lease;
     this.#store = store;

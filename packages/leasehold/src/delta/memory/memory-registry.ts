@@ -6,7 +6,7 @@ import type { Store } from "../store.js";
 /** Farms of this process by name. More would mean that a program does not close what it opens. */
 const farmsMax = 1_000;
 
-/** The smallest number of which one may be lost. */
+/** The smallest farm that tolerates the loss of one store. */
 const storesPerFarm = 3;
 
 /** A value's limit on typical servers. */

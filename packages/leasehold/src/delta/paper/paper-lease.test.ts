@@ -34,7 +34,7 @@ class Stage {
   }
 }
 
-describe("contend, cut at its waits", () => {
+describe("contend, split at its waits into attempts", () => {
   test("waits within the attempt for a free or never written register, if the deadline allows", async () => {
     const stage = new Stage();
     const { attempt } = stage.process("alice");
@@ -68,7 +68,7 @@ describe("contend, cut at its waits", () => {
     expect(tookMs).toBeLessThanOrEqual(bob.lease.takeoverMsMax);
   });
 
-  test("has rising tokens that identify the writer: two that win at once never have the same", async () => {
+  test("has rising tokens that identify the writer: two simultaneous winners never share one", async () => {
     const stage = new Stage();
     const alice = stage.process("alice");
     const first = await alice.take();

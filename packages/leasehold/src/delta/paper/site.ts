@@ -83,7 +83,7 @@ export class Site {
     return this.environment.settings.delayMs;
   }
 
-  /** The name under which it contends: contenders of one name may have the same epoch. */
+  /** The name under which this process contends: contenders of one name may share an epoch. */
   protected get contender(): string {
     return this.environment.writer;
   }
@@ -176,7 +176,7 @@ export class Site {
   }
 
   /**
-   * Whether the record that a renewal finds at its start leaves the hold alone. A greater record of the same
+   * Whether a hold continues despite the record that its renewal finds at its start. A greater record of the same
    * number was written by a contender that had not read this hold's record and has lost against it, perhaps
    * by crashing half-way: only a greater number can be a successor's.
    */
@@ -279,7 +279,7 @@ export function shownBy({ stores }: Seen): readonly DeltaRecord[] {
   return stores.flatMap((shown) => shown ?? []);
 }
 
-/** A key that no other write has. */
+/** A key unique to one write. */
 function keyOf(record: DeltaRecord | undefined): string {
   return record === undefined ? "" : `${record.number} ${record.nonce} ${record.writer}`;
 }

@@ -171,8 +171,8 @@ function greatestVersion(names: readonly string[]): Version | undefined {
 }
 
 /**
- * Removes leftovers in a token. Only numbers up to the present one: a greater one may be about to become the
- * content, and a late cleaner, with an old name's handle, must not remove it.
+ * Removes leftovers in a token with numbers up to the present one. A file with a greater number may be about
+ * to become the content, and a late cleaner, with an old name's handle, must not remove it.
  */
 export async function clean(files: Files, token: string, present: Version): Promise<void> {
   for (const name of (await files.namesIn(token)) ?? []) {
