@@ -1,10 +1,10 @@
 import { describe, test } from "vitest";
-import { countingCases } from "../../packages/leasehold/src/testing/conformance/counting.js";
-import { sharingCases } from "../../packages/leasehold/src/testing/conformance/sharing.js";
+import { countedLeaseCases } from "../../packages/leasehold/src/testing/conformance/counted-leases.js";
+import { sharedLeaseCases } from "../../packages/leasehold/src/testing/conformance/shared-leases.js";
 import type { TestFramework } from "../../packages/leasehold/src/testing/conformance.js";
 import { effort } from "./effort.js";
 
-const forms = new Set(Object.keys({ ...countingCases, ...sharingCases }));
+const forms = new Set(Object.keys({ ...countedLeaseCases, ...sharedLeaseCases }));
 
 /**
  * For one ground with other hazards, or a slow one: counted and shared leases are made of exclusive ones alone, and

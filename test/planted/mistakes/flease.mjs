@@ -853,7 +853,7 @@ export const inFlease = /** @type {const} */ ([
   {
     name: "visitsPassTheFarm",
     why: "Visits on stores are made without asking the farm which stores count.",
-    edits: [{ file: storesNode, find: "{ gate: farm }", replace: "{}" }],
+    edits: [{ file: storesNode, find: "{ filter: farm }", replace: "{}" }],
   },
   {
     name: "exclusionIsNotReported",

@@ -6,7 +6,7 @@ const lazyStore = "packages/leasehold/src/stores/lazy-store.ts";
 const slotLease = "packages/leasehold/src/stores/block/slot-lease.ts";
 
 const files = "packages/leasehold/src/stores/directory/files.ts";
-const gate = "packages/leasehold/src/stores/common/gate.ts";
+const limiter = "packages/leasehold/src/stores/common/thread-limiter.ts";
 const registerDirectory = "packages/leasehold/src/stores/directory/register-directory.ts";
 
 const durabilityTest = { file: "packages/leasehold/src/stores/directory/durability.test.ts" };
@@ -135,7 +135,7 @@ export const inStores = /** @type {const} */ ([
     edits: [
       {
         file: files,
-        find: "await allEnded([this.#gate.run(() => fsync(file)), ...names]);",
+        find: "await allEnded([this.#limiter.run(() => fsync(file)), ...names]);",
         replace: "await allEnded(names);",
       },
     ],
@@ -236,7 +236,7 @@ export const inStores = /** @type {const} */ ([
   {
     name: "storeTakesAllThreads",
     why: "The stores of a process take all of Node's threads for files.",
-    edits: [{ file: gate, find: "Math.floor((threads - 1) / gates.size)", replace: "threads" }],
-    caughtBy: { file: "packages/leasehold/src/stores/common/gate.test.ts" },
+    edits: [{ file: limiter, find: "Math.floor((threads - 1) / limiters.size)", replace: "threads" }],
+    caughtBy: { file: "packages/leasehold/src/stores/common/thread-limiter.test.ts" },
   },
 ]);

@@ -82,18 +82,18 @@ describe("a question", () => {
     }
     const ask: Ask = { kind: "ask", requests: [], enough: () => false, timeoutMs: 10 };
     const error = new LeaseholdError("STORE_UNAVAILABLE");
-    const gate = {
+    const filter = {
       refusal: () => ({ kind: "failed", error }) as const,
       admit: (_: number, a: StoreAnswer) => a,
     };
-    expect(await driver.run(stubborn(), { gate })).toBe(1);
+    expect(await driver.run(stubborn(), { filter })).toBe(1);
   });
 
-  test("counts an answer as the gate decides", async () => {
+  test("counts an answer as the filter decides", async () => {
     const { driver } = stage();
     const error = new LeaseholdError("STORE_UNAVAILABLE");
     const run = driver.run(asking({}), {
-      gate: {
+      filter: {
         refusal: (store) => (store === 0 ? { kind: "failed", error } : undefined),
         admit: (store, answer) => (store === 1 ? { kind: "failed", error } : answer),
       },

@@ -7,7 +7,7 @@ import { Lane, type Operation } from "./lane.js";
 import type { Store, StoreAnswer, StoreRequest } from "./store.js";
 
 /** Decides which stores count; an algorithm sees answers only through it. */
-export interface Gate {
+export interface StoreFilter {
   /** The answer of a store that must not be asked now; `undefined` for one that may be asked. */
   refusal(store: number, now: BothClocks): StoreAnswer | undefined;
   /** The answer as it counts: an answer of a store that has forgotten becomes `failed`. */
@@ -15,8 +15,8 @@ export interface Gate {
 }
 
 export interface RunOptions {
-  /** Without a gate every store counts. */
-  readonly gate?: Gate;
+  /** Without a filter every store counts. */
+  readonly filter?: StoreFilter;
   readonly cancellation?: Cancellation | undefined;
 }
 
@@ -67,7 +67,7 @@ class Run {
   onResult!: (result: unknown) => void;
   onError!: (error: unknown) => void;
   readonly driver: Driver;
-  readonly gate: Gate | undefined;
+  readonly filter: StoreFilter | undefined;
   readonly #lanes: readonly Lane[];
   readonly #protocol: Protocol<unknown>;
   readonly #cancellation: Cancellation | undefined;
@@ -79,7 +79,7 @@ class Run {
 
   constructor(driver: Driver, lanes: readonly Lane[], protocol: Protocol<unknown>, options: RunOptions) {
     this.driver = driver;
-    this.gate = options.gate;
+    this.filter = options.filter;
     this.#lanes = lanes;
     this.#protocol = protocol;
     this.#cancellation = options.cancellation;
@@ -191,14 +191,14 @@ class Wait implements RequestOwner {
   }
 
   begin(lanes: readonly Lane[]): void {
-    const { gate, driver } = this.#run;
+    const { filter, driver } = this.#run;
     const { requests, timeoutMs } = this.#ask;
     for (const request of requests) if (request !== undefined) this.#pending += 1;
     this.#timer = driver.world.timers.after(timeoutMs, () => this.#giveUp());
     const now = driver.now();
     requests.forEach((request, store) => {
       if (request === undefined) return;
-      const refusal = gate?.refusal(store, now);
+      const refusal = filter?.refusal(store, now);
       if (refusal === undefined) this.#send(lanes[store]!, request, store);
       else this.#take(store, refusal);
     });
@@ -226,7 +226,7 @@ class Wait implements RequestOwner {
   }
 
   answered(store: number, answer: StoreAnswer): void {
-    this.#take(store, this.#run.gate?.admit(store, answer) ?? answer);
+    this.#take(store, this.#run.filter?.admit(store, answer) ?? answer);
   }
 
   #send(lane: Lane, request: StoreRequest, store: number): void {

@@ -1,5 +1,5 @@
 import type { KeepAlive } from "../common/keep-alive.js";
-import { Readers } from "../lease/manager/readers.js";
+import { PendingReads } from "../lease/manager/pending-reads.js";
 import type { Member, MemberChange } from "./types.js";
 
 /**
@@ -11,7 +11,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
   readonly #onEnd: () => void;
   readonly #reported = new Map<string, Member>();
   readonly #marked = new Set<string>();
-  readonly #readers: Readers<MemberChange>;
+  readonly #reads: PendingReads<MemberChange>;
 
   /**
    * @param find a member's present state
@@ -20,7 +20,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
   constructor(find: (name: string) => Member | undefined, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#find = find;
     this.#onEnd = onEnd;
-    this.#readers = new Readers(() => this.#take(), keepAlive);
+    this.#reads = new PendingReads(() => this.#take(), keepAlive);
   }
 
   [Symbol.asyncIterator](): this {
@@ -28,7 +28,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
   }
 
   next(): Promise<IteratorResult<MemberChange, undefined>> {
-    return this.#readers.next();
+    return this.#reads.next();
   }
 
   async return(): Promise<IteratorResult<MemberChange, undefined>> {
@@ -39,14 +39,14 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
   /** The member may differ from its last reported state. */
   mark(name: string): void {
     this.#marked.add(name);
-    this.#readers.serve();
+    this.#reads.serve();
   }
 
   end(error?: unknown): void {
     this.#marked.clear();
     this.#reported.clear();
     this.#onEnd();
-    this.#readers.end(error);
+    this.#reads.end(error);
   }
 
   #take(): MemberChange | undefined {

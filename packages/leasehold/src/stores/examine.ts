@@ -52,14 +52,16 @@ export interface ExamineOptions {
  * Probes each store, measures it, and reads its data about its farm. It neither founds nor changes a farm.
  */
 export async function examineFarm(address: FarmAddress, options: ExamineOptions): Promise<FarmReport> {
-  const doors = await Promise.all(address.places.map((place) => openForExamination(place, options)));
+  const candidates = await Promise.all(address.places.map((place) => openForExamination(place, options)));
   try {
     const loop = monitorEventLoopDelay({ resolution: loopResolutionMs });
     loop.enable();
-    const measured = await measureAll(doors, options);
+    const measured = await measureAll(candidates, options);
     loop.disable();
     const loopMs = Math.max(0, loop.max / 1e6 - loopResolutionMs);
-    const stores = await Promise.all(doors.map((door, index) => reportOf(door, measured[index]!)));
+    const stores = await Promise.all(
+      candidates.map((candidate, index) => reportOf(candidate, measured[index]!)),
+    );
     const examined = stores.flatMap(({ traits, measurement }, index) =>
       traits && measurement ? [{ traits, measurement, scheme: address.places[index]!.scheme }] : [],
     );
@@ -70,18 +72,21 @@ export async function examineFarm(address: FarmAddress, options: ExamineOptions)
       ...(examined.length > 0 && { proposal: propose(examined, loopMs) }),
     };
   } finally {
-    await Promise.all(doors.map(({ store }) => store?.close()));
+    await Promise.all(candidates.map(({ store }) => store?.close()));
   }
 }
 
-interface Door {
+interface Candidate {
   readonly name: string;
   readonly scheme: Scheme;
   readonly store?: OpenedStore;
   readonly error?: LeaseholdError;
 }
 
-async function openForExamination(place: StorePlace, { writer, timeoutMs }: ExamineOptions): Promise<Door> {
+async function openForExamination(
+  place: StorePlace,
+  { writer, timeoutMs }: ExamineOptions,
+): Promise<Candidate> {
   const { name, scheme } = place;
   const limitMs = openingMs([place], timeoutMs);
   const signal = AbortSignal.timeout(limitMs);
@@ -102,7 +107,7 @@ async function openForExamination(place: StorePlace, { writer, timeoutMs }: Exam
   }
 }
 
-async function measureAll(doors: readonly Door[], { durationMs, onProgress }: ExamineOptions) {
+async function measureAll(candidates: readonly Candidate[], { durationMs, onProgress }: ExamineOptions) {
   const endMs = performance.now() + durationMs;
   let operations = 0;
   const goOn = () => {
@@ -110,20 +115,22 @@ async function measureAll(doors: readonly Door[], { durationMs, onProgress }: Ex
     return performance.now() < endMs;
   };
   return Promise.all(
-    doors.map(async ({ name, scheme, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
-      if (store === undefined) return error === undefined ? {} : { error };
-      try {
-        const measure = scheme === "sanlock" ? measureReads : measureStore;
-        return { measurement: await measure(store, goOn) };
-      } catch (failure) {
-        return { error: asError(name, failure) };
-      }
-    }),
+    candidates.map(
+      async ({ name, scheme, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
+        if (store === undefined) return error === undefined ? {} : { error };
+        try {
+          const measure = scheme === "sanlock" ? measureReads : measureStore;
+          return { measurement: await measure(store, goOn) };
+        } catch (failure) {
+          return { error: asError(name, failure) };
+        }
+      },
+    ),
   );
 }
 
 async function reportOf(
-  { name, store }: Door,
+  { name, store }: Candidate,
   measured: Pick<StoreReport, "measurement" | "error">,
 ): Promise<StoreReport> {
   if (store === undefined) {

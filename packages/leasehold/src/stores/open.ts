@@ -2,7 +2,7 @@ import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timers, World } from "../common/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./common/contract.js";
-import { usualTraits } from "./common/usual-traits.js";
+import { kindTraits } from "./common/kind-traits.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LazyStore } from "./lazy-store.js";
 import { greatest } from "../common/lists.js";
@@ -29,14 +29,14 @@ const redis = async () => (await import("./redis/open.js")).openRedisStore;
 const postgres = async () => (await import("./postgres/open.js")).openPostgresStore;
 
 const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
-  file: { load: directory, ...usualTraits.directory },
-  block: { load: block, openMs: slottedOpenMs, ...usualTraits.block },
-  sanlock: { load: sanlock, openMs: slottedOpenMs, ...usualTraits.sanlock },
-  s3: { load: s3, ...usualTraits.s3 },
-  redis: { load: redis, ...usualTraits.redis },
-  rediss: { load: redis, ...usualTraits.redis },
-  postgres: { load: postgres, ...usualTraits.postgres },
-  postgresql: { load: postgres, ...usualTraits.postgres },
+  file: { load: directory, ...kindTraits.directory },
+  block: { load: block, openMs: slottedOpenMs, ...kindTraits.block },
+  sanlock: { load: sanlock, openMs: slottedOpenMs, ...kindTraits.sanlock },
+  s3: { load: s3, ...kindTraits.s3 },
+  redis: { load: redis, ...kindTraits.redis },
+  rediss: { load: redis, ...kindTraits.redis },
+  postgres: { load: postgres, ...kindTraits.postgres },
+  postgresql: { load: postgres, ...kindTraits.postgres },
 };
 
 /**

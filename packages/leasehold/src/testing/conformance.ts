@@ -1,18 +1,18 @@
 import { argumentCases } from "./conformance/arguments.js";
 import { dataCases } from "./conformance/data.js";
-import { attachingCases } from "./conformance/attaching.js";
-import { handingOverCases } from "./conformance/handing-over.js";
-import { detachingCases } from "./conformance/detaching.js";
-import { askingCases } from "./conformance/asking.js";
-import { countingCases } from "./conformance/counting.js";
+import { attachCases } from "./conformance/attach.js";
+import { handOverCases } from "./conformance/hand-over.js";
+import { detachCases } from "./conformance/detach.js";
+import { queryCases } from "./conformance/queries.js";
+import { countedLeaseCases } from "./conformance/counted-leases.js";
 import { exclusionCases } from "./conformance/exclusion.js";
 import { fairnessCases } from "./conformance/fairness.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
-import { severalCases } from "./conformance/several.js";
+import { leaseSetCases } from "./conformance/lease-sets.js";
 import { type ConformanceCase, type ConformanceGround, Stage } from "./conformance/stage.js";
-import { sharingCases } from "./conformance/sharing.js";
-import { waitingCases } from "./conformance/waiting.js";
-import { watchingCases } from "./conformance/watching.js";
+import { sharedLeaseCases } from "./conformance/shared-leases.js";
+import { waitCases } from "./conformance/wait.js";
+import { watchCases } from "./conformance/watch.js";
 
 export type { ConformanceCase, ConformanceGround } from "./conformance/stage.js";
 
@@ -47,18 +47,18 @@ export function conformanceCases(): ConformanceCase[] {
   const cases = {
     ...exclusionCases,
     ...lifetimeCases,
-    ...waitingCases,
-    ...severalCases,
-    ...countingCases,
-    ...sharingCases,
+    ...waitCases,
+    ...leaseSetCases,
+    ...countedLeaseCases,
+    ...sharedLeaseCases,
     ...fairnessCases,
     ...argumentCases,
-    ...askingCases,
-    ...watchingCases,
+    ...queryCases,
+    ...watchCases,
     ...dataCases,
-    ...detachingCases,
-    ...attachingCases,
-    ...handingOverCases,
+    ...detachCases,
+    ...attachCases,
+    ...handOverCases,
   };
   return Object.entries(cases).map(([name, run]) => ({
     name,

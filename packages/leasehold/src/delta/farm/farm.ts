@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Driver, Gate } from "../driver.js";
+import type { Driver, StoreFilter } from "../driver.js";
 import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
@@ -86,7 +86,7 @@ interface Member {
  * A new farm is founded when all of its stores have been seen to agree, so two lists that share a store
  * cannot both be founded.
  */
-export class Farm implements FarmView, Gate {
+export class Farm implements FarmView, StoreFilter {
   readonly size: number;
   readonly majority: number;
   readonly #settings: DeltaSettings;

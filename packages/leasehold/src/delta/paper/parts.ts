@@ -105,7 +105,7 @@ export class FarmParts {
     };
     signal?.addEventListener("abort", cancel, { once: true });
     try {
-      const running = () => this.#driver.run(algorithm, { gate: this.#farm, cancellation });
+      const running = () => this.#driver.run(algorithm, { filter: this.#farm, cancellation });
       return await keptAlive(this.#driver.world.keepAlive, running);
     } finally {
       signal?.removeEventListener("abort", cancel);

@@ -237,7 +237,7 @@ export class DeltaProvider implements Provider {
   async #underGate<Result>(protocol: Protocol<Result>, cancellation?: Cancellation): Promise<Result> {
     if (this.#underWay++ === 0) this.#keepTending();
     try {
-      return await this.#driver.run(protocol, { gate: this.#farm, cancellation });
+      return await this.#driver.run(protocol, { filter: this.#farm, cancellation });
     } finally {
       if (--this.#underWay === 0) this.#tendTimer?.cancel();
     }

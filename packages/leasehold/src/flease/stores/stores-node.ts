@@ -172,7 +172,7 @@ export class StoresNode implements StoresDriver {
 
   #run<T>(protocol: Protocol<T>): Promise<T> {
     const { driver, farm } = this.#options;
-    return driver.run(protocol, { gate: farm });
+    return driver.run(protocol, { filter: farm });
   }
 
   #visited(store: number, error: LeaseholdError | undefined): void {

@@ -1,6 +1,6 @@
 import type { Timer, World } from "../../common/ports.js";
 import type { Change, HolderHint, LeaderObserver } from "../types.js";
-import { Readers } from "./readers.js";
+import { PendingReads } from "./pending-reads.js";
 
 /** The interval of queries while the leader is unknown. */
 const askAgainMs = 1_000;
@@ -14,7 +14,7 @@ export class LeaderWatch implements LeaderObserver {
   readonly #changes: AsyncIterableIterator<Change, undefined>;
   readonly #ask: () => Promise<HolderHint>;
   readonly #timers: World["timers"];
-  readonly #readers: Readers<Change>;
+  readonly #reads: PendingReads<Change>;
   #current: Change | undefined;
   #unread: Change | undefined;
   #again: Timer | undefined;
@@ -34,7 +34,7 @@ export class LeaderWatch implements LeaderObserver {
     this.#changes = changes;
     this.#ask = ask;
     this.#timers = world.timers;
-    this.#readers = new Readers(() => this.#takeUnread(), world.keepAlive);
+    this.#reads = new PendingReads(() => this.#takeUnread(), world.keepAlive);
     void this.#follow();
     void this.#begin();
   }
@@ -48,7 +48,7 @@ export class LeaderWatch implements LeaderObserver {
   }
 
   next(): Promise<IteratorResult<Change, undefined>> {
-    return this.#readers.next();
+    return this.#reads.next();
   }
 
   /** The reader is done. */
@@ -83,7 +83,7 @@ export class LeaderWatch implements LeaderObserver {
     this.#again?.cancel();
     this.#current = change;
     this.#unread = change;
-    this.#readers.serve();
+    this.#reads.serve();
   }
 
   #end(error?: unknown): void {
@@ -92,7 +92,7 @@ export class LeaderWatch implements LeaderObserver {
     this.#again?.cancel();
     this.#current = undefined;
     this.#unread = undefined;
-    this.#readers.end(error);
+    this.#reads.end(error);
   }
 
   #takeUnread(): Change | undefined {

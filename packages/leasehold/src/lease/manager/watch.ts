@@ -3,7 +3,7 @@ import { LeaseholdError } from "../errors.js";
 import { plainData } from "../plain-data.js";
 import type { Watching } from "../provider.js";
 import { watchedMax } from "../watch-set.js";
-import { Readers } from "./readers.js";
+import { PendingReads } from "./pending-reads.js";
 import type { Change, ResourceHint } from "../types.js";
 
 /** The last change reported for a resource. */
@@ -32,7 +32,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   /** Free resources are remembered, oldest first, so that no older tenure is reported after a newer one. */
   readonly #free = new Map<string, Reported>();
   readonly #pending = new Map<string, Change>();
-  readonly #readers: Readers<Change>;
+  readonly #reads: PendingReads<Change>;
   #watching: Watching | undefined;
   #hasEnded = false;
 
@@ -40,7 +40,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   constructor(subscribe: Subscribe, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#subscribe = subscribe;
     this.#onEnd = onEnd;
-    this.#readers = new Readers(() => this.#takeFirst(), keepAlive);
+    this.#reads = new PendingReads(() => this.#takeFirst(), keepAlive);
   }
 
   [Symbol.asyncIterator](): this {
@@ -53,7 +53,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
         (hint) => this.#report(hint),
         (error) => this.end(error),
       );
-    return this.#readers.next();
+    return this.#reads.next();
   }
 
   /** The reader is done. */
@@ -69,7 +69,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     this.#watching?.stop();
     for (const map of [this.#pending, this.#held, this.#free]) map.clear();
     this.#onEnd();
-    this.#readers.end(error);
+    this.#reads.end(error);
   }
 
   #report(hint: ResourceHint): void {
@@ -83,7 +83,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     into.set(resource, { state: change.state, token: change.token, hasData: change.data !== undefined });
     this.#pending.set(resource, change);
     this.#forget();
-    this.#readers.serve();
+    this.#reads.serve();
   }
 
   /** Makes room by forgetting the resources that have been free the longest. */

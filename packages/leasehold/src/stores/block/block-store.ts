@@ -3,7 +3,7 @@ import { readBothClocks } from "../../common/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import {
   decodeHint,
   decodeUnit,
@@ -23,7 +23,7 @@ import type { BlockMedium } from "./medium.js";
 import { freshSlots, SlotLease, type SlotTenure } from "./slot-lease.js";
 import { type BlockWorld, elapsedSince } from "./world.js";
 
-const { bytesMax } = usualTraits.block;
+const { bytesMax } = kindTraits.block;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -47,7 +47,7 @@ export class BlockStore implements OpenedStore {
     this.#writer = writer;
     this.#world = world;
     this.#slot = new SlotLease(medium, layout, writer, world);
-    this.traits = { name: medium.name, durable: true, ...usualTraits.block, delayMs: layout.delayMs };
+    this.traits = { name: medium.name, durable: true, ...kindTraits.block, delayMs: layout.delayMs };
   }
 
   /** Takes a slot, and returns its number. */

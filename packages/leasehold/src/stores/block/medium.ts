@@ -1,4 +1,4 @@
-import { Gate } from "../common/gate.js";
+import { ThreadLimiter } from "../common/thread-limiter.js";
 import { alignedBytes } from "./direct-file.js";
 import { decodeSuperblock, fillSectors, type Layout, envelopeIn, unitBytes } from "./layout.js";
 
@@ -18,7 +18,7 @@ export interface BlockFile {
 export class BlockMedium {
   readonly name: string;
   readonly #file: BlockFile;
-  readonly #gate = new Gate({ atOnceMax: 1 });
+  readonly #limiter = new ThreadLimiter({ atOnceMax: 1 });
   readonly #unit = alignedBytes(unitBytes);
   #area: Uint8Array | undefined;
 
@@ -37,7 +37,7 @@ export class BlockMedium {
 
   /** Runs one operation exclusively. */
   alone<T>(run: () => Promise<T>): Promise<T> {
-    return this.#gate.run(run);
+    return this.#limiter.run(run);
   }
 
   async readLayout(): Promise<Layout | undefined> {
@@ -72,7 +72,7 @@ export class BlockMedium {
   }
 
   close(): Promise<void> {
-    this.#gate.close();
+    this.#limiter.close();
     return this.#file.close();
   }
 

@@ -4,7 +4,7 @@ import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import { BlockStore } from "./block-store.js";
 import { alignedBytes, DirectFile } from "./direct-file.js";
 import {
@@ -24,7 +24,7 @@ const defaults = {
   slots: 32,
   regions: 256,
   slotLeaseMs: 10_000,
-  delayMs: usualTraits.block.delayMs,
+  delayMs: kindTraits.block.delayMs,
 } as const;
 
 const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { Gate, operationsMax } from "../common/gate.js";
+import { ThreadLimiter, operationsMax } from "../common/thread-limiter.js";
 import { ioError } from "../common/io-error.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
 import { Files, ignoringFailure } from "./files.js";
@@ -44,8 +44,8 @@ export class DirectoryMedium implements AtomicMedium {
    * Operations are bounded, and each has a few concurrent calls: none of these may be refused, or files would
    * stay open.
    */
-  readonly #gate = new Gate({ waitingMax: Infinity });
-  readonly #files = new Files(this.#gate);
+  readonly #limiter = new ThreadLimiter({ waitingMax: Infinity });
+  readonly #files = new Files(this.#limiter);
   /**
    * The last content of registers, on the store with the marker `#id`. The content of one version never
    * changes.
@@ -102,10 +102,10 @@ export class DirectoryMedium implements AtomicMedium {
       const id = await this.#currentId();
       const registers = new Map<string, readonly Uint8Array[]>();
       const place = this.#placeOf(id);
-      const entries = await this.#gate.run(() => opendir(place));
+      const entries = await this.#limiter.run(() => opendir(place));
       try {
         for (let isWhole = false; !isWhole && registers.size < registersMax;) {
-          const some = await this.#gate.run(() => nextOf(entries, readsAtOnce));
+          const some = await this.#limiter.run(() => nextOf(entries, readsAtOnce));
           isWhole = some.length < readsAtOnce;
           await Promise.all(
             some.map(async (directory) => {
@@ -118,7 +118,7 @@ export class DirectoryMedium implements AtomicMedium {
           );
         }
       } finally {
-        await this.#gate.run(() => entries.close());
+        await this.#limiter.run(() => entries.close());
       }
       return { kind: "registers", id, registers };
     });
@@ -143,7 +143,7 @@ export class DirectoryMedium implements AtomicMedium {
   }
 
   close(): Promise<void> {
-    this.#gate.close();
+    this.#limiter.close();
     return Promise.resolve();
   }
 
@@ -207,7 +207,7 @@ export class DirectoryMedium implements AtomicMedium {
   }
 
   async #findMarker(): Promise<string> {
-    const { dev } = await this.#gate.run(() => stat(this.#root));
+    const { dev } = await this.#limiter.run(() => stat(this.#root));
     if (dev !== this.#device)
       throw new LeaseholdError(
         "STORE_UNAVAILABLE",

@@ -51,19 +51,19 @@ export function isOccupied(error: unknown): boolean {
 const readBytes = 4_096;
 
 /** Admits calls to the file system. Each of them occupies one of Node's threads until it ends. */
-export interface CallGate {
+export interface CallLimiter {
   run<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** The file-system calls of a store. */
 export class Files {
-  readonly #gate: CallGate;
+  readonly #limiter: CallLimiter;
   /** By directory: the running sync, and the next one for all callers since it began. */
   readonly #syncing = new Map<string, Promise<void>>();
   readonly #syncingNext = new Map<string, Promise<void>>();
 
-  constructor(gate: CallGate) {
-    this.#gate = gate;
+  constructor(limiter: CallLimiter) {
+    this.#limiter = limiter;
   }
 
   /**
@@ -75,17 +75,17 @@ export class Files {
       let written = 0;
       while (written < content.length) {
         const from = written;
-        written += await this.#gate.run(() => write(file, content, from));
+        written += await this.#limiter.run(() => write(file, content, from));
       }
       const names = directories.map((directory) => this.syncDirectory(directory));
-      await allEnded([this.#gate.run(() => fsync(file)), ...names]);
+      await allEnded([this.#limiter.run(() => fsync(file)), ...names]);
     });
   }
 
   /** Syncs the names in a directory. */
   syncDirectory(path: string): Promise<void> {
     return this.#using(path, constants.O_RDONLY | constants.O_DIRECTORY, (directory) =>
-      this.#gate.run(() => fsync(directory)),
+      this.#limiter.run(() => fsync(directory)),
     );
   }
 
@@ -130,7 +130,7 @@ export class Files {
   /** The names in a directory; `undefined` if it is missing. */
   async namesIn(path: string): Promise<readonly string[] | undefined> {
     try {
-      return await this.#gate.run(() => readDirectory(path));
+      return await this.#limiter.run(() => readDirectory(path));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -145,7 +145,7 @@ export class Files {
         let length = 0;
         for (;;) {
           const [into, from] = [content, length];
-          const bytes = await this.#gate.run(() => read(file, into, from));
+          const bytes = await this.#limiter.run(() => read(file, into, from));
           length += bytes;
           if (bytes === 0 || length === bytesMax) break;
           if (length === content.length) content = Buffer.concat([content], bytesMax);
@@ -159,11 +159,11 @@ export class Files {
   }
 
   make(path: string): Promise<void> {
-    return this.#gate.run(() => makeDirectory(path));
+    return this.#limiter.run(() => makeDirectory(path));
   }
 
   rename(from: string, to: string): Promise<void> {
-    return this.#gate.run(() => renameEntry(from, to));
+    return this.#limiter.run(() => renameEntry(from, to));
   }
 
   /**
@@ -193,13 +193,13 @@ export class Files {
     const dead = join(place, `old-${globalThis.crypto.randomUUID()}`);
     await ignoringFailure(async () => {
       await this.rename(building, dead);
-      await this.#gate.run(() => rm(dead, { recursive: true, force: true }));
+      await this.#limiter.run(() => rm(dead, { recursive: true, force: true }));
     });
   }
 
   /** For cleaning up. */
   async remove(path: string): Promise<void> {
-    await ignoringFailure(() => this.#gate.run(() => unlink(path)));
+    await ignoringFailure(() => this.#limiter.run(() => unlink(path)));
   }
 
   #beginSync(path: string): Promise<void> {
@@ -211,12 +211,12 @@ export class Files {
   }
 
   async #using<T>(path: string, flags: string | number, use: (file: number) => Promise<T>): Promise<T> {
-    const file = await this.#gate.run(() => open(path, flags));
+    const file = await this.#limiter.run(() => open(path, flags));
     try {
       return await use(file);
     } finally {
       // Not awaited: the content is already on the disk.
-      void ignoringFailure(() => this.#gate.run(() => close(file)));
+      void ignoringFailure(() => this.#limiter.run(() => close(file)));
     }
   }
 }
@@ -226,7 +226,7 @@ export async function allEnded(calls: readonly Promise<void>[]): Promise<void> {
   for (const ended of await Promise.allSettled(calls)) if (ended.status === "rejected") throw ended.reason;
 }
 
-/** Without a gate, for the few calls of opening a store. */
+/** Without a limiter, for the few calls of opening a store. */
 export const ungated = new Files({ run: (call) => call() });
 
 /** For cleaning up: the next cleaning finds the rest. */

@@ -6,7 +6,7 @@ import { assertFit, type OpenStore } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
 import { probeAtomic } from "../common/probe.js";
 import { AtomicStore } from "../common/atomic-store.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import { DirectoryMedium } from "./directory-medium.js";
 import { ungated } from "./files.js";
 import { findOrMakeMarker } from "./marker.js";
@@ -40,7 +40,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     if (url.searchParams.has("mounted") && (await stat(dirname(root))).dev === dev)
       throw new LeaseholdError("STORE_UNAVAILABLE", "nothing is mounted there");
     const { type } = await statfs(root);
-    const traits = { name, durable: volatileTypes[type] === undefined, ...usualTraits.directory };
+    const traits = { name, durable: volatileTypes[type] === undefined, ...kindTraits.directory };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(ungated, root);
     const { findings, namesSayContent } = await probeDirectory(root, marker);

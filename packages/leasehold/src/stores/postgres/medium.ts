@@ -2,7 +2,7 @@ import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
 import { drawMarker } from "../common/marker.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import type { PostgresAddress } from "./address.js";
 import { postgresFailure } from "./failure.js";
 import type { PostgresLink } from "./link.js";
@@ -20,7 +20,7 @@ export class PostgresMedium implements AtomicMedium {
   constructor(address: PostgresAddress, link: PostgresLink, durable: boolean) {
     this.#link = link;
     this.#statements = statementsIn(address.schema);
-    this.traits = { name: address.name, durable, ...usualTraits.postgres };
+    this.traits = { name: address.name, durable, ...kindTraits.postgres };
   }
 
   async read(register: string): Promise<StoreAnswer> {

@@ -2,7 +2,7 @@ import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
 import { drawMarker } from "../common/marker.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import type { RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";
@@ -23,7 +23,7 @@ export class RedisMedium implements AtomicMedium {
   constructor(address: RedisAddress, link: RedisLink, durable: boolean) {
     this.#address = address;
     this.#link = link;
-    this.traits = { name: address.name, durable, ...usualTraits.redis };
+    this.traits = { name: address.name, durable, ...kindTraits.redis };
   }
 
   async read(register: string): Promise<StoreAnswer> {

@@ -2,7 +2,7 @@ import { sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import type { S3Address } from "./address.js";
 import { S3Refusal, type S3Client } from "./client.js";
 import { s3Failure } from "./failure.js";
@@ -45,7 +45,7 @@ export class S3Medium implements AtomicMedium {
     this.#client = client;
     this.#objects = objects;
     this.#prefix = address.prefix;
-    this.traits = { name: address.name, durable: true, ...usualTraits.s3 };
+    this.traits = { name: address.name, durable: true, ...kindTraits.s3 };
   }
 
   async read(register: string): Promise<StoreAnswer> {

@@ -13,9 +13,9 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";
 import { fillSectors, envelopeIn } from "../block/layout.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
-import { Gate } from "../common/gate.js";
+import { ThreadLimiter } from "../common/thread-limiter.js";
 import { ioError } from "../common/io-error.js";
-import { usualTraits } from "../common/usual-traits.js";
+import { kindTraits } from "../common/kind-traits.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 
 /**
@@ -48,14 +48,14 @@ export class SanlockStore implements OpenedStore {
   readonly #file: DirectFile;
   readonly #lockspace: string;
   readonly #sector: Uint8Array;
-  readonly #gate = new Gate({ atOnceMax: 1 });
+  readonly #limiter = new ThreadLimiter({ atOnceMax: 1 });
   #closing: Promise<void> | undefined;
 
   constructor(name: string, file: DirectFile, lockspace: string, sectorBytes: number) {
     this.#file = file;
     this.#lockspace = lockspace;
     this.#sector = alignedBytes(sectorBytes);
-    this.traits = { name, durable: true, ...usualTraits.sanlock };
+    this.traits = { name, durable: true, ...kindTraits.sanlock };
   }
 
   get hostIdMax(): number {
@@ -68,14 +68,14 @@ export class SanlockStore implements OpenedStore {
       if (this.#closing !== undefined) {
         throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
       }
-      return await this.#gate.run(() => this.#answer(request));
+      return await this.#limiter.run(() => this.#answer(request));
     } catch (error) {
       return { kind: "failed", error: ioError(this.traits.name, error) };
     }
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#gate.run(() => this.#file.close()).finally(() => this.#gate.close());
+    this.#closing ??= this.#limiter.run(() => this.#file.close()).finally(() => this.#limiter.close());
     return this.#closing;
   }
 
@@ -86,7 +86,7 @@ export class SanlockStore implements OpenedStore {
   async makeMarker(signal: AbortSignal | undefined): Promise<void> {
     if ((await this.#readOwn()) !== undefined) return;
     await this.#writeOwn({ id: globalThis.crypto.randomUUID() });
-    await sleep(2 * usualTraits.sanlock.delayMs, undefined, signal === undefined ? {} : { signal });
+    await sleep(2 * kindTraits.sanlock.delayMs, undefined, signal === undefined ? {} : { signal });
   }
 
   async #answer(request: StoreRequest): Promise<StoreAnswer> {

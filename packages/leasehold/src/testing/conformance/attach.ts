@@ -16,7 +16,7 @@ function attach(stage: Stage, leases: Leases, handle: string): Promise<Lease> {
   return stage.until(leases.attach(handle, { ttl: stage.ttlMs }), "attach()");
 }
 
-export const attachingCases = {
+export const attachCases = {
   "an attached lease is held and renewed, with a greater token, until it is released": async (
     stage: Stage,
   ) => {

@@ -1,7 +1,7 @@
 import type { AcquireOptions, Lease, Leases } from "../../lease/types.js";
 import { check, describe, rejection, type Stage } from "./stage.js";
 
-export const waitingCases = {
+export const waitCases = {
   "a release lets a waiter in": async (stage: Stage) => {
     const { bob, held } = await heldByAlice(stage, "waiter");
     const waiting = stage.wait(bob, "waiter");

@@ -8,7 +8,7 @@ interface Reader<T> {
 /**
  * The callers that wait for the next value of an iterator, in order. Each keeps its process alive meanwhile.
  */
-export class Readers<T> {
+export class PendingReads<T> {
   readonly #take: () => T | undefined;
   readonly #keepAlive: KeepAlive | undefined;
   readonly #waiting: Reader<T>[] = [];

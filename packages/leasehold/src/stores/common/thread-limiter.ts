@@ -9,8 +9,8 @@ export const operationsMax = 256;
 /** Node's default number of threads for files. */
 const threadsDefault = 4;
 
-/** The gates of all open stores on files. The gate of a closed store counts while a call is still running. */
-const gates = new Set<Gate>();
+/** The limiters of all open stores on files. A closed one counts while a call is still running. */
+const limiters = new Set<ThreadLimiter>();
 
 /**
  * Calls of one store that may use Node's threads at once. File operations on a dead server hang for ever and
@@ -19,14 +19,14 @@ const gates = new Set<Gate>();
  */
 function threadsEach(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? threadsDefault) || threadsDefault;
-  return Math.max(1, Math.floor((threads - 1) / gates.size));
+  return Math.max(1, Math.floor((threads - 1) / limiters.size));
 }
 
 /**
  * Runs calls to the disk, as many at once as there are threads for; others are queued in order, up to a
  * bound.
  */
-export class Gate {
+export class ThreadLimiter {
   readonly #atOnceMax: number;
   readonly #waitingMax: number;
   readonly #waiting: (() => void)[] = [];
@@ -37,7 +37,7 @@ export class Gate {
   constructor({ atOnceMax = Infinity, waitingMax = operationsMax } = {}) {
     this.#atOnceMax = atOnceMax;
     this.#waitingMax = waitingMax;
-    gates.add(this);
+    limiters.add(this);
   }
 
   async run<T>(call: () => Promise<T>): Promise<T> {
@@ -59,7 +59,7 @@ export class Gate {
   /** Gives its threads to other stores. Running and queued calls still end. */
   close(): void {
     this.#isClosed = true;
-    if (this.#running === 0) gates.delete(this);
+    if (this.#running === 0) limiters.delete(this);
   }
 
   get #atOnce(): number {
@@ -71,6 +71,6 @@ export class Gate {
     const next = this.#running > this.#atOnce ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running -= 1;
     else next();
-    if (this.#isClosed && this.#running === 0) gates.delete(this);
+    if (this.#isClosed && this.#running === 0) limiters.delete(this);
   }
 }

@@ -9,7 +9,7 @@ function checkDetached(lease: Lease): void {
   check(lease.signal.aborted, "the signal of a detached lease has not aborted");
 }
 
-export const detachingCases = {
+export const detachCases = {
   "a detached lease blocks its resource until it expires, whatever becomes of its participant": async (
     stage: Stage,
   ) => {

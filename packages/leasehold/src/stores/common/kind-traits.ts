@@ -4,9 +4,9 @@ import type { StoreTraits } from "../../delta/store.js";
 const serverBytesMax = 65_536;
 
 /** The properties of every store of a kind, which are also assumed for an unreachable one. */
-type UsualTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData">;
+type KindTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData">;
 
-export const usualTraits = {
+export const kindTraits = {
   /**
    * A poll takes a few operations on cached names, or a few round trips to a file server. δ allows for a disk
    * that spins up or a busy file server; on an atomic store it is only a timeout. The longest content is ten
@@ -26,4 +26,4 @@ export const usualTraits = {
   s3: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 1_000, delayMs: 2_000 },
   redis: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 100, delayMs: 500 },
   postgres: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 250, delayMs: 1_000 },
-} as const satisfies Readonly<Record<string, UsualTraits>>;
+} as const satisfies Readonly<Record<string, KindTraits>>;

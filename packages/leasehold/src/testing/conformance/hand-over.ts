@@ -1,6 +1,6 @@
 import { check, codeOf, type Stage } from "./stage.js";
 
-export const handingOverCases = {
+export const handOverCases = {
   "a lease is handed over to a named waiter; otherwise the call is refused and the lease stays": async (
     stage: Stage,
   ) => {

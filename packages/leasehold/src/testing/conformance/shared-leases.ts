@@ -1,7 +1,7 @@
 import type { AcquireOptions, Lease, Leases } from "../../lease/types.js";
 import { check, type Stage } from "./stage.js";
 
-export const sharingCases = {
+export const sharedLeaseCases = {
   "readers hold beside each other, a writer alone, and tokens rise from one to the other": async (
     stage: Stage,
   ) => {

@@ -3,7 +3,7 @@ import { check, rejection, type Stage } from "./stage.js";
 
 const callsOfEach = 3;
 
-export const severalCases = {
+export const leaseSetCases = {
   "using() runs work under the lease, releases it, and resolves with the work's value": async (
     stage: Stage,
   ) => {

@@ -41,7 +41,7 @@ async function seenLeading(
   }
 }
 
-export const watchingCases = {
+export const watchCases = {
   "watch() begins with the held resources, and reports each acquisition, release and expiry": async (
     stage: Stage,
   ) => {

@@ -3,7 +3,7 @@ import { check, type Stage } from "./stage.js";
 
 const limit = 3;
 
-export const countingCases = {
+export const countedLeaseCases = {
   "at most `limit` hold a counted lease, each with a slot and a token of its own": async (stage: Stage) => {
     const opened = [await stage.open("alice"), await stage.open("bob")];
     const name = stage.name("counted");

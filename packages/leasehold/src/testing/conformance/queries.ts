@@ -12,7 +12,7 @@ const fieldsOfHint: Record<keyof HolderHint, true> = {
   data: true,
 };
 
-export const askingCases = {
+export const queryCases = {
   "holder() says who holds a resource and when it is free": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const ask = () => bob.holder(stage.name("holder"));

@@ -1,13 +1,13 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Gate } from "./gate.js";
+import { ThreadLimiter } from "./thread-limiter.js";
 
 afterEach(() => vi.unstubAllEnvs());
 
 /** Calls of a store that hang until they are released. */
-function hanging(gate: Gate, count: number) {
+function hanging(limiter: ThreadLimiter, count: number) {
   const ends: (() => void)[] = [];
   const call = () => new Promise<void>((resolve) => ends.push(resolve));
-  const all = Array.from({ length: count }, () => gate.run(call));
+  const all = Array.from({ length: count }, () => limiter.run(call));
   return {
     running: () => ends.length,
     end: async () => {
@@ -22,11 +22,11 @@ function hanging(gate: Gate, count: number) {
 
 test("stores on files share all of Node's threads but one, so that the program keeps one when all of them hang", async () => {
   vi.stubEnv("UV_THREADPOOL_SIZE", "8");
-  const alone = new Gate();
+  const alone = new ThreadLimiter();
   const first = hanging(alone, 20);
   await Promise.resolve();
   expect(first.running()).toBe(7);
-  const other = new Gate();
+  const other = new ThreadLimiter();
   const second = hanging(other, 20);
   await Promise.resolve();
   expect(second.running()).toBe(3);
@@ -45,11 +45,13 @@ test("stores on files share all of Node's threads but one, so that the program k
 
 test("each store has at least one thread, and its queue is bounded", async () => {
   vi.stubEnv("UV_THREADPOOL_SIZE", "2");
-  const gates = Array.from({ length: 3 }, () => new Gate({ waitingMax: 2 }));
-  const all = gates.map((gate) => hanging(gate, 3));
+  const limiters = Array.from({ length: 3 }, () => new ThreadLimiter({ waitingMax: 2 }));
+  const all = limiters.map((limiter) => hanging(limiter, 3));
   await Promise.resolve();
   expect(all.map((each) => each.running())).toEqual([1, 1, 1]);
-  await expect(gates[0]!.run(() => Promise.resolve())).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+  await expect(limiters[0]!.run(() => Promise.resolve())).rejects.toMatchObject({
+    code: "STORE_UNAVAILABLE",
+  });
   await Promise.all(all.map((each) => each.end()));
-  for (const gate of gates) gate.close();
+  for (const limiter of limiters) limiter.close();
 });
