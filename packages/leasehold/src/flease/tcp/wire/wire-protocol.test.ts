@@ -17,13 +17,14 @@ import { Outbox } from "../transport/outbox.js";
 import { roles } from "../../../runtime/security/roles.js";
 
 /** The documentation is held against the code: what a stranger implements from it has to work. */
-const text = ["wire.md", "wire-calls.md"]
-  .map((name) => readFileSync(new URL(`../../../../../../docs/internals/${name}`, import.meta.url), "utf8"))
-  .join("\n");
+const pageOf = (name: string) =>
+  readFileSync(new URL(`../../../../../../docs/internals/${name}`, import.meta.url), "utf8");
+const text = ["wire.md", "wire-calls.md"].map(pageOf).join("\n");
+const examples = pageOf("wire-examples.txt");
 
 /** The bytes of an annotated dump; each line must begin where the one before it ended. */
 function dump(name: string): string {
-  const block = new RegExp(`\`\`\`hexdump ${name}\n([^\`]*)\`\`\``).exec(text)?.[1] ?? "";
+  const block = new RegExp(`^${name}: .*\n\n((?:.+\n)+)`, "m").exec(examples)?.[1] ?? "";
   let hex = "";
   for (const line of block.trim().split("\n")) {
     const [, offset, bytes] = /^([0-9a-f]{4}) {2}((?:[0-9a-f]{2} )+) +\S/.exec(line) ?? [];
