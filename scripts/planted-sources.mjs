@@ -1,6 +1,6 @@
 // Copies the sources into a folder, with every known mistake behind a switch (test/planted/plant.mjs), and compiles them there.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { mistakes } from "../test/planted/mistakes/table.mjs";
 import { plant } from "../test/planted/plant.mjs";
@@ -38,12 +38,13 @@ export function compilePlanted(to) {
   );
   for (const name of packages) {
     const folder = join(to, "packages", name);
-    renameSync(join(folder, "src"), join(folder, "dist"));
+    // Tests name the sources by their paths and packages name each other by exports: both find the same modules.
+    symlinkSync("src", join(folder, "dist"));
     const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
     const imports = { "#planted": "./dist/planted-switches.js" };
     writeFileSync(join(folder, "package.json"), JSON.stringify({ ...manifest, imports }));
     writeFileSync(
-      join(folder, "dist", "planted-switches.js"),
+      join(folder, "src", "planted-switches.js"),
       'export * from "../../../test/planted/switches.js";\n',
     );
   }
