@@ -6,7 +6,7 @@ import { mistakes } from "./test/planted/mistakes/table.mjs";
 import { plant } from "./test/planted/plant.mjs";
 import { seedOf } from "./test/support/seed.js";
 
-// One for the whole run: the processes that run tests inherit it. The other configurations import this one.
+// One for the whole run: the processes that run tests inherit it.
 process.env["LEASEHOLD_SEED"] = String(seedOf());
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -37,7 +37,7 @@ export const plugins = [
 ];
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = ["packages/sim/src/**/*.test.ts", "test/planted-*.test.ts"];
+const randomTests = ["packages/sim/src/**/*.test.ts", "test/planted-*.test.ts"];
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
@@ -61,10 +61,10 @@ export const harderTests = [
 ];
 
 /** Sockets, timers and directories in real time: a busy machine makes short leases run out. */
-export const realTimeTests = ["packages/*/src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
+const realTimeTests = ["packages/*/src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
 
 /** Commands, examples and clusters as real processes. */
-export const processTests = ["packages/*/src/**/*.processes.test.ts", "test/processes/*.test.ts"];
+const processTests = ["packages/*/src/**/*.processes.test.ts", "test/processes/*.test.ts"];
 
 const include = ["packages/*/src/**/*.test.ts", "test/*.test.ts"];
 const exclude = ["**/node_modules/**", ...randomTests, ...realTimeTests, ...processTests];
@@ -78,26 +78,114 @@ const replacing = readdirSync(here("./packages"), { recursive: true, encoding: "
   .map((path) => `packages/${path}`)
   .filter((path) => /\bvi\.(mock|useFakeTimers|stubEnv)\(/.test(readFileSync(here(path), "utf8")));
 
+/** What fails twice is wrong, on a machine that may be busy: of real processes and devices, in hosted CI. */
+const retry = process.env["CI"] === undefined ? 0 : 1;
+
 /** Virtual time, or events: nothing here may depend on how busy the machine is, and nothing is tried again. */
+const fast = {
+  setupFiles: ["test/support/bounded-properties.ts"],
+  // One for each processor; vitest would keep one free.
+  maxWorkers: "100%",
+  // For a machine that is very busy: what hangs is found, too.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 60_000 } },
+};
+
+/** One file after another. */
+const inTurn = { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 };
+
+/** All suites. `npm test` runs those whose names begin with `fast`, and `npm run test:slow -- NAME` one of the others. */
+export const projects = [
+  { ...fast, name: "fast", include, exclude: [...exclude, ...replacing], isolate: false },
+  { ...fast, name: "fast-isolated", include: replacing, exclude },
+  {
+    // Seeds and virtual time: what fails here fails always. The time limits are for busy machines.
+    name: "random",
+    include: [...randomTests, ...harderTests],
+    setupFiles: ["test/support/bounded-properties.ts"],
+    env: { LEASEHOLD_EFFORT: process.env["LEASEHOLD_EFFORT"] ?? "10" },
+    testTimeout: 300_000,
+  },
+  {
+    // The conformance suite and others over real sockets, directories and timers. A machine that is busy makes leases
+    // of a second run out, so one that fails is tried again; what is about safety runs in virtual time.
+    name: "realtime",
+    include: realTimeTests,
+    setupFiles: ["test/support/bounded-properties.ts"],
+    testTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
+    // They spend their time asleep, and at the same disk.
+    maxConcurrency: 8,
+    fileParallelism: false,
+    retry: 2,
+  },
+  {
+    // Commands, examples and clusters as users start them: real processes, several files at once.
+    name: "processes",
+    include: processTests,
+    maxWorkers: "100%",
+    // What runs concurrently here spends its time asleep.
+    maxConcurrency: 20,
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    retry,
+  },
+  // Real processes that are killed, stopped and cut off: they start servers and measure time.
+  { ...inTurn, name: "e2e", include: ["test/e2e/**/*.test.ts"], hookTimeout: 60_000, retry },
+  {
+    // The packed file with the tools that people build and test with: they are installed, so this needs npm's registry.
+    ...inTurn,
+    name: "packaged",
+    include: ["test/packaged/*.test.ts"],
+    testTimeout: 400_000,
+    hookTimeout: 400_000,
+    maxConcurrency: 2,
+  },
+  // Real servers and devices, and processes that are killed.
+  { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
+  // Replicated files as real processes, and clients of WebDAV that others have written.
+  { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
+  {
+    // Servers of the core as real processes, beside real ones of etcd.
+    ...inTurn,
+    name: "core",
+    include: ["test/core/**/*.test.ts"],
+    globalSetup: ["test/core/support/install-etcd.ts"],
+    testTimeout: 120_000,
+  },
+  {
+    // Clients of etcd against ours and Debian's real etcd in one go, what they say compared.
+    ...inTurn,
+    name: "etcd",
+    include: ["test/etcd/**/*.test.ts"],
+    globalSetup: ["test/core/support/install-etcd.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+  },
+];
+
+/**
+ * Those that this run is about. Without a project and without a file it is the fast ones. A file without a project runs
+ * once, without the greater effort of the random suite.
+ */
+function chosen(words: readonly string[]): typeof projects {
+  if (words.some((word) => word.startsWith("--project"))) return projects;
+  const namesFile = words.some((word) => /[/.]/.test(word) && !word.startsWith("-"));
+  if (!namesFile) return projects.filter(({ name }) => name.startsWith("fast"));
+  return projects.map((each) => (each.name === "random" ? { ...each, include: randomTests } : each));
+}
+
 export default defineConfig({
   resolve: { alias },
   plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
-    setupFiles: ["test/support/bounded-properties.ts"],
-    // One for each processor; vitest would keep one free.
-    maxWorkers: "100%",
-    // For a machine that is very busy: what hangs is found, too.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
-    expect: { poll: { timeout: 60_000 } },
-    projects: [
-      {
-        extends: true,
-        test: { name: "shared", include, exclude: [...exclude, ...replacing], isolate: false },
-      },
-      { extends: true, test: { name: "isolated", include: replacing, exclude } },
-    ],
+    projects: chosen(process.argv.slice(2)).map((test, index) => ({
+      extends: true as const,
+      // Suites that are run together take turns: each has its own number of workers.
+      test: { ...test, sequence: { groupOrder: test.name.startsWith("fast") ? 0 : index } },
+    })),
   },
 });

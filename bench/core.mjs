@@ -6,7 +6,7 @@
 //   [--warm-up 5]: seconds of one put at a time, at each server, before anything is measured: Node compiles what it runs often
 //   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
 //   [--one-core]: one server of each system on core 0, and the load on core 1 (`taskset`), with nothing of "once"
-//   [--save]: the rates go to the results that the charts are drawn from (`npm run bench:report`)
+//   [--save]: the rates go to the results that the charts are drawn from (`npm run bench -- report`)
 import { Console } from "node:console";
 import { execFileSync, spawn } from "node:child_process";
 import { once as event } from "node:events";
@@ -251,7 +251,7 @@ if (onceTable.length > 0) terminal.table(onceTable);
 const at = new Date().toISOString();
 const commit = commitOf();
 if (values.save && !isOneCore) {
-  // What stands at the head is of the run of `npm run bench`.
+  // What stands at the head is of the run of `npm run bench -- compare`.
   const head = JSON.parse(readFileSync(latest, "utf8"));
   save(
     latest,

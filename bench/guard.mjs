@@ -1,7 +1,7 @@
 // Fails when Leasehold has become slower beside the bare exchange than it was at the committed baseline. Both are
 // measured in turn, so that the machine and what else it does count for both.
-//   npm run bench:guard              compares with bench/guard.json
-//   npm run bench:guard -- --write   writes it: on a quiet machine, after a change that was meant
+//   npm run bench -- guard           compares with bench/guard.json
+//   npm run bench -- guard --write   writes it: on a quiet machine, after a change that was meant
 // The ratios go with the number of processors, which these processes share, and with Node: on a machine unlike the
 // baseline's they are shown and not judged.
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Measures Leasehold and what a user might take instead side by side: npm run bench -- --help
+// Measures Leasehold and what a user might take instead side by side: npm run bench -- compare --help
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { load, systems } from "./systems/index.mjs";
 
 const names = systems.map(({ name }) => name);
 
-const help = `npm run bench -- [options]
+const help = `npm run bench -- compare [options]
 
 Measures systems that give out leases side by side on this machine: every round measures each of them, one after
 the other. Starts their servers itself, in a temporary directory, and ends them. All of it takes some twenty minutes

@@ -1,6 +1,6 @@
 /**
  * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
- * `npm run bench:storage [-- file redis postgres s3]`. Prints one JSON object a line: medians of three rounds, and ratios to that write.
+ * `npm run bench -- storage [file redis postgres s3]`. Prints one JSON object a line: medians of three rounds, and ratios to that write.
  * `LEASEHOLD_ALSO` names another build's `packages/leasehold/dist`, which is measured beside. With `--save` the rows go into
  * `bench/results/latest.json`, too. Only when it is asked for: `held` keeps 10,000 leases of `BENCH_TTL` on one directory alive; `take`,
  * `takeover` and `io` compare with `sanlock` and with a lock on one S3 object (`storage-beside.mjs`). Each word takes less than a minute

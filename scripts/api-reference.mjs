@@ -101,7 +101,7 @@ function check(written) {
   const extra = there.filter((name) => !written.has(name));
   if (stale.length + extra.length === 0) return;
   process.stderr.write(
-    `docs/api is stale (${[...stale, ...extra].join(", ")}): npm run api, and commit it\n`,
+    `docs/api is stale (${[...stale, ...extra].join(", ")}): npm run generate -- api, and commit it\n`,
   );
   process.exitCode = 1;
 }

@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 
 /**
  * Writes the table of systems side by side into the page that shows it, from bench/results/latest.json, which
- * `npm run bench` writes. With `--check`: fails if that would change a page.
+ * `npm run bench -- compare` writes. With `--check`: fails if that would change a page.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = "bench/results/latest.json";
 const pages = ["docs/performance.md"];
-const [begin, end] = [`<!-- figures of ${source}: npm run figures -->\n`, "<!-- end of figures -->"];
+const [begin, end] = [`<!-- figures of ${source}: npm run generate -- figures -->\n`, "<!-- end of figures -->"];
 
 const { at, commit, machine, rows } = JSON.parse(readFileSync(join(root, source), "utf8"));
 
@@ -59,7 +59,7 @@ for (const page of pages) {
   const written = text.slice(0, from + begin.length) + table + text.slice(to);
   if (written === text) continue;
   if (process.argv.includes("--check")) {
-    process.stderr.write(`the figures of ${page} are not those of ${source}: npm run figures\n`);
+    process.stderr.write(`the figures of ${page} are not those of ${source}: npm run generate -- figures\n`);
     process.exitCode = 1;
   } else writeFileSync(join(root, page), written);
 }

@@ -1,5 +1,5 @@
 // Plants the mistakes that tests with real servers have to find (`caughtBy` with `servers`), one at a time, in a build
-// of its own, and runs that test: `npm run planted:servers -- [part of a name]`.
+// of its own, and runs that test: `npm run planted -- servers [part of a name]`.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -20,15 +20,7 @@ const seedsMost = 1_000;
 
 let missed = 0;
 for (const { name, caughtBy } of chosen) {
-  const words = [
-    "vitest",
-    "run",
-    "--config",
-    "vitest.core.config.ts",
-    "-t",
-    "random sequences",
-    caughtBy.file,
-  ];
+  const words = ["vitest", "run", "--project", "core", "-t", "random sequences", caughtBy.file];
   const { status, stdout } = spawnSync("npx", words, {
     cwd: root,
     encoding: "utf8",

@@ -8,6 +8,8 @@ import { linkPackages, packages, root } from "./build.mjs";
 
 export { root };
 
+const project = join("test", "planted", "tsconfig.json");
+
 /**
  * Compiles the packages, `test/planted` and `test/blackbox` to the folder `to`, arranged as here. Returns the compiler's
  * exit code.
@@ -21,11 +23,11 @@ export function compilePlanted(to) {
     for (const folder of folders)
       for (const name of readdirSync(join(root, folder), { recursive: true }))
         if (/\.m?ts$|\.mjs$/.test(name) && !name.includes("node_modules")) copy(join(folder, name), sources);
-    for (const name of readdirSync(root))
-      if (/^(?:tsconfig.*|package)\.json$/.test(name)) cpSync(join(root, name), join(sources, name));
+    for (const path of ["package.json", "tsconfig.json", project])
+      cpSync(join(root, path), join(sources, path));
     const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
     // What a mistake says may be wrong by its types, too.
-    const words = [compiler, "-p", join(sources, "tsconfig.planted.json"), "--noCheck", "--outDir", to];
+    const words = [compiler, "-p", join(sources, project), "--noCheck", "--outDir", to];
     const { status } = spawnSync(process.execPath, words, { stdio: "inherit" });
     if (status !== 0) return status ?? 1;
   } finally {

@@ -1,5 +1,5 @@
 // Plants the mistakes that a test beside the product has to catch (`caughtBy`), one at a time, and runs that test:
-// `node scripts/planted-tests.mjs [part of a name]`. Those in servers that are processes: `planted-servers.mjs`.
+// `npm run planted -- tests [part of a name]`. Those in servers that are processes: `planted-servers.mjs`.
 import { join } from "node:path";
 import { createVitest } from "vitest/node";
 import { mistakes } from "../test/planted/mistakes/table.mjs";
@@ -10,16 +10,10 @@ const chosen = mistakes.filter(
   ({ name, caughtBy }) => caughtBy !== undefined && caughtBy.servers !== true && name.includes(part),
 );
 
-// All mistakes stand behind switches in the sources that it has loaded, so one does for all of them. A process for
-// each file, unlike in `npm test`: a mistake is planted when it begins.
+// All mistakes stand behind switches in the sources that it has loaded, so one does for all of them.
 const vitest = await createVitest("test", {
-  config: join(root, "vitest.realtime.config.ts"),
+  config: join(root, "test", "planted", "vitest.config.ts"),
   watch: false,
-  bail: 1,
-  retry: 0,
-  testTimeout: 120_000,
-  include: ["packages/*/src/**/*.test.ts", "test/*.test.ts", "test/realtime/*.test.ts"],
-  exclude: [],
   reporters: [{}],
 });
 

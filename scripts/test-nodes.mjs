@@ -73,7 +73,7 @@ function binaryOf(line) {
 const binaries = lines.map(binaryOf);
 for (const binary of binaries) run(binary, ["--version"]);
 if (has("cluster"))
-  run(process.execPath, [vitest, "run", "--config", "vitest.e2e.config.ts", "test/e2e/nodes.test.ts"], {
+  run(process.execPath, [vitest, "run", "--project", "e2e", "test/e2e/nodes.test.ts"], {
     LEASEHOLD_NODES: [process.execPath, ...binaries].join(delimiter),
   });
 if (has("fast")) for (const binary of binaries) run(binary, [vitest, "run"]);
@@ -85,7 +85,7 @@ if (has("packaged")) {
     execFileSync("npm", packing, { cwd: join(root, "packages", "leasehold"), encoding: "utf8" }),
   );
   for (const binary of binaries)
-    run(binary, [vitest, "run", "--config", "vitest.packaged.config.ts", "test/packaged/tools.test.ts"], {
+    run(binary, [vitest, "run", "--project", "packaged", "test/packaged/tools.test.ts"], {
       // What npm and the tools of a project start is this Node as well.
       PATH: `${dirname(binary)}${delimiter}${process.env.PATH}`,
       LEASEHOLD_PACKED: join(folder, filename),

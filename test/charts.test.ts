@@ -63,7 +63,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
     expect(domains.filter((domain) => domain === undefined || !domain.includes("Leasehold"))).toEqual([]);
   });
 
-  test("on the pages is that of the rows in bench/results/latest.json: npm run bench:report", () => {
+  test("on the pages is that of the rows in bench/results/latest.json: npm run bench -- report", () => {
     const { rows } = of(measured);
     const file = pictureOf(name);
     const stands = existsSync(file)

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { explored } from "./planted/explored.js";
 import { find } from "./planted/find.js";
 
-/** Those that take longer are looked for by `npm run sim:planted` only. */
+/** Those that take longer are looked for by `npm run planted -- sim` only. */
 const slow = /^(?:P2|P3|P4|P6|P9|P16|P22|P32):/;
 
 it.each(explored.filter(({ name }) => !slow.test(name)))("$name breaks $breaks", (mistake) => {

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,19 +11,17 @@ const read = (path: string) => readFileSync(join(root, path), "utf8");
 const filesBelow = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => `${folder}/${path}`);
 
-interface Choice {
-  readonly include?: string[];
+interface Suite {
+  readonly name: string;
+  readonly include: string[];
   readonly exclude?: string[];
-}
-interface Config {
-  readonly test: Choice & { readonly projects?: { readonly test: Choice }[] };
 }
 
 /** Those that `.ci/run` leaves out, and why. */
 const leftOut = {
-  "vitest.core.config.ts": "servers of etcd are installed and killed for a quarter of an hour",
-  "vitest.etcd.config.ts": "servers of etcd are installed, and clients of it started hundreds of times",
-  "vitest.files.config.ts": "clients of WebDAV are installed, and nodes of files killed",
+  files: "clients of WebDAV are installed, and nodes of files killed",
+  core: "servers of etcd are installed and killed for a quarter of an hour",
+  etcd: "servers of etcd are installed, and clients of it started hundreds of times",
 };
 
 /** The forms of patterns that the configurations use. */
@@ -38,42 +37,73 @@ function matches(pattern: string, path: string): boolean {
 const isOneOf = (patterns: readonly string[] = [], path: string) =>
   patterns.some((pattern) => matches(pattern, path));
 
-/** How often a suite has a file. */
-function times(suite: Config, path: string): number {
-  const parts = suite.test.projects?.map((project) => project.test) ?? [suite.test];
-  return parts.filter(({ include, exclude }) => isOneOf(include, path) && !isOneOf(exclude, path)).length;
-}
-
-const configs = readdirSync(root).filter((name) => /^vitest\..*config\.ts$/.test(name));
-const suites = await Promise.all(
-  configs.map(async (name) => ({
-    name,
-    config: ((await import(join(root, name))) as { default: Config }).default,
-  })),
-);
-const { harderTests } = (await import("../vitest.config.js")) as { harderTests: string[] };
+const { projects: suites, harderTests } = (await import("../vitest.config.js")) as unknown as {
+  projects: Suite[];
+  harderTests: string[];
+};
 
 describe("the suites", () => {
   test("have each test file once; the random one also those that try harder there", () => {
     const files = ["packages", "test"].flatMap(filesBelow).filter((path) => path.endsWith(".test.ts"));
     expect(files.length).toBeGreaterThan(200);
     const wrong = files.flatMap((path) => {
-      const having = suites.flatMap(({ name, config }) => Array<string>(times(config, path)).fill(name));
+      const having = suites.filter(
+        ({ include, exclude }) => isOneOf(include, path) && !isOneOf(exclude, path),
+      );
       const expected = harderTests.includes(path) ? 2 : 1;
-      return having.length === expected ? [] : [`${path}: ${having.join(", ") || "none"}`];
+      return having.length === expected
+        ? []
+        : [`${path}: ${having.map(({ name }) => name).join(", ") || "none"}`];
     });
     expect(wrong).toEqual([]);
   });
 
   test("are called by .ci/run, but for those that say why not", () => {
-    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-    const called = [
-      ...read(".ci/run").matchAll(/^ *(?:npm run ([\w:]+)|npm (test)\b|npx (vitest .*))/gm),
-    ].map(([, script, npmTest, words]) => words ?? scripts[script ?? npmTest!]!);
-    const isCalled = (name: string) =>
-      called.some((words) =>
-        name === "vitest.config.ts" ? /\bvitest run$/.test(words) : words.includes(`--config ${name}`),
+    const called = read(".ci/run");
+    const isCalled = ({ name }: Suite) =>
+      name.startsWith("fast")
+        ? /^npm test$/m.test(called)
+        : new RegExp(`(?:--project|test:slow --) ${name}\\b`).test(called);
+    expect(suites.filter((suite) => !isCalled(suite)).map(({ name }) => name)).toEqual(Object.keys(leftOut));
+  });
+});
+
+/** The words after `npm run` and after `npm run NAME --` in all that people read. */
+const named = ["README.md", "CONTRIBUTING.md", ".ci/run", ".github", "docs", "scripts", "test", "bench"]
+  .flatMap((path) => (path.includes(".") && path !== ".github" ? [path] : filesBelow(path)))
+  .filter((path) => /\.(?:md|mjs|ts|yml)$|\/run$/.test(path) && !path.includes("node_modules"))
+  .flatMap((path) =>
+    [...read(path).matchAll(/npm run (?:--silent )?([a-z:]+)(?: -- ([a-z][a-z0-9]*))?/g)].map(
+      ([, script = "", choice]) => ({
+        path,
+        script,
+        choice,
+      }),
+    ),
+  );
+
+describe("a command that a page or a program names", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+
+  test("is a script of package.json", () => {
+    // A program of the reader's own.
+    const unknown = named.filter(({ script }) => !(script in scripts) && script !== "migrate");
+    expect(named.length).toBeGreaterThan(50);
+    expect(unknown).toEqual([]);
+  });
+
+  test("names one of its family, where the script is a family's", () => {
+    const families = Object.keys(scripts).filter((name) => scripts[name]!.includes("choose.mjs"));
+    expect(families.length).toBeGreaterThan(2);
+    const unknown = families.flatMap((family) => {
+      const { stderr } = spawnSync(process.execPath, [join(root, "scripts/choose.mjs"), family], {
+        encoding: "utf8",
+      });
+      const choices = [...stderr.matchAll(/^ {2}([a-z0-9]+) /gm)].map(([, choice]) => choice);
+      return named.filter(
+        ({ script, choice }) => script === family && choice !== undefined && !choices.includes(choice),
       );
-    expect(configs.filter((name) => !isCalled(name))).toEqual(Object.keys(leftOut));
+    });
+    expect(unknown).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-// Draws every chart of rows that are invented: run by `npm run test:report`, as the drawing needs packages of its own.
+// Draws every chart of rows that are invented: run by `npm run test:slow -- report`, as the drawing needs packages of its own.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";

@@ -6,7 +6,7 @@ import { freePorts } from "../free-ports.js";
 import { dist, eventually, mainPath } from "../support/built.js";
 import { report } from "./arena.js";
 
-/** Members and clients on several versions of Node side by side; `npm run test:nodes` says which. */
+/** Members and clients on several versions of Node side by side; `npm run test:slow -- nodes` says which. */
 
 const binaries = (process.env["LEASEHOLD_NODES"] ?? "").split(delimiter).filter((path) => path !== "");
 const clientPath = fileURLToPath(new URL("clocked.mjs", import.meta.url));

@@ -15,8 +15,8 @@ import { PlantedBuild } from "../support/planted-build.js";
 /**
  * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
  * command's first: no command is left behind, `run` does not end before its command, and does not say that it
- * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case: few,
- * as this runs on every change; a hundred (`npm run sweep`) and more find what is rare.
+ * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case: few, as this runs on every
+ * change; a hundred and more find what is rare.
  */
 
 const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 6);

@@ -10,7 +10,7 @@ import { simulated } from "./simulated.js";
 import { searchStored, stored } from "./stored.js";
 
 /**
- * `npm run sim:planted`: plants every known mistake and looks who catches it. Exits with 1 unless each one is caught,
+ * `npm run planted -- sim`: plants every known mistake and looks who catches it. Exits with 1 unless each one is caught,
  * and unless none is "caught" that was not planted.
  */
 interface Row {

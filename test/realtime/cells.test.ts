@@ -5,7 +5,7 @@ import { Cells } from "../../packages/leasehold/src/flease/protocol/cells.js";
 import { freePorts } from "../free-ports.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 
-/** Five members, three of them for each resource. What thirty do is measured by `npm run bench:cells`. */
+/** Five members, three of them for each resource. What thirty do is measured by `npm run bench -- cells`. */
 
 const cellSize = 3;
 const ids = ["m0", "m1", "m2", "m3", "m4"];

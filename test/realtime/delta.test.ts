@@ -8,7 +8,7 @@ const farms = {
   "the paper's leases": ["slotted", "atomic", "atomic"],
 } as const;
 
-// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:stores`.
+// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:slow -- stores`.
 describe.each(Object.entries(farms))("%s on real time", (_name, kinds) => {
   // A writer has seventeen of the paper's leases, each after waits of δ.
   const isSlow = kinds[0] === "slotted";

@@ -3,7 +3,7 @@ import { failureText } from "../kit/simulator.js";
 import type { Ground, StoragePlan } from "./stage/plan.js";
 import { simulateStorageMany } from "./run.js";
 
-/** Many when a mistake is planted in a driver (`npm run test:planted`), which must show in some; few otherwise. */
+/** Many when a mistake is planted in a driver (`npm run planted -- tests`), which must show in some; few otherwise. */
 const runsMax = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
 /** Nothing goes wrong that a row does not name. */

@@ -3,7 +3,7 @@ import { gridded, searchGrid } from "../../../../test/planted/gridded.js";
 import type { GridCounters } from "./counters.js";
 import { runGrid } from "./run.js";
 
-/** Many seeds: `LEASEHOLD_SEEDS=5000 npx vitest run --config vitest.random.config.ts src/flease-stores`. */
+/** Many seeds: `LEASEHOLD_SEEDS=5000 npx vitest run --project random src/flease-stores`. */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 24);
 
 /** What random runs must have seen, in 24 runs, or they prove nothing. */

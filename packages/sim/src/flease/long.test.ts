@@ -6,7 +6,7 @@ import { failureText } from "../kit/simulator.js";
 import { simulateMany } from "./run.js";
 
 /**
- * A long search by hand: `SIM_MINUTES=10 npx vitest run --config vitest.random.config.ts src/flease/long.test.ts`,
+ * A long search by hand: `SIM_MINUTES=10 npx vitest run --project random src/flease/long.test.ts`,
  * with `SIM_SEED` to begin elsewhere. It says what was done, and for a failure the seed and mode with which
  * `simulate` runs it again.
  */

@@ -26,8 +26,8 @@ import type { SecurityOptions } from "../../../runtime/security/options.js";
 import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
- * Tries to get in, many of them and all kinds mixed, while a good client works. `npm run intrude` makes a
- * million; LEASEHOLD_TRIES says another number.
+ * Attempts to get in, many at once and all kinds mixed, while a good client works. `LEASEHOLD_TRIES` sets
+ * how many.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const inParallel = 24;
