@@ -10,7 +10,10 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = "bench/results/latest.json";
 const pages = ["docs/performance.md"];
-const [begin, end] = [`<!-- figures of ${source}: npm run generate -- figures -->\n`, "<!-- end of figures -->"];
+const [begin, end] = [
+  `<!-- figures of ${source}: npm run generate -- figures -->\n`,
+  "<!-- end of figures -->",
+];
 
 const { at, commit, machine, rows } = JSON.parse(readFileSync(join(root, source), "utf8"));
 

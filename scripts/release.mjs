@@ -25,7 +25,7 @@ const manifests = packages.map((name) => ({
   folder: `packages/${name}`,
   ...JSON.parse(read(`packages/${name}/package.json`)),
 }));
-const names = manifests.map(({ name }) => name);
+const names = new Set(manifests.map(({ name }) => name));
 const published = manifests.filter((manifest) => manifest.private !== true);
 const tag = `v${version}`;
 
@@ -61,7 +61,7 @@ function problemsOf(manifest) {
   if (manifest.version !== version) problems.push(`is ${manifest.version}, and the workspace is ${version}`);
   for (const kind of ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"])
     for (const [other, wanted] of Object.entries(manifest[kind] ?? {}))
-      if (names.includes(other) && wanted !== version)
+      if (names.has(other) && wanted !== version)
         problems.push(`wants ${other} ${wanted} in its ${kind}, not exactly ${version}`);
   for (const script of ["preinstall", "install", "postinstall", "prepare"])
     if (manifest.scripts?.[script] !== undefined) problems.push(`runs "${script}" where it is installed`);

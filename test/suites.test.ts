@@ -99,9 +99,9 @@ describe("a command that a page or a program names", () => {
       const { stderr } = spawnSync(process.execPath, [join(root, "scripts/choose.mjs"), family], {
         encoding: "utf8",
       });
-      const choices = [...stderr.matchAll(/^ {2}([a-z0-9]+) /gm)].map(([, choice]) => choice);
+      const choices = new Set([...stderr.matchAll(/^ {2}([a-z0-9]+) /gm)].map(([, choice]) => choice));
       return named.filter(
-        ({ script, choice }) => script === family && choice !== undefined && !choices.includes(choice),
+        ({ script, choice }) => script === family && choice !== undefined && !choices.has(choice),
       );
     });
     expect(unknown).toEqual([]);
