@@ -47,6 +47,7 @@ export class Connection {
   readonly #socket: Socket | undefined;
   /** Of the protocol, which both sides speak; 0 until the other side has answered. */
   version = 0;
+  #isAnswered = false;
   #isWelcome = false;
   readonly #writes: Write[] = [];
   #queuedBytes = 0;
@@ -145,6 +146,8 @@ export class Connection {
       this.#options.pings?.answered();
       return;
     }
+    if (this.#isAnswered) throw new RangeError("it has answered the hello before");
+    this.#isAnswered = true;
     const welcome = readWelcome(body);
     const { refusal } = welcome;
     // A server that refuses us hangs up, perhaps before our own disk is done.

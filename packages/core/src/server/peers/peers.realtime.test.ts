@@ -460,6 +460,7 @@ async function peerOf(
   pinged = (socket: Socket, _isBulk: boolean) => {
     for (const part of frame([])) socket.write(part);
   },
+  welcomes = 1,
 ) {
   const got: { readonly message: PeerMessage; readonly isBulk: boolean }[] = [];
   const hellos: boolean[] = [];
@@ -475,7 +476,8 @@ async function peerOf(
         if (isBulk) bulk.push(socket);
         frames.bytesMax = 1 << 24;
         const welcome = create(PeerWelcomeSchema, { version, disk: 22n });
-        for (const part of frame([toBinary(PeerWelcomeSchema, welcome)])) socket.write(part);
+        for (let number = 0; number < welcomes; number += 1)
+          for (const part of frame([toBinary(PeerWelcomeSchema, welcome)])) socket.write(part);
         if (!reads(isBulk)) setImmediate(() => socket.pause());
       } else if (body.length === 0) pinged(socket, isBulk);
       else got.push({ message: decodeMessage(Buffer.from(body), version), isBulk });
@@ -595,6 +597,15 @@ test("a slow connection is kept while it takes something", async () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect(heard).not.toContain("unreachable");
+  link.close();
+});
+
+test("a server that welcomes twice gets no second connection for each time", async () => {
+  const peer = await peerOf(8, () => true, undefined, 2);
+  const heard: string[] = [];
+  const link = linkTo(peer.port, heard);
+  await eventually("it is given up", () => heard.includes("unreachable"));
+  expect(peer.bulk.length).toBeLessThan(2);
   link.close();
 });
 
