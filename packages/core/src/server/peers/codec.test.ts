@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { Entry } from "../../raft/types.js";
 import { refusalFailures } from "../../replica/proposals/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
-import { decodeMessage, encodeMessage, repeatsSince } from "./codec.js";
+import { decodeMessage, encodeMessage } from "./codec.js";
+import { bulkSince } from "./hello.js";
 import { Frames, frame, helloBytesMax } from "./frames.js";
 
 /** Of the protocol. */
-const newest = repeatsSince;
+const newest = bulkSince;
 
 const count = fc.maxSafeNat();
 const id = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
@@ -128,14 +129,12 @@ describe("messages between servers", () => {
       term: 4,
       command: Buffer.from("c"),
     } as const;
-    const bytes = Buffer.concat(
-      encodeMessage({ ...once, life: 5, settled: 2, again: false }, repeatsSince - 1),
-    );
+    const bytes = Buffer.concat(encodeMessage({ ...once, life: 5, settled: 2, again: false }, bulkSince - 1));
     expect(bytes.toString("hex")).toBe(
       "0b010000000000000002000000000000000000000000000840000000000000104063",
     );
     const taken = { ...once, life: 0, settled: 0, again: false, command: Uint8Array.from(once.command) };
-    expect(decodeMessage(bytes, repeatsSince - 1)).toEqual(taken);
+    expect(decodeMessage(bytes, bulkSince - 1)).toEqual(taken);
   });
 
   test("a stranger gets no memory: what is too long is refused by its length", () => {

@@ -3,6 +3,7 @@ import { entryPayload, parseEntry } from "../../journal/records.js";
 import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
 import { refusalFailures } from "../../replica/proposals/leader-messages.js";
 import type { PeerMessage } from "../../replica/types.js";
+import { bulkSince } from "./hello.js";
 
 /**
  * Messages between servers as bytes: the kind, who to whom, then the kind's fields in this order. Counts are
@@ -66,16 +67,13 @@ type Layout = readonly (readonly [string, Field])[];
 const layoutOf: readonly Layout[] = kinds.map((kind) => Object.entries(layouts[kind]));
 const numberOf = new Map<string, number>(kinds.map((kind, index) => [kind, index]));
 
-/** From this version of the protocol on proposals may come again. */
-export const repeatsSince = 8;
-
 /** What a proposal has not that comes once; in this order, which is that of the layouts. */
 const onceOnly: Readonly<Record<string, number | boolean>> = { life: 0, settled: 0, again: false };
 
 const onceLayoutOf = layoutOf.map((layout) => layout.filter(([name]) => !(name in onceOnly)));
 
 function layoutsOf(version: number): readonly Layout[] {
-  return version < repeatsSince ? onceLayoutOf : layoutOf;
+  return version < bulkSince ? onceLayoutOf : layoutOf;
 }
 
 /** Fields of a fixed length: the longest layout has five of 8 bytes. */

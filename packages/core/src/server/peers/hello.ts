@@ -23,7 +23,7 @@ export interface Self {
 /** What the rest of the connection is. */
 export type Purpose = "messages" | "bulk" | "snapshot";
 
-/** From this version on there is a second connection, for what may be large. */
+/** From this version on there is a second connection, for what may be large, and proposals may come again. */
 export const bulkSince = 8;
 
 export function helloBytes(

@@ -4,7 +4,7 @@ import type { PeerMessage } from "../../replica/types.js";
 import type { TlsFiles } from "../wire/tls/tls-files.js";
 import { PeerCounts } from "../metrics/counters.js";
 import type { KnownMember } from "../config/identity.js";
-import { encodeMessage, repeatsSince } from "./codec.js";
+import { encodeMessage } from "./codec.js";
 import { Connection } from "./connection.js";
 import { bulkSince } from "./hello.js";
 
@@ -172,7 +172,7 @@ export class PeerLink {
 
   #connected(): void {
     this.#isFull = false;
-    this.#options.connected(this.#first!.version >= repeatsSince);
+    this.#options.connected(!this.#isShared);
   }
 
   #lost(url: string, problem: string, again: () => void): void {
