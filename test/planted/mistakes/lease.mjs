@@ -196,7 +196,9 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "placeIsNotKept",
     why: "A place in a core's line is not refreshed: who waits for longer than its ttl goes to the end.",
-    edits: [{ file: "packages/leasehold/src/etcd/line.ts", find: "begunMs < this.#endMs", replace: "false" }],
+    edits: [
+      { file: "packages/leasehold/src/etcd/fair-queue.ts", find: "begunMs < this.#endMs", replace: "false" },
+    ],
   },
   {
     name: "graceOfAnEarlierLifeRuns",

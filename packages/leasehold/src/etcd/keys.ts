@@ -6,7 +6,7 @@ export const keyPrefixDefault = "leasehold/";
 /** Leases have a level of their own, so that something else can be put beside them. */
 const level = "leases/";
 
-/** Lines of those who wait in order stand beside them. */
+/** The level of the queues of fair callers. */
 const linesLevel = "lines/";
 
 /** And the members of groups that are kept as plain keys. */
@@ -29,7 +29,7 @@ export class Keys {
     return this.#root + resource;
   }
 
-  /** What the keys of all who are in line for a resource begin with; a number follows. */
+  /** The prefix of the keys of all callers in the queue for a resource; a number follows. */
   lineOf(resource: string): string {
     return this.#lines + resource + slotMark;
   }

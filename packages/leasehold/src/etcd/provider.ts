@@ -27,7 +27,7 @@ import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
 import { Keys } from "./keys.js";
-import { Lines } from "./line.js";
+import { FairQueues } from "./fair-queue.js";
 import { decodeRecord, encodeRecord, type HolderRecord, tokenOf } from "./record.js";
 import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
@@ -84,7 +84,7 @@ export class CoreProvider implements Provider {
   readonly #core: CoreClient;
   readonly #keys: Keys;
   readonly #waiters: Waiters;
-  readonly #lines: Lines;
+  readonly #queues: FairQueues;
   /** What was granted and has not been given back, by resource. */
   readonly #tenures = new Map<string, Tenure>();
   #events: ProviderEvents | undefined;
@@ -99,7 +99,7 @@ export class CoreProvider implements Provider {
     const { clock, timers, random } = world;
     const hint = (resource: string) => this.#events?.hint(resource) ?? false;
     this.#waiters = new Waiters({ core, timers, random, hint });
-    this.#lines = new Lines({
+    this.#queues = new FairQueues({
       core,
       world,
       keys: this.#keys,
@@ -198,9 +198,9 @@ export class CoreProvider implements Provider {
     await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
   }
 
-  enterLine(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place> {
+  enterQueue(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place> {
     const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
-    return this.#lines.enter(resource, ttlMs, limits);
+    return this.#queues.enter(resource, ttlMs, limits);
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -233,7 +233,7 @@ export class CoreProvider implements Provider {
     this.inspection.close();
     this.#waiters.close();
     for (const tenure of this.#tenures.values()) this.#end(tenure);
-    await this.#lines.close();
+    await this.#queues.close();
     this.#core.close();
   }
 

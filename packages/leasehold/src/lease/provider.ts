@@ -209,7 +209,7 @@ export interface Provider {
    * acquires like everybody else. A stopped process keeps its places for `ttlMs` and the time that the ground
    * needs to notice. Where `guarantees.fair` is `strict`, and only there.
    */
-  enterLine?(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place>;
+  enterQueue?(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place>;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;
   /**
    * `onIncomplete` gets the reason why the list is incomplete; without it, an incomplete list is a

@@ -4,7 +4,7 @@ import type { Clock } from "../common/ports.js";
 import type { Detachment, Grant, ReleaseRequest } from "../lease/provider.js";
 import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint, ResourceHint } from "../lease/types.js";
-import { MemoryLines } from "./memory-lines.js";
+import { MemoryQueues } from "./memory-queues.js";
 
 /** A participant, as its ground sees it. */
 export interface MemoryParticipant {
@@ -91,7 +91,7 @@ export class MemoryTenure implements Grant {
 
 /** The shared state of one in-memory cluster's participants: the holders, and the last token. */
 export class MemoryGround {
-  readonly lines = new MemoryLines();
+  readonly queues = new MemoryQueues();
   readonly #tenures = new Map<string, MemoryTenure>();
   readonly #refused = new Map<string, Set<MemoryParticipant>>();
   readonly #participants = new Set<MemoryParticipant>();

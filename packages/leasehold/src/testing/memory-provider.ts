@@ -108,7 +108,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     if (this.#process.isConnected) this.#ground.free(tenure);
   }
 
-  async enterLine(
+  async enterQueue(
     resource: string,
     ttlMs: number,
     timeoutMs: number,
@@ -116,7 +116,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   ): Promise<Place> {
     if (!(await this.#reaches(timeoutMs, cancellation))) throw cutOff(this.holder);
     const owner = { clock: this.clock, timers: this.#timers, process: this.#process };
-    return this.#ground.lines.enter(resource, owner, ttlMs);
+    return this.#ground.queues.enter(resource, owner, ttlMs);
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {

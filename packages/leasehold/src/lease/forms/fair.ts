@@ -21,7 +21,7 @@ const pauseMsMax = 2_000;
 const enterMsMax = 5_000;
 
 /** How callers enter the queue for one name. */
-export interface Line {
+export interface FairQueue {
   readonly world: World;
   readonly resource: string;
   /** Aborts when the participant closes. */
@@ -30,49 +30,54 @@ export interface Line {
 }
 
 /** @param take acquires, for the first in the queue, within the time that is left */
-export async function waitInLine(
-  line: Line,
+export async function waitInQueue(
+  queue: FairQueue,
   waitMs: number,
   signal: AbortSignal | undefined,
   take: Take,
 ): Promise<Held> {
-  line.closed.throwIfAborted();
+  queue.closed.throwIfAborted();
   const stop = new AbortController();
   const abort = () => stop.abort(signal?.reason);
-  const close = () => stop.abort(line.closed.reason);
+  const close = () => stop.abort(queue.closed.reason);
   watchAbort(signal, abort);
-  watchAbort(line.closed, close);
+  watchAbort(queue.closed, close);
   try {
-    return await waitUntilStopped(line, waitMs, stop.signal, take);
+    return await waitUntilStopped(queue, waitMs, stop.signal, take);
   } finally {
     unwatchAbort(signal, abort);
-    unwatchAbort(line.closed, close);
+    unwatchAbort(queue.closed, close);
   }
 }
 
 type Take = (waitMs: number, signal: AbortSignal) => Promise<Held>;
 
-async function waitUntilStopped(line: Line, waitMs: number, signal: AbortSignal, take: Take): Promise<Held> {
-  const { clock, timers, random } = line.world;
+async function waitUntilStopped(
+  queue: FairQueue,
+  waitMs: number,
+  signal: AbortSignal,
+  take: Take,
+): Promise<Held> {
+  const { clock, timers, random } = queue.world;
   const deadlineMs = clock.monotonicMs() + waitMs;
   const leftMs = () => Math.max(0, deadlineMs - clock.monotonicMs());
   for (let failures = 0; ; failures += 1) {
     signal.throwIfAborted();
-    const place = await entered(line, Math.min(enterMsMax, leftMs()), signal).catch((error: unknown) => {
+    const place = await entered(queue, Math.min(enterMsMax, leftMs()), signal).catch((error: unknown) => {
       signal.throwIfAborted();
       const mayPass = error instanceof LeaseholdError && passing.has(error.code);
       if (!mayPass || leftMs() === 0) throw error;
     });
     if (place !== undefined) {
       try {
-        const lease = await served(line, place, leftMs(), signal, take);
+        const lease = await served(queue, place, leftMs(), signal, take);
         if (lease !== undefined) return lease;
         failures = 0;
       } finally {
         void place.leave();
       }
     }
-    if (leftMs() === 0) throw tooLate(line.resource, waitMs);
+    if (leftMs() === 0) throw tooLate(queue.resource, waitMs);
     const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));
     await withTimeout(timers, pauseMs, signal, aborted).catch(() => undefined);
   }
@@ -82,7 +87,7 @@ async function waitUntilStopped(line: Line, waitMs: number, signal: AbortSignal,
 const passing: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
 
 /** A place. It is given back if the caller has gone meanwhile. */
-async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Promise<Place> {
+async function entered(queue: FairQueue, timeoutMs: number, signal: AbortSignal): Promise<Place> {
   const cancellation: Cancellation & { cancelled: boolean } = { cancelled: false, onCancel: undefined };
   const cancel = () => {
     cancellation.cancelled = true;
@@ -90,7 +95,7 @@ async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Prom
   };
   watchAbort(signal, cancel);
   try {
-    return await line.enter(timeoutMs, cancellation);
+    return await queue.enter(timeoutMs, cancellation);
   } finally {
     unwatchAbort(signal, cancel);
   }
@@ -98,7 +103,7 @@ async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Prom
 
 /** Waits until the place is first, and acquires. `undefined` when the place is gone before that. */
 async function served(
-  { world, resource }: Line,
+  { world, resource }: FairQueue,
   place: Place,
   waitMs: number,
   signal: AbortSignal,

@@ -7,7 +7,7 @@ import type { AttemptOutcome, AttemptTaker } from "../provider.js";
 import type { Timer, World } from "../../common/ports.js";
 
 /** A contender's place among the callers of its process; implemented and described by `LocalQueue`. */
-export interface Line {
+export interface Queue {
   readonly contended: boolean;
   rejoin(contender: Contender): void;
   settle(contender: Contender, outcome: "held" | LeaseholdError): void;
@@ -32,7 +32,7 @@ export class Contender implements AttemptTaker {
   readonly spec: AcquireSpec;
   readonly patient: boolean;
   /** The queue of its resource. Written by the queue. */
-  queue: Line | undefined;
+  queue: Queue | undefined;
   /** On the steady clock. */
   readonly deadlineMs: number;
   /** Its failed attempts in a row. */

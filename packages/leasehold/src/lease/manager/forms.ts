@@ -3,7 +3,7 @@ import type { World } from "../../common/ports.js";
 import { LeaseholdError } from "../errors.js";
 import { tryAny, waitAny } from "../forms/counted.js";
 import type { ExclusiveLeases, Held } from "../forms/exclusive.js";
-import { waitInLine } from "../forms/fair.js";
+import { waitInQueue } from "../forms/fair.js";
 import { readerSlots, tryExclusive, tryShared, waitExclusive, waitShared } from "../forms/shared.js";
 import { isSharedName, sharedMark, slotNames } from "../slots.js";
 import type { AcquireOptions, TryAcquireOptions } from "../types.js";
@@ -44,20 +44,20 @@ export async function acquireForm(
   waitMs: number,
 ): Promise<Held> {
   const form = formOf(parts, spec, options);
-  const enterLine = isFair(parts, options, waitMs)
-    ? parts.provider.enterLine?.bind(parts.provider)
+  const enterQueue = isFair(parts, options, waitMs)
+    ? parts.provider.enterQueue?.bind(parts.provider)
     : undefined;
   return keptAlive(parts.world.keepAlive, async () => {
-    if (enterLine !== undefined) {
+    if (enterQueue !== undefined) {
       const { resource, ttlMs } = spec;
-      const line = {
+      const queue = {
         world: parts.world,
         resource,
         closed: parts.closed,
         enter: (timeoutMs: number, cancellation: Cancellation) =>
-          enterLine(resource, ttlMs, timeoutMs, cancellation),
+          enterQueue(resource, ttlMs, timeoutMs, cancellation),
       };
-      return waitInLine(line, waitMs, spec.signal, form.wait);
+      return waitInQueue(queue, waitMs, spec.signal, form.wait);
     }
     if (waitMs > 0) return form.wait(waitMs, spec.signal);
     const lease = await form.try(spec.signal);
@@ -67,7 +67,7 @@ export async function acquireForm(
 }
 
 /**
- * Whether the call waits in the ground's line. A ground without lines has an order of its own, for all
+ * Whether the call waits in the ground's queue. A ground without queues has an order of its own, for all
  * callers.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `UNSUPPORTED`

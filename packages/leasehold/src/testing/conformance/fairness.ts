@@ -30,7 +30,7 @@ export const fairnessCases = {
     check(order.join() === wanted.join(), `calls ${wanted.join()} were served in the order ${order.join()}`);
   },
 
-  "a caller in line that leaves, or stops, blocks nobody": async (stage: Stage) => {
+  "a caller in the queue that leaves, or stops, blocks nobody": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     if (alice.guarantees.fair === "none") return;
     const [carol, dave, erin] = [
@@ -54,23 +54,23 @@ export const fairnessCases = {
     await stage.pass(stage.ttlMs / 4);
     controller.abort(reason);
     check(
-      (await stage.until(aborted, "the abort of a place in line")) === reason,
+      (await stage.until(aborted, "the abort of a place in the queue")) === reason,
       "another reason than the signal's",
     );
     await stage.until(carol.close(), "close");
-    await stage.rejectsWith(raise(closed), "CLOSED", "a place in line during close");
+    await stage.rejectsWith(raise(closed), "CLOSED", "a place in the queue during close");
     await stage.until(held.release(), "release");
     if (stage.ground.freeze === undefined) {
-      const lease = await stage.until(stopped, "the next in line", stage.takeoverMs(alice));
+      const lease = await stage.until(stopped, "the next in the queue", stage.takeoverMs(alice));
       await stage.until(lease.release(), "release");
     } else {
       await stage.ground.freeze(dave, stage.takeoverMs(alice));
     }
-    const lease = await stage.until(last, "the last in line", stage.takeoverMs(alice));
+    const lease = await stage.until(last, "the last in the queue", stage.takeoverMs(alice));
     lease.assertHeld();
   },
 
-  "a caller that does not wait has no place in line (INVALID_CONFIG)": async (stage: Stage) => {
+  "a caller that does not wait has no place in the queue (INVALID_CONFIG)": async (stage: Stage) => {
     const alice = await stage.open("alice");
     await stage.rejectsWith(
       acquire(stage, alice, "nowait", { wait: 0 }),

@@ -9,44 +9,44 @@ import type { Keys } from "./keys.js";
 /** Places of one participant at a time: each costs the core a lease, its refreshes and a watch. */
 const placesMax = 1_000;
 
-/** A place is refreshed when so much of its lease has passed, and looks at the line then as well. */
+/** Refreshes of a place per lease; each also reads the queue. */
 const refreshesPerLease = 3;
 
-/** How long giving a place back tries to reach the core; then it runs out by itself. */
+/** Time limit for giving a place back; afterwards its lease expires. */
 const leaveMsMax = 1_000;
 
-export interface LineParts {
+export interface QueueParts {
   readonly core: CoreClient;
   readonly world: World;
   readonly keys: Keys;
   readonly clockRateError: number;
-  /** What stands in the keys, for people. */
+  /** The value of the keys, for people. */
   readonly holder: string;
   drawLeaseId(): bigint;
-  /** What a lease of so many ms is asked for as. */
+  /** The TTL, in seconds, to request for a lease of `ttlMs`. */
   secondsOf(ttlMs: number): number;
 }
 
 /**
- * Lines of those who wait in order: a key for each caller, on a lease of its own. The revisions at which the
+ * Queues of callers that wait in order: a key for each caller, on a lease of its own. The revisions at which the
  * keys were created are the order, as in a mutex of etcd. Each place watches the one before it and no other,
- * so that a release wakes one caller. The lines say nothing about who holds: the first in line acquires as
- * everybody does.
+ * so that a release wakes one caller. A queue does not decide who holds: its first caller acquires like any
+ * other.
  */
-export class Lines {
-  readonly #parts: LineParts;
+export class FairQueues {
+  readonly #parts: QueueParts;
   readonly #places = new Set<CorePlace>();
   readonly #leaving = new Set<Promise<void>>();
 
-  constructor(parts: LineParts) {
+  constructor(parts: QueueParts) {
     this.#parts = parts;
   }
 
-  /** @throws LeaseholdError what the core refuses, `TOO_MANY_WAITERS` */
+  /** @throws LeaseholdError `TOO_MANY_WAITERS`, or the core's refusal */
   async enter(resource: string, ttlMs: number, limits: CallLimits): Promise<Place> {
     if (this.#places.size >= placesMax) {
-      const all = `this participant already has ${placesMax} places in lines`;
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${all}; no more are given out`);
+      const all = `this participant already has ${placesMax} places in queues`;
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${all}, the maximum`);
     }
     const { core, world, keys, holder } = this.#parts;
     const leaseId = this.#parts.drawLeaseId();
@@ -64,7 +64,7 @@ export class Lines {
     }
   }
 
-  /** Resolves when all places were given back, or are left to run out. */
+  /** Resolves when all places have been given back, or are left to expire. */
   async close(): Promise<void> {
     for (const place of this.#places) void place.leave();
     await Promise.all(this.#leaving);
@@ -83,31 +83,31 @@ class CorePlace implements Place {
   readonly key: string;
   readonly leaseId: bigint;
   readonly first: Promise<void>;
-  readonly #parts: LineParts;
-  readonly #linePrefix: string;
+  readonly #parts: QueueParts;
+  readonly #queuePrefix: string;
   readonly #giveBack: () => Promise<void>;
   readonly #gone = new AbortController();
-  #tellFirst: () => void = () => undefined;
+  #resolveFirst: () => void = () => undefined;
   #isFirst = false;
   #created = 0n;
   #leaseMs = 0;
-  /** On the steady clock: until then the core keeps the place. */
+  /** The core keeps the place until then, on the steady clock. */
   #endMs = 0;
   #timer: Timer | undefined;
   #before: Watching | undefined;
   #left: Promise<void> | undefined;
 
-  constructor(parts: LineParts, linePrefix: string, leaseId: bigint, giveBack: () => Promise<void>) {
+  constructor(parts: QueueParts, queuePrefix: string, leaseId: bigint, giveBack: () => Promise<void>) {
     this.#parts = parts;
-    this.#linePrefix = linePrefix;
+    this.#queuePrefix = queuePrefix;
     this.leaseId = leaseId;
-    this.key = `${linePrefix}${leaseId}`;
+    this.key = `${queuePrefix}${leaseId}`;
     this.#giveBack = giveBack;
     this.first = new Promise((resolve, reject) => {
-      this.#tellFirst = resolve;
+      this.#resolveFirst = resolve;
       watchAbort(this.#gone.signal, () => reject(this.#gone.signal.reason));
     });
-    // Who enters may go before it asks.
+    // The caller may leave before it waits for this promise.
     this.first.catch(() => undefined);
   }
 
@@ -129,7 +129,9 @@ class CorePlace implements Place {
   #end(): Promise<void> {
     this.#timer?.cancel();
     this.#before?.stop();
-    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has run out, or was given back"));
+    this.#gone.abort(
+      new LeaseholdError("NO_QUORUM", "the place in the queue has expired, or was given back"),
+    );
     return this.#giveBack();
   }
 
@@ -138,7 +140,7 @@ class CorePlace implements Place {
     this.#endMs = begunMs + this.#leaseMs;
   }
 
-  /** Looks who is before it, and comes back for the next refresh. */
+  /** Finds the place before this one, and sets the timer of the next refresh. */
   async #turn(): Promise<void> {
     const { timers } = this.#parts.world;
     this.#timer = timers.after(this.#leaseMs / refreshesPerLease, () => void this.#refresh());
@@ -162,13 +164,13 @@ class CorePlace implements Place {
 
   async #look(): Promise<void> {
     const { core } = this.#parts;
-    const { entries, revision } = await core.list(this.#linePrefix, this.#limits());
+    const { entries, revision } = await core.list(this.#queuePrefix, this.#limits());
     if (this.#left !== undefined) return;
     let own = false;
     let before: Entry | undefined;
     for (const entry of entries) {
-      // A longer name may begin like this line.
-      if (!/^\d+$/.test(entry.key.slice(this.#linePrefix.length))) continue;
+      // A longer name may have this prefix, too.
+      if (!/^\d+$/.test(entry.key.slice(this.#queuePrefix.length))) continue;
       if (entry.key === this.key) own = true;
       else if (entry.createRevision < this.#created && entry.createRevision > (before?.createRevision ?? 0n))
         before = entry;
@@ -178,7 +180,7 @@ class CorePlace implements Place {
     if (!own) void this.leave();
     else if (before === undefined) {
       this.#isFirst = true;
-      this.#tellFirst();
+      this.#resolveFirst();
     } else {
       const again = () => void this.#orLater(() => this.#look());
       this.#before = core.watch({ key: before.key, isPrefix: false }, revision + 1n, {
@@ -189,7 +191,7 @@ class CorePlace implements Place {
     }
   }
 
-  /** What fails is repeated with the next refresh. */
+  /** Work that fails is repeated with the next refresh. */
   async #orLater(work: () => Promise<void>): Promise<void> {
     try {
       await work();

@@ -15,27 +15,27 @@ export interface PlaceOwner {
   readonly process: ProcessSwitch;
 }
 
-/** The lines of a ground in memory: callers that wait for a resource in order. */
-export class MemoryLines {
-  readonly #lines = new Map<string, Set<MemoryPlace>>();
+/** The queues of a ground in memory: callers that wait for a resource in order. */
+export class MemoryQueues {
+  readonly #queues = new Map<string, Set<MemoryPlace>>();
 
   enter(resource: string, owner: PlaceOwner, ttlMs: number): Place {
-    const line = getOrInsert(this.#lines, resource, () => new Set());
+    const queue = getOrInsert(this.#queues, resource, () => new Set());
     const place: MemoryPlace = new MemoryPlace(owner, ttlMs, {
       isFirst: () => {
-        for (const each of line) {
+        for (const each of queue) {
           if (each === place) return true;
           if (!each.isOver) return false;
         }
         return false;
       },
       left: () => {
-        line.delete(place);
-        if (line.size === 0) this.#lines.delete(resource);
-        for (const each of line) each.look();
+        queue.delete(place);
+        if (queue.size === 0) this.#queues.delete(resource);
+        for (const each of queue) each.look();
       },
     });
-    line.add(place);
+    queue.add(place);
     place.look();
     return place;
   }
@@ -73,12 +73,12 @@ class MemoryPlace implements Place {
     return this.#gone.signal;
   }
 
-  /** For the others in line. */
+  /** For the others in the queue. */
   get isOver(): boolean {
     return this.gone.aborted || this.#owner.clock.monotonicMs() >= this.#endMs;
   }
 
-  /** A place has left the line. */
+  /** A place has left the queue. */
   look(): void {
     const { process } = this.#owner;
     process.run(() => {
@@ -89,7 +89,7 @@ class MemoryPlace implements Place {
   async leave(): Promise<void> {
     this.#timer.cancel();
     if (this.gone.aborted) return;
-    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has expired, or was left"));
+    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in the queue has expired, or was left"));
     this.#standing.left();
   }
 
