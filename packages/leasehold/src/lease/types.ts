@@ -183,6 +183,11 @@ export interface LeaseEvents {
   /** A lease was acquired, by any call. Emitted before that call resolves. */
   acquired: { readonly lease: Lease };
   /**
+   * A renewal was confirmed: `lease.remaining()` says until when, for others that must know it, such as a
+   * process of its own. Not emitted for leases that a worker thread renews (`renewInWorker`).
+   */
+  renewed: { readonly lease: Lease };
+  /**
    * A lease that renews itself was not renewed: a request failed, or less than a third of its `ttl` remains.
    * It is still held, and the renewal is retried. Emitted once, until a renewal succeeds.
    */
@@ -365,7 +370,8 @@ export interface Leases extends AsyncDisposable {
    * its that rejects, only causes a process warning (`LeaseholdWarning`). Up to 100 listeners per event.
    *
    * The same events are published on Node's `diagnostics_channel`, for all participants of the process:
-   * `leasehold:acquired`, `leasehold:renewal-late`, `leasehold:lost`, `leasehold:released`.
+   * `leasehold:acquired`, `leasehold:renewed`, `leasehold:renewal-late`, `leasehold:lost`,
+   * `leasehold:released`.
    *
    * @throws LeaseholdError `INVALID_CONFIG` for another event, `TOO_MANY_WAITERS`.
    * @example

@@ -89,6 +89,24 @@ describe("listeners", () => {
     expect(emitted.slice(2)).toEqual(["renewal-late a", "lost a"]);
   });
 
+  test("are notified of each renewal, automatic or not, when the lease has its new end", async () => {
+    const left: number[] = [];
+    alice.on("renewed", ({ lease }) => left.push(lease.remaining()));
+    const lease = await alice.acquire("a", { ttl: "12s" });
+    await cluster.advance("3s");
+    expect(left).toEqual([]);
+    await cluster.advance("3s");
+    expect(left).toHaveLength(1);
+    await lease.renew();
+    expect(left).toHaveLength(2);
+    for (const leftMs of left) expect(leftMs).toBeGreaterThan(11_000);
+    // One that its listener ends is not renewed again.
+    alice.on("renewed", () => void lease.release());
+    await lease.renew().catch(() => undefined);
+    await cluster.advance("20s");
+    expect(left).toHaveLength(3);
+  });
+
   test("are notified when less than a third remains and the renewal is unanswered", async () => {
     const world = new VirtualWorld();
     const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });

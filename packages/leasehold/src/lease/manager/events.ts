@@ -56,12 +56,14 @@ class Source<Event> {
 /** The events of a participant's own leases. */
 export class Events {
   readonly acquired: Source<LeaseEvents["acquired"]>;
+  readonly renewed: Source<LeaseEvents["renewed"]>;
   readonly renewalLate: Source<LeaseEvents["renewal-late"]>;
   readonly lost: Source<LeaseEvents["lost"]>;
   readonly released: Source<LeaseEvents["released"]>;
 
   constructor(hooks: ProgramHooks | undefined) {
     this.acquired = new Source("acquired", hooks);
+    this.renewed = new Source("renewed", hooks);
     this.renewalLate = new Source("renewal-late", hooks);
     this.lost = new Source("lost", hooks);
     this.released = new Source("released", hooks);
@@ -71,6 +73,7 @@ export class Events {
   on<Name extends keyof LeaseEvents>(name: Name, listener: Listener<LeaseEvents[Name]>): () => void {
     const sources: { [Each in keyof LeaseEvents]: Source<LeaseEvents[Each]> } = {
       acquired: this.acquired,
+      renewed: this.renewed,
       "renewal-late": this.renewalLate,
       lost: this.lost,
       released: this.released,

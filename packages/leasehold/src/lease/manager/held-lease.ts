@@ -450,6 +450,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (extended) {
       this.#noteInTime();
       this.#planRenewal(leftMs, nowMs);
+      const { events } = this.#terms.keeper;
+      if (events?.renewed.hasListeners) events.renewed.emit({ lease: this });
     } else if (this.#terms.autoRenew) {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = Math.ceil(sentMs + this.ttlMs / renewalRetriesPerTtl);
