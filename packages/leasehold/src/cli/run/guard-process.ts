@@ -41,6 +41,8 @@ class Guard {
   #processes: CommandProcesses | undefined;
   /** Where the command is: behind the gate, on its way through, or at work. */
   #progress: "waiting" | "opened" | "started" = "waiting";
+  /** `run` knows the process group. */
+  #mayOpen = false;
   /** For a command that has not started yet: nothing would hear them. */
   #signals: NodeJS.Signals[] = [];
   /** The exit status of the command, as a shell has it. */
@@ -70,8 +72,8 @@ class Guard {
         break;
       case "go":
         this.#deadline = message.deadline;
-        this.#open();
-        this.#look();
+        this.#mayOpen = true;
+        this.#lookSoon();
         break;
       case "deadline":
         this.#deadline = message.deadline;
@@ -140,14 +142,9 @@ class Guard {
     }
   }
 
-  /**
-   * Both know the group now. The deadline may be close: the start took long, and the lease was not renewed
-   * meanwhile.
-   */
-  #open(): void {
-    if (this.#gate === undefined || this.#decide().action !== "wait") return;
+  #open(gate: ChildProcess): void {
     this.#progress = "opened";
-    (this.#gate.stdio[GATE_FD] as Socket).write(gateLine(this.#words));
+    (gate.stdio[GATE_FD] as Socket).write(gateLine(this.#words));
   }
 
   #onGate(said: FromGate): void {
@@ -160,8 +157,9 @@ class Guard {
   }
 
   /**
-   * Looks when all that has arrived is read: a process that started late, or was stopped, finds one deadline
-   * after the other, and only the last counts.
+   * Looks when all that has arrived is read: a process that started late, was stopped, or has to wait for a
+   * processor, finds one deadline after the other, and only the last counts. Timers run before the pipe is
+   * read, immediates after it.
    */
   #lookSoon(): void {
     clearImmediate(this.#soon);
@@ -174,6 +172,8 @@ class Guard {
     if (processes === undefined) return;
     clearTimeout(this.#timer);
     const { action, cause, wakeInMs } = this.#decide();
+    // A deadline that is close while the command waits to start may still be moved: then it starts.
+    if (action === "wait" && this.#mayOpen && this.#progress === "waiting") this.#open(this.#gate!);
     if (action !== "wait" && !this.#hasTime) {
       this.#cause ??= cause;
       if (action === "terminate" && this.#progress !== "waiting") {
@@ -183,7 +183,7 @@ class Guard {
         processes.kill();
       }
     }
-    this.#timer = setTimeout(() => this.#look(), wakeInMs);
+    this.#timer = setTimeout(() => this.#lookSoon(), wakeInMs);
   }
 
   /** Nothing runs that needs time to end: until the deadline itself `run` may send a later one. */

@@ -1,19 +1,46 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { guardPath } from "../../../../../test/support/built.js";
+import { childrenOf, eventually, guardPath } from "../../../../../test/support/built.js";
 import { GuardedCommand } from "./guarded-command.js";
 import { now } from "./guard-link.js";
+import type { Deadline } from "./guard-policy.js";
+
+function deadlineIn(ms: number): Deadline {
+  const { monotonicMs, wallMs } = now();
+  return { monotonicMs: monotonicMs + ms, wallMs: wallMs + ms };
+}
 
 test.skipIf(process.platform !== "linux")(
   "a command whose variables are too long for the system is not started, and the guard says so",
   async () => {
-    const { monotonicMs, wallMs } = now();
     const command = new GuardedCommand({
       bytes: { words: ["true"], variables: [] },
       env: { LONG: "x".repeat(200_000) },
-      deadline: { monotonicMs: monotonicMs + 10_000, wallMs: wallMs + 10_000 },
+      deadline: deadlineIn(10_000),
       limits: { killAfterMs: 1_000, killMarginMs: 500 },
       guardPath,
     });
     expect(await command.ended).toMatchObject({ kind: "not-started", code: "E2BIG" });
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "a command that could not start as the deadline was close starts when the deadline is moved",
+  async () => {
+    const before = childrenOf(process.pid);
+    const command = new GuardedCommand({
+      bytes: { words: ["true"], variables: [] },
+      env: {},
+      deadline: deadlineIn(20_000),
+      // Too close for a command: there would be no time to end it.
+      limits: { killAfterMs: 30_000, killMarginMs: 500 },
+      guardPath,
+    });
+    const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
+    await eventually("the gate is there", () => childrenOf(guard).length > 0);
+    // Meanwhile both know the group.
+    await sleep(500);
+    command.moveDeadline(deadlineIn(60_000));
+    expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
   },
 );

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { childrenOf, eventually, guardPath, isAlive } from "../../../../../test/support/built.js";
 import { LeaseLostError, LeaseholdError } from "../../lease/errors.js";
@@ -20,6 +21,8 @@ class FakeLease {
   readonly #requests = new AbortController();
   readonly releaseRequested = this.#requests.signal;
   endMs: number;
+  /** As `on("renewed")` has it. */
+  readonly heard = new Set<(event: { readonly lease: Lease }) => void>();
   releasedAtMs: number | undefined;
   /** What was true when the lease was given back. */
   atRelease: () => void = () => undefined;
@@ -37,6 +40,12 @@ class FakeLease {
 
   ask(): void {
     this.#requests.abort(new LeaseholdError("RELEASE_REQUESTED", "ada asks for it"));
+  }
+
+  /** As a renewal does it: this process hears of it at once. */
+  renew(): void {
+    this.endMs = performance.now() + this.ttlMs;
+    for (const run of this.heard) run({ lease: this as unknown as Lease });
   }
 
   lose(): void {
@@ -73,6 +82,10 @@ function fakeLeases(acquire?: (options?: AcquireOptions) => Promise<Lease>): Lea
     guarantees,
     acquire: (_name: string, options?: AcquireOptions) => (acquire ?? granted)(options),
     holder,
+    on: (_event: string, run: (event: { readonly lease: Lease }) => void) => {
+      lease.heard.add(run);
+      return () => lease.heard.delete(run);
+    },
   };
   return fake as unknown as Leases;
 }
@@ -294,6 +307,14 @@ describe("when the lease ends first", () => {
     expect(leftMs).toBeGreaterThan(0);
   });
 
+  test("a process that stood still says so, as the reason of a renewal that failed", async () => {
+    const ending = start(`${announce()} ${FOR_EVER}`, { ttl: 2_000 });
+    await startedPid();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    expect(await ending).toBe(76);
+    expect(said.join()).toMatch(/renewed in time: this machine was too busy, run itself stood still for /);
+  });
+
   test("a lease that is not renewed ends a command that ignores SIGTERM with SIGKILL before its deadline", async () => {
     const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`, { ttl: 2_000, lostExitCode: 8 });
     const group = await startedPid();
@@ -309,6 +330,29 @@ describe("when the lease ends first", () => {
     using _setBack = vi.spyOn(Date, "now").mockImplementation(() => wallMs() - 20_000);
     // The guard, whose clock was not, sees a deadline that has passed.
     expect(await ending).toBe(76);
+  });
+
+  test("the guard hears of a renewal in the turn in which it is confirmed", async () => {
+    const ending = start(`${announce()} sleep 2; exit 5`, { ttl: 2_000 });
+    await startedPid();
+    await sleep(1_000);
+    lease.renew();
+    // As long as this process stands still, the guard has what it was told.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    expect(await ending).toBe(5);
+  });
+
+  test("a guard that stood still goes by the deadline that has arrived meanwhile", async () => {
+    const before = childrenOf(process.pid);
+    const ending = start(`${announce()} sleep 3; exit 5`, { ttl: 2_000 });
+    await startedPid();
+    const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
+    process.kill(guard, "SIGSTOP");
+    lease.endMs = performance.now() + 20_000;
+    // Past the deadline that it knows.
+    await sleep(2_100);
+    process.kill(guard, "SIGCONT");
+    expect(await ending).toBe(5);
   });
 
   test("a renewed lease lets the command go on", async () => {

@@ -41,13 +41,15 @@ interface RunTerms {
 }
 
 /**
- * The guard hears of a renewal within this share of the ttl: a renewal begins at a third, and the earliest
- * SIGTERM would go out at half of it.
+ * The guard hears of a deadline that was moved by something else than a renewal within this share of the ttl:
+ * a clock that was set.
  */
 const WATCH_SHARE = 20;
 const WATCH_MIN_MS = 25;
 /** When half of the margin is left in which the guard kills, it is known that it does not. */
 const LAST_MARGIN_SHARE = 2;
+/** A process that stood still for this share of the ttl is the likely reason of a renewal that failed. */
+const STALL_SHARE = 10;
 /** Deadlines that differ by less are the same one, read twice. */
 const DEADLINE_CHANGE_MS = 5;
 /**
@@ -81,7 +83,7 @@ export async function runUnderLease(
   try {
     // A signal that came just as the lease did: nothing has been started, so nothing has to be told.
     signals.withoutCommand.throwIfAborted();
-    return await runHolding(lease, limits, request, signals);
+    return await runHolding(leases, lease, limits, request, signals);
   } finally {
     await lease.release();
   }
@@ -153,6 +155,7 @@ async function whyNot(leases: Leases, resource: string): Promise<{ why: string; 
 }
 
 async function runHolding(
+  leases: Leases,
   lease: Lease,
   limits: Limits,
   request: RunRequest,
@@ -173,9 +176,10 @@ async function runHolding(
   });
   signals.forwardTo(command);
   answerRequests(lease, command, request);
+  const stalls = new Stalls();
   try {
-    const ending = await watch(lease, command, deadline, limits);
-    return conclude(ending, lease, request, signals);
+    const ending = await watch(leases, lease, command, deadline, limits, stalls);
+    return conclude(ending, lease, request, signals, stalls);
   } finally {
     signals.commandIsGone();
   }
@@ -205,34 +209,58 @@ function deadlineOf(lease: Lease): Deadline {
   return { monotonicMs: monotonicMs + remaining, wallMs: wallMs + remaining };
 }
 
+/** For how long this process did not get to work since the last renewal. */
+class Stalls {
+  longestMs = 0;
+  #lookedMs = performance.now();
+
+  /** @param afterMs when this look was due, counted from the one before */
+  look(afterMs: number): void {
+    const nowMs = performance.now();
+    this.longestMs = Math.max(this.longestMs, nowMs - this.#lookedMs - afterMs);
+    this.#lookedMs = nowMs;
+  }
+}
+
 /**
  * Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be
  * confirmed.
  */
 async function watch(
+  leases: Leases,
   lease: Lease,
   command: GuardedCommand,
   first: Deadline,
   { killMarginMs: marginMs }: Limits,
+  stalls: Stalls,
 ): Promise<Ending | undefined> {
   const everyMs = Math.max(WATCH_MIN_MS, lease.ttlMs / WATCH_SHARE);
   let told = first;
   let last: NodeJS.Timeout | undefined;
   const look = (): void => {
+    stalls.look(everyMs);
     // The guard has ended the command by then, unless it has been stopped.
     const untilLastMs = lease.remaining() - marginMs / LAST_MARGIN_SHARE;
     if (untilLastMs <= 0) command.lose();
     else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
+    tell();
+  };
+  const tell = (): void => {
     const deadline = deadlineOf(lease);
     const isMoved = Math.abs(deadline.monotonicMs - told.monotonicMs) >= DEADLINE_CHANGE_MS;
     // The guard must not wait for a time that comes twice. A clock that was set forward it takes for a
     // suspension, which looks the same.
     const isSetBack = told.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
     if (!isMoved && !isSetBack) return;
+    stalls.longestMs = 0;
     told = deadline;
     command.moveDeadline(deadline);
   };
   const watching = setInterval(look, everyMs);
+  // At once: on a busy machine it may take long until this process gets to look again.
+  const stopHearing = leases.on("renewed", ({ lease: { resource, token } }) => {
+    if (resource === lease.resource && token === lease.token) tell();
+  });
   const confirmed = new AbortController();
   const signal = lease.signal;
   const lost = new Promise<undefined>((resolve) => {
@@ -247,6 +275,7 @@ async function watch(
     return await Promise.race([command.ended, lost]);
   } finally {
     clearInterval(watching);
+    stopHearing();
     clearTimeout(last);
     confirmed.abort();
   }
@@ -262,6 +291,7 @@ function conclude(
   lease: Lease,
   request: RunRequest,
   signals: SignalRelay,
+  stalls: Stalls,
 ): number {
   const { resource } = lease;
   const { say } = request;
@@ -298,7 +328,13 @@ function conclude(
     );
   }
   if (ending.cause !== undefined) {
-    say(`the lease on ${resource} could not be renewed in time; the command was ended before it ran out`);
+    const stalled =
+      stalls.longestMs < lease.ttlMs / STALL_SHARE
+        ? ""
+        : `: this machine was too busy, run itself stood still for ${shortTime(stalls.longestMs)}`;
+    say(
+      `the lease on ${resource} could not be renewed in time${stalled}; the command was ended before it ran out`,
+    );
     return request.lostExitCode;
   }
   if (ending.code !== null) return ending.code;
