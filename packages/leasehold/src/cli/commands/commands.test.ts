@@ -79,7 +79,9 @@ describe("doctor of members", () => {
     const late = examineMembers([report(-253, 4)], []);
     expect(late.verdict).toBe("unfit");
     expect(late.findings.find(({ ok }) => !ok)?.text).toContain("clocks are apart by at least 251 ms");
-    expect(examineMembers([report(1, 40, 2_000)], []).verdict).toBe("unfit");
+    const slow = examineMembers([report(1, 240, 2_000)], []);
+    expect(slow.verdict).toBe("unfit");
+    expect(slow.findings.find(({ ok }) => !ok)?.text).toContain("at least 24.0 s is advised");
   });
 
   test.each([
@@ -99,6 +101,12 @@ describe("doctor of members", () => {
     expect(verdict).toBe("ok");
     expect(findings.find(({ isHint }) => isHint)?.text).toContain("could not be measured well");
     expect(JSON.stringify(findings)).not.toContain("time servers");
+  });
+
+  test("accuses no cluster of what may be a busy machine", () => {
+    const { verdict, findings } = examineMembers([report(1, 60, 2_500)], []);
+    expect(verdict).toBe("ok");
+    expect(findings.find(({ isHint }) => isHint)?.text).toMatch(/60 ms.*merely be busy.*6.0 s is advised/);
   });
 
   test("says when there is no majority", () => {
