@@ -6,7 +6,7 @@ import { CommandFailure } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
 import { aborted, Interrupt, ifAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
-import { toJson } from "../output/present.js";
+import { shortTime, toJson } from "../output/present.js";
 import { sayLine } from "../output/say.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { type FormOptions, type Wanted, wantedOf } from "../common/wanted.js";
@@ -36,9 +36,12 @@ interface Term {
   readonly data?: JsonValue;
 }
 
+/** How long it may take to find out whether a release has arrived. */
+const CONFIRM_TIMEOUT_MS = 2_000;
+
 /**
  * `leasehold hold NAME`, or `hold --attach HANDLE`: 0 when it was interrupted, or asked to release and did so
- * in time; 76 when the lease was lost.
+ * in time; 69 when it cannot be known whether the release has arrived; 76 when the lease was lost.
  */
 export async function hold(name: string | undefined, options: HoldOptions): Promise<number> {
   const wanted = wantedOf(name, options.attach, options);
@@ -54,13 +57,41 @@ export async function hold(name: string | undefined, options: HoldOptions): Prom
     const why = await untilAsked(lease, signal);
     if (lease.remaining() <= 0)
       throw new CommandFailure("lost", (lease.signal.reason as LeaseLostError).message);
-    await lease.release();
+    await release(leases, lease, why);
     tell(settings.output, { type: "released", resource, why }, `released: ${why}`);
     return exitCode("ok");
   };
   return await withLeasesInTurn(settings, options, signal, holding).catch(
     ifAborted(signal, () => exitCode("ok")),
   );
+}
+
+/** @throws CommandFailure unless the release is seen to have arrived: the library only does its best. */
+async function release(leases: Leases, lease: Lease, why: string): Promise<void> {
+  const { resource } = lease;
+  const endMs = performance.now() + lease.remaining();
+  await lease.release();
+  const doubt = await doubtOf(leases, lease);
+  if (doubt === undefined) return;
+  const leftMs = endMs - performance.now();
+  const end =
+    leftMs > 0 ? `the lease ends by itself in ${shortTime(leftMs)}` : "the lease has ended by itself since";
+  throw new CommandFailure(
+    "unavailable",
+    `${why}; the release of ${resource} could not be confirmed (${doubt}): unless it arrives, ${end}`,
+  );
+}
+
+/** Why the release may not have arrived; `undefined` when it has. */
+async function doubtOf(leases: Leases, { resource, token }: Lease): Promise<string | undefined> {
+  try {
+    const hint = await leases.holder(resource, { timeout: CONFIRM_TIMEOUT_MS });
+    if (hint.state === "unknown") return "too few answered";
+    return hint.state === "held" && hint.token === token ? "it is still seen as held" : undefined;
+  } catch (error) {
+    if (error instanceof LeaseholdError) return error.message;
+    throw error;
+  }
 }
 
 /**

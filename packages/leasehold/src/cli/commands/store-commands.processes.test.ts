@@ -65,6 +65,26 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold give the leas
   expect((await start("run", "--try", "given back", "--", "true").finished).code).toBe(0);
 });
 
+test("hold does not say that it has released what may not have arrived", async () => {
+  const stores = ["a", "b", "c"].map((name) => join(root, "away", name));
+  for (const store of stores) mkdirSync(store, { recursive: true });
+  const hold = leasehold([
+    "hold",
+    "demo",
+    "--endpoints",
+    `delta+file://${stores.join(",")}?ttlMax=30s&maxStoreLatency=500ms`,
+  ]);
+  running.push(hold);
+  await says(hold, "held, token");
+  for (const store of stores.slice(1)) renameSync(store, `${store} gone`);
+  hold.process.kill("SIGTERM");
+  const ended = await hold.finished;
+  expect(ended).toMatchObject({ code: 69, stdout: expect.not.stringContaining("released") });
+  expect(ended.stderr).toMatch(
+    /^leasehold: interrupted; the release of demo could not be confirmed \(.*\): unless it arrives, the lease ends by itself in \d+\.\d s\n$/,
+  );
+});
+
 test("by the handle of hold --detach one hold or run goes on with the lease, and no second", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "handed", name));
   for (const store of stores) mkdirSync(store, { recursive: true });

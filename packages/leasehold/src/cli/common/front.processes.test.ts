@@ -51,6 +51,20 @@ describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and free
     await eventually("the processes behind end", () => !store.behind.some(isAlive));
   });
 
+  test("hold does not say that it has released what cannot have arrived", async () => {
+    const store = new FrozenStore();
+    store.thaw();
+    const hold = leasehold(["hold", "job", "--endpoints", store.endpoint]);
+    await eventually("it holds", () => hold.stdout().includes("held, token"));
+    store.freeze();
+    hold.process.kill("SIGTERM");
+    const { code, stdout, stderr } = await hold.finished;
+    expect({ code, stdout }).toEqual({ code: 69, stdout: expect.not.stringContaining("released") as string });
+    expect(stderr).toMatch(
+      /interrupted; the release of job could not be confirmed .* ends by itself in \d+\.\d s\n$/,
+    );
+  });
+
   test.each(commands.map((words) => [words[0]!, words] as const))(
     "a second signal ends %s at once",
     async (_name, words) => {
@@ -80,14 +94,23 @@ class FrozenStore {
     execFileSync("mkfs.ext4", ["-q", image]);
     execFileSync("mount", ["-o", "loop", image, this.#path]);
     onTestFinished(() => void execFileSync("umount", ["-l", this.#path]));
+    this.freeze();
+    onTestFinished(() => this.thaw());
+  }
+
+  freeze(): void {
     execFileSync("fsfreeze", ["-f", this.#path]);
     this.#isFrozen = true;
-    onTestFinished(() => this.thaw());
   }
 
   thaw(): void {
     if (this.#isFrozen) execFileSync("fsfreeze", ["-u", this.#path]);
     this.#isFrozen = false;
+  }
+
+  /** The address of leases of half a minute on it. */
+  get endpoint(): string {
+    return `delta+file://${this.#path}?ttlMax=30s&maxStoreLatency=500ms`;
   }
 
   /** Resolves when the process behind is in an operation that does not end. */
