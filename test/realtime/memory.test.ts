@@ -9,7 +9,7 @@ const realWorld: World = {
   clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
   timers: {
     after: (delayMs, run) => {
-      const timeout = setTimeout(run, Math.ceil(delayMs) + 1);
+      const timeout = setTimeout(run, Math.max(0, Math.ceil(delayMs)) + 1);
       return { cancel: () => clearTimeout(timeout) };
     },
   },

@@ -105,7 +105,7 @@ describe
       const guard = guardOf(facts.run);
       facts.run.process.kill("SIGSTOP");
       const end = endMs(facts, Date.now());
-      await new Promise((resolve) => setTimeout(resolve, end - Date.now() - 1_000));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, end - Date.now() - 1_000)));
       facts.run.process.kill("SIGKILL");
       expect(await goneAtMs(facts)).toBeLessThan(end);
       await eventually("the guard is gone too", () => !isAlive(guard));
