@@ -125,6 +125,22 @@ describe("what open cannot mean", () => {
       code: "INVALID_CONFIG",
     }));
 
+  test.each([
+    ["redis://h1:6379/0", "delta+redis://h1:6379/0"],
+    ["postgres://user:secret@h1/db", "delta+postgres://…@h1/db"],
+    ["file:///mnt/a", "delta+file:///mnt/a"],
+    ["/mnt/a", "delta+file:///mnt/a"],
+    ["http://h1:2379", "core://h1:2379 for a core or an etcd"],
+    ["tcp://h1:7400", "flease://h1:7400"],
+  ])("%s is told what it may mean, without a password", (url, meant) =>
+    expect(asGiven(url)).rejects.toMatchObject({
+      code: "INVALID_URL",
+      message: expect.stringMatching(
+        new RegExp(`^(?!.*secret).* did you mean ${meant.replace(/[+.]/g, "\\$&")}\\?$`),
+      ) as string,
+    }),
+  );
+
   test("a list of addresses says what to write", () =>
     expect(asGiven(["memory:options"])).rejects.toMatchObject({
       code: "INVALID_URL",

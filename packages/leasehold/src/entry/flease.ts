@@ -76,9 +76,43 @@ function addressesOf(urls: readonly string[]): string[] {
         "UNSUPPORTED",
         `${url} is a core, which has no Flease members to ask for their status`,
       );
+    const shown = JSON.stringify(withoutPassword(url));
+    const meant = meantBy(url);
+    const should =
+      "it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name";
     throw new LeaseholdError(
       "INVALID_URL",
-      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name`,
+      `${shown} is not an address of leases: ${meant === undefined ? should : `did you mean ${meant}?`}`,
     );
   });
+}
+
+const withoutPassword = (url: string): string => url.replace(/\/\/[^/@]*@/, "//…@");
+
+/** The address of leases that others' addresses stand for. */
+function meantBy(url: string): string | undefined {
+  if (url.startsWith("/")) return `delta+file://${url}`;
+  const [, scheme = "", rest = ""] = /^([a-z0-9]+):(.*)$/i.exec(withoutPassword(url)) ?? [];
+  switch (scheme.toLowerCase()) {
+    case "file":
+    case "block":
+    case "sanlock":
+    case "redis":
+    case "rediss":
+    case "postgres":
+    case "postgresql":
+    case "s3":
+      return `delta+${scheme.toLowerCase()}:${rest}`;
+    case "etcd":
+    case "etcds":
+    case "http":
+    case "https":
+      return `core:${rest} for a core or an etcd`;
+    case "tcp":
+    case "tls":
+    case "leasehold":
+      return `flease:${rest}`;
+    default:
+      return undefined;
+  }
 }

@@ -31,6 +31,7 @@ export function isResourceName(name: string): boolean {
 
 /** As {@link checkResourceName}, for the beginning of names, which may be empty. */
 export function checkResourcePrefix(prefix: string): void {
+  if (Array.isArray(prefix)) throw invalid(String(prefix), "it is a list; acquireAll takes several names");
   if (typeof prefix !== "string") throw invalid(String(prefix), "it is not text");
   // A character has at least one byte, so text longer than the limit needs no counting.
   const bytes = prefix.length > resourceNameBytesMax ? prefix.length : countBytes(prefix);

@@ -109,7 +109,8 @@ export function dataOf(text: string | undefined): { readonly data?: JsonValue } 
 
 /** `host:port` alone means a member: people write it so, and there is nothing else that it could be. */
 function withScheme(endpoint: string): string {
-  return /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint) ? endpoint : `flease://${endpoint}`;
+  const isWhole = endpoint.startsWith("/") || /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint);
+  return isWhole ? endpoint : `flease://${endpoint}`;
 }
 
 export function openOptions(settings: Settings): FleaseOptions {

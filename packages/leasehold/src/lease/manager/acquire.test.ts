@@ -59,6 +59,11 @@ describe("arguments are checked before the provider is asked", () => {
     },
   );
 
+  test("a list of names is told of acquireAll", async () => {
+    const names = ["a", "b"] as unknown as string;
+    await expect(leases.acquire(names)).rejects.toThrow("acquireAll takes several names");
+  });
+
   test("an invalid timeout or prefix of a query is refused", async () => {
     await expect(leases.holder("a", { timeout: "x" })).rejects.toThrow(code("INVALID_DURATION"));
     await expect(leases.list("\n")).rejects.toThrow(code("INVALID_NAME"));
