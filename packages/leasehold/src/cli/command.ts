@@ -3,7 +3,8 @@ import { firstUnreadableWord } from "./common/command-bytes.js";
 import { exitCode } from "./common/exit-codes.js";
 import { describeFailure, usageError } from "./common/failure.js";
 import { buildProgram, usageFault } from "./program.js";
-import { outputFault, sayError } from "./output/say.js";
+import { asksForJson } from "./common/shared-options.js";
+import { outputFault, sayError, sayErrorsAsJson } from "./output/say.js";
 
 /** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
 export async function main(words: readonly string[]): Promise<number> {
@@ -18,6 +19,8 @@ export async function main(words: readonly string[]): Promise<number> {
     program.outputHelp();
     return exitCode("usage");
   }
+  // Before they are parsed: what is wrong with them is for programs as well.
+  if (asksForJson(words)) sayErrorsAsJson();
   try {
     const unreadable = firstUnreadableWord(words);
     // Two names that differ in such bytes alone would be one.
@@ -27,9 +30,9 @@ export async function main(words: readonly string[]): Promise<number> {
   } catch (error) {
     const fault = error instanceof CommanderError ? usageFault(error) : error;
     if (fault === undefined) return told(exitCode("ok"));
-    const { message, exitCode: failed } = describeFailure(fault);
-    sayError(message);
-    return failed;
+    const { message, ...codes } = describeFailure(fault);
+    sayError(message, codes);
+    return codes.exitCode;
   }
 }
 
@@ -37,6 +40,7 @@ export async function main(words: readonly string[]): Promise<number> {
 function told(code: number): number {
   const fault = outputFault();
   if (code !== exitCode("ok") || fault === undefined) return code;
-  sayError(`the output could not be written (${fault})`);
-  return exitCode("unexpected");
+  const unwritten = { code: "UNWRITTEN", exitCode: exitCode("unexpected") };
+  sayError(`the output could not be written (${fault})`, unwritten);
+  return unwritten.exitCode;
 }

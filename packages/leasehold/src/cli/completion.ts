@@ -33,15 +33,18 @@ function commandsOf(program: Command): Completed[] {
       flag: option.long ?? option.short ?? "",
       description: option.description,
     }));
-  return program.commands.map((command) => ({
-    name: command.name(),
-    description: command.description(),
-    options: [
-      ...optionsOf(command.options.filter((option) => !option.hidden)),
-      ...optionsOf(usefulOptions(command)),
-      { flag: "--help", description: "print help" },
-    ],
-  }));
+  return program
+    .createHelp()
+    .visibleCommands(program)
+    .map((command) => ({
+      name: command.name(),
+      description: command.description(),
+      options: [
+        ...optionsOf(command.options.filter((option) => !option.hidden)),
+        ...optionsOf(usefulOptions(command)),
+        { flag: "--help", description: "print help" },
+      ],
+    }));
 }
 
 /** Bash and zsh share the words; zsh reads the bash script through its own adapter. */

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
 import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
 import { CommandFailure, describeFailure, usageError } from "./common/failure.js";
+import { asksForJson } from "./common/shared-options.js";
 import { buildProgram, usageFault } from "./program.js";
 import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./common/settings.js";
 
@@ -31,6 +32,18 @@ async function fault(...words: string[]): Promise<string | undefined> {
     return (error instanceof CommanderError ? usageFault(error) : (error as Error))?.message;
   }
   return undefined;
+}
+
+/** What each command's help prints. */
+async function helpTexts(): Promise<Map<string, string>> {
+  const { commands } = await buildProgram(() => undefined);
+  const texts = commands.map((command) => {
+    let printed = "";
+    command.configureOutput({ writeOut: (shown) => (printed += shown) });
+    command.outputHelp();
+    return [command.name(), printed] as const;
+  });
+  return new Map(texts);
 }
 
 describe("options that all commands share", () => {
@@ -120,31 +133,75 @@ describe("faults are one line and have an exit code", () => {
     expect(await fault(...words)).toContain(message);
   });
 
-  test("the help of a command shows the options that mean something to it, and no others", async () => {
-    const { commands } = await buildProgram(() => undefined);
-    const help = (name: string) => commands.find((command) => command.name() === name)!.helpInformation();
-    expect(help("ls")).toMatch(/--endpoints[^]*--timeout[^]*--key-file[^]*--role/);
-    expect(help("sim")).toContain("--output");
-    expect(help("sim")).not.toMatch(/--endpoints|--timeout|--key-file|--role|--cluster/);
-    expect(help("peer")).toContain("--key-file");
-    expect(help("peer")).not.toMatch(/--endpoints|--timeout|--role/);
-    expect(help("core").match(/--key-file/g)).toHaveLength(1);
+  test("--json is -o json, and no other format beside it", async () => {
+    vi.stubEnv("LEASEHOLD_OUTPUT", "table");
+    for (const words of [
+      ["ls", "--json"],
+      ["--json", "ls", "-o", "json"],
+    ]) {
+      const [, options] = await parse(...words);
+      expect(settingsOf(options as object).output).toBe("json");
+    }
+    expect(await fault("ls", "--json", "-o", "ndjson")).toContain("--json and --output ndjson cannot be");
+    expect(await fault("core", "--json")).toContain("--json has no meaning for core");
+  });
+
+  test("JSON is asked for by the last word before -- that says so, or else by the environment", () => {
+    expect(asksForJson(["run", "x", "--", "ls", "--json"])).toBe(false);
+    for (const words of [["--json"], ["-o", "json"], ["-ojson"], ["--output=ndjson"], ["--output", "json"]])
+      expect(asksForJson(["ls", ...words])).toBe(true);
+    expect(asksForJson(["ls", "-o", "json", "-o", "table"])).toBe(false);
+    vi.stubEnv("LEASEHOLD_OUTPUT", "json");
+    expect(asksForJson(["ls"])).toBe(true);
+    expect(asksForJson(["ls", "-o", "table"])).toBe(false);
+  });
+
+  test("the help of a command names the shared options that mean something to it, and no others", async () => {
+    const help = await helpTexts();
+    const shared = (name: string) => /\nShared options .*:\n([^]*)$/.exec(help.get(name)!)?.[1] ?? "";
+    expect(shared("ls")).toMatch(/--endpoints[^]*--timeout[^]*--key-file[^]*--role/);
+    expect(shared("sim")).toMatch(/^ +-o, --json\s*$/);
+    expect(shared("peer")).toContain("--key-file");
+    expect(shared("peer")).not.toMatch(/--endpoints|--timeout|--role/);
+    expect(shared("core")).toBe("");
+    expect(help.get("core")!.match(/--key-file/g)).toHaveLength(1);
+  });
+
+  test("the help of status and the like fits a screen, and help options explains what they share", async () => {
+    const help = await helpTexts();
+    for (const name of ["status", "ls", "get", "watch", "release", "handover", "break", "doctor"])
+      expect(help.get(name)!.split("\n").length).toBeLessThanOrEqual(24);
+    const program = await buildProgram(() => undefined);
+    for (const { long } of program.options.filter(({ long }) => long !== "--version"))
+      expect(help.get("options")).toContain(long);
+    expect(help.get("exit-codes")).toContain(exitCodeLines().join("\n"));
   });
 
   test("the library's errors, foreseen ends and what nobody foresaw have each their message and exit code", () => {
-    expect(describeFailure(usageError("bad\n  thing"))).toEqual({ message: "bad; thing", exitCode: 2 });
-    expect(describeFailure(new CommandFailure(9, "x")).exitCode).toBe(9);
+    expect(describeFailure(usageError("bad\n  thing"))).toEqual({
+      message: "bad; thing",
+      code: "USAGE",
+      exitCode: 2,
+    });
+    expect(describeFailure(new CommandFailure("conflict", "x", "LEASE_HELD", 9))).toEqual({
+      message: "x",
+      code: "LEASE_HELD",
+      exitCode: 9,
+    });
     expect(describeFailure(new LeaseholdError("UNREACHABLE", "nobody there"))).toEqual({
       message: "nobody there",
+      code: "UNREACHABLE",
       exitCode: 69,
     });
     const noFile = Object.assign(new Error("spawn EMFILE"), { code: "EMFILE" });
     expect(describeFailure(noFile)).toEqual({
       message: expect.stringContaining("EMFILE: too many open files") as string,
+      code: "EXHAUSTED",
       exitCode: 71,
     });
     expect(describeFailure(new TypeError("oops"))).toEqual({
       message: "unexpected: TypeError: oops",
+      code: "UNEXPECTED",
       exitCode: 1,
     });
   });
@@ -168,7 +225,7 @@ describe("the documentation", () => {
 
   test("names every command and every option", async () => {
     const program = await buildProgram(() => undefined);
-    for (const command of program.commands) {
+    for (const command of program.createHelp().visibleCommands(program)) {
       expect(text).toContain(`## \`leasehold ${command.name()}`);
       // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
       const shown = [...command.options, ...program.options].filter(({ hidden }) => !hidden);
@@ -176,16 +233,10 @@ describe("the documentation", () => {
     }
   });
 
-  test("help shows examples for each command, and the exit codes", async () => {
-    const program = await buildProgram(() => undefined);
-    let printed = "";
-    for (const command of [program, ...program.commands]) {
-      command.configureOutput({ writeOut: (shown) => (printed += shown) });
-      command.outputHelp();
-    }
-    for (const command of program.commands) {
-      expect(printed).toMatch(new RegExp(`Examples:\\n +leasehold ${command.name()}`));
-    }
-    for (const line of exitCodeLines()) expect(printed).toContain(line);
+  test("help shows examples for each command", async () => {
+    const help = await helpTexts();
+    const commands = [...help.keys()].filter((name) => !["options", "exit-codes"].includes(name));
+    for (const name of commands)
+      expect(help.get(name)).toMatch(new RegExp(`Examples:\\n +leasehold ${name}`));
   });
 });

@@ -12,13 +12,14 @@ import {
   waitOption,
   wholeNumber,
 } from "./command-help.js";
-import { exitCode, exitCodeLines } from "./common/exit-codes.js";
+import { exitCode } from "./common/exit-codes.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
-import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
+import { TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import { addSecurityOptions } from "./common/security-options.js";
-import { commandPath, refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
+import { commandPath, refuseUselessOptions, takeJson } from "./common/shared-options.js";
+import { addTopics, tellSharedOptionsOnce } from "./help-topics.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addMember } from "./member-commands.js";
 import { addPackageCommands } from "./package-commands.js";
@@ -61,11 +62,51 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
     )
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: usefulOptions })
     .showHelpAfterError(false)
     .exitOverride()
     // What commander has to complain about is thrown as well, and then said in our own form.
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
+  addSharedOptions(program);
+  tellSharedOptionsOnce(program);
+  program.hook("preAction", (_program, action) => {
+    refuseUselessOptions(action);
+    takeJson(program);
+    if (!listening.has(commandPath(action))) letSignalsEnd();
+  });
+  program.commandsGroup("Leases:");
+  addRun(program, finish);
+  addList(program, finish);
+  addGet(program, finish);
+  addHolding(program, finish);
+  addWatching(program, finish);
+  program.commandsGroup("Clusters, stores and files:");
+  addUp(program, finish);
+  addStatus(program, finish);
+  addDoctor(program, finish);
+  addPeer(program, finish);
+  addMember(program, finish);
+  await addPackageCommands(program, finish, words);
+  program.commandsGroup("Other:");
+  addCheck(program, finish);
+  addCompletion(program, finish);
+  addTopics(program);
+  program.addHelpText(
+    "after",
+    [
+      examples(
+        "leasehold up                                   start a local cluster and watch it",
+        "leasehold run reports/nightly -- ./report.sh   run a command under a lease",
+        "leasehold ls                                   who holds what",
+      ),
+      "\nleasehold help COMMAND      a command's options, with examples",
+      "leasehold help options      options that commands share",
+      "leasehold help exit-codes   what exit codes mean",
+    ].join("\n"),
+  );
+  return program;
+}
+
+function addSharedOptions(program: Command): void {
   program
     .addOption(
       new Option(
@@ -85,43 +126,13 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
         .choices(["table", "json", "ndjson"])
         .env("LEASEHOLD_OUTPUT"),
     )
+    .addOption(new Option("--json", "as -o json; errors are JSON then, too"))
     .addOption(
       new Option("--timeout <duration>", `how long to wait for an answer (default: ${TIMEOUT_DEFAULT})`).env(
         "LEASEHOLD_TIMEOUT",
       ),
     );
   addSecurityOptions(program);
-  program.hook("preAction", (_program, action) => {
-    refuseUselessOptions(action);
-    if (!listening.has(commandPath(action))) letSignalsEnd();
-  });
-  addUp(program, finish);
-  addRun(program, finish);
-  addList(program, finish);
-  addGet(program, finish);
-  addHolding(program, finish);
-  addWatching(program, finish);
-  addStatus(program, finish);
-  addDoctor(program, finish);
-  addPeer(program, finish);
-  addMember(program, finish);
-  await addPackageCommands(program, finish, words);
-  addCheck(program, finish);
-  addCompletion(program, finish);
-  program.addHelpText(
-    "after",
-    [
-      examples(
-        "leasehold up                                   start a local cluster and watch it",
-        "leasehold run reports/nightly -- ./report.sh   run a command under a lease",
-        "leasehold ls                                   who holds what",
-      ),
-      `\nWithout --endpoints, the local cluster's: ${LOCAL_ENDPOINTS.join(",")}`,
-      "\nExit codes:",
-      ...exitCodeLines(),
-    ].join("\n"),
-  );
-  return program;
 }
 
 function addUp(program: Command, finish: Finish): void {

@@ -16,7 +16,8 @@ export {
 export { listenToSignals } from "../cli/common/signals.js";
 export { stopRequested } from "../cli/common/stop-requested.js";
 export { type Paint, paintFor } from "../cli/output/ansi.js";
-export { type Presentation, present, shortTime, toJson } from "../cli/output/present.js";
+export { toJson } from "../cli/output/json.js";
+export { type Presentation, present, shortTime } from "../cli/output/present.js";
 export { sayError, sayLine, sayLines, sayProgress } from "../cli/output/say.js";
 export { type Cell, type Column, tableLines } from "../cli/output/table.js";
 export { freePorts } from "../cli/up/ports.js";

@@ -91,6 +91,7 @@ describe("leasehold check", () => {
     const torn = written("torn", journalOf(looks("b", 20, 200, 300), "torn").slice(0, -20));
     const failure = await check([good, torn], {}).catch((error: unknown) => describeFailure(error));
     expect(failure).toEqual({
+      code: "BAD_HISTORY",
       exitCode: 82,
       message: `${torn}:3: truncated: the last line has no newline`,
     });

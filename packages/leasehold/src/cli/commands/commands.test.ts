@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import { plain } from "../output/ansi.js";
-import { toJson } from "../output/present.js";
+import { toJson } from "../output/json.js";
 import { examineMembers } from "./doctor-members.js";
 import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";

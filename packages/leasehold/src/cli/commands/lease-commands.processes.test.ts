@@ -172,6 +172,17 @@ test.each(["hold", "elect"])(
   },
 );
 
+test.each([
+  [["ls", "--json", "--endpoints", "127.0.0.1:9", "--timeout", "200ms"], "UNREACHABLE", 69],
+  [["ls", "-o", "ndjson", "--nonsense"], "USAGE", 2],
+  [["run", "--json", "--endpoints", "memory:x", "x", "--", "/nowhere"], "COMMAND_NOT_FOUND", 127],
+])("%j ends with an error for programs: %s", async (words, code, exitCode) => {
+  const ended = await leasehold(words).finished;
+  expect(ended).toMatchObject({ code: exitCode, stdout: "" });
+  expect(JSON.parse(ended.stderr)).toEqual({ type: "error", code, exitCode, message: expect.any(String) });
+  expect(ended.stderr).toMatch(/^.*\n$/);
+});
+
 test("members refuse to detach for another and to attach with 2, before anything is taken", async () => {
   for (const words of [
     ["hold", "detached", "--detach"],

@@ -10,11 +10,11 @@ interface Useless {
 
 const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
-const all = [...aboutAsking, ...credentials, "cluster", "output"] as const;
+const all = [...aboutAsking, ...credentials, "cluster", "output", "json"] as const;
 const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
 /** Nodes of files are believed by their certificates, and believe a name and password. */
 const askedOfFiles = asked.filter((name) => name !== "tlsCa" && name !== "cluster");
-const isOutput = (name: string) => name === "output";
+const isOutput = (name: string) => name === "output" || name === "json";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
   up: { names: [...aboutAsking, ...credentials], why: "its cluster is on this machine only" },
@@ -46,6 +46,27 @@ function uselessOf(command: Command): Useless | undefined {
 /** The whole command line, whose options all commands share. */
 function programOf(command: Command): Command {
   return command.parent === null ? command : programOf(command.parent);
+}
+
+/** Whether JSON is asked for, by the last of these words that say so, or else by the environment. */
+export function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  const own = end === -1 ? words : words.slice(0, end);
+  const formats = own.flatMap((word, index) => {
+    if (word === "--json") return ["json"];
+    if (word === "-o" || word === "--output") return [own[index + 1] ?? ""];
+    return /^(?:--output=|-o)(.+)$/.exec(word)?.[1] ?? [];
+  });
+  return ["json", "ndjson"].includes(formats.at(-1) ?? process.env["LEASEHOLD_OUTPUT"] ?? "");
+}
+
+/** Makes `--json` the output that it stands for. */
+export function takeJson(program: Command): void {
+  if (program.getOptionValue("json") !== true) return;
+  const output: unknown = program.getOptionValue("output");
+  if (program.getOptionValueSource("output") === "cli" && output !== "json")
+    throw usageError(`--json and --output ${String(output)} cannot be used together`);
+  program.setOptionValueWithSource("output", "json", "cli");
 }
 
 /** Those of the program's options that mean something to this command: its help shows no others. */

@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { colours, paintFor, plain } from "./ansi.js";
 import { cellsOf, cut, pad, printable } from "./cells.js";
-import { shortTime, toJson } from "./present.js";
+import { toJson } from "./json.js";
+import { shortTime } from "./present.js";
 import { tableLines } from "./table.js";
 
 describe("cells", () => {

@@ -1,3 +1,4 @@
+import { toJson } from "./json.js";
 import { sayLine, sayLines } from "./say.js";
 import type { OutputFormat } from "../common/settings.js";
 import { type Paint, paintFor } from "./ansi.js";
@@ -8,20 +9,6 @@ export interface Presentation {
   readonly table: (paint: Paint, widthMax: number) => readonly string[];
   /** One document. As `ndjson` a list of them is one a line. */
   readonly document: unknown;
-}
-
-/** Tokens do not fit into a JSON number: they are written as decimal strings, as everywhere in Leasehold. */
-export function toJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(
-    value,
-    (_key, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner),
-    indent,
-  );
-  // JSON allows these as they are; a terminal obeys some of them.
-  return text.replaceAll(
-    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 export function present(format: OutputFormat, { document, table }: Presentation): void {

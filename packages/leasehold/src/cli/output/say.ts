@@ -1,6 +1,8 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { printable } from "./cells.js";
+import type { ErrorCodes } from "../common/failure.js";
+import { toJson } from "./json.js";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -41,12 +43,23 @@ function write(fd: number, text: string): boolean {
   return rest.length === 0;
 }
 
+/** Standard error has objects, one a line. */
+let isJson = false;
+
+/** From now on what is said on standard error is for programs. */
+export function sayErrorsAsJson(): void {
+  isJson = true;
+}
+
 /**
- * Writes straight to the descriptor. `process.stderr` would put a shared pipe into non-blocking mode, and the
- * child of `run`, which inherits the same pipe, would then fail on it with EAGAIN.
+ * Says an error, or without codes a note. Writes straight to the descriptor: `process.stderr` would put a
+ * shared pipe into non-blocking mode, and the child of `run`, which inherits the same pipe, would then fail
+ * on it with EAGAIN.
  */
-export function sayError(message: string): void {
-  write(STDERR, `leasehold: ${printable(message)}\n`);
+export function sayError(message: string, codes?: ErrorCodes): void {
+  const type = codes === undefined ? "note" : "error";
+  const line = isJson ? toJson({ type, ...codes, message }) : `leasehold: ${printable(message)}`;
+  write(STDERR, `${line}\n`);
 }
 
 /** Writes whole lines to the standard output; false when its reader has gone. */
@@ -58,7 +71,12 @@ export function sayLine(line: string): boolean {
   return sayLines([line]);
 }
 
+/** Whether people see what {@link sayProgress} says. */
+export function isSeen(): boolean {
+  return isatty(STDERR) && !isJson;
+}
+
 /** One line that the next one replaces, for people who wait at a terminal; empty: nothing is left of it. */
 export function sayProgress(line: string): void {
-  if (isatty(STDERR)) write(STDERR, `\r\u001b[K${line}`);
+  if (isSeen()) write(STDERR, `\r\u001b[K${line}`);
 }

@@ -4,7 +4,7 @@ import type { Duration, JsonValue, Lease, Leases, TryAcquireOptions } from "../.
 import { formatDuration, parseDuration } from "../../lease/duration.js";
 import { exitCode } from "../common/exit-codes.js";
 import { shortTime } from "../output/present.js";
-import { CommandFailure, usageError } from "../common/failure.js";
+import { CommandFailure, type ErrorCodes, usageError } from "../common/failure.js";
 import type { Wanted } from "../common/wanted.js";
 import { now } from "./guard-link.js";
 import {
@@ -36,8 +36,8 @@ interface RunTerms {
   /** End the command with SIGTERM when somebody asks for the lease. */
   readonly yields?: boolean;
   readonly guardPath?: string;
-  /** Where messages go. */
-  readonly say: (message: string) => void;
+  /** Where messages go: errors, which have codes, and notes. */
+  readonly say: (message: string, codes?: ErrorCodes) => void;
 }
 
 /**
@@ -109,7 +109,7 @@ async function acquire(
 ): Promise<Lease> {
   const { wait, data } = request;
   const term = { ttl: ttlMs, signal, data };
-  if ("handle" in request) return await attach(leases, request.handle, term, request.conflictExitCode);
+  if ("handle" in request) return await attach(leases, request.handle, term, request);
   const { resource, form = {} } = request;
   try {
     return await leases.acquire(resource, { ...term, ...form, ...(wait !== undefined && { wait }) });
@@ -118,25 +118,33 @@ async function acquire(
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
     // Of a counted or shared lease no single holder is the reason.
-    if (Object.keys(form).length > 0) throw new CommandFailure(request.conflictExitCode, error.message);
+    if (Object.keys(form).length > 0) throw conflict(error.message, error.code, request);
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
     const { why, isConflict } = await whyNot(leases, resource);
-    const exit = isConflict ? request.conflictExitCode : "unavailable";
-    throw new CommandFailure(exit, `${resource}: ${waited}${why}`);
+    const message = `${resource}: ${waited}${why}`;
+    throw isConflict ? conflict(message, error.code, request) : new CommandFailure("unavailable", message);
   }
+}
+
+function conflict(
+  message: string,
+  code: string,
+  { conflictExitCode }: Pick<RunTerms, "conflictExitCode">,
+): CommandFailure {
+  return new CommandFailure("conflict", message, code, conflictExitCode);
 }
 
 async function attach(
   leases: Leases,
   handle: string,
   term: TryAcquireOptions,
-  conflictExitCode: number,
+  request: RunTerms,
 ): Promise<Lease> {
   try {
     return await leases.attach(handle, term);
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== "HANDLE_SPENT") throw error;
-    throw new CommandFailure(conflictExitCode, error.message);
+    throw conflict(error.message, error.code, request);
   }
 }
 
@@ -281,6 +289,8 @@ async function watch(
   }
 }
 
+const unexpected: ErrorCodes = { code: "UNEXPECTED", exitCode: exitCode("unexpected") };
+
 const spawnFaults: Readonly<Record<string, string>> = {
   ENOENT: "command not found",
   EACCES: "permission denied",
@@ -295,11 +305,13 @@ function conclude(
 ): number {
   const { resource } = lease;
   const { say } = request;
+  const lost = { code: "LEASE_LOST", exitCode: request.lostExitCode };
   if (ending === undefined) {
     say(
       `the lease on ${resource} is lost, and the command could not be ended within ${formatDuration(LOST_CONFIRM_MS)}`,
+      lost,
     );
-    return request.lostExitCode;
+    return lost.exitCode;
   }
   const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
   if (ending.kind === "no-guard") throw ending.error;
@@ -307,20 +319,26 @@ function conclude(
   // process.
   if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;
   if (ending.kind === "not-started") {
-    say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);
-    return exitCode(ending.code === "ENOENT" ? "notFound" : "notExecutable");
+    const isMissing = ending.code === "ENOENT";
+    const exit = exitCode(isMissing ? "notFound" : "notExecutable");
+    const code = isMissing ? "COMMAND_NOT_FOUND" : "COMMAND_NOT_EXECUTABLE";
+    say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`, { code, exitCode: exit });
+    return exit;
   }
   // Heard late, as when this process was stopped meanwhile, the end of a command counts from when it was.
   const endedInTime = ending.kind === "ended" && ending.cause === undefined && ending.inTime;
   if (!endedInTime && lease.remaining() <= 0) {
     const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };
-    say(`the lease on ${resource} is lost; the command was ended${reason ? ` (${reason.message})` : ""}`);
-    return request.lostExitCode;
+    say(
+      `the lease on ${resource} is lost; the command was ended${reason ? ` (${reason.message})` : ""}`,
+      lost,
+    );
+    return lost.exitCode;
   }
   if (ending.kind === "unguarded") {
     const so = ending.isKilled ? ", so the command was killed" : " before the command was started";
-    say(`the guard of the command ended (${ending.how})${so}`);
-    return exitCode("unexpected");
+    say(`the guard of the command ended (${ending.how})${so}`, unexpected);
+    return unexpected.exitCode;
   }
   if (ending.daemons.length > 0) {
     say(
@@ -334,11 +352,12 @@ function conclude(
         : `: this machine was too busy, run itself stood still for ${shortTime(stalls.longestMs)}`;
     say(
       `the lease on ${resource} could not be renewed in time${stalled}; the command was ended before it ran out`,
+      lost,
     );
-    return request.lostExitCode;
+    return lost.exitCode;
   }
   if (ending.code !== null) return ending.code;
   if (ending.signal !== null) return exitCodeOfSignal(ending.signal);
-  say("how the command ended is not known: the shell above it was ended by a signal");
-  return exitCode("unexpected");
+  say("how the command ended is not known: the shell above it was ended by a signal", unexpected);
+  return unexpected.exitCode;
 }

@@ -4,7 +4,7 @@ import { exitCode } from "../common/exit-codes.js";
 import { usageError } from "../common/failure.js";
 import { paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
-import { toJson } from "../output/present.js";
+import { toJson } from "../output/json.js";
 import { sayLine, sayLines } from "../output/say.js";
 import { listenToSignals } from "../common/signals.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";

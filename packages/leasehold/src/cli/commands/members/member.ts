@@ -8,7 +8,7 @@ import { CommandFailure, usageError } from "../../common/failure.js";
 import { exitCode } from "../../common/exit-codes.js";
 import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
 import { type Presentation, present, shortTime } from "../../output/present.js";
-import { sayProgress } from "../../output/say.js";
+import { isSeen, sayError, sayLines, sayProgress } from "../../output/say.js";
 import { tableLines } from "../../output/table.js";
 
 /** What is said on the command line: `id=host:port` of the member that comes, the id of the one that goes. */
@@ -36,17 +36,46 @@ export async function change(
   const addresses = addressesOf(settings.endpoints);
   const wanted = { ...comingFrom(words.added), remove: words.remove };
   const world = realWorld();
-  const onProgress = (status: ViewStatus) => sayProgress(progressOf(status));
+  const { add, address } = wanted;
+  let noted = "";
+  const onProgress = (status: ViewStatus) => {
+    const text = progressOf(status);
+    sayProgress(text);
+    // What changes every second is for people who look on.
+    const kind = text.replaceAll(/[\d.]+/g, "");
+    if (kind === noted) return;
+    noted = kind;
+    if (!isSeen()) sayError(text);
+    if (add !== undefined && status.waiting?.code === "UNREACHABLE") {
+      sayProgress("");
+      sayError(
+        `${add} is waited for: start it with leasehold peer --id ${add} --listen ${address} --views-file FILE --initial-cluster-state existing, and the members that the cluster began with`,
+      );
+    }
+  };
   const waits = { timeout: options.within, onProgress };
   try {
     const changed = () => changeMembers(addresses, openOptions(settings), wanted, waits, world);
     const done = await keptAlive(world.keepAlive, changed).catch(failsInTime);
     sayProgress("");
     present(settings.output, presentMembers(done));
+    if (settings.output === "table") sayLines(nextSteps(wanted));
   } finally {
     sayProgress("");
   }
   return exitCode("ok");
+}
+
+/** What is left to do when a change is over. */
+function nextSteps({ add, remove }: MemberChange): string[] {
+  const lines: string[] = [];
+  if (add !== undefined)
+    lines.push(
+      `${add} is a member and votes; settings of the other members stay as they are, clients may use its address`,
+    );
+  if (remove !== undefined)
+    lines.push(`${remove} is no member any more: stop it, then its views file may be deleted`);
+  return lines;
 }
 
 /** Nobody else holds anything: what was waited for is not there. */
