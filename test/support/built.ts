@@ -11,6 +11,11 @@ export const packageFolder = join(dist, "..");
 export const packagesFolder = join(packageFolder, "..");
 
 export const mainPath = join(dist, "cli", "main.js");
+/** The same build for {@link leasehold}, without the bundle that the installed command loads. */
+export const unbundled = `${dist}/`;
+/** What is installed as the command, where the build is the package's own. */
+const commandPath =
+  process.env["LEASEHOLD_DIST"] === undefined ? join(dist, "..", "bin", "leasehold.js") : mainPath;
 export const guardPath = join(dist, "cli", "run", "guard.js");
 
 if (!existsSync(mainPath))
@@ -38,7 +43,8 @@ export function leasehold(
   options: SpawnOptions = {},
   build: string = dist,
 ): Running {
-  const child = spawn(process.execPath, [join(build, "cli", "main.js"), ...words], {
+  const path = build === dist ? commandPath : join(build, "cli", "main.js");
+  const child = spawn(process.execPath, [path, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
     ...options,
   });

@@ -3,24 +3,31 @@ import { holdSignals } from "./common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();
-const { shortageExitCode, shortageOf } = await import("./common/shortage.js");
+// Should nothing be left to wait for before the command has ended, that is no success.
+process.exitCode = 1;
 
-try {
-  const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./common/front.js");
+/** Not awaited at the top: the file into which the command is bundled is a CommonJS module. */
+async function start(): Promise<void> {
+  const { shortageExitCode, shortageOf } = await import("./common/shortage.js");
+  try {
+    const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./common/front.js");
 
-  const words = process.argv.slice(2);
-  if (needsFront(words) && !isBehind()) {
-    beFront();
-  } else {
-    if (isBehind()) watchFront();
-    const { main } = await import("./command.js");
-    const code = await main(words);
-    if (isBehind()) endFront(code);
-    process.exit(code);
+    const words = process.argv.slice(2);
+    if (needsFront(words) && !isBehind()) {
+      beFront();
+    } else {
+      if (isBehind()) watchFront();
+      const { main } = await import("./command.js");
+      const code = await main(words);
+      if (isBehind()) endFront(code);
+      process.exit(code);
+    }
+  } catch (error) {
+    // To load a module takes a descriptor.
+    const shortage = shortageOf(error);
+    if (shortage === undefined) throw error;
+    process.stderr.write(`leasehold: ${shortage}\n`, () => process.exit(shortageExitCode));
   }
-} catch (error) {
-  // To load a module takes a descriptor.
-  const shortage = shortageOf(error);
-  if (shortage === undefined) throw error;
-  process.stderr.write(`leasehold: ${shortage}\n`, () => process.exit(shortageExitCode));
 }
+
+void start();

@@ -37,8 +37,10 @@ export async function addPackageCommands(
   finish: Finish,
   words?: readonly string[],
 ): Promise<void> {
+  const end = words?.indexOf("--") ?? -1;
+  const own = end === -1 ? words : words?.slice(0, end);
   for (const { name, from, description } of packageCommands) {
-    const module = words === undefined || words.includes(name) ? await loaded(name, from) : undefined;
+    const module = own === undefined || own.includes(name) ? await loaded(name, from) : undefined;
     if (module !== undefined && !(module instanceof LeaseholdError)) {
       module.addCommand(program, finish);
       continue;

@@ -1,5 +1,6 @@
 import { withLeasesInTurn } from "../common/connection.js";
 import { ownCommandBytes } from "../common/command-bytes.js";
+import { GuardStarter } from "../run/guard-starter.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../output/say.js";
@@ -42,9 +43,11 @@ export async function run(first: string, others: readonly string[], options: Run
     ...term,
     ...(killAfter !== undefined && { killAfter }),
   };
+  const settings = settingsOf(options);
   using signals = new SignalRelay();
-  const running = withLeasesInTurn(settingsOf(options), options, signals.withoutCommand, (leases, wait) =>
-    runUnderLease(leases, { ...request, wait }, signals),
+  using guards = new GuardStarter();
+  const running = withLeasesInTurn(settings, options, signals.withoutCommand, (leases, wait) =>
+    runUnderLease(leases, { ...request, guards, wait }, signals),
   );
   return await running.catch(signals.caught);
 }

@@ -196,23 +196,23 @@ class Guard {
   #sweep(signal: NodeJS.Signals | null): void {
     const [processes, gate] = [this.#processes, this.#gate];
     if (processes === undefined || gate === undefined) return;
-    if (!processes.sweep()) {
+    const daemons = processes.sweep();
+    if (daemons === undefined) {
       setTimeout(() => this.#sweep(signal), GONE_LOOK_MS);
       return;
     }
     // The gate's last line may still be in the pipe.
     const pipe = gate.stdio[GATE_FD] as Socket;
-    if (pipe.closed) this.#gone(signal, processes);
-    else pipe.once("close", () => this.#gone(signal, processes));
+    if (pipe.closed) this.#gone(signal, daemons);
+    else pipe.once("close", () => this.#gone(signal, daemons));
   }
 
-  #gone(signal: NodeJS.Signals | null, processes: CommandProcesses): void {
+  #gone(signal: NodeJS.Signals | null, daemons: readonly string[]): void {
     const code = this.#status ?? null;
     if (this.#progress !== "started" && this.#cause === undefined && code === null) {
       this.#finish({ type: "not-started", code: "", message: `${GATE_SHELL} could not start it` });
       return;
     }
-    const daemons = processes.daemons();
     const cause = this.#cause;
     const inTime = remainingMs(now(), this.#deadline) > 0;
     this.#finish({ type: "gone", code, signal, daemons, inTime, ...(cause && { cause }) });
@@ -227,8 +227,11 @@ class Guard {
   }
 }
 
-listenToSignals(IGNORED, () => undefined);
-export const guard = new Guard(
-  new Socket({ fd: FROM_RUN_FD, readable: true, writable: true }),
-  new Socket({ fd: TO_RUN_FD, readable: true, writable: true }),
-);
+/** Makes this process the guard of the `run` that started it. */
+export function beGuard(): Guard {
+  listenToSignals(IGNORED, () => undefined);
+  return new Guard(
+    new Socket({ fd: FROM_RUN_FD, readable: true, writable: true }),
+    new Socket({ fd: TO_RUN_FD, readable: true, writable: true }),
+  );
+}

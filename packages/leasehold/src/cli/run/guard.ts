@@ -2,4 +2,4 @@ import { holdSignals } from "../common/signals.js";
 
 // Before anything else is loaded: a signal to a whole service also reaches the guard.
 holdSignals();
-await import("./guard-process.js");
+void import("./guard-process.js").then(({ beGuard }) => beGuard());

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
-import { fileURLToPath } from "node:url";
 import type { CommandBytes } from "../common/command-bytes.js";
 import {
   FROM_RUN_FD,
@@ -13,6 +12,7 @@ import {
   send,
 } from "./guard-link.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
+import { type GuardStarter, startGuard } from "./guard-starter.js";
 import { CommandProcesses, MARK_VARIABLE, markWithin } from "./process-group.js";
 
 /** How a guarded command ended; it and all that it started are gone in every case, but for daemons. */
@@ -42,9 +42,9 @@ export interface GuardedStart {
   readonly limits: Limits;
   /** The compiled guard; another one only in tests. */
   readonly guardPath?: string;
+  /** Has a guard that was started before. */
+  readonly guards?: GuardStarter | undefined;
 }
-
-const GUARD_PATH = fileURLToPath(new URL("./guard.js", import.meta.url));
 
 /** A guard answers within milliseconds; this is for a machine that is very busy. */
 const GUARD_ANSWER_MS = 1_000;
@@ -73,12 +73,8 @@ export class GuardedCommand {
     });
     const outer = process.env[MARK_VARIABLE];
     this.#mark = markWithin(outer, randomBytes(MARK_BYTES).toString("hex"));
-    // Its own session: what the terminal sends to the foreground must not end the guard before the command.
-    this.#guard = spawn(process.execPath, [start.guardPath ?? GUARD_PATH], {
-      stdio: ["inherit", "inherit", "inherit", "pipe", "pipe"],
-      detached: true,
-      env: { ...process.env, [MARK_VARIABLE]: markWithin(outer, "guard") },
-    });
+    const { guardPath, guards } = start;
+    this.#guard = guards === undefined ? startGuard(guardPath) : guards.take(guardPath);
     const { bytes, deadline, limits } = start;
     this.#deadline = deadline;
     this.#guard.on("error", (error) => this.#settle({ kind: "no-guard", error }));
@@ -129,7 +125,7 @@ export class GuardedCommand {
         if (!this.#isLost) this.#tell({ type: "go", deadline: this.#deadline });
         break;
       case "not-started":
-        this.#last = { kind: "not-started", code: message.code, message: message.message };
+        this.#end({ kind: "not-started", code: message.code, message: message.message });
         break;
       case "gone": {
         // From now on the number may belong to others.
@@ -137,19 +133,22 @@ export class GuardedCommand {
         const { code, signal, daemons, inTime } = message;
         // What this process killed may be gone before the guard has read why.
         const cause = message.cause ?? (this.#isLost ? "lost" : undefined);
-        this.#last = { kind: "ended", code, signal, daemons, inTime, ...(cause && { cause }) };
+        this.#end({ kind: "ended", code, signal, daemons, inTime, ...(cause && { cause }) });
         break;
       }
     }
   }
 
+  /** The guard has said its last, and ends by itself: nothing waits for that. */
+  #end(last: Ending): void {
+    this.#last = last;
+    this.#settle(last);
+  }
+
   #guardClosed(how: string): void {
-    if (this.#last !== undefined) {
-      this.#settle(this.#last);
-      return;
-    }
+    if (this.#last !== undefined) return;
     const processes = this.#processes;
-    if (processes !== undefined && !processes.sweep()) {
+    if (processes !== undefined && processes.sweep() === undefined) {
       processes.kill();
       setTimeout(() => this.#guardClosed(how), GONE_LOOK_MS);
       return;

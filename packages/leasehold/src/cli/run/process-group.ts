@@ -88,18 +88,17 @@ export class CommandProcesses {
     this.#killAll([...session, ...nested, ...daemons]);
   }
 
-  /** The command has ended: kills what it left behind, but for daemons; true when there is nothing. */
-  sweep(): boolean {
-    const { group, session, nested } = this.#find();
+  /**
+   * The command has ended: kills what it left behind, but for daemons. When there is nothing, returns the
+   * daemons that go on, as `name (pid)`.
+   */
+  sweep(): string[] | undefined {
+    const { group, session, nested, daemons } = this.#find();
     const isGone =
       session.length + nested.length === 0 && (isLinux ? group.length === 0 : groupIsGone(this.#groupId));
-    if (!isGone) this.#killAll([...session, ...nested]);
-    return isGone;
-  }
-
-  /** The daemons that go on, as `name (pid)`. */
-  daemons(): string[] {
-    return this.#find().daemons.map(({ pid, name }) => `${name} (${pid})`);
+    if (isGone) return daemons.map(({ pid, name }) => `${name} (${pid})`);
+    this.#killAll([...session, ...nested]);
+    return undefined;
   }
 
   #killAll(others: readonly Stat[]): void {

@@ -15,6 +15,7 @@ import {
   killMarginMs,
 } from "./guard-policy.js";
 import { type CommandBytes, bytesOf } from "../common/command-bytes.js";
+import type { GuardStarter } from "./guard-starter.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
 import { type SignalRelay, exitCodeOfSignal } from "./signal-relay.js";
 
@@ -36,6 +37,8 @@ interface RunTerms {
   /** End the command with SIGTERM when somebody asks for the lease. */
   readonly yields?: boolean;
   readonly guardPath?: string;
+  /** Has a guard that was started beside the acquisition. */
+  readonly guards?: GuardStarter;
   /** Where messages go: errors, which have codes, and notes. */
   readonly say: (message: string, codes?: ErrorCodes) => void;
 }
@@ -181,6 +184,7 @@ async function runHolding(
     deadline,
     limits,
     ...(request.guardPath !== undefined && { guardPath: request.guardPath }),
+    guards: request.guards,
   });
   signals.forwardTo(command);
   answerRequests(lease, command, request);
