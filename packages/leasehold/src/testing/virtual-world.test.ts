@@ -47,7 +47,7 @@ describe("advance", () => {
     expect(ran).toBe(1);
   });
 
-  test("called concurrently, lets each call have its time", async () => {
+  test("called concurrently, each call takes at least its own time", async () => {
     const world = new VirtualWorld();
     const ends: [number, number][] = [];
     const pass = async (ms: number) => {

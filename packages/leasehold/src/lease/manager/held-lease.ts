@@ -322,8 +322,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /**
    * Whether the grant can be returned synchronously: the program has called `release`, no request is in
-   * flight, and no listener would run after it. An end that a check has found waits until the check is over:
-   * it may have run in the middle of anything.
+   * flight, and no listener would run after it. An end that a check has found is
+   * returned later: the check may have run in the middle of anything.
    */
   #mayReturnAtOnce(): boolean {
     const hasListeners = this.#rareState?.signal !== undefined;

@@ -21,8 +21,8 @@ export class LeaderWatch implements LeaderObserver {
   #hasEnded = false;
 
   /**
-   * @param changes is read from now on: it must not keep a process alive
-   * @param ask queries the holder: a watch reports nothing as long as nobody holds the name
+   * @param changes is read until the watch ends, so it must not keep a process alive
+   * @param ask queries the holder, because `changes` report nothing while nobody holds the name
    */
   constructor(
     resource: string,

@@ -146,7 +146,7 @@ describe("several leases", () => {
     expect(await bob.tryAcquire("a")).toBeDefined();
   });
 
-  test("have the minimum of what remains, and check each for what is asked", async () => {
+  test("have the least remaining time of all, and check it for each lease", async () => {
     const all = await alice.acquireAll(["a", "b"], { ttl: "6s", autoRenew: false });
     await cluster.advance("2s");
     await all.get("a").renew();

@@ -36,7 +36,7 @@ export interface Layout {
 /** A writer's records in one region, by register. */
 export interface Unit {
   readonly id: string;
-  /** One more with each write: of a slot's two units the greater counts. */
+  /** Increases with each write; of a slot's two units the one with the greater number is valid. */
   readonly sequence: number;
   readonly records: Readonly<Record<string, string>>;
 }

@@ -13,8 +13,8 @@ const probeFormat = "leasehold-probe/1";
 const lostMax = 20;
 
 /**
- * Runs that another prober disturbed: each takes milliseconds, and more on a busy machine or when hundreds
- * start at once. The bound is for a store that returns stale content.
+ * Limit of runs that another prober disturbed. One takes milliseconds, and more on a busy machine or when
+ * hundreds start at once; a store that returns stale content would make the probe run for ever.
  */
 const crowdedMax = 200;
 
@@ -57,7 +57,7 @@ function finding(tried: string, seen: string, ok: boolean): ProbeFinding {
   return { tried, seen, ok };
 }
 
-/** One run over the register. It ends at a step whose result another prober's write may explain. */
+/** One run over the register. It stops when another prober's write may explain a step's result. */
 class AtomicProbe {
   readonly #store: Store;
   readonly #caller: StoreCaller | undefined;

@@ -66,7 +66,7 @@ export class ThreadLimiter {
     return Math.min(this.#atOnceMax, threadsEach());
   }
 
-  /** After another store was opened, this one may have more calls running than it has threads for. */
+  /** When another store has been opened, more calls of this one may run than it has threads for. */
   #end(): void {
     const next = this.#running > this.#atOnce ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running -= 1;

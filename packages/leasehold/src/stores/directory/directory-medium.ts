@@ -39,7 +39,7 @@ export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #root: string;
   readonly #device: number;
-  readonly #namesSayContent: boolean;
+  readonly #namesHoldContent: boolean;
   /**
    * Operations are bounded, and each has a few concurrent calls: none of these may be refused, or files would
    * stay open.
@@ -55,10 +55,10 @@ export class DirectoryMedium implements AtomicMedium {
   #finding: Promise<string> | undefined;
   #underWay = 0;
 
-  constructor(root: string, device: number, namesSayContent: boolean, traits: StoreTraits) {
+  constructor(root: string, device: number, namesHoldContent: boolean, traits: StoreTraits) {
     this.#root = root;
     this.#device = device;
-    this.#namesSayContent = namesSayContent;
+    this.#namesHoldContent = namesHoldContent;
     this.traits = traits;
   }
 
@@ -191,7 +191,7 @@ export class DirectoryMedium implements AtomicMedium {
 
   #register(id: string, name: string): RegisterDirectory {
     const place = this.#placeOf(id);
-    return new RegisterDirectory(this.#files, place, name, this.traits.bytesMax, this.#namesSayContent);
+    return new RegisterDirectory(this.#files, place, name, this.traits.bytesMax, this.#namesHoldContent);
   }
 
   async #currentId(): Promise<string> {

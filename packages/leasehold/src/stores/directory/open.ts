@@ -43,9 +43,9 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     const traits = { name, durable: volatileTypes[type] === undefined, ...kindTraits.directory };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(ungated, root);
-    const { findings, namesSayContent } = await probeDirectory(root, marker);
+    const { findings, namesHoldContent } = await probeDirectory(root, marker);
     assertFit(name, findings);
-    medium = new DirectoryMedium(root, dev, namesSayContent, traits);
+    medium = new DirectoryMedium(root, dev, namesHoldContent, traits);
     const store = new AtomicStore(medium);
     store.findings = assertFit(name, [
       { tried: "asked what file system it is on", seen: keepingOf(type), ok: true },

@@ -9,8 +9,8 @@ import { longestNameBytes, makeNamedVersion } from "./names.js";
 
 export interface DirectoryProbe {
   readonly findings: readonly ProbeFinding[];
-  /** Names may be as long, and contain the characters, that versions with their content need. */
-  readonly namesSayContent: boolean;
+  /** File names may have the length and the characters that versions with their content need. */
+  readonly namesHoldContent: boolean;
 }
 
 /**
@@ -26,7 +26,7 @@ export async function probeDirectory(root: string, marker: string): Promise<Dire
     const whyNot = await whyNotNamed(ground);
     const seen = whyNot === undefined ? "done" : `${whyNot}: records go into files`;
     const tried = "made the longest name, with every character in it";
-    return { findings: [...findings, { tried, seen, ok: true }], namesSayContent: whyNot === undefined };
+    return { findings: [...findings, { tried, seen, ok: true }], namesHoldContent: whyNot === undefined };
   } finally {
     await ungated.discard(place, ground);
   }

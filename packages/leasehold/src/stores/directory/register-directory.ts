@@ -19,7 +19,7 @@ const nameFileBytesMax = 4_096;
 /** Retries of a reader that finds the token renamed. Each time another has made progress. */
 const looksMax = 100;
 
-/** Leftovers of killed and beaten writers are removed at every write of this number. */
+/** A writer removes the leftovers of killed and beaten writers once in this number of writes. */
 const writesPerCleaning = 16;
 
 export interface Cell {
@@ -37,9 +37,8 @@ export interface Cell {
  * no lock to be left behind, and nothing to repair: until the rename the register has the old content, after
  * it the new one.
  *
- * A content that is too long for a name is written as a file beside the present one before the rename, and is
- * durable before it can count. A content in a name is on the disk when the name is: one sync instead of
- * three.
+ * A content that is too long for a name is written to a file before the rename, and is durable before it can
+ * count. A content that fits into a name is durable with the name: one sync instead of three.
  */
 export class RegisterDirectory {
   readonly register: string;
@@ -49,10 +48,10 @@ export class RegisterDirectory {
   readonly #path: string;
   readonly #isHashed: boolean;
   readonly #bytesMax: number;
-  readonly #namesSayContent: boolean;
+  readonly #namesHoldContent: boolean;
 
-  /** @param namesSayContent the file system takes such names, as the probe has found */
-  constructor(files: Files, place: string, register: string, bytesMax: number, namesSayContent: boolean) {
+  /** @param namesHoldContent the file system takes such names, as the probe has found */
+  constructor(files: Files, place: string, register: string, bytesMax: number, namesHoldContent: boolean) {
     const { directory, isHashed } = directoryOfRegister(register);
     this.register = register;
     this.#files = files;
@@ -61,7 +60,7 @@ export class RegisterDirectory {
     this.#path = join(place, directory);
     this.#isHashed = isHashed;
     this.#bytesMax = bytesMax;
-    this.#namesSayContent = namesSayContent;
+    this.#namesHoldContent = namesHoldContent;
   }
 
   /**
@@ -152,7 +151,7 @@ export class RegisterDirectory {
   }
 
   #versionOf(number: number, content: Uint8Array): Version {
-    return (this.#namesSayContent ? makeNamedVersion(number, content) : undefined) ?? makeVersion(number);
+    return (this.#namesHoldContent ? makeNamedVersion(number, content) : undefined) ?? makeVersion(number);
   }
 
   #foreign(what: string): LeaseholdError {
