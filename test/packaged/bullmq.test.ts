@@ -82,7 +82,7 @@ beforeAll(async () => {
     "--",
     "true",
   ]);
-  const recipes = readFileSync(join(folder, "node_modules", "leasehold", "docs", "recipes.md"), "utf8");
+  const recipes = readFileSync(new URL("../../docs/recipes.md", import.meta.url), "utf8");
   const recipe = recipes.split(/^## /m).find((text) => text.startsWith("A queue's workers\n"))!;
   const [, code] = /^```js\n([^]*?)^```$/m.exec(recipe)!;
   // BullMQ notices a dead worker after its lock of 30 s; here after one.
