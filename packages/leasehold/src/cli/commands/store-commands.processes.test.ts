@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, leasehold, type Running } from "../../../../../test/support/built.js";
+import { childrenOf, eventually, leasehold, type Running } from "../../../../../test/support/built.js";
 
 /** The commands with leases on three directories, as processes of their own. */
 
@@ -64,6 +64,20 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold give the leas
   });
   expect((await start("run", "--try", "given back", "--", "true").finished).code).toBe(0);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a run that waits long has no guard meanwhile, and another for its command",
+  async () => {
+    const hold = start("hold", "awaited");
+    await says(hold, "held, token");
+    const run = start("run", "awaited", "--", "sh", "-c", "echo ran; exit 4");
+    const behind = await eventually("the process behind is there", () => childrenOf(run.pid)[0]);
+    await eventually("a guard is started at once", () => childrenOf(behind).length === 1);
+    await eventually("it ends while nothing happens", () => childrenOf(behind).length === 0);
+    hold.process.kill("SIGTERM");
+    expect(await run.finished).toMatchObject({ code: 4, stdout: "ran\n", stderr: "" });
+  },
+);
 
 test("hold does not say that it has released what may not have arrived", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "away", name));
