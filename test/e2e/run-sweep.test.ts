@@ -268,7 +268,7 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
 
 const OPENS_AT_ONCE = [
   'send(this.#toRun, { type: "ready", groupId: gate.pid });',
-  'this.#open(); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
+  'this.#open(gate); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
 ] as const;
 const NO_SECOND_GUARD = ["read -r end <&3", "exec sleep 20"] as const;
 
@@ -280,7 +280,7 @@ describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
       {
         "run/guard-process.js": [
           OPENS_AT_ONCE,
-          ["this.#deadline = message.deadline;\n                this.#open();", ""],
+          ["this.#mayOpen && this.#progress", "false && this.#progress"],
         ],
         "run/gate.js": [NO_SECOND_GUARD],
       },
@@ -288,7 +288,10 @@ describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
     [
       "a run that does not wait for the end of the command",
       "the guard is killed",
-      { "run/guarded-command.js": [["!processes.sweep()", "false"]], "run/gate.js": [NO_SECOND_GUARD] },
+      {
+        "run/guarded-command.js": [["processes.sweep() === undefined", "false"]],
+        "run/gate.js": [NO_SECOND_GUARD],
+      },
     ],
     [
       "a command that nobody ends when run is stopped and the guard is killed",
