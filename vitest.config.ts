@@ -19,7 +19,7 @@ export const alias = [
   { find: /^leasehold\/testing$/, replacement: `${leasehold}/testing/index.ts` },
   { find: /^leasehold\/(etcd\/gen\/.*)\.js$/, replacement: `${leasehold}/$1.ts` },
   { find: /^leasehold\/inner\/(.*)\.js$/, replacement: `${leasehold}/$1.ts` },
-  { find: /^leasehold\/(common|runtime|cli)$/, replacement: `${leasehold}/shared/$1.ts` },
+  { find: /^leasehold\/(common|runtime|journal|cli)$/, replacement: `${leasehold}/shared/$1.ts` },
   { find: /^leasehold\/([a-z]+)$/, replacement: `${leasehold}/entry/$1.ts` },
   { find: /^@leasehold\/(\w+)\/inner\/(.*)\.js$/, replacement: `${here("./packages")}/$1/src/$2.ts` },
   { find: /^@leasehold\/(\w+)\/command$/, replacement: `${here("./packages")}/$1/src/command/$1-command.ts` },

@@ -109,7 +109,7 @@ const mayImport: Record<string, readonly string[]> = {
   "core/state": ["etcd/gen", "shared/common"],
   "core/copies": ["core/raft", "core/state"],
   "core/replica": ["core/copies", "core/raft", "core/state", "etcd/gen", "shared/common"],
-  "core/journal": ["core/raft", "shared/common"],
+  "core/journal": ["core/raft", "shared/common", "shared/journal"],
   "core/http2": ["shared/common"],
   "core/host": ["core/raft", "core/replica", "core/state", "etcd/gen", "shared/common"],
   "core/server": [
@@ -117,6 +117,7 @@ const mayImport: Record<string, readonly string[]> = {
     "core/host",
     "core/http2",
     "core/journal",
+    "shared/journal",
     "core/raft",
     "core/replica",
     "core/state",
@@ -126,7 +127,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   etcd: ["common", "etcd/gen", "lease", "membership", "runtime"],
   files: ["shared/common"],
-  "files/disk": ["files", "shared/common", "shared/runtime"],
+  "files/disk": ["files", "shared/common", "shared/journal", "shared/runtime"],
   "files/webdav": ["files", "shared/common", "shared/runtime"],
   "files/protocol": ["files", "shared/common"],
   "files/node": ["files", "files/protocol", "shared/common", "shared/runtime"],
@@ -210,6 +211,8 @@ const mayImport: Record<string, readonly string[]> = {
   "shared/common": ["common", "lease"],
   "shared/runtime": ["runtime"],
   "shared/cli": ["cli"],
+  journal: [],
+  "shared/journal": ["journal"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */

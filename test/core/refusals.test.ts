@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { type Finished, leasehold } from "../support/built.js";
-import { layBatch, sectorBytes } from "../../packages/core/src/journal/batch.js";
+import { layBatch, sectorBytes } from "../../packages/leasehold/src/journal/batch.js";
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 

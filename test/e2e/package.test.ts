@@ -120,11 +120,12 @@ describe("the package", () => {
         "testing",
         "common",
         "runtime",
+        "journal",
         "cli",
       ].map((name) => `./${name}`),
     ]);
-    const shared = ["./common", "./runtime", "./cli"];
-    const forUsers = subpaths.filter((path) => !shared.includes(path));
+    const shared = new Set(["./common", "./runtime", "./journal", "./cli"]);
+    const forUsers = subpaths.filter((path) => !shared.has(path));
     const specifiers = forUsers.map((path) => path.replace(".", "leasehold"));
     const listing = `const all = [];
       for (const name of ${JSON.stringify(specifiers)}) all.push(...Object.keys(await import(name)));

@@ -155,7 +155,11 @@ export class CrashDisk implements Disk {
       inode.seen.set(some, position);
       inode.changes.push({ position, bytes: Uint8Array.from(some) });
     };
-    const part = (): Uint8Array => bytes.subarray(0, Math.floor(this.#random() * bytes.length));
+    // The kernel takes a write page by page, and a page is whole sectors.
+    const part = (): Uint8Array => {
+      const end = position + Math.floor(this.#random() * bytes.length);
+      return bytes.subarray(0, Math.max(0, end - (end % sectorBytes) - position));
+    };
     if (this.callsLeft === 1) apply(part());
     await this.#call("write", name, () => {
       const more = Math.max(0, position + bytes.length - inode.seen.length);

@@ -1,7 +1,7 @@
 /** The known mistakes of disks: a core server's, with the host that sends once it has written, and a node's of files. */
 
 const segment = "packages/core/src/journal/segment.ts";
-const batch = "packages/core/src/journal/batch.ts";
+const batch = "packages/leasehold/src/journal/batch.ts";
 const dataDirectory = "packages/core/src/server/disk/data-directory.ts";
 const disk = "packages/core/src/server/disk/disk.ts";
 const diskIndex = "packages/core/src/server/disk/disk-index.ts";
@@ -10,7 +10,7 @@ const host = "packages/core/src/host/host.ts";
 const directoryStore = "packages/files/src/disk/directory-store.ts";
 
 const powerLossTest = { file: "packages/core/src/server/disk/power-loss.test.ts", seeds: 100 };
-const batchTest = { file: "packages/core/src/journal/batch.test.ts" };
+const batchTest = { file: "packages/leasehold/src/journal/batch.test.ts" };
 const directoryStoreTest = { file: "packages/files/src/disk/directory-store.test.ts" };
 const nodeCrashesTest = { file: "packages/files/src/disk/crashes.test.ts" };
 const powerCutsTest = { file: "packages/sim/src/core/power-cuts.test.ts" };
@@ -232,19 +232,6 @@ export const onDisk = /** @type {const} */ ([
       {
         file: "packages/files/src/disk/data-files.ts",
         find: "await this.#disk.syncFolder(folder);",
-        replace: "",
-      },
-    ],
-    caughtBy: nodeCrashesTest,
-  },
-  {
-    name: "tornRecordIsLeft",
-    why: "A record that a full disk has cut off stays in the index, and the next one follows it.",
-    edits: [
-      {
-        file: "packages/files/src/disk/record-log.ts",
-        at: "await this.#file.truncate(this.#bytes);\n    await this.#file.sync();",
-        find: "await this.#file.truncate(this.#bytes);",
         replace: "",
       },
     ],

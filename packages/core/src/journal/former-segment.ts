@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { usedBytes } from "./batch.js";
-import { checksumOf } from "./checksum.js";
+import { usedBytes } from "leasehold/journal";
+import { checksumOf } from "leasehold/journal";
 import { damaged } from "./files.js";
 import { type JournalRecord, parsePayload } from "./records.js";
 

@@ -5,7 +5,7 @@ import type { Entry, HardState } from "../raft/types.js";
 import { diskError, ownFolder, syncFolder } from "./files.js";
 import { type FoundJournal, type JournalContent, type OldSegment, readJournal } from "./read-journal.js";
 import { type JournalRecord, type LogPosition, writeRecord } from "./records.js";
-import { layBatch } from "./batch.js";
+import { layBatch } from "leasehold/journal";
 import {
   createSegment,
   openSegment,

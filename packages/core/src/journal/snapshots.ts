@@ -3,7 +3,7 @@ import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { LeaseholdError } from "leasehold/common";
 import type { Membership, SnapshotMeta } from "../raft/types.js";
-import { checksumOf } from "./checksum.js";
+import { checksumOf } from "leasehold/journal";
 import { damaged, diskError, ownFileMode, ownFolder, syncFolder } from "./files.js";
 
 /** The first bytes of a snapshot: what it is, and its format. */

@@ -1,6 +1,6 @@
 import { CoreHost } from "../host/host.js";
 import type { HostPorts } from "../host/ports.js";
-import { checksumOf } from "../journal/checksum.js";
+import { checksumOf } from "leasehold/journal";
 import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";
 import type { CoreMember } from "../state/members.js";

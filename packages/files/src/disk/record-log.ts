@@ -1,19 +1,18 @@
-import { crc32 } from "node:zlib";
 import { LeaseholdError } from "leasehold/common";
+import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/journal";
 import type { Disk, DiskFile } from "./disk.js";
 
-/** What it is and its format; then the checksum that the first record goes on from. */
-const magic = Buffer.from("LHFIDX1\n", "latin1");
+/** What it is and its format; then the checksum that the first batch goes on from. */
+const magic = Buffer.from("LHFIDX2\n", "latin1");
 const headBytes = 16;
+/** Before each record in a batch: its length. */
+const lengthBytes = 4;
 /**
- * Of each record, before its payload: its length, a checksum of that alone, so that a wrong length is not
- * taken for the end of the log, and a checksum of all that goes on from the record before.
+ * Zeros that are durable before batches are written into them: so what a crash leaves of a batch are sectors
+ * as they were written, or zeros, and damage is told from it.
  */
-const recordHeadBytes = 12;
-/** A record that says more is damaged. */
+const roomBytes = 64 * 1024;
 export const payloadBytesMax = 1024 * 1024;
-/** Disks lose whole sectors: one of zeros in a record that should have none was never written. */
-const sectorBytes = 512;
 /** Written at a time while a log is begun anew, so that others get their turn. */
 const pieceBytes = 1024 * 1024;
 /** A log is begun anew when it is twice as long as it would be then, and at least so long. */
@@ -46,8 +45,12 @@ export class RecordLog {
   #file: DiskFile;
   #bytes: number;
   #bytesWhenNew: number;
-  /** What the next record's checksum goes on from. */
+  /** What the next batch's checksum goes on from. */
   #chain: number;
+  /** Batches that the file has. */
+  #batches: number;
+  /** Up to here the file is there: zeros from `#bytes` on. */
+  #roomEnd: number;
   /** Undefined while the log on the disk is known to say what was acknowledged and nothing else. */
   #doubtful: Entry[] | undefined;
   readonly #waiting: Entry[] = [];
@@ -62,6 +65,8 @@ export class RecordLog {
     this.#bytes = begin.bytes;
     this.#bytesWhenNew = begin.bytes;
     this.#chain = begin.chain;
+    this.#batches = begin.batches;
+    this.#roomEnd = begin.bytes;
   }
 
   /**
@@ -125,11 +130,10 @@ export class RecordLog {
   }
 
   async #write(together: readonly Entry[]): Promise<void> {
-    const { bytes, chain } = encode(
-      together.map(({ payload }) => payload),
-      this.#chain,
-    );
+    const parts = together.flatMap(({ payload }) => partsOf(payload));
+    const { bytes, checksum } = layBatch(parts, this.#chain, this.#bytes, this.#batches + 1);
     try {
+      await this.#makeRoom(this.#bytes + bytes.length).catch((error) => this.#undo(error));
       await this.#file.write(bytes, this.#bytes).catch((error) => this.#undo(error));
       await this.#file.sync();
     } catch (error) {
@@ -138,16 +142,26 @@ export class RecordLog {
       for (const entry of together) entry.reject(error instanceof Undone ? error.cause : failed(error));
       return;
     }
-    this.#chain = chain;
+    this.#chain = checksum;
+    this.#batches += 1;
     this.#bytes += bytes.length;
     for (const entry of together) entry.committed();
     for (const entry of together) entry.resolve();
+  }
+
+  async #makeRoom(end: number): Promise<void> {
+    if (end <= this.#roomEnd) return;
+    const roomEnd = end + roomBytes;
+    await this.#file.write(Buffer.alloc(roomEnd - this.#roomEnd), this.#roomEnd);
+    await this.#file.sync();
+    this.#roomEnd = roomEnd;
   }
 
   /** What a write has left behind before it failed is cut off, if the disk does as much. */
   async #undo(cause: unknown): Promise<never> {
     await this.#file.truncate(this.#bytes);
     await this.#file.sync();
+    this.#roomEnd = this.#bytes;
     throw new Undone(undefined, { cause });
   }
 
@@ -159,6 +173,8 @@ export class RecordLog {
     this.#bytes = begin.bytes;
     this.#bytesWhenNew = begin.bytes;
     this.#chain = begin.chain;
+    this.#batches = begin.batches;
+    this.#roomEnd = begin.bytes;
     for (const entry of this.#doubtful ?? []) entry.abandoned();
     this.#doubtful = undefined;
     await before.close();
@@ -180,6 +196,7 @@ interface Begin {
   readonly file: DiskFile;
   readonly bytes: number;
   readonly chain: number;
+  readonly batches: number;
 }
 
 /** A log that says this. It has its name when all of it is durable, so that it counts whole or not at all. */
@@ -188,18 +205,18 @@ async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>
   await disk.remove(building);
   const file = await disk.open(building);
   try {
-    const head = Buffer.alloc(headBytes);
-    head.set(magic);
-    head.writeUInt32LE(crc32(head.subarray(0, 12)), 12);
+    const head = headOf();
     let chain = head.readUInt32LE(12);
     await file.write(head, 0);
     let bytes = headBytes;
+    let batches = 0;
     let piece: Uint8Array[] = [];
     const flush = async (): Promise<void> => {
-      const encoded = encode(piece, chain);
-      await file.write(encoded.bytes, bytes);
-      chain = encoded.chain;
-      bytes += encoded.bytes.length;
+      const laid = layBatch(piece.flatMap(partsOf), chain, bytes, batches + 1);
+      await file.write(laid.bytes, bytes);
+      chain = laid.checksum;
+      bytes += laid.bytes.length;
+      batches += 1;
       piece = [];
     };
     let waiting = 0;
@@ -214,25 +231,34 @@ async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>
     await file.sync();
     await disk.rename(building, nameOf(sequence));
     await disk.syncFolder("");
-    return { sequence, file, bytes, chain };
+    return { sequence, file, bytes, chain, batches };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
   }
 }
 
-function encode(payloads: readonly Uint8Array[], before: number): { bytes: Buffer; chain: number } {
-  let chain = before;
-  const parts: Uint8Array[] = [];
-  for (const payload of payloads) {
-    const head = Buffer.alloc(recordHeadBytes);
-    head.writeUInt32LE(payload.length, 0);
-    head.writeUInt32LE(crc32(head.subarray(0, 4)), 4);
-    chain = crc32(payload, crc32(head.subarray(0, 4), chain));
-    head.writeUInt32LE(chain, 8);
-    parts.push(head, payload);
+function headOf(): Buffer {
+  const head = Buffer.alloc(headBytes);
+  head.set(magic);
+  head.writeUInt32LE(checksumOf(head.subarray(0, 12), 0), 12);
+  return head;
+}
+
+function partsOf(payload: Uint8Array): [Uint8Array, Uint8Array] {
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32LE(payload.length);
+  return [length, payload];
+}
+
+/** Zeros may fill the last word of a batch: no record is empty. */
+function* payloadsOf(content: Buffer): Generator<Buffer> {
+  for (let at = 0; at + lengthBytes <= content.length;) {
+    const length = content.readUInt32LE(at);
+    if (length === 0) return;
+    yield content.subarray(at + lengthBytes, at + lengthBytes + length);
+    at += lengthBytes + length;
   }
-  return { bytes: Buffer.concat(parts), chain };
 }
 
 async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => void): Promise<Begin> {
@@ -240,69 +266,39 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
   try {
     const all = Buffer.alloc(await file.size());
     await file.read(all, 0);
-    const head = all.subarray(0, headBytes);
-    if (head.length < headBytes || head.readUInt32LE(12) !== crc32(head.subarray(0, 12)))
-      throw damaged(sequence, 0);
-    if (!head.subarray(0, magic.length).equals(magic))
-      throw new LeaseholdError("VERSION_MISMATCH", `${nameOf(sequence)} is of another version of Leasehold`);
-    let chain = head.readUInt32LE(12);
+    let chain = chainOfHead(sequence, all);
     let offset = headBytes;
-    while (offset < all.length) {
-      const record = recordAt(all, offset, chain);
-      if (record === undefined) {
-        if (!isTorn(all, offset)) throw damaged(sequence, offset);
-        await file.truncate(offset);
+    let batches = 0;
+    const used = usedBytes(all);
+    while (offset < used) {
+      const batch = batchAt(all, offset, chain, batches + 1);
+      if (batch === undefined) {
+        if (!isTorn(all, offset, batches + 1)) throw damaged(sequence, offset);
         break;
       }
-      take(record.payload);
-      chain = record.chain;
-      offset += recordHeadBytes + record.payload.length;
+      for (const payload of payloadsOf(batch.content)) take(payload);
+      chain = batch.checksum;
+      offset = batch.end;
+      batches += 1;
     }
+    if (offset < all.length) await file.truncate(offset);
     // What the process before has written may only be in the kernel: it is durable before anybody counts it.
     await file.sync();
-    return { sequence, file, bytes: offset, chain };
+    return { sequence, file, bytes: offset, chain, batches };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** The length of the payload at this place; undefined if that is not what was written. */
-function lengthAt(all: Buffer, offset: number): number | undefined {
-  const length = all.readUInt32LE(offset);
-  const isWritten = crc32(all.subarray(offset, offset + 4)) === all.readUInt32LE(offset + 4);
-  return isWritten && length <= payloadBytesMax ? length : undefined;
-}
-
-function recordAt(all: Buffer, offset: number, before: number) {
-  const start = offset + recordHeadBytes;
-  const length = start > all.length ? undefined : lengthAt(all, offset);
-  if (length === undefined || start + length > all.length) return undefined;
-  const payload = all.subarray(start, start + length);
-  const chain = crc32(payload, crc32(all.subarray(offset, offset + 4), before));
-  return chain === all.readUInt32LE(offset + 8) ? { payload, chain } : undefined;
-}
-
-/**
- * What a crash in the middle of a write leaves: a file that ends before its record does, or sectors that were
- * never written and read as zeros. What was acknowledged must not be dropped for a bit that has turned over.
- */
-function isTorn(all: Buffer, offset: number): boolean {
-  const start = offset + recordHeadBytes;
-  if (start > all.length) return true;
-  const length = lengthAt(all, offset);
-  const end = start + (length ?? 0);
-  return end > all.length || hasEmptySector(all.subarray(0, end), offset);
-}
-
-/** True if what stands from there on in one sector is all zeros. */
-function hasEmptySector(all: Buffer, from: number): boolean {
-  for (let start = from; start < all.length;) {
-    const stop = Math.min(all.length, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
-    if (all.subarray(start, stop).every((byte) => byte === 0)) return true;
-    start = stop;
-  }
-  return false;
+/** The checksum that the first batch goes on from. */
+function chainOfHead(sequence: number, all: Buffer): number {
+  const head = all.subarray(0, headBytes);
+  if (head.length < headBytes || head.readUInt32LE(12) !== checksumOf(head.subarray(0, 12), 0))
+    throw damaged(sequence, 0);
+  if (!head.subarray(0, magic.length).equals(magic))
+    throw new LeaseholdError("VERSION_MISMATCH", `${nameOf(sequence)} is of another version of Leasehold`);
+  return head.readUInt32LE(12);
 }
 
 function damaged(sequence: number, offset: number): LeaseholdError {

@@ -1,4 +1,4 @@
-import { checksumOf } from "../../journal/checksum.js";
+import { checksumOf } from "leasehold/journal";
 import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError } from "../../state/errors.js";
 import { inOrder, isDeletion, type Version } from "../../state/revisions.js";

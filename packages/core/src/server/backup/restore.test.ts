@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checksumOf } from "../../journal/checksum.js";
+import { checksumOf } from "leasehold/journal";
 import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import type { CommandBody } from "../../replica/context.js";
 import { frozen } from "../../state/snapshot.js";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { effort } from "../../../../../test/support/effort.js";
-import { checksumOf } from "../../journal/checksum.js";
+import { checksumOf } from "leasehold/journal";
 import { readMemberRecord, writeMemberRecord } from "./member-file.js";
 
 let folder: string;

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isRecord, recordOrEmpty, LeaseholdError } from "leasehold/common";
-import { checksumOf } from "../../journal/checksum.js";
+import { checksumOf } from "leasehold/journal";
 import { diskError, ownFile, ownFileMode, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
 import { newestVersion, oldestVersion } from "../../state/members.js";

@@ -135,7 +135,7 @@ function plainAt(bytes: Buffer, offset: number, length: number): Buffer {
   return plain;
 }
 
-/** Stretches between marks: how much of `length` comes before, where it stands in the file, how long it is. */
+/** Stretches between marks: how much of `length` comes before, where it stands in the file, its length. */
 function eachStretch(
   offset: number,
   length: number,
