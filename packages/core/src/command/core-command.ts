@@ -67,7 +67,7 @@ const options = [
   ["--max-concurrent-streams <n>", "calls of one connection at once (default: 16384)"],
   ["--log-level <level>", "debug, info, warn or error: from which on lines are written (default: info)"],
   ["--log-outputs <list>", "default (warnings and errors apart), stdout, stderr or files (default: default)"],
-  ["--config-file <file>", "all settings in etcd's form, YAML; needs the package yaml"],
+  ["--config-file <file>", "all settings in etcd's form, YAML"],
   [
     "--auto-tls [bool]",
     "make a certificate for clients, which they cannot verify, and keep it in the data directory",

@@ -6,7 +6,6 @@ export { type Address, formatAddress, isLoopback, parseAddress, readAddress } fr
 export { DirectoryLock } from "../runtime/directory-lock.js";
 export { LogLimit } from "../runtime/log-limit.js";
 export { type Logger, silent } from "../runtime/logger.js";
-export { loadPackage } from "../runtime/optional-package.js";
 export type { TlsFiles } from "../runtime/options.js";
 export { packageVersion } from "../runtime/package-version.js";
 export { isPem, textOf } from "../runtime/pem.js";

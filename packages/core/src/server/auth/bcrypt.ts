@@ -26,12 +26,13 @@ export function isBcrypt(secret: string): boolean {
 /**
  * Whether a password is right. A thread of its own computes it: on that of the server, heartbeats would wait.
  *
- * @throws LeaseholdError `UNSUPPORTED` without the package, and for a secret that takes too long
+ * @throws LeaseholdError `UNSUPPORTED` for a secret that takes too long
  */
 export async function isRightByBcrypt(password: string, secret: string): Promise<boolean> {
   if (Number(form.exec(secret)![1]) > costMax)
     throw new LeaseholdError("UNSUPPORTED", `a user's bcrypt secret has a cost beyond ${costMax}`);
-  return (await inThread(compare, { password, secret, module: place() })) as boolean;
+  const module = createRequire(import.meta.url).resolve("bcryptjs");
+  return (await inThread(compare, { password, secret, module })) as boolean;
 }
 
 /** What a thread says first. Each has one of its own: whatever ends it ends this wait, and nobody else's. */
@@ -45,13 +46,4 @@ export function inThread(code: string, workerData: unknown, mostMs = threadMs): 
       reject(new Error(`the thread that looks at a password has ended with ${status}`));
     });
   });
-}
-
-function place(): string {
-  try {
-    return createRequire(import.meta.url).resolve("bcryptjs");
-  } catch (cause) {
-    const why = "the password of a user who came from an etcd cannot be checked: npm install bcryptjs";
-    throw new LeaseholdError("UNSUPPORTED", why, { cause });
-  }
 }

@@ -47,10 +47,10 @@ export class Passwords {
   }
 
   /**
-   * Never with an empty secret, of which that takes as long to tell. Also of users who came from an etcd, with the package bcryptjs.
+   * Never with an empty secret, of which that takes as long to tell. Also of users who came from an etcd.
    *
    * @throws CoreError `tooManyRequests`
-   * @throws LeaseholdError `UNSUPPORTED` without that package, and for a secret that takes too much work
+   * @throws LeaseholdError `UNSUPPORTED` for an etcd's secret that takes too much work
    */
   async isRight(password: string, secret: Uint8Array, client: string): Promise<boolean> {
     if (secret.length === 0) {

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { LeaseholdError, invalidConfig } from "leasehold/common";
+import { invalidConfig } from "leasehold/common";
 import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { JwtOptions } from "../config/token-options.js";
@@ -45,14 +45,9 @@ export class SignedTokens {
       throw invalidConfig("--auth-token: pub-key and priv-key do not belong together");
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read, `UNSUPPORTED` without the package */
+  /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read */
   static async open(options: JwtOptions): Promise<SignedTokens> {
-    const jose = await import("jose").catch((cause: unknown) => {
-      throw new LeaseholdError("UNSUPPORTED", "--auth-token jwt needs the package jose: npm install jose", {
-        cause,
-      });
-    });
-    const tokens = new SignedTokens(jose, options);
+    const tokens = new SignedTokens(await import("jose"), options);
     // A key of another kind than the method's is noticed now, and not by the first user.
     if (tokens.#signing !== undefined)
       await tokens.sign("", 0n).catch((error: unknown) => {

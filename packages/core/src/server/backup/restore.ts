@@ -57,8 +57,7 @@ export function restoredText({ identity, backup }: Restored, dataDir: string): s
   const count = auth.users().filter(({ secret }) => isBcrypt(decoder.decode(secret))).length;
   if (count > 0)
     lines.push(
-      `${count} of its users have passwords in etcd's form: servers need the package bcryptjs for them`,
-      "(npm install bcryptjs), until they are set anew (etcdctl user passwd)",
+      `${count} of its users have etcd's bcrypt passwords until they are set anew (etcdctl user passwd)`,
     );
   return lines.join("\n");
 }
