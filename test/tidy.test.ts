@@ -12,9 +12,6 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** The product, and the simulators that run it. */
 const sources = packageNames.map((name) => `packages/${name}/src`);
 
-/** More names than this nobody takes in at a look. */
-const filesMax = 24;
-
 /** Folders whose own folders are rooms, too; any other folder is one room with all that is below it. */
 const divided = new Set(["core", "files", "flease", "flease/tcp", "lease"]);
 
@@ -354,12 +351,6 @@ describe("the folders", () => {
         .map(({ specifier }) => `${file.path} imports ${specifier}`),
     );
     expect(wrong).toEqual([]);
-  });
-
-  test(`no folder has more than ${filesMax} files beside its tests`, () => {
-    const counts = new Map<string, number>();
-    for (const { path } of production) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
-    expect([...counts].filter(([, count]) => count > filesMax)).toEqual([]);
   });
 
   test("no files import each other in a circle, types included", () => {
