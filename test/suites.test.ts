@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 
 /** Each test runs somewhere: which suite has which files, and which suites `.ci/run` calls. */
 
@@ -105,5 +106,23 @@ describe("a command that a page or a program names", () => {
       );
     });
     expect(unknown).toEqual([]);
+  });
+});
+
+describe("what the repository's host reads", () => {
+  test("parses: the workflow and the forms of issues", () => {
+    const paths = filesBelow(".github").filter((path) => path.endsWith(".yml"));
+    expect(paths.length).toBeGreaterThan(3);
+    const unread = paths.filter((path) => typeof parse(read(path)) !== "object");
+    expect(unread).toEqual([]);
+  });
+
+  test("runs the fast tests on the lines of Node that `npm run test:slow -- nodes` has", () => {
+    const { jobs } = parse(read(".github/workflows/ci.yml")) as {
+      jobs: { fast: { strategy: { matrix: { node: number[] } } } };
+    };
+    const [, versions = ""] = /versions = \[(.*?)\]/.exec(read("scripts/test-nodes.mjs")) ?? [];
+    const lines = [...versions.matchAll(/"(\d+)\./g)].map(([, line]) => Number(line));
+    expect(jobs.fast.strategy.matrix.node).toEqual(lines);
   });
 });
