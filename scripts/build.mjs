@@ -1,6 +1,7 @@
 // Compiles the packages, each to its dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -66,6 +67,14 @@ function pruneDeclarations(compiled) {
     if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
   }
 }
+
+/** What is published of the root, with which package: npm packs what lies in a package's folder, and follows no links. */
+const alsoPublished = packages.flatMap((name) =>
+  (name === "leasehold" ? ["LICENSE", "README.md", "CHANGELOG.md", "examples"] : ["LICENSE"]).map((path) => ({
+    from: join(root, path),
+    to: join(root, "packages", name, path),
+  })),
+);
 
 const manifestOf = (name) => JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
 
@@ -137,6 +146,7 @@ async function bundleCommand(dist) {
 }
 
 async function build() {
+  for (const { from, to } of alsoPublished) cpSync(from, to, { recursive: true });
   const stamp = join(root, "packages", "leasehold", "dist", ".built");
   const builtMs = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const sources = packages.map((name) => join("packages", name, "src"));

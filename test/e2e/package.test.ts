@@ -74,13 +74,14 @@ console.log(typeof startMember, typeof runConformance);
 const printed = "LEASE_LOST clock-fault true\nfunction function\n";
 
 describe("the package", () => {
-  test("holds the compiled code and nothing else", () => {
+  test("holds the compiled code, the examples and nothing else", () => {
     const expected =
-      /^(?:bin\/leasehold\.js|dist\/.+\.(?:js|d\.ts)|(?:(?:bin|dist\/bundle)\/)?package\.json|LICENSE|[A-Z]+\.md)$/;
+      /^(?:bin\/leasehold\.js|dist\/.+\.(?:js|d\.ts)|examples\/[\w.-]+\.mjs|(?:(?:bin|dist\/bundle)\/)?package\.json|LICENSE|[A-Z]+\.md)$/;
     expect(files.filter((path) => !expected.test(path))).toEqual([]);
-    for (const path of ["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/cli/main.js"])
+    const wanted = ["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/cli/main.js"];
+    for (const path of [...wanted, "LICENSE", "README.md", "CHANGELOG.md", "examples/first-lease.mjs"])
       expect(files).toContain(path);
-    expect(files.filter((path) => /\.test\.|planted/.test(path))).toEqual([]);
+    expect(files.filter((path) => /^dist\/.*\.test\.|planted/.test(path))).toEqual([]);
     expect(statSync(tarball).size).toBeLessThan(packedBytesMax);
   });
 
