@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -107,6 +107,14 @@ describe("a command that a page or a program names", () => {
     });
     expect(unknown).toEqual([]);
   });
+});
+
+test("every file that CONTRIBUTING.md names exists", () => {
+  const paths = read("CONTRIBUTING.md").matchAll(
+    /`((?:bench|docs|examples|packages|scripts|test)\/[\w./-]+)`/g,
+  );
+  const missing = [...paths].map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)));
+  expect(missing).toEqual([]);
 });
 
 describe("what the repository's host reads", () => {
