@@ -22,11 +22,14 @@ export function startGuard(path: string = GUARD_PATH): ChildProcess {
 
 /** Starts a guard beside the acquisition of the lease: to start Node takes longer than that. */
 export class GuardStarter implements Disposable {
+  readonly #path: string | undefined;
   #early: ChildProcess | undefined;
   readonly #idle: NodeJS.Timeout;
 
-  constructor() {
-    this.#early = startGuard();
+  /** @param path of another guard than the compiled one, in tests */
+  constructor(path?: string) {
+    this.#path = path;
+    this.#early = startGuard(path);
     // A guard that cannot be started, or dies, is started once more for the command, and its fault told then.
     this.#early.on("error", this.#forget);
     this.#early.on("exit", this.#forget);
@@ -39,11 +42,11 @@ export class GuardStarter implements Disposable {
   };
 
   /** The guard, which is the caller's from now on. */
-  take(path?: string): ChildProcess {
+  take(): ChildProcess {
     const early = this.#early;
     clearTimeout(this.#idle);
     this.#early = undefined;
-    if (early?.pid === undefined || path !== undefined) return startGuard(path);
+    if (early?.pid === undefined) return startGuard(this.#path);
     early.off("error", this.#forget);
     early.off("exit", this.#forget);
     return early;
@@ -52,7 +55,10 @@ export class GuardStarter implements Disposable {
   /** Ends a guard that nobody took. */
   [Symbol.dispose](): void {
     clearTimeout(this.#idle);
-    for (const pipe of this.#early?.stdio.slice(3) ?? []) pipe?.destroy();
-    this.#early?.unref();
+    const early = this.#early;
+    // It ends a while later: who takes a guard meanwhile gets another.
+    this.#early = undefined;
+    for (const pipe of early?.stdio.slice(3) ?? []) pipe?.destroy();
+    early?.unref();
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { childrenOf, eventually, guardPath } from "../../../../../test/support/built.js";
+import { GuardStarter } from "./guard-starter.js";
 import { GuardedCommand } from "./guarded-command.js";
 import { now } from "./guard-link.js";
 import type { Deadline } from "./guard-policy.js";
@@ -41,6 +42,27 @@ test.skipIf(process.platform !== "linux")(
     // Meanwhile both know the group.
     await sleep(500);
     command.moveDeadline(deadlineIn(60_000));
+    expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
+  },
+);
+
+test.skipIf(process.platform !== "linux").each([false, true])(
+  "a command gets the guard that was started early, or another when that was ended (here: %s)",
+  async (isEnded) => {
+    const before = childrenOf(process.pid);
+    using guards = new GuardStarter(guardPath);
+    const early = childrenOf(process.pid).find((child) => !before.includes(child));
+    // Its process goes on for a while.
+    if (isEnded) guards[Symbol.dispose]();
+    const command = new GuardedCommand({
+      bytes: { words: ["true"], variables: [] },
+      env: {},
+      deadline: deadlineIn(20_000),
+      limits: { killAfterMs: 1_000, killMarginMs: 500 },
+      guards,
+    });
+    const guarding = childrenOf(process.pid).filter((child) => child !== early && !before.includes(child));
+    expect(guarding).toHaveLength(isEnded ? 1 : 0);
     expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
   },
 );

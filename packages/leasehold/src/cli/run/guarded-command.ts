@@ -74,7 +74,7 @@ export class GuardedCommand {
     const outer = process.env[MARK_VARIABLE];
     this.#mark = markWithin(outer, randomBytes(MARK_BYTES).toString("hex"));
     const { guardPath, guards } = start;
-    this.#guard = guards === undefined ? startGuard(guardPath) : guards.take(guardPath);
+    this.#guard = guards === undefined ? startGuard(guardPath) : guards.take();
     const { bytes, deadline, limits } = start;
     this.#deadline = deadline;
     this.#guard.on("error", (error) => this.#settle({ kind: "no-guard", error }));
