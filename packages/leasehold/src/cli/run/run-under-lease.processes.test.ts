@@ -308,9 +308,9 @@ describe("when the lease ends first", () => {
   });
 
   test("a process that stood still says so, as the reason of a renewal that failed", async () => {
-    const ending = start(`${announce()} ${FOR_EVER}`, { ttl: 2_000 });
+    const ending = start(`${announce()} ${FOR_EVER}`, { ttl: 6_000 });
     await startedPid();
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
     expect(await ending).toBe(76);
     expect(said.join()).toMatch(/renewed in time: this machine was too busy, run itself stood still for /);
   });
@@ -333,24 +333,24 @@ describe("when the lease ends first", () => {
   });
 
   test("the guard hears of a renewal in the turn in which it is confirmed", async () => {
-    const ending = start(`${announce()} sleep 2; exit 5`, { ttl: 2_000 });
+    const ending = start(`${announce()} sleep 5; exit 5`, { ttl: 6_000 });
     await startedPid();
-    await sleep(1_000);
+    await sleep(2_500);
     lease.renew();
     // As long as this process stands still, the guard has what it was told.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
     expect(await ending).toBe(5);
   });
 
   test("a guard that stood still goes by the deadline that has arrived meanwhile", async () => {
     const before = childrenOf(process.pid);
-    const ending = start(`${announce()} sleep 3; exit 5`, { ttl: 2_000 });
+    const ending = start(`${announce()} sleep 8; exit 5`, { ttl: 6_000 });
     await startedPid();
     const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
     process.kill(guard, "SIGSTOP");
     lease.endMs = performance.now() + 20_000;
     // Past the deadline that it knows.
-    await sleep(2_100);
+    await sleep(6_100);
     process.kill(guard, "SIGCONT");
     expect(await ending).toBe(5);
   });
