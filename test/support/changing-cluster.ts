@@ -3,13 +3,13 @@ import type { Lease } from "../../packages/leasehold/src/lease/types.js";
 import { silent } from "../../packages/leasehold/src/runtime/logger.js";
 import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { fleaseSettings } from "../../packages/leasehold/src/flease/protocol/settings.js";
-import { votersOf } from "../../packages/leasehold/src/flease/protocol/views.js";
+import { votersOf } from "../../packages/leasehold/src/flease/views/view.js";
 import { cellFunctionVersion } from "../../packages/leasehold/src/flease/protocol/cells.js";
 import { defineCluster } from "../../packages/leasehold/src/flease/tcp/cluster.js";
 import { discover } from "../../packages/leasehold/src/flease/tcp/discovery.js";
 import { FleaseNode } from "../../packages/leasehold/src/flease/tcp/flease-node.js";
 import { memberState } from "../../packages/leasehold/src/flease/tcp/status.js";
-import type { FiledView } from "../../packages/leasehold/src/flease/tcp/view-notes.js";
+import type { FiledView } from "../../packages/leasehold/src/flease/views/document.js";
 import { FakeNet, Host } from "./fake-net.js";
 import { longIds } from "./large-views.js";
 

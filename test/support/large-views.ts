@@ -1,6 +1,6 @@
 import { membersMax, memberIdLengthMax } from "../../packages/leasehold/src/flease/protocol/settings.js";
-import { viewNumberMax } from "../../packages/leasehold/src/flease/protocol/views.js";
-import type { ToldView } from "../../packages/leasehold/src/flease/tcp/view-notes.js";
+import { viewNumberMax } from "../../packages/leasehold/src/flease/views/view.js";
+import type { ToldView } from "../../packages/leasehold/src/flease/views/document.js";
 
 /** The largest view that there can be, in every way. */
 

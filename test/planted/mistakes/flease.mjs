@@ -35,10 +35,11 @@ const waiters = "packages/leasehold/src/flease/protocol/waiters.ts";
 const discovery = "packages/leasehold/src/flease/tcp/discovery.ts";
 const refusals = "packages/leasehold/src/flease/tcp/refusals.ts";
 
-const views = "packages/leasehold/src/flease/protocol/views.ts";
+const view = "packages/leasehold/src/flease/views/view.ts";
+const views = "packages/leasehold/src/flease/views/views.ts";
 const fleaseNode = "packages/leasehold/src/flease/tcp/flease-node.ts";
 const link = "packages/leasehold/src/flease/tcp/transport/link.ts";
-const joining = "packages/leasehold/src/flease/protocol/joining.ts";
+const obstacles = "packages/leasehold/src/flease/views/obstacles.ts";
 
 const exclusionTest = { file: "packages/sim/src/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "packages/sim/src/flease/runner.test.ts", seeds: 100 };
@@ -899,7 +900,7 @@ export const inFlease = /** @type {const} */ ([
     why: "P37: more than one member comes or goes in one change. By itself that only makes a change longer.",
     edits: [{ file: views, find: "added.length > 1 || removed.length > 1", replace: "false" }],
     caughtBy: {
-      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      file: "packages/leasehold/src/flease/views/views.test.ts",
       test: /is refused while another/,
     },
   },
@@ -942,7 +943,7 @@ export const inFlease = /** @type {const} */ ([
     why: "P37: as many may be left as are no majority of all members; of a cell they may be one.",
     edits: [{ file: views, find: "Math.min(cellSize, members.length) - 1", replace: "members.length - 1" }],
     caughtBy: {
-      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      file: "packages/leasehold/src/flease/views/views.test.ts",
       test: /lets fewer members be late/,
     },
   },
@@ -962,7 +963,7 @@ export const inFlease = /** @type {const} */ ([
     why: "P53: a member that has lost its view votes by the list that the cluster began with.",
     edits: [
       {
-        file: views,
+        file: view,
         find: "isNew ? 0 : neverVotes",
         replace: "0",
       },
@@ -978,14 +979,14 @@ export const inFlease = /** @type {const} */ ([
         replace: "!this.#isFirst",
       },
     ],
-    caughtBy: { file: "packages/leasehold/src/flease/protocol/views.test.ts", test: /has no vote/ },
+    caughtBy: { file: "packages/leasehold/src/flease/views/views.test.ts", test: /has no vote/ },
   },
   {
     name: "countsBeforeItVotes",
     why: "P54: a member that comes is counted while it waits out its recovery.",
     edits: [
-      { file: joining, at: "if (waitMs > 0) return late", find: "waitMs > 0", replace: "false" },
-      { file: joining, at: "return votes ? undefined", find: "votes", replace: "true" },
+      { file: obstacles, at: "if (waitMs > 0) return late", find: "waitMs > 0", replace: "false" },
+      { file: obstacles, at: "return votes ? undefined", find: "votes", replace: "true" },
     ],
   },
   {
@@ -1090,7 +1091,7 @@ export const inFlease = /** @type {const} */ ([
     why: "Stamps have room for 32 members that begin a change.",
     edits: [
       {
-        file: views,
+        file: view,
         find: "from.members.indexOf(by) * numbersOfViews",
         replace: "from.members.indexOf(by) * 2 ** 27",
       },
@@ -1166,7 +1167,7 @@ export const inFlease = /** @type {const} */ ([
     name: "noBarrier",
     why: "Ballots of views that are over count in the next ones.",
     edits: [{ file: acceptor, find: "request.number <= this.#barrier", replace: "false" }],
-    caughtBy: { file: "packages/leasehold/src/flease/protocol/views.test.ts", test: /keeps what it knows/ },
+    caughtBy: { file: "packages/leasehold/src/flease/views/views.test.ts", test: /keeps what it knows/ },
   },
   {
     name: "renewalCrossesViews",
@@ -1180,7 +1181,7 @@ export const inFlease = /** @type {const} */ ([
       },
     ],
     caughtBy: {
-      file: "packages/leasehold/src/flease/protocol/views.test.ts",
+      file: "packages/leasehold/src/flease/views/views.test.ts",
       test: /renews it in two phases/,
     },
   },

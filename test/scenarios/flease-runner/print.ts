@@ -1,7 +1,7 @@
 import { ballotsPerMs, numberAt } from "../../../packages/leasehold/src/flease/protocol/ballot.js";
 import { Kind, LeaseState, Refusal } from "../../../packages/leasehold/src/flease/protocol/message.js";
 import type { Message } from "../../../packages/leasehold/src/flease/protocol/message.js";
-import type { View } from "../../../packages/leasehold/src/flease/protocol/views.js";
+import type { View } from "../../../packages/leasehold/src/flease/views/view.js";
 
 /** The wall clock at time 0 of a script: times and ballots are printed relative to it. */
 export const startWallMs = Date.UTC(2030, 0, 1);

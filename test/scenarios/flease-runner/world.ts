@@ -8,8 +8,9 @@ import type { ProposerSink } from "../../../packages/leasehold/src/flease/protoc
 import { fleaseSettings } from "../../../packages/leasehold/src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../../packages/leasehold/src/flease/protocol/settings.js";
 import type { Instance } from "../../../packages/leasehold/src/flease/protocol/instance.js";
-import { cellsOf } from "../../../packages/leasehold/src/flease/protocol/view-cells.js";
-import { Views, firstView, viewAtFirstStart } from "../../../packages/leasehold/src/flease/protocol/views.js";
+import { cellsOf } from "../../../packages/leasehold/src/flease/views/joint-cells.js";
+import { firstView, viewAtFirstStart } from "../../../packages/leasehold/src/flease/views/view.js";
+import { Views } from "../../../packages/leasehold/src/flease/views/views.js";
 import { ballotText, printReply, printRequest, printView, startWallMs, timeText } from "./print.js";
 
 /** The one resource of a script. */

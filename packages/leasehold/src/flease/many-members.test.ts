@@ -3,12 +3,13 @@ import { at, benchSettings } from "../../../../test/support/flease-bench.js";
 import { FleasePeer } from "./peer.js";
 import type { PeerOutcomes } from "./peer.js";
 import { copyMessage, Message } from "./protocol/message.js";
-import { firstView, votersOf } from "./protocol/views.js";
-import type { View } from "./protocol/views.js";
+import { firstView, votersOf } from "./views/view.js";
+import type { View } from "./views/view.js";
+import { isAddress } from "../runtime/address.js";
 import { ByteReader, ByteWriter } from "./tcp/wire/bytes.js";
 import { decodeBatchHeader, decodeMessage, encodeMessage, openBatch, stampBatch } from "./tcp/wire/codec.js";
 import { FRAME_HEADER_BYTES } from "./tcp/wire/frame.js";
-import { readToldView, writeToldView } from "./tcp/view-notes.js";
+import { readToldView, writeToldView } from "./views/document.js";
 
 /** Clusters of up to the greatest size, whose messages and views go through the bytes of the wire. */
 
@@ -92,7 +93,7 @@ function aCluster(count: number, cellSize: number) {
   /** Some hear what one of them is in, as it is told and as a file would give it back. */
   const hear = (from: number, hearing: Iterable<FleasePeer> = peers.values()) => {
     const text = JSON.stringify(writeToldView({ ...peers.get(from)!.views.note(), addresses }));
-    const note = readToldView(JSON.parse(text));
+    const note = readToldView(JSON.parse(text), isAddress);
     for (const peer of hearing) peer.hearView(note, now(peer));
   };
   const acquire = () => {
@@ -157,7 +158,8 @@ test.each(cases.filter(([count, cellSize]) => count !== 299 || cellSize === 5))(
     for (const peer of peers.values()) expect(peer.views.view.stamp).toBe(stamp);
     countsVotes(cluster);
     // What a member has written down is what it begins with.
-    for (const text of files.values()) expect(readToldView(JSON.parse(text)).view.stamp).toBe(stamp);
+    for (const text of files.values())
+      expect(readToldView(JSON.parse(text), isAddress).view.stamp).toBe(stamp);
     pass(settings.waitWallMs + 1);
     for (let index = 0; index < count; index += 1) hear(index, [beginner]);
     beginner.maintain(now(beginner));

@@ -8,12 +8,13 @@ import { Proposer } from "./protocol/proposer.js";
 import type { ProposerOutcomes, Medium } from "./protocol/proposer-ports.js";
 import { Cells } from "./protocol/cells.js";
 import type { CellMap } from "./protocol/cells.js";
-import { cellsOf } from "./protocol/view-cells.js";
+import { cellsOf } from "./views/joint-cells.js";
 import { Queries } from "./protocol/queries.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 import { SkewWatch } from "./protocol/skew.js";
-import { Views, votersOf } from "./protocol/views.js";
-import type { KeptView, Membership, ViewNote } from "./protocol/views.js";
+import { votersOf } from "./views/view.js";
+import { Views } from "./views/views.js";
+import type { KeptView, Membership, ViewNote } from "./views/view.js";
 import { WatchFeed } from "./admin/watch-feed.js";
 import { Waiters } from "./protocol/waiters.js";
 

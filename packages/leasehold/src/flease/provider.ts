@@ -12,7 +12,7 @@ import type {
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../common/majority.js";
-import { votersOf } from "./protocol/views.js";
+import { votersOf } from "./views/view.js";
 import { busyRetryMs } from "./admission.js";
 import { nodeIdOf } from "./protocol/ballot.js";
 import type { Reading } from "./protocol/clock.js";

@@ -27,6 +27,11 @@ export function readAddress(text: string, portDefault?: number): Address | undef
   return bracketed === undefined || isIP(bracketed) === 6 ? { host, port } : undefined;
 }
 
+/** Whether a text is `host:port`; IPv6 addresses need brackets. */
+export function isAddress(text: string): boolean {
+  return readAddress(text) !== undefined;
+}
+
 /**
  * Parses `host:port`; IPv6 addresses need brackets.
  *

@@ -1,16 +1,11 @@
-import { cellsOf } from "leasehold/inner/flease/protocol/view-cells.js";
+import { cellsOf } from "leasehold/inner/flease/views/joint-cells.js";
 import type { Reading } from "leasehold/inner/flease/protocol/clock.js";
 import type { Cell } from "leasehold/inner/flease/protocol/quorum.js";
 import { isQuorum } from "leasehold/inner/flease/protocol/quorum.js";
 import { fleaseSettings } from "leasehold/inner/flease/protocol/settings.js";
-import {
-  Views,
-  firstView,
-  jointView,
-  viewAfter,
-  viewAtFirstStart,
-} from "leasehold/inner/flease/protocol/views.js";
-import type { KeptView, View } from "leasehold/inner/flease/protocol/views.js";
+import { firstView, jointView, viewAfter, viewAtFirstStart } from "leasehold/inner/flease/views/view.js";
+import { Views } from "leasehold/inner/flease/views/views.js";
+import type { KeptView, View } from "leasehold/inner/flease/views/view.js";
 
 /**
  * One change of the members in a small world, explored to its end. Views and quorums are the product's; of an

@@ -3,10 +3,10 @@ import { drawChange } from "./stage/views-plan.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
-import { obstacleTo } from "leasehold/inner/flease/protocol/joining.js";
-import type { Standing } from "leasehold/inner/flease/protocol/joining.js";
-import { votersOf } from "leasehold/inner/flease/protocol/views.js";
-import type { Membership } from "leasehold/inner/flease/protocol/views.js";
+import { obstacleTo } from "leasehold/inner/flease/views/obstacles.js";
+import type { Standing } from "leasehold/inner/flease/views/obstacles.js";
+import { votersOf } from "leasehold/inner/flease/views/view.js";
+import type { Membership } from "leasehold/inner/flease/views/view.js";
 import { greatest } from "leasehold/inner/common/lists.js";
 
 /** A node whose wall clock is not yet near what it showed before looks again this often. */

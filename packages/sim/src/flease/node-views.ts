@@ -4,8 +4,8 @@ import {
   viewAtFirstStart,
   viewNumberMax,
   votersOf,
-} from "leasehold/inner/flease/protocol/views.js";
-import type { KeptView } from "leasehold/inner/flease/protocol/views.js";
+} from "leasehold/inner/flease/views/view.js";
+import type { KeptView } from "leasehold/inner/flease/views/view.js";
 import type { PeerViews } from "leasehold/inner/flease/peer.js";
 import type { Packet } from "./stage/network.js";
 import type { NodeView } from "./stage/node.js";

@@ -3,7 +3,7 @@ import { emptyReading } from "leasehold/inner/flease/protocol/clock.js";
 import type { Reading } from "leasehold/inner/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "leasehold/inner/flease/protocol/message.js";
 import { NodeViews } from "./node-views.js";
-import type { Membership } from "leasehold/inner/flease/protocol/views.js";
+import type { Membership } from "leasehold/inner/flease/views/view.js";
 import type { FleasePeer, PeerOutcomes } from "leasehold/inner/flease/peer.js";
 import type { Medium } from "leasehold/inner/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "leasehold/inner/flease/runner.js";

@@ -4,7 +4,7 @@ import { watchedMax } from "../../lease/watch-set.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import { nodeIdOf } from "../protocol/ballot.js";
 import type { Reading } from "../protocol/clock.js";
-import type { Views } from "../protocol/views.js";
+import type { Views } from "../views/views.js";
 import type { Waiters } from "../protocol/waiters.js";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";

@@ -2,7 +2,7 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import type { CellMap } from "../protocol/cells.js";
-import type { Views } from "../protocol/views.js";
+import type { Views } from "../views/views.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
 /** What asking members for lists, explanations and changes needs of a participant. */

@@ -3,7 +3,7 @@ import type { Inspection, Watching } from "../../lease/provider.js";
 import { dataField } from "../../lease/tenure-data.js";
 import type { Explanation, HolderAction, JsonValue, MemberView, ResourceHint } from "../../lease/types.js";
 import type { CellMap } from "../protocol/cells.js";
-import { votersOf } from "../protocol/views.js";
+import { votersOf } from "../views/view.js";
 import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
 import { listFrom, memberAnswerFrom } from "./admin-answers.js";

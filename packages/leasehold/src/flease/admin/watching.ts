@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { Pauses } from "../../common/pauses.js";
 import type { ResourceHint } from "../../lease/types.js";
-import { votersOf } from "../protocol/views.js";
+import { votersOf } from "../views/view.js";
 import type { CellMap } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";
 import type { ListedLease } from "./listing.js";

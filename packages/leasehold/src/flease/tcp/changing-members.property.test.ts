@@ -3,7 +3,7 @@ import { effort } from "../../../../../test/support/effort.js";
 import { type FakeNet, Host } from "../../../../../test/support/fake-net.js";
 import { addressOf, ChangingCluster } from "../../../../../test/support/changing-cluster.js";
 import { cellFunctionVersion } from "../protocol/cells.js";
-import { votersOf } from "../protocol/views.js";
+import { votersOf } from "../views/view.js";
 import { discover } from "./discovery.js";
 
 /**

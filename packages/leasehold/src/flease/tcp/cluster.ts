@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { parseAddress } from "../../runtime/address.js";
-import type { ViewAndBarrier } from "../protocol/views.js";
-import { readToldView } from "./view-notes.js";
-import type { ToldView } from "./view-notes.js";
+import { isAddress, parseAddress } from "../../runtime/address.js";
+import type { ViewAndBarrier } from "../views/view.js";
+import { readToldView } from "../views/document.js";
+import type { ToldView } from "../views/document.js";
 import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
@@ -107,7 +107,7 @@ export function readClusterDocument(text: string): Cluster {
     );
   }
   const current = document["current"];
-  return current === undefined ? cluster : { ...cluster, current: readToldView(current) };
+  return current === undefined ? cluster : { ...cluster, current: readToldView(current, isAddress) };
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {

@@ -5,10 +5,10 @@ import { majorityOf } from "../../common/majority.js";
 import { parseAddress } from "../../runtime/address.js";
 import { cellSizeDefaultMax } from "../protocol/cells.js";
 import type { Reading } from "../protocol/clock.js";
-import { obstacleTo } from "../protocol/joining.js";
-import type { Standing } from "../protocol/joining.js";
+import { obstacleTo } from "../views/obstacles.js";
+import type { Standing } from "../views/obstacles.js";
 import { memberIdsMax } from "../protocol/settings.js";
-import type { Membership } from "../protocol/views.js";
+import type { Membership } from "../views/view.js";
 import type { Link } from "./transport/link.js";
 import type { ViewsHost } from "./views-host.js";
 

@@ -16,7 +16,7 @@ import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
 import type { ViewKeeping } from "./node-views.js";
-import { ViewFile } from "./view-notes.js";
+import { ViewFile } from "./view-file.js";
 import { realWorld } from "../../runtime/world.js";
 
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */

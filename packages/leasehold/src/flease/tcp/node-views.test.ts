@@ -4,6 +4,7 @@ import { duringFaults } from "../../../../../test/planted/switches.js";
 import { FleasePeer } from "../peer.js";
 import { memberIdsMax } from "../protocol/settings.js";
 import { defineCluster } from "./cluster.js";
+import { isAddress } from "../../runtime/address.js";
 import { silent } from "../../runtime/logger.js";
 import { realWorld } from "../../runtime/world.js";
 import { FleaseNode } from "./flease-node.js";
@@ -11,8 +12,9 @@ import { NodeViews } from "./node-views.js";
 import type { ViewsHost } from "./views-host.js";
 import type { Link } from "./transport/link.js";
 import type { Identity } from "./wire/identity.js";
-import { readToldView } from "./view-notes.js";
-import type { FiledView, ViewFile } from "./view-notes.js";
+import { readToldView } from "../views/document.js";
+import type { ViewFile } from "./view-file.js";
+import type { FiledView } from "../views/document.js";
 
 const ports = (ids: readonly string[]) => Object.fromEntries(ids.map((id, index) => [id, `h:${index + 1}`]));
 
@@ -87,7 +89,7 @@ test("a view with more ids than a process can know is not entered, and the file 
   const { number } = host.peer.views.view;
   expect(() => tells("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
   expect(host.peer.views.view.number).toBe(number);
-  expect(readToldView(kept()).view.number).toBe(number);
+  expect(readToldView(kept(), isAddress).view.number).toBe(number);
 });
 
 test("an address that was dialed for a member that did not come is given up, unless it has come elsewhere", async () => {

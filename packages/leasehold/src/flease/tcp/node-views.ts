@@ -1,14 +1,16 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { isAddress } from "../../runtime/address.js";
 import type { PeerViews } from "../peer.js";
 import type { Reading } from "../protocol/clock.js";
 import { memberIdsMax } from "../protocol/settings.js";
-import { firstView, viewAtFirstStart, votersOf } from "../protocol/views.js";
-import type { ClusterState, KeptView, View } from "../protocol/views.js";
+import { firstView, viewAtFirstStart, votersOf } from "../views/view.js";
+import type { ClusterState, KeptView, View } from "../views/view.js";
 import { MemberChanges } from "./member-changes.js";
 import type { Waiting } from "./member-changes.js";
 import type { Link } from "./transport/link.js";
-import { readToldView, readViewOffer, writeToldView } from "./view-notes.js";
-import type { ToldView, ViewFile } from "./view-notes.js";
+import { readToldView, readViewOffer, writeToldView } from "../views/document.js";
+import type { ViewFile } from "./view-file.js";
+import type { ToldView } from "../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 import type { ViewsHost } from "./views-host.js";
 
@@ -166,7 +168,7 @@ export class NodeViews {
       peer.hearView({ ...peer.views.note(), settled: offer.settled }, now);
       return { stamp: peer.views.view.stamp, wants: this.#wants(offer.number, now) };
     }
-    const told = readToldView(params);
+    const told = readToldView(params, isAddress);
     if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) this.#refuseView(now);
     if (peer.hearView(told, now)) this.#entered();
     else if (told.view.number > peer.views.view.number) this.#asksFromMono = now.mono + refusedViewMs;

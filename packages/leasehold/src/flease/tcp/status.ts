@@ -1,5 +1,5 @@
 import type { FleasePeer } from "../peer.js";
-import { votersOf } from "../protocol/views.js";
+import { votersOf } from "../views/view.js";
 import type { Reading } from "../protocol/clock.js";
 import type { Cluster } from "./cluster.js";
 import type { Membership } from "./membership.js";

@@ -10,10 +10,11 @@ import {
   largestView,
 } from "../../../../../test/support/large-views.js";
 import { benchSettings } from "../../../../../test/support/flease-bench.js";
-import { readAddress } from "../../runtime/address.js";
+import { isAddress, readAddress } from "../../runtime/address.js";
 import { memberIdLengthMax, memberIdsMax, membersMax } from "../protocol/settings.js";
 import { defineCluster, readClusterDocument, writeClusterDocument } from "./cluster.js";
-import { readToldView, readViewOffer, ViewFile, writeToldView, writeViewOffer } from "./view-notes.js";
+import { ViewFile } from "./view-file.js";
+import { readToldView, readViewOffer, writeToldView, writeViewOffer } from "../views/document.js";
 import { decodeCall, encodeAnswer, encodeCall } from "./wire/admin-frames.js";
 import { ByteReader, ByteWriter } from "./wire/bytes.js";
 import { CALL_FRAME_BYTES_MAX, FrameDecoder, FrameKind, MEMBER_CALL_FRAME_BYTES_MAX } from "./wire/frame.js";
@@ -51,7 +52,7 @@ test("the largest view gets to members and clients as it is, and into a member's
   const document = writeToldView(largest);
   const bytes = JSON.stringify(document).length;
   expect(bytes).toBeGreaterThan(150_000);
-  expect(readToldView(called({ ...document, begins: true }, "member"))).toEqual(largest);
+  expect(readToldView(called({ ...document, begins: true }, "member"), isAddress)).toEqual(largest);
   expect(called(document, "client")).toBe("too large");
   const offer = called(writeViewOffer(largest), "member");
   expect(readViewOffer(offer, largest.view)?.settled).toEqual(largest.settled);
@@ -120,7 +121,7 @@ test("one member more, or one character more in an id or an address, is refused"
   ]);
   const [first] = view.members as [string];
   const refused = (members: readonly string[], at: Record<string, string>) => () =>
-    readToldView(writeToldView({ ...largest, view: { ...view, members }, addresses: at }));
+    readToldView(writeToldView({ ...largest, view: { ...view, members }, addresses: at }), isAddress);
   expect(refused(view.members, addresses)).not.toThrow();
   const more = "o".repeat(memberIdLengthMax);
   expect(refused([...view.members, more], { ...addresses, [more]: "h:1" })).toThrow("is no view");

@@ -1,7 +1,7 @@
 import { CountedCells, DecidedViews } from "./views.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 import type { Entry } from "leasehold/inner/flease/protocol/entries/entry.js";
-import type { View } from "leasehold/inner/flease/protocol/views.js";
+import type { View } from "leasehold/inner/flease/views/view.js";
 import type { NodeView } from "../stage/node.js";
 
 /** Steady clocks are compared through true time; this much is rounding. */

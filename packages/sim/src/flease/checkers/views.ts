@@ -1,6 +1,6 @@
 import { Kind } from "leasehold/inner/flease/protocol/message.js";
 import type { Instance } from "leasehold/inner/flease/protocol/instance.js";
-import type { Membership, View } from "leasehold/inner/flease/protocol/views.js";
+import type { Membership, View } from "leasehold/inner/flease/views/view.js";
 import { Cells } from "leasehold/inner/flease/protocol/cells.js";
 import type { NodeView } from "../stage/node.js";
 import type { AcceptorStep, FleaseReport, Hold, Observer, WorldView } from "../stage/observer.js";

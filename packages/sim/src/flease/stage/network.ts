@@ -1,5 +1,5 @@
 import { copyMessage, Kind } from "leasehold/inner/flease/protocol/message.js";
-import type { ViewNote } from "leasehold/inner/flease/protocol/views.js";
+import type { ViewNote } from "leasehold/inner/flease/views/view.js";
 import type { Message } from "leasehold/inner/flease/protocol/message.js";
 import { EventCode, SimEvent } from "../../kit/events.js";
 import { faultlessNetwork, type NetworkPlan } from "./plan.js";

@@ -3,7 +3,7 @@ import type { FleaseProvider } from "leasehold/inner/flease/provider.js";
 import type { FleaseRunner } from "leasehold/inner/flease/runner.js";
 import type { Reading } from "leasehold/inner/flease/protocol/clock.js";
 import type { AttemptFailure } from "leasehold/inner/flease/protocol/proposer-ports.js";
-import type { Membership } from "leasehold/inner/flease/protocol/views.js";
+import type { Membership } from "leasehold/inner/flease/views/view.js";
 import type { Instance } from "leasehold/inner/flease/protocol/instance.js";
 import type { SimClock } from "../../kit/clocks.js";
 import type { Task } from "../../kit/events.js";

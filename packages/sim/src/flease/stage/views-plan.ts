@@ -1,5 +1,5 @@
 import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js";
-import type { Membership } from "leasehold/inner/flease/protocol/views.js";
+import type { Membership } from "leasehold/inner/flease/views/view.js";
 import type { SimRandom } from "../../kit/random.js";
 
 /** Runs in which the members change all the time. */

@@ -1,5 +1,5 @@
 import { majorityOf } from "../../common/majority.js";
-import type { Membership, View } from "./views.js";
+import type { Membership, View } from "./view.js";
 
 /** What one participant answers to the member that wants to begin a change. */
 export interface Standing {

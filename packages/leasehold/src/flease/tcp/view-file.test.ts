@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stampMax, viewNumberMax } from "../protocol/views.js";
-import { ViewFile } from "./view-notes.js";
+import { stampMax, viewNumberMax } from "../views/view.js";
+import { ViewFile } from "./view-file.js";
 
 let folder = "";
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-views-"))));

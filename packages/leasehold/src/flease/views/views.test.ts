@@ -10,12 +10,11 @@ import {
   wordOf,
   writeOf,
 } from "../../../../../test/support/flease-bench.js";
-import { cellsOf } from "./view-cells.js";
-import { Kind } from "./message.js";
-import { excludesQuorum, isQuorum } from "./quorum.js";
-import { membersMax } from "./settings.js";
+import { cellsOf } from "./joint-cells.js";
+import { Kind } from "../protocol/message.js";
+import { excludesQuorum, isQuorum } from "../protocol/quorum.js";
+import { membersMax } from "../protocol/settings.js";
 import {
-  Views,
   firstView,
   jointView,
   stampMax,
@@ -23,8 +22,9 @@ import {
   viewAtFirstStart,
   viewNumberMax,
   votersOf,
-} from "./views.js";
-import type { KeptView, Membership } from "./views.js";
+} from "./view.js";
+import { Views } from "./views.js";
+import type { KeptView, Membership } from "./view.js";
 
 /** Changing the members (section 3.14). ε = 10 ms, the longest lease is 1000 ms, so a full wait is 1030. */
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { benchSettings } from "../../../../../test/support/flease-bench.js";
-import { obstacleTo } from "./joining.js";
-import type { Standing } from "./joining.js";
-import { firstView } from "./views.js";
+import { obstacleTo } from "./obstacles.js";
+import type { Standing } from "./obstacles.js";
+import { firstView } from "./view.js";
 
 /** What a change of the members waits for before it begins (section 3.14). */
 

@@ -1,9 +1,9 @@
 import { getOrInsert } from "../../common/maps.js";
-import { Cells } from "./cells.js";
-import type { CellMap } from "./cells.js";
-import { jointCellOf } from "./quorum.js";
-import type { Cell } from "./quorum.js";
-import type { View } from "./views.js";
+import { Cells } from "../protocol/cells.js";
+import type { CellMap } from "../protocol/cells.js";
+import { jointCellOf } from "../protocol/quorum.js";
+import type { Cell } from "../protocol/quorum.js";
+import type { View } from "./view.js";
 
 /** In a joint view: of each resource its old cell and its new one together. */
 class JointCells implements CellMap {

@@ -1,10 +1,7 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { readAddress } from "../../runtime/address.js";
-import type { KeptView, Membership, View, ViewNote } from "../protocol/views.js";
-import { stampMax, viewNumberMax, votersOf } from "../protocol/views.js";
+import type { KeptView, Membership, View, ViewNote } from "./view.js";
+import { stampMax, viewNumberMax, votersOf } from "./view.js";
 import { cellSizeMax, membersMax, whyNoMemberId } from "../protocol/settings.js";
 
 /** A view as members tell it each other, clients and their files: with where the members are. */
@@ -17,17 +14,20 @@ export interface FiledView extends KeptView {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
+/** Whether a text is `host:port`. */
+export type AddressCheck = (text: string) => boolean;
+
 /** As JSON: maps are lists of pairs. */
 export function writeToldView({ view, barrier, settled, addresses }: ToldView): object {
   return { view, barrier, settled: [...settled], addresses };
 }
 
 /**
- * Reads what another participant, or a file, says of a view.
+ * Reads what another participant says of a view.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
  */
-export function readToldView(told: unknown): ToldView {
+export function readToldView(told: unknown, isAddress: AddressCheck): ToldView {
   if (!isRecord(told)) return misfit();
   const { barrier, settled, addresses } = told;
   const view = readView(told["view"]);
@@ -36,10 +36,25 @@ export function readToldView(told: unknown): ToldView {
   const known = Object.fromEntries(
     votersOf(view).map((id) => {
       const address = addresses[id];
-      return typeof address === "string" && readAddress(address) !== undefined ? [id, address] : misfit();
+      return typeof address === "string" && isAddress(address) ? [id, address] : misfit();
     }),
   );
   return { view, barrier, settled: readSettled(settled, former), addresses: known };
+}
+
+/** A view for its member's file, as JSON. */
+export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
+  return { ...writeToldView({ ...kept, settled: new Map() }), votesFrom };
+}
+
+/**
+ * Reads what a member's file holds.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
+ */
+export function readFiledView(value: unknown, isAddress: AddressCheck): FiledView {
+  const { view, barrier, addresses } = readToldView(value, isAddress);
+  return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
 }
 
 /** Of those that were members before; others are of no use to anybody. */
@@ -111,56 +126,4 @@ const isNumber = (value: unknown): value is number => Number.isSafeInteger(value
 
 function misfit(): never {
   throw new LeaseholdError("CONFIG_MISMATCH", "what was told of a view of the cluster is no view");
-}
-
-/** Where a member keeps its view, so that a restart does not take it back to an older one. */
-export class ViewFile {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /**
-   * What was kept; `undefined` where there is no file yet.
-   *
-   * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read, or holds something else: without
-   * it the member might go back to an older view.
-   */
-  read(): FiledView | undefined {
-    try {
-      const value: unknown = JSON.parse(readFileSync(this.#path, "utf8"));
-      const { view, barrier, addresses } = readToldView(value);
-      return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      const text = `the file of this member's view, ${this.#path}, cannot be read`;
-      throw new LeaseholdError("INVALID_CONFIG", `${text}: ${(cause as Error).message}`, { cause });
-    }
-  }
-
-  /** Where it is, for messages. */
-  get path(): string {
-    return this.#path;
-  }
-
-  /** Writes it and waits for the disk: the view must not count before. Throws what the file system says. */
-  write({ votesFrom, ...kept }: FiledView): void {
-    const next = `${this.#path}.new`;
-    const file = openSync(next, "w", 0o600);
-    try {
-      // Not `writeSync`, which may write a part of it.
-      writeFileSync(file, JSON.stringify({ ...writeToldView({ ...kept, settled: new Map() }), votesFrom }));
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(next, this.#path);
-    const folder = openSync(dirname(this.#path), "r");
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
-  }
 }

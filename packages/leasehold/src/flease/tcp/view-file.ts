@@ -1,0 +1,57 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { isAddress } from "../../runtime/address.js";
+import { readFiledView, writeFiledView } from "../views/document.js";
+import type { FiledView } from "../views/document.js";
+
+/** Where a member keeps its view, so that a restart does not take it back to an older one. */
+export class ViewFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * What was kept; `undefined` where there is no file yet.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read, or holds something else: without
+   * it the member might go back to an older view.
+   */
+  read(): FiledView | undefined {
+    try {
+      const value: unknown = JSON.parse(readFileSync(this.#path, "utf8"));
+      return readFiledView(value, isAddress);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      const text = `the file of this member's view, ${this.#path}, cannot be read`;
+      throw new LeaseholdError("INVALID_CONFIG", `${text}: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  /** Where it is, for messages. */
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Writes it and waits for the disk: the view must not count before. Throws what the file system says. */
+  write(view: FiledView): void {
+    const next = `${this.#path}.new`;
+    const file = openSync(next, "w", 0o600);
+    try {
+      // Not `writeSync`, which may write a part of it.
+      writeFileSync(file, JSON.stringify(writeFiledView(view)));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(next, this.#path);
+    const folder = openSync(dirname(this.#path), "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  }
+}
