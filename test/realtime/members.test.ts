@@ -13,9 +13,9 @@ import { fleaseSettings } from "../../packages/leasehold/src/flease/protocol/set
 import { defineCluster } from "../../packages/leasehold/src/flease/tcp/cluster.js";
 import { FleaseNode } from "../../packages/leasehold/src/flease/tcp/flease-node.js";
 import type { Link } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
-import { ViewFile } from "../../packages/leasehold/src/flease/tcp/view-file.js";
+import { ViewFile } from "../../packages/leasehold/src/flease/tcp/views/view-file.js";
 import { writeToldView } from "../../packages/leasehold/src/flease/views/document.js";
-import type { ViewStatus } from "../../packages/leasehold/src/flease/tcp/node-views.js";
+import type { ViewStatus } from "../../packages/leasehold/src/flease/views/member-change.js";
 import { freePorts } from "../free-ports.js";
 import { largestView, longAddresses, longIds } from "../support/large-views.js";
 

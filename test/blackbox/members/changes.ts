@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ViewStatus } from "../../../packages/leasehold/src/flease/tcp/node-views.js";
+import type { ViewStatus } from "../../../packages/leasehold/src/flease/views/member-change.js";
 import type { Xorshift } from "../../../packages/leasehold/src/common/xorshift.js";
 import { type Build, commandOf, memberProgram } from "../build.js";
 import { pick } from "../plan.js";

@@ -24,7 +24,7 @@ const pacing = "packages/leasehold/src/flease/protocol/pacing.ts";
 const admission = "packages/leasehold/src/flease/admission.ts";
 const listing = "packages/leasehold/src/flease/admin/listing.ts";
 const fairWork = "packages/leasehold/src/flease/admin/fair-work.ts";
-const memberChanges = "packages/leasehold/src/flease/tcp/member-changes.ts";
+const memberChanges = "packages/leasehold/src/flease/tcp/views/member-changes.ts";
 const adminRpc = "packages/leasehold/src/flease/admin/admin-rpc.ts";
 const inspection = "packages/leasehold/src/flease/admin/inspection.ts";
 const watchFeed = "packages/leasehold/src/flease/admin/watch-feed.ts";
@@ -32,6 +32,7 @@ const quotas = "packages/leasehold/src/flease/protocol/quotas.ts";
 const runner = "packages/leasehold/src/flease/runner.ts";
 const peer = "packages/leasehold/src/flease/peer.ts";
 const waiters = "packages/leasehold/src/flease/protocol/waiters.ts";
+const descriptions = "packages/leasehold/src/flease/views/descriptions.ts";
 const discovery = "packages/leasehold/src/flease/tcp/discovery.ts";
 const refusals = "packages/leasehold/src/flease/tcp/refusals.ts";
 
@@ -1141,7 +1142,11 @@ export const inFlease = /** @type {const} */ ([
     name: "firstViewIsTaken",
     why: "A client takes the view that it is told first.",
     edits: [
-      { file: discovery, find: "return newestFirst[0]!;", replace: "return [...this.#views.values()][0]!;" },
+      {
+        file: descriptions,
+        find: "return newestFirst[0]!;",
+        replace: "return [...this.#views.values()][0]!;",
+      },
     ],
     caughtBy: {
       file: "packages/leasehold/src/flease/tcp/changing-members.property.test.ts",
@@ -1153,13 +1158,13 @@ export const inFlease = /** @type {const} */ ([
     why: "A view that did not get through is not offered again.",
     edits: [
       {
-        file: "packages/leasehold/src/flease/tcp/view-publisher.ts",
+        file: "packages/leasehold/src/flease/tcp/views/view-publisher.ts",
         find: "stamp !== view.stamp",
         replace: "false",
       },
     ],
     caughtBy: {
-      file: "packages/leasehold/src/flease/tcp/view-publisher.test.ts",
+      file: "packages/leasehold/src/flease/tcp/views/view-publisher.test.ts",
       test: /offered again until/,
     },
   },

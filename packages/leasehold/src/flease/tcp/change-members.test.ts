@@ -2,8 +2,8 @@ import { expect, test, vi } from "vitest";
 import { LeaseholdError } from "../../lease/errors.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { changeMembers } from "./change-members.js";
-import type { MemberChange } from "./member-changes.js";
-import type { ViewStatus } from "./node-views.js";
+import type { MemberChange } from "../views/member-change.js";
+import type { ViewStatus } from "../views/member-change.js";
 
 const client = vi.hoisted(() => ({ node: undefined as unknown }));
 vi.mock("./client.js", () => ({ openFleaseClient: () => Promise.resolve(client.node) }));

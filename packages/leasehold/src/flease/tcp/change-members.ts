@@ -5,8 +5,8 @@ import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watc
 import type { World } from "../../common/ports.js";
 import { openFleaseClient } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
-import type { MemberChange } from "./member-changes.js";
-import type { ViewStatus } from "./node-views.js";
+import type { MemberChange } from "../views/member-change.js";
+import type { ViewStatus } from "../views/member-change.js";
 import type { FleaseOptions } from "./types.js";
 
 /** How long a change is waited for, and who hears how it stands. */

@@ -2,30 +2,10 @@ import { createHash } from "node:crypto";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { isAddress, parseAddress } from "../../runtime/address.js";
-import type { ViewAndBarrier } from "../views/view.js";
+import type { Cluster } from "../views/cluster.js";
 import { readToldView } from "../views/document.js";
-import type { ToldView } from "../views/document.js";
 import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
-
-/** All that a participant has to know of its cluster. */
-export interface Cluster {
-  readonly name: string;
-  readonly settings: FleaseSettings;
-  /** 16 bytes in hexadecimal, over everything that must be alike everywhere. */
-  readonly configHash: string;
-  /** Of each member, in the order of `settings.members`. */
-  readonly addresses: readonly string[];
-  /** How many members the cluster began with: the first in these lists. */
-  readonly foundedBy: number;
-  /** The view that the member was in which described the cluster; absent in one's own settings. */
-  readonly current?: (ViewAndBarrier & Pick<ToldView, "addresses">) | undefined;
-  /**
-   * Takes another member, or another address of one, into the lists of all that ever were members. No index
-   * changes. False when there is no place left.
-   */
-  learn(id: string, address: string): boolean;
-}
 
 /**
  * Puts together what a participant has to know.

@@ -5,7 +5,7 @@ import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import { fleaseSettings, settingsAdvice, whyNoMemberId } from "../protocol/settings.js";
 import { parseAddress } from "../../runtime/address.js";
 import { defineCluster } from "./cluster.js";
-import type { Cluster } from "./cluster.js";
+import type { Cluster } from "../views/cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { loadCredentials } from "../../runtime/security/load.js";
@@ -15,8 +15,8 @@ import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
-import type { ViewKeeping } from "./node-views.js";
-import { ViewFile } from "./view-file.js";
+import type { ViewKeeping } from "./views/node-views.js";
+import { ViewFile } from "./views/view-file.js";
 import { realWorld } from "../../runtime/world.js";
 
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */

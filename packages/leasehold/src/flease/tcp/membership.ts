@@ -1,5 +1,5 @@
 import type { Reading } from "../protocol/clock.js";
-import type { Cluster } from "./cluster.js";
+import type { Cluster } from "../views/cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
 import type { Echo } from "./wire/codec.js";

@@ -1,7 +1,7 @@
 import type { FleasePeer } from "../peer.js";
 import { votersOf } from "../views/view.js";
 import type { Reading } from "../protocol/clock.js";
-import type { Cluster } from "./cluster.js";
+import type { Cluster } from "../views/cluster.js";
 import type { Membership } from "./membership.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";

@@ -13,7 +13,7 @@ import { benchSettings } from "../../../../../test/support/flease-bench.js";
 import { isAddress, readAddress } from "../../runtime/address.js";
 import { memberIdLengthMax, memberIdsMax, membersMax } from "../protocol/settings.js";
 import { defineCluster, readClusterDocument, writeClusterDocument } from "./cluster.js";
-import { ViewFile } from "./view-file.js";
+import { ViewFile } from "./views/view-file.js";
 import { readToldView, readViewOffer, writeToldView, writeViewOffer } from "../views/document.js";
 import { decodeCall, encodeAnswer, encodeCall } from "./wire/admin-frames.js";
 import { ByteReader, ByteWriter } from "./wire/bytes.js";

@@ -75,3 +75,14 @@ function whyNoHelp(
 }
 
 const secondsOf = (ms: number): number => Math.ceil(ms / 1_000);
+
+/** Reads what another participant answers of its standing. */
+export function readStanding(answer: Readonly<Record<string, unknown>>): Standing {
+  const { stamp, votes, waitMs, knowsComing } = answer;
+  return {
+    stamp: typeof stamp === "number" ? stamp : -1,
+    votes: votes === true,
+    waitMs: typeof waitMs === "number" ? waitMs : 0,
+    knowsComing: knowsComing === true,
+  };
+}

@@ -1,6 +1,6 @@
 import { changeMembers, listMembers } from "../../../flease/tcp/change-members.js";
-import type { MemberChange } from "../../../flease/tcp/member-changes.js";
-import type { ViewStatus } from "../../../flease/tcp/node-views.js";
+import type { MemberChange } from "../../../flease/views/member-change.js";
+import type { ViewStatus } from "../../../flease/views/member-change.js";
 import { keptAlive } from "../../../common/keep-alive.js";
 import { realWorld } from "../../../runtime/world.js";
 import { LeaseholdError } from "../../../lease/errors.js";

@@ -1,9 +1,8 @@
-import type { FleasePeer } from "../peer.js";
-import type { Reading } from "../protocol/clock.js";
-import type { Cluster } from "./cluster.js";
-import type { DuplicateWatch } from "./duplicate-watch.js";
-import type { Link } from "./transport/link.js";
-import type { Transport } from "./transport/transport.js";
+import type { FleasePeer } from "../../peer.js";
+import type { Reading } from "../../protocol/clock.js";
+import type { Cluster } from "../../views/cluster.js";
+import type { Link } from "../transport/link.js";
+import type { Transport } from "../transport/transport.js";
 
 /** What the views of a participant need of it. */
 export interface ViewsHost {
@@ -13,7 +12,10 @@ export interface ViewsHost {
   readonly peer: FleasePeer;
   readonly transport: Transport;
   now(): Reading;
-  readonly membership: { readonly duplicates: Pick<DuplicateWatch, "votes" | "counts"> };
+  /** The guard against a second process under this id (`DuplicateWatch`). */
+  readonly membership: {
+    readonly duplicates: { votes(mono: number): boolean; counts(id: string): boolean };
+  };
   /** The connection with a member, also with one that no view counts. */
   linkTo(id: string): Link | undefined;
   /** Connects to members of the present view, and is no longer connected to others. */

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
-import { at, benchSettings } from "../../../../../test/support/flease-bench.js";
-import { duringFaults } from "../../../../../test/planted/switches.js";
-import { FleasePeer } from "../peer.js";
-import { memberIdsMax } from "../protocol/settings.js";
-import { defineCluster } from "./cluster.js";
-import { isAddress } from "../../runtime/address.js";
-import { silent } from "../../runtime/logger.js";
-import { realWorld } from "../../runtime/world.js";
-import { FleaseNode } from "./flease-node.js";
+import { at, benchSettings } from "../../../../../../test/support/flease-bench.js";
+import { duringFaults } from "../../../../../../test/planted/switches.js";
+import { FleasePeer } from "../../peer.js";
+import { memberIdsMax } from "../../protocol/settings.js";
+import { defineCluster } from "../cluster.js";
+import { isAddress } from "../../../runtime/address.js";
+import { silent } from "../../../runtime/logger.js";
+import { realWorld } from "../../../runtime/world.js";
+import { FleaseNode } from "../flease-node.js";
 import { NodeViews } from "./node-views.js";
 import type { ViewsHost } from "./views-host.js";
-import type { Link } from "./transport/link.js";
-import type { Identity } from "./wire/identity.js";
-import { readToldView } from "../views/document.js";
+import type { Link } from "../transport/link.js";
+import type { Identity } from "../wire/identity.js";
+import { readToldView } from "../../views/document.js";
 import type { ViewFile } from "./view-file.js";
-import type { FiledView } from "../views/document.js";
+import type { FiledView } from "../../views/document.js";
 
 const ports = (ids: readonly string[]) => Object.fromEntries(ids.map((id, index) => [id, `h:${index + 1}`]));
 

@@ -1,9 +1,9 @@
-import { isRecord } from "../../common/json.js";
-import type { FleasePeer } from "../peer.js";
-import type { Reading } from "../protocol/clock.js";
-import type { Link } from "./transport/link.js";
-import type { Transport } from "./transport/transport.js";
-import { writeViewOffer } from "../views/document.js";
+import { isRecord } from "../../../common/json.js";
+import type { FleasePeer } from "../../peer.js";
+import type { Reading } from "../../protocol/clock.js";
+import type { Link } from "../transport/link.js";
+import type { Transport } from "../transport/transport.js";
+import { writeViewOffer } from "../../views/document.js";
 
 /** Time for another participant to answer an offer, or to take a view, ms. */
 const publishTimeoutMs = 1_000;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { at } from "../../../../../test/support/flease-bench.js";
-import { largestView } from "../../../../../test/support/large-views.js";
-import type { FleasePeer } from "../peer.js";
-import type { Link } from "./transport/link.js";
-import { writeToldView } from "../views/document.js";
+import { at } from "../../../../../../test/support/flease-bench.js";
+import { largestView } from "../../../../../../test/support/large-views.js";
+import type { FleasePeer } from "../../peer.js";
+import type { Link } from "../transport/link.js";
+import { writeToldView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 
 /** A member with many that are connected, which answer as a test says. */

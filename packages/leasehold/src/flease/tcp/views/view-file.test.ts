@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stampMax, viewNumberMax } from "../views/view.js";
+import { stampMax, viewNumberMax } from "../../views/view.js";
 import { ViewFile } from "./view-file.js";
 
 let folder = "";

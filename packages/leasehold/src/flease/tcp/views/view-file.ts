@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { LeaseholdError } from "../../lease/errors.js";
-import { isAddress } from "../../runtime/address.js";
-import { readFiledView, writeFiledView } from "../views/document.js";
-import type { FiledView } from "../views/document.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { isAddress } from "../../../runtime/address.js";
+import { readFiledView, writeFiledView } from "../../views/document.js";
+import type { FiledView } from "../../views/document.js";
 
 /** Where a member keeps its view, so that a restart does not take it back to an older one. */
 export class ViewFile {

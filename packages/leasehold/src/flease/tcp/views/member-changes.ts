@@ -1,15 +1,16 @@
-import { LeaseholdError } from "../../lease/errors.js";
-import type { ErrorCode } from "../../lease/errors.js";
-import { isRecord } from "../../common/json.js";
-import { majorityOf } from "../../common/majority.js";
-import { parseAddress } from "../../runtime/address.js";
-import { cellSizeDefaultMax } from "../protocol/cells.js";
-import type { Reading } from "../protocol/clock.js";
-import { obstacleTo } from "../views/obstacles.js";
-import type { Standing } from "../views/obstacles.js";
-import { memberIdsMax } from "../protocol/settings.js";
-import type { Membership } from "../views/view.js";
-import type { Link } from "./transport/link.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { isRecord } from "../../../common/json.js";
+import { majorityOf } from "../../../common/majority.js";
+import { parseAddress } from "../../../runtime/address.js";
+import type { Reading } from "../../protocol/clock.js";
+import { Consents } from "../../views/consents.js";
+import { isDone, membersAfter, readChange, refuse } from "../../views/member-change.js";
+import type { MemberChange, Waiting } from "../../views/member-change.js";
+import { obstacleTo, readStanding } from "../../views/obstacles.js";
+import type { Standing } from "../../views/obstacles.js";
+import { memberIdsMax } from "../../protocol/settings.js";
+import type { Membership } from "../../views/view.js";
+import type { Link } from "../transport/link.js";
 import type { ViewsHost } from "./views-host.js";
 
 /** How long another participant may take to answer, ms. */
@@ -26,23 +27,6 @@ const comingMs = 4 * askTimeoutMs;
 
 /** Each is somebody's `leasehold member` command. */
 const comingMax = 16;
-
-/** What is to change: a member that comes, one that goes, or one that takes another's place. */
-export interface MemberChange {
-  readonly add?: string | undefined;
-  /** Of the member that comes, `host:port`. */
-  readonly address?: string | undefined;
-  readonly remove?: string | undefined;
-}
-
-/** What is waited for before a change can begin. */
-export interface Waiting {
-  /** Of the error, if that takes too long. */
-  readonly code: ErrorCode;
-  readonly text: string;
-  /** This member can begin no change, another may. */
-  readonly elsewhere?: boolean;
-}
 
 /** What changes of the members need of the views of their participant. */
 export interface ChangesPort {
@@ -61,13 +45,7 @@ export interface ChangesPort {
 export class MemberChanges {
   readonly #host: ViewsHost;
   readonly #views: ChangesPort;
-  /** The member that has this one's consent to begin a change, of which view, and until when (steady). */
-  #consentTo = "";
-  #consentStamp = 0;
-  #consentUntilMono = -Infinity;
-  /** The member whose change goes first, and until when this one asks for no consent (steady). */
-  #firstIs = "";
-  #standsBackUntilMono = -Infinity;
+  readonly #consents = new Consents(consentMs, consentMs + askTimeoutMs);
   /** Members that are to come: their addresses, and until when they are dialed, on the steady clock. */
   readonly #coming = new Map<string, { readonly address: string; readonly untilMono: number }>();
 
@@ -80,8 +58,8 @@ export class MemberChanges {
   answer(from: Link, params: unknown): object {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members ask that");
     const { begins, coming } = isRecord(params) ? params : {};
-    const consents = begins !== true || this.#consents(from.peerId);
-    return { ...this.#standing(coming), keeps: this.#views.keeps, consents, consentTo: this.#consentTo };
+    const consents = begins !== true || this.#consentTo(from.peerId);
+    return { ...this.#standing(coming), keeps: this.#views.keeps, consents, consentTo: this.#consents.to };
   }
 
   #standing(coming: unknown): Standing {
@@ -96,19 +74,8 @@ export class MemberChanges {
     };
   }
 
-  /**
-   * Two that begin a change at one moment would make two joint views, and with half of the members in each
-   * neither would ever end. So each asks all for their consent, and of two no more than one gets a majority.
-   */
-  #consents(to: string): boolean {
-    const { mono } = this.#host.now();
-    const { stamp } = this.#host.peer.views.view;
-    const isGiven = this.#consentStamp === stamp && mono < this.#consentUntilMono;
-    if (isGiven && this.#consentTo !== to) return false;
-    this.#consentTo = to;
-    this.#consentStamp = stamp;
-    this.#consentUntilMono = mono + consentMs;
-    return true;
+  #consentTo(id: string): boolean {
+    return this.#consents.give(id, this.#host.peer.views.view.stamp, this.#host.now().mono);
   }
 
   /** CALL `invite`: this participant is about to become a member. */
@@ -130,12 +97,13 @@ export class MemberChanges {
         "the members are changed with credentials of a member: its certificate, or a file with the member key alone",
       );
     const change = readChange(params);
+    if (change.address !== undefined) parseAddress(change.address);
     const { views } = this.#host.peer;
     const { view } = views;
-    if (this.#isDone(change)) return undefined;
+    if (isDone(change, view, this.#addressOf)) return undefined;
     if (view.before !== undefined)
       return { code: "TIMEOUT", text: `another change is under way, from ${view.before.members.join(", ")}` };
-    const next = this.#membersAfter(change);
+    const next = membersAfter(change, view, this.#addressOf);
     const elsewhere = this.#whyElsewhere(next);
     if (elsewhere !== undefined) return elsewhere;
     if (!this.#views.keeps)
@@ -166,35 +134,10 @@ export class MemberChanges {
     return { code: "NO_QUORUM", text: why, elsewhere: true };
   }
 
-  /** The change is over, or under way: whoever asked for it has lost sight of it, and asks again. */
-  #isDone({ add, address, remove }: MemberChange): boolean {
-    const { members, before } = this.#host.peer.views.view;
-    if (before !== undefined) {
-      const wanted = before.members.filter((id) => id !== remove && id !== add);
-      return sameIds(members, add === undefined ? wanted : [...wanted, add]);
-    }
-    if (add === undefined || !members.includes(add)) return false;
-    return this.#addressOf(add) === address && (remove === undefined || !members.includes(remove));
-  }
-
-  #membersAfter({ add, address, remove }: MemberChange): Membership {
-    const { view } = this.#host.peer.views;
-    const members = view.members.filter((id) => id !== remove);
-    if (remove !== undefined && members.length === view.members.length)
-      refuse(`${JSON.stringify(remove)} is no member`);
-    if (add !== undefined) {
-      if (view.members.includes(add)) refuse(`${JSON.stringify(add)} is a member already`);
-      const there = members.find((id) => this.#addressOf(id) === address);
-      if (there !== undefined) refuse(`${address} is the address of ${there}`);
-      members.push(add);
-    }
-    return { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
-  }
-
-  #addressOf(id: string): string | undefined {
+  readonly #addressOf = (id: string): string | undefined => {
     const { settings, addresses } = this.#host.cluster;
     return addresses[settings.members.indexOf(id)];
-  }
+  };
 
   #dial(id: string, address: string): void {
     if (!this.#coming.has(id) && this.#coming.size >= comingMax)
@@ -240,7 +183,7 @@ export class MemberChanges {
     // The others need the rest of the time to hear of it, before they give their consent to another change.
     const isInTime = this.#host.now().mono - askedMono <= consentMs / 2;
     // Another change that this member was asked for may have stood back meanwhile.
-    return isInTime && this.#consentTo === nodeId
+    return isInTime && this.#consents.to === nodeId
       ? undefined
       : { code: "TIMEOUT", text: "the members took too long to consent" };
   }
@@ -254,30 +197,21 @@ export class MemberChanges {
     const { nodeId } = this.#host;
     const { view } = this.#host.peer.views;
     const isFirst = (id: string): Waiting => ({ code: "TIMEOUT", text: `${id} is beginning another change` });
-    if (this.#host.now().mono < this.#standsBackUntilMono) return isFirst(this.#firstIs);
-    if (!this.#consents(nodeId)) return isFirst(this.#consentTo);
+    const first = this.#consents.goesFirst(this.#host.now().mono);
+    if (first !== undefined) return isFirst(first);
+    if (!this.#consentTo(nodeId)) return isFirst(this.#consents.to);
     const agreed = new Set([nodeId]);
     for (const [id, answer] of await this.#askAll(others, { coming: add, begins: true })) {
       const { stamp, consents, consentTo } = answer;
       if (stamp !== view.stamp) continue;
       if (consents === true) agreed.add(id);
-      else if (typeof consentTo === "string" && consentTo < nodeId) this.#standBack(consentTo);
+      else if (typeof consentTo === "string" && consentTo < nodeId)
+        this.#consents.standBack(consentTo, this.#host.now().mono);
     }
     for (const members of [view.members, next.members])
       if (members.filter((id) => agreed.has(id)).length < majorityOf(members.length))
         return { code: "TIMEOUT", text: "members have given their consent to another change" };
     return undefined;
-  }
-
-  /**
-   * Each of two may have the consent of half of the members, and would keep it by asking again. Until that of
-   * this one has lapsed everywhere, the one with the smaller id goes first.
-   */
-  #standBack(first: string): void {
-    this.#firstIs = first;
-    this.#standsBackUntilMono = this.#host.now().mono + consentMs + askTimeoutMs;
-    this.#consentTo = "";
-    this.#consentUntilMono = -Infinity;
   }
 
   /** MUST come after the consents: a majority is in the present view, in which this member is not. */
@@ -312,42 +246,4 @@ export class MemberChanges {
     const answer = await this.#host.transport.call(link, method, params, askTimeoutMs).catch(() => undefined);
     return isRecord(answer) ? answer : undefined;
   }
-}
-
-function readChange(params: unknown): MemberChange {
-  const { add, address, remove } = isRecord(params) ? params : {};
-  const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
-  const change = { add: text(add), address: text(address), remove: text(remove) };
-  if ((change.add === undefined) !== (change.address === undefined))
-    refuse("a member is added with its address");
-  if (change.add === undefined && change.remove === undefined) refuse("nothing changes");
-  if (change.add !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(change.add))
-    refuse(`a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(add)} is not`);
-  if (change.address !== undefined) parseAddress(change.address);
-  return change;
-}
-
-function readStanding(answer: Readonly<Record<string, unknown>>): Standing {
-  const { stamp, votes, waitMs, knowsComing } = answer;
-  return {
-    stamp: typeof stamp === "number" ? stamp : -1,
-    votes: votes === true,
-    waitMs: typeof waitMs === "number" ? waitMs : 0,
-    knowsComing: knowsComing === true,
-  };
-}
-
-/** All members coordinate each resource as long as they are few; else cells stay as large as they are. */
-function cellSizeAfter({ members, cellSize }: Membership, count: number): number {
-  if (cellSize === members.length && cellSize < cellSizeDefaultMax)
-    return Math.min(count, cellSizeDefaultMax);
-  return Math.min(cellSize, count);
-}
-
-function sameIds(some: readonly string[], others: readonly string[]): boolean {
-  return some.length === others.length && some.every((id) => others.includes(id));
-}
-
-function refuse(why: string): never {
-  throw new LeaseholdError("INVALID_CONFIG", `the members are not changed: ${why}`);
 }

@@ -1,16 +1,16 @@
-import { LeaseholdError } from "../../lease/errors.js";
-import { isAddress } from "../../runtime/address.js";
-import type { PeerViews } from "../peer.js";
-import type { Reading } from "../protocol/clock.js";
-import { memberIdsMax } from "../protocol/settings.js";
-import { firstView, viewAtFirstStart, votersOf } from "../views/view.js";
-import type { ClusterState, KeptView, View } from "../views/view.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { isAddress } from "../../../runtime/address.js";
+import type { PeerViews } from "../../peer.js";
+import type { Reading } from "../../protocol/clock.js";
+import { memberIdsMax } from "../../protocol/settings.js";
+import { firstView, viewAtFirstStart, votersOf } from "../../views/view.js";
+import type { ClusterState, KeptView, View } from "../../views/view.js";
 import { MemberChanges } from "./member-changes.js";
-import type { Waiting } from "./member-changes.js";
-import type { Link } from "./transport/link.js";
-import { readToldView, readViewOffer, writeToldView } from "../views/document.js";
+import type { ViewStatus } from "../../views/member-change.js";
+import type { Link } from "../transport/link.js";
+import { readToldView, readViewOffer, writeToldView } from "../../views/document.js";
 import type { ViewFile } from "./view-file.js";
-import type { ToldView } from "../views/document.js";
+import type { ToldView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 import type { ViewsHost } from "./views-host.js";
 
@@ -24,21 +24,6 @@ const refusedViewMs = 10_000;
 export interface ViewKeeping {
   readonly file: Pick<ViewFile, "read" | "write" | "path">;
   readonly state: ClusterState | undefined;
-}
-
-/** How a change stands, for who asked for it. */
-export interface ViewStatus {
-  readonly number: number;
-  readonly members: Readonly<Record<string, string>>;
-  readonly cellSize: number;
-  /** In a joint view: the members before, those that are waited for, and how long this one waits, ms. */
-  readonly joint?: {
-    readonly before: readonly string[];
-    readonly unsettled: readonly string[];
-    readonly waitMs: number;
-  };
-  /** Of a change that was asked for and cannot begin yet. */
-  readonly waiting?: Waiting;
 }
 
 /** Tells others of this participant's view, and hears of theirs. */

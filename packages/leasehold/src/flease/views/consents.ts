@@ -1,0 +1,56 @@
+/**
+ * A member's consent to changes. Two members that begin a change at one moment would make two joint views,
+ * and with half of the members in each neither would ever end. So each asks all for their consent, and of two
+ * no more than one gets a majority.
+ */
+export class Consents {
+  readonly #consentMs: number;
+  readonly #standBackMs: number;
+  /** The member that has this one's consent to begin a change, of which view, and until when (steady). */
+  #to = "";
+  #stamp = 0;
+  #untilMono = -Infinity;
+  /** The member whose change goes first, and until when this one asks for no consent (steady). */
+  #first = "";
+  #standsBackUntilMono = -Infinity;
+
+  /**
+   * @param consentMs a consent stands for so long
+   * @param standBackMs a member that stands back asks for no consent for so long
+   */
+  constructor(consentMs: number, standBackMs: number) {
+    this.#consentMs = consentMs;
+    this.#standBackMs = standBackMs;
+  }
+
+  /** The member that had the last consent; `""` for none. */
+  get to(): string {
+    return this.#to;
+  }
+
+  /** Gives the consent to begin a change of the view with this stamp. False while another member has it. */
+  give(to: string, stamp: number, mono: number): boolean {
+    const isGiven = this.#stamp === stamp && mono < this.#untilMono;
+    if (isGiven && this.#to !== to) return false;
+    this.#to = to;
+    this.#stamp = stamp;
+    this.#untilMono = mono + this.#consentMs;
+    return true;
+  }
+
+  /** The member whose change goes first at this time; `undefined` for none. */
+  goesFirst(mono: number): string | undefined {
+    return mono < this.#standsBackUntilMono ? this.#first : undefined;
+  }
+
+  /**
+   * Each of two may have the consent of half of the members, and would keep it by asking again. Until that of
+   * this one has lapsed everywhere, the one with the smaller id goes first.
+   */
+  standBack(first: string, mono: number): void {
+    this.#first = first;
+    this.#standsBackUntilMono = mono + this.#standBackMs;
+    this.#to = "";
+    this.#untilMono = -Infinity;
+  }
+}
