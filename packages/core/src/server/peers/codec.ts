@@ -110,15 +110,14 @@ export function decodeMessage(bytes: Buffer, version: number): PeerMessage {
   const kind = bytes.readUInt8(0);
   const layout = layoutsOf(version)[kind];
   if (layout === undefined) throw new RangeError(`a message of the unknown kind ${kind}`);
-  const isProposal = layoutOf[kind]!.some(([name]) => name in onceOnly);
   const message: Record<string, unknown> = {
-    ...(isProposal ? onceOnly : {}),
     kind: kinds[kind],
     from: bytes.readBigUInt64LE(1),
     to: bytes.readBigUInt64LE(9),
   };
   const reader = new Reader(bytes, 17);
   for (const [name, field] of layout) message[name] = reader.read(field);
+  if (layout.length < layoutOf[kind]!.length) Object.assign(message, onceOnly);
   reader.end();
   return message as unknown as PeerMessage;
 }
