@@ -23,6 +23,12 @@ export class FleaseGrant extends Instance implements Grant {
     this.#runner = runner;
   }
 
+  /** The object behind a grant of the waist or an instance of the proposer. */
+  static of(made: Grant | Instance): FleaseGrant {
+    if (made instanceof FleaseGrant) return made;
+    throw new Error("assertion failed: this grant is of another provider");
+  }
+
   get token(): bigint {
     return BigInt(this.tokenNumber);
   }

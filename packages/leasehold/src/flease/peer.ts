@@ -3,6 +3,7 @@ import { Acceptor } from "./protocol/acceptor.js";
 import { Admission } from "./admission.js";
 import { FleaseClock, emptyReading } from "./protocol/clock.js";
 import type { Reading } from "./protocol/clock.js";
+import type { Instance } from "./protocol/instance.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
 import type { ProposerOutcomes, Medium } from "./protocol/proposer-ports.js";
@@ -42,7 +43,7 @@ export interface PeerViews {
  * Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from
  * there.
  */
-export interface PeerOutcomes extends ProposerOutcomes {
+export interface PeerOutcomes<Made extends Instance = Instance> extends ProposerOutcomes<Made> {
   /** A resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
 }

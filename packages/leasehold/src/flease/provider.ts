@@ -28,7 +28,7 @@ import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
 import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
-import type { Instance, InstanceMaker } from "./protocol/instance.js";
+import type { InstanceMaker } from "./protocol/instance.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
@@ -58,7 +58,7 @@ const settled = Promise.resolve();
  * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes
  * into promises.
  */
-export class FleaseProvider implements Provider, PeerOutcomes {
+export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly guarantees: Guarantees;
   readonly inspection: FleaseInspection;
   readonly #driver: FleaseDriver;
@@ -117,9 +117,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // first.
     const earlier = proposer.instanceOf(resource);
     if (earlier !== undefined && earlier.operation.kind === OperationKind.none)
-      this.#letGo(earlier as FleaseGrant, now);
+      this.#letGo(FleaseGrant.of(earlier), now);
     const instance = proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-    (instance as FleaseGrant).request = pending;
+    FleaseGrant.of(instance).request = pending;
     taker.onCancel = () => {
       proposer.cancel(instance);
       this.#runner.poke();
@@ -152,7 +152,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#untold = [];
     for (const { taker, data, outcome } of ended) {
       if (data !== undefined && outcome!.kind === "granted")
-        this.#tellOf(data, outcome!.grant as FleaseGrant);
+        this.#tellOf(data, FleaseGrant.of(outcome!.grant));
       taker.settled(outcome!);
     }
   };
@@ -171,7 +171,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   beginRenewal(grant: Grant, ttlMs: number, taker: RenewalTaker): void {
-    const held = grant as FleaseGrant;
+    const held = FleaseGrant.of(grant);
     const renewal = new RequestedRenewal(held, taker, ttlMs);
     held.request = renewal;
     if (!this.#keeps(held) || this.#closed) {
@@ -183,7 +183,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   forgoRenewal(grant: Grant): void {
-    const held = grant as FleaseGrant;
+    const held = FleaseGrant.of(grant);
     const { renewal } = held;
     if (renewal !== undefined && this.#renewals.remove(renewal)) this.#settleRenewal(held, false);
   }
@@ -235,7 +235,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   };
 
   release(grant: Grant): Promise<void> | undefined {
-    const held = grant as FleaseGrant;
+    const held = FleaseGrant.of(grant);
     if (this.#keeps(held)) {
       // Not a fresh one: it only chooses which former ballots the release names, and an old one names more.
       this.#letGo(held, this.#runner.reading);
@@ -249,7 +249,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * whether it was broken; undefined when it has ended.
    */
   validity(grant: Grant): { expiresWallMs: number; expiresMonoMs: number; broken: boolean } | undefined {
-    const { holding, holdExpiresWallMs, holdExpiresMonoMs, barred } = grant as FleaseGrant;
+    const { holding, holdExpiresWallMs, holdExpiresMonoMs, barred } = FleaseGrant.of(grant);
     if (!holding) return undefined;
     return { expiresWallMs: holdExpiresWallMs, expiresMonoMs: holdExpiresMonoMs, broken: barred };
   }
@@ -270,7 +270,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * on what it was told.
    */
   letRunOut(grant: Grant): void {
-    if (this.#keeps(grant as FleaseGrant)) (grant as FleaseGrant).letRunOut();
+    const held = FleaseGrant.of(grant);
+    if (this.#keeps(held)) held.letRunOut();
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -298,8 +299,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.inspection.close();
     this.#peer.queries.closeAll(this.#runner.now());
     for (const instance of this.#peer.proposer.instances.values()) {
-      this.forgoRenewal(instance as FleaseGrant);
-      this.#settleRenewal(instance as FleaseGrant, false);
+      const grant = FleaseGrant.of(instance);
+      this.forgoRenewal(grant);
+      this.#settleRenewal(grant, false);
     }
     return this.#driver.close();
   }
@@ -317,7 +319,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   // Called by the peer in the middle of a step: none of these may call it back
 
-  readonly instance: InstanceMaker = (index, resource, cell, page) =>
+  readonly instance: InstanceMaker<FleaseGrant> = (index, resource, cell, page) =>
     new FleaseGrant(index, resource, cell, page, this.#runner);
 
   /** An acceptor says that the resource was released. */
@@ -325,32 +327,30 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return this.#events?.hint(resource) ?? false;
   }
 
-  acquired(instance: Instance): void {
-    const grant = instance as FleaseGrant;
+  acquired(grant: FleaseGrant): void {
     this.#settle(grant, { kind: "granted", grant });
   }
 
-  refused(instance: Instance, holder: string, retryInMs: number): void {
-    this.#settle(instance, { kind: "held", holder, retryInMs });
+  refused(grant: FleaseGrant, holder: string, retryInMs: number): void {
+    this.#settle(grant, { kind: "held", holder, retryInMs });
   }
 
-  failed(instance: Instance, why: AttemptFailure, fullBy: string): void {
+  failed(grant: FleaseGrant, why: AttemptFailure, fullBy: string): void {
     const error = this.#errorFor(why, fullBy);
-    this.#settle(instance, {
+    this.#settle(grant, {
       kind: "failed",
       error,
       ...(why === "busy" && { retryInMs: busyRetryMs }),
     });
   }
 
-  renewed(instance: Instance, longer: boolean): void {
+  renewed(grant: FleaseGrant, longer: boolean): void {
     this.#renewals.ended();
-    this.#settleRenewal(instance as FleaseGrant, longer);
+    this.#settleRenewal(grant, longer);
     this.#wantRenewals();
   }
 
-  lapsed(instance: Instance, why: Lapse): void {
-    const grant = instance as FleaseGrant;
+  lapsed(grant: FleaseGrant, why: Lapse): void {
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
     const error = foundLost(grant.resource, grant.lossReason);
@@ -359,8 +359,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
   }
 
-  #settle(instance: Instance, outcome: AttemptOutcome): void {
-    const grant = instance as FleaseGrant;
+  #settle(grant: FleaseGrant, outcome: AttemptOutcome): void {
     const pending = grant.request;
     if (!(pending instanceof PendingAttempt)) return;
     grant.request = undefined;

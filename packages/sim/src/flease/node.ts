@@ -9,6 +9,7 @@ import type { Medium } from "leasehold/inner/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "leasehold/inner/flease/runner.js";
 import type { Clock, Timers } from "leasehold/inner/common/ports.js";
 import type { Lapse, AttemptFailure } from "leasehold/inner/flease/protocol/proposer-ports.js";
+import { FleaseGrant } from "leasehold/inner/flease/grant.js";
 import { Instance, Phase } from "leasehold/inner/flease/protocol/instance.js";
 import type { InstanceMaker } from "leasehold/inner/flease/protocol/instance.js";
 import type { MachineNode, ProgramNode, InstanceProgram } from "./stage/node.js";
@@ -414,18 +415,18 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
 
   acquired(instance: Instance): void {
     const { fast } = this.#world.tenures.begin(this, instance);
-    this.waist?.provider.acquired(instance);
+    this.waist?.provider.acquired(FleaseGrant.of(instance));
     this.waist?.granted(instance.resource);
     this.#byInstance[instance.index]?.acquired(instance, fast);
   }
 
   refused(instance: Instance, holder: string, retryInMs: number): void {
-    this.waist?.provider.refused(instance, holder, retryInMs);
+    this.waist?.provider.refused(FleaseGrant.of(instance), holder, retryInMs);
     this.#byInstance[instance.index]?.refused(retryInMs);
   }
 
   failed(instance: Instance, why: AttemptFailure, fullBy: string): void {
-    this.waist?.provider.failed(instance, why, fullBy);
+    this.waist?.provider.failed(FleaseGrant.of(instance), why, fullBy);
     this.#byInstance[instance.index]?.failed(why);
   }
 
@@ -434,7 +435,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     if (!longer) counters.failedRenewals += 1;
     else if (instance.holdSequence > 0) counters.oneTripRenewals += 1;
     else counters.twoPhaseRenewals += 1;
-    this.waist?.provider.renewed(instance, longer);
+    this.waist?.provider.renewed(FleaseGrant.of(instance), longer);
     this.#byInstance[instance.index]?.renewed(longer);
   }
 
@@ -445,6 +446,6 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       return;
     }
     this.#world.tenures.end(this, instance.resource, "lapsed");
-    this.waist.provider.lapsed(instance, why);
+    this.waist.provider.lapsed(FleaseGrant.of(instance), why);
   }
 }

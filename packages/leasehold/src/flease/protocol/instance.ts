@@ -272,7 +272,12 @@ const idle: Operation = Object.freeze(new Operation());
 const freeOperationsMax = 4_096;
 
 /** Makes the instance of a resource that is wanted now: for callers who keep more of it. */
-export type InstanceMaker = (index: number, resource: string, cell: Cell, page: HoldNumbers) => Instance;
+export type InstanceMaker<Made extends Instance = Instance> = (
+  index: number,
+  resource: string,
+  cell: Cell,
+  page: HoldNumbers,
+) => Made;
 
 const plainInstance: InstanceMaker = (index, resource, cell, page) =>
   new Instance(index, resource, cell, page);

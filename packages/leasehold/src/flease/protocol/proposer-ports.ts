@@ -35,28 +35,30 @@ export interface Medium extends RequestSink {
 /**
  * Who is told how operations end. It is told in the middle of a step: do not call the proposer back from
  * there.
+ *
+ * @typeParam Made what `instance` makes: all that it is told of are such
  */
-export interface ProposerOutcomes {
+export interface ProposerOutcomes<Made extends Instance = Instance> {
   /** Makes instances that tell more than the proposer needs; those of operations from now on. */
-  readonly instance?: InstanceMaker;
+  readonly instance?: InstanceMaker<Made>;
   /** A tenure has begun; its token is `instance.tokenNumber`. */
-  acquired(instance: Instance): void;
+  acquired(instance: Made): void;
   /**
    * Another, `holder`, has the resource; trying before `retryInMs` is useless. The instance is no longer the
    * caller's.
    */
-  refused(instance: Instance, holder: string, retryInMs: number): void;
+  refused(instance: Made, holder: string, retryInMs: number): void;
   /**
    * The attempt has failed, and what it may have left behind was withdrawn. The instance is no longer the
    * caller's.
    *
    * @param fullBy for whom an acceptor that was full keeps the most
    */
-  failed(instance: Instance, why: AttemptFailure, fullBy: string): void;
+  failed(instance: Made, why: AttemptFailure, fullBy: string): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
-  renewed(instance: Instance, longer: boolean): void;
+  renewed(instance: Made, longer: boolean): void;
   /** The tenure has lapsed. The instance stays the caller's until it calls `release`. */
-  lapsed(instance: Instance, why: Lapse): void;
+  lapsed(instance: Made, why: Lapse): void;
 }
 
 export interface ProposerSink extends RequestSink, ProposerOutcomes {}

@@ -1,6 +1,6 @@
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
-import type { Instance } from "../protocol/instance.js";
+import type { FleaseGrant } from "../grant.js";
 import type { AttemptRequest, AttemptTaker, Grant } from "../../lease/provider.js";
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Guarantees } from "../../lease/types.js";
@@ -71,8 +71,8 @@ export class StoresProvider extends FleaseProvider {
   }
 
   /** Nobody tells of a release: waiters look again. */
-  override refused(instance: Instance, holder: string, retryInMs: number): void {
+  override refused(grant: FleaseGrant, holder: string, retryInMs: number): void {
     const pollMs = this.#pollMs * (1 - pollSpread * this.#driver.runner.world.random.next());
-    super.refused(instance, holder, Math.min(retryInMs, pollMs));
+    super.refused(grant, holder, Math.min(retryInMs, pollMs));
   }
 }
