@@ -1,6 +1,6 @@
 /** The known mistakes of the waist. */
 
-const localQueue = "packages/leasehold/src/lease/manager/local-queue.ts";
+const localQueue = "packages/leasehold/src/lease/queue/local-queue.ts";
 const leaseManager = "packages/leasehold/src/lease/manager/lease-manager.ts";
 const leaseSet = "packages/leasehold/src/lease/manager/lease-set.ts";
 const leaderWatch = "packages/leasehold/src/lease/manager/leader-watch.ts";
@@ -29,7 +29,7 @@ export const inWaist = /** @type {const} */ ([
     why: "A lease for which nobody here waits is forgotten, and another caller of this process asks for it as for any other.",
     edits: [
       {
-        file: "packages/leasehold/src/lease/manager/local-queues.ts",
+        file: "packages/leasehold/src/lease/queue/local-queues.ts",
         at: "if (lease === undefined) this.#drop(resource);",
         find: "lease === undefined",
         replace: "true",

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { ScriptedProvider, TTL_MS, watch } from "../../../../../test/support/scripted-provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import { waitersMax } from "./local-queue.js";
+import { waitersMax } from "../queue/local-queue.js";
 
 let world: VirtualWorld;
 let provider: ScriptedProvider;

@@ -5,12 +5,12 @@ import { type Handle, spent } from "../handle.js";
 import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provider.js";
 import { mayPass } from "../retryable.js";
 import type { AcquireSpec } from "./acquire-spec.js";
-import { Contender, type Contest } from "./contender.js";
+import { Contender, type Contest } from "../queue/contender.js";
 import type { DetachedLeases } from "./detached-leases.js";
 import type { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import type { HeldLeaseOptions } from "./lease-terms.js";
-import type { LocalQueues } from "./local-queues.js";
+import type { LocalQueues } from "../queue/local-queues.js";
 
 /**
  * The timeout of an attempt is at least this, ms, even when the caller has less time left: a shorter attempt
@@ -25,6 +25,8 @@ const retryMsMin = 1;
 const backoffMsBase = 50;
 const backoffMsMax = 2_000;
 
+/** A caller in the queue of its resource. */
+type Caller = Contender<AcquireSpec, HeldLease>;
 type Resolve = (lease: HeldLease | undefined) => void;
 
 /** The manager for which leases are acquired. */
@@ -42,13 +44,13 @@ export interface AcquisitionPorts extends LeaseKeeper {
  * the provider, and sleeps between them. These are steps, not async functions: a call costs one promise, and
  * one more only when it sleeps.
  */
-export class Acquisitions implements Contest {
+export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   readonly world: World;
   readonly #ports: AcquisitionPorts;
-  readonly #queues: LocalQueues;
+  readonly #queues: LocalQueues<HeldLease>;
   readonly #detached: DetachedLeases;
 
-  constructor(ports: AcquisitionPorts, queues: LocalQueues, detached: DetachedLeases) {
+  constructor(ports: AcquisitionPorts, queues: LocalQueues<HeldLease>, detached: DetachedLeases) {
     this.world = ports.world;
     this.#ports = ports;
     this.#queues = queues;
@@ -97,7 +99,7 @@ export class Acquisitions implements Contest {
   }
 
   /** Advances a contender that has just joined or was woken. */
-  #goOn(contender: Contender): void {
+  #goOn(contender: Caller): void {
     try {
       contender.throwIfGivenUp();
       if (contender.hasTurn) {
@@ -115,18 +117,18 @@ export class Acquisitions implements Contest {
     }
   }
 
-  #serve(contender: Contender, lease: HeldLease | undefined): void {
+  #serve(contender: Caller, lease: HeldLease | undefined): void {
     contender.queue!.leave(contender);
     contender.resolve(lease);
   }
 
-  #fail(contender: Contender, error: unknown): void {
+  #fail(contender: Caller, error: unknown): void {
     contender.queue!.leave(contender);
     contender.reject(error);
   }
 
   /** One attempt through the provider by the contender that has the turn. */
-  #attempt(contender: Contender): void {
+  #attempt(contender: Caller): void {
     contender.forgetWakes();
     if (this.#detached.isEmpty || contender.attaches) {
       this.#ask(contender);
@@ -138,7 +140,7 @@ export class Acquisitions implements Contest {
     });
   }
 
-  #ask(contender: Contender): void {
+  #ask(contender: Caller): void {
     const { provider } = this.#ports;
     const { spec, patient } = contender;
     const { resource, ttlMs, data } = spec;
@@ -149,7 +151,7 @@ export class Acquisitions implements Contest {
     this.#send(provider, request, contender);
   }
 
-  #send(provider: Provider, request: AttemptRequest, contender: Contender): void {
+  #send(provider: Provider, request: AttemptRequest, contender: Caller): void {
     const { handle } = contender.spec;
     try {
       if (provider.begin !== undefined && handle === undefined) {
@@ -170,7 +172,7 @@ export class Acquisitions implements Contest {
   }
 
   /** The attempt has ended. */
-  settled(contender: Contender, outcome: AttemptOutcome): void {
+  settled(contender: Caller, outcome: AttemptOutcome): void {
     try {
       if (outcome.kind === "granted") {
         this.#granted(contender, outcome.grant);
@@ -184,7 +186,7 @@ export class Acquisitions implements Contest {
     }
   }
 
-  #granted(contender: Contender, grant: Grant): void {
+  #granted(contender: Caller, grant: Grant): void {
     const remainingMs = contender.hasGivenUp ? 0 : grant.remainingMs();
     if (remainingMs <= 0) {
       const given = this.#ports.giveBack(grant);
@@ -211,7 +213,7 @@ export class Acquisitions implements Contest {
     return { ttlMs: spec.ttlMs, autoRenew: false, maxHoldMs: Infinity, renewedElsewhere };
   }
 
-  #tooLate(contender: Contender): void {
+  #tooLate(contender: Caller): void {
     const error = new LeaseholdError(
       "NO_QUORUM",
       "the answer arrived after the lease that it granted had expired",
@@ -220,7 +222,7 @@ export class Acquisitions implements Contest {
   }
 
   /** A patient contender tries again after a pause. */
-  #sleep(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
+  #sleep(contender: Caller, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     const isHeld = outcome.kind === "held";
     contender.failures = isHeld ? 0 : contender.failures + 1;
     contender.lastError = isHeld ? undefined : outcome.error;
@@ -230,7 +232,7 @@ export class Acquisitions implements Contest {
     void contender.sleep(Math.max(retryMsMin, sleepMs)).then(() => this.#retry(contender));
   }
 
-  #retry(contender: Contender): void {
+  #retry(contender: Caller): void {
     try {
       contender.throwIfGivenUp();
       contender.throwIfLate();
@@ -243,7 +245,7 @@ export class Acquisitions implements Contest {
   }
 
   /** A try ends with its first outcome. */
-  #answer(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
+  #answer(contender: Caller, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     contender.queue!.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
     if (outcome.kind === "failed") throw outcome.error;
     if (contender.attaches) throw spent(contender.resource, "another holds the resource");

@@ -12,7 +12,7 @@ import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
 import { CommonTerms } from "./lease-terms.js";
-import { LocalQueues } from "./local-queues.js";
+import { LocalQueues } from "../queue/local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
 import { Queries } from "./queries.js";
@@ -64,7 +64,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly alarm: Alarm;
   readonly terms: CommonTerms<LeaseKeeper> = new CommonTerms<LeaseKeeper>(this);
 
-  readonly #queues: LocalQueues;
+  readonly #queues: LocalQueues<HeldLease>;
   readonly #detached = new DetachedLeases((grant) => this.giveBack(grant));
   readonly #acquisitions: Acquisitions;
   readonly #queries: Queries;

@@ -1,7 +1,6 @@
 import type { KeepAlive } from "../../common/keep-alive.js";
-import type { Contender } from "./contender.js";
+import type { Contender, OwnLease, Wanted } from "./contender.js";
 import type { LeaseholdError } from "../errors.js";
-import type { HeldLease } from "./held-lease.js";
 import { LocalQueue } from "./local-queue.js";
 
 /**
@@ -10,8 +9,8 @@ import { LocalQueue } from "./local-queue.js";
  * users has left. So a user's queue is always the one registered under that name. A lease without waiters is
  * stored here without a queue.
  */
-export class LocalQueues {
-  readonly #queues = new Map<string, LocalQueue | HeldLease>();
+export class LocalQueues<Lease extends OwnLease> {
+  readonly #queues = new Map<string, LocalQueue<Lease> | Lease>();
   readonly #keepAlive: KeepAlive | undefined;
   /** Called when the last queue has gone. */
   onNone: (() => void) | undefined;
@@ -30,7 +29,7 @@ export class LocalQueues {
    *
    * @throws LeaseholdError `TOO_MANY_WAITERS`
    */
-  join(contender: Contender): void {
+  join(contender: Contender<Wanted, Lease>): void {
     const { resource } = contender;
     let queue = this.#queues.get(resource);
     if (!(queue instanceof LocalQueue)) {
@@ -42,20 +41,20 @@ export class LocalQueues {
   }
 
   /** The lease of this participant on the resource, until it has been released. */
-  leaseOn(resource: string): HeldLease | undefined {
+  leaseOn(resource: string): Lease | undefined {
     const found = this.#queues.get(resource);
     return found instanceof LocalQueue ? found.lease : found;
   }
 
   /** Every lease that has not been released. */
-  leases(): HeldLease[] {
+  leases(): Lease[] {
     return [...this.#queues.values()].flatMap(
       (each) => (each instanceof LocalQueue ? each.lease : each) ?? [],
     );
   }
 
   /** The lease has been released. */
-  vacate(lease: HeldLease): void {
+  vacate(lease: Lease): void {
     const found = this.#queues.get(lease.resource);
     if (found === lease) this.#drop(lease.resource);
     else if (found instanceof LocalQueue && found.lease === lease) found.vacate();
@@ -72,7 +71,7 @@ export class LocalQueues {
     return found instanceof LocalQueue && found.hint();
   }
 
-  readonly #unused = ({ resource, lease }: LocalQueue) => {
+  readonly #unused = ({ resource, lease }: LocalQueue<Lease>) => {
     if (lease === undefined) this.#drop(resource);
     else this.#queues.set(resource, lease);
   };

@@ -1,5 +1,4 @@
-import type { Contender } from "./contender.js";
-import type { HeldLease } from "./held-lease.js";
+import type { Contender, OwnLease, Wanted } from "./contender.js";
 import { LeaseholdError } from "../errors.js";
 
 /** Callers of one process that may wait for one resource: more than this is a leak, not a queue. */
@@ -9,6 +8,14 @@ export const waitersMax = 10_000;
  * The callers of this process that want one resource, and the lease on it if this process has one. The queue
  * passes on one *turn*: its owner makes the process's only attempt, and a granted lease keeps the turn until
  * it has been released.
+ *
+ * ```
+ *        a contender wants the turn            granted: occupy
+ *  free ───────────────────────────▶ attempt ─────────────────▶ lease
+ *    ▲                                  │                         │
+ *    ├──── held, failed, gone: settle ◀─┘                         │
+ *    └──── released: vacate ◀─────────────────────────────────────┘
+ * ```
  *
  * Waiters take turns first in, first out. A try never queues behind waiters: it shares the result of the
  * attempt in flight, and makes its own only when that one failed. A try that failed answers all tries that
@@ -21,16 +28,16 @@ export const waitersMax = 10_000;
  * Its *users* are the contenders from `join` to `leave`, also after they were answered. When the last one
  * leaves, the queue retires for good, and only the lease remains, from which another queue can be made.
  */
-export class LocalQueue {
+export class LocalQueue<Lease extends OwnLease> {
   readonly resource: string;
   /** The last attempt was not granted, and no hint has arrived since. */
   contended = false;
 
-  #waiters: ContenderList | undefined;
-  #tries: ContenderList | undefined;
-  #attachers: ContenderList | undefined;
+  #waiters: ContenderList<Lease> | undefined;
+  #tries: ContenderList<Lease> | undefined;
+  #attachers: ContenderList<Lease> | undefined;
   #turn: "free" | "attempt" | "lease" = "free";
-  #lease: HeldLease | undefined;
+  #lease: Lease | undefined;
   /**
    * The first waiter was just refused because another participant has the resource, and sleeps until that
    * lease ends.
@@ -41,13 +48,13 @@ export class LocalQueue {
   #nextTicket = 0;
   /** Callers with a lower ticket were here when the attempt in flight began. */
   #turnTicket = 0;
-  readonly #unused: (queue: LocalQueue) => void;
+  readonly #unused: (queue: LocalQueue<Lease>) => void;
 
   /**
    * @param lease the lease that has the turn, if any
    * @param unused is called once, when the last user has left
    */
-  constructor(resource: string, lease: HeldLease | undefined, unused: (queue: LocalQueue) => void) {
+  constructor(resource: string, lease: Lease | undefined, unused: (queue: LocalQueue<Lease>) => void) {
     this.resource = resource;
     this.#unused = unused;
     this.#lease = lease;
@@ -55,12 +62,12 @@ export class LocalQueue {
   }
 
   /** The lease that has the turn, from its grant until it has been released. */
-  get lease(): HeldLease | undefined {
+  get lease(): Lease | undefined {
     return this.#lease;
   }
 
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
-  join(contender: Contender): void {
+  join(contender: Contender<Wanted, Lease>): void {
     const list = this.#listOf(contender);
     if (list.size >= waitersMax) {
       throw new LeaseholdError(
@@ -82,13 +89,13 @@ export class LocalQueue {
   }
 
   /** The contender, back from its sleep, wants to try again. */
-  rejoin(contender: Contender): void {
+  rejoin(contender: Contender<Wanted, Lease>): void {
     contender.wantsTurn = true;
     this.#passOn();
   }
 
   /** The attempt was not granted: another has the resource, the attempt failed, or the caller has gone. */
-  settle(contender: Contender, outcome: "held" | "gone" | LeaseholdError): void {
+  settle(contender: Contender<Wanted, Lease>, outcome: "held" | "gone" | LeaseholdError): void {
     contender.hasTurn = false;
     this.#turn = "free";
     if (contender.attaches) {
@@ -110,7 +117,7 @@ export class LocalQueue {
   }
 
   /** The attempt was granted a lease, which keeps the turn. */
-  occupy(contender: Contender, lease: HeldLease): void {
+  occupy(contender: Contender<Wanted, Lease>, lease: Lease): void {
     contender.hasTurn = false;
     this.#turn = "lease";
     this.#lease = lease;
@@ -127,7 +134,7 @@ export class LocalQueue {
   }
 
   /** The caller was served or has gone. Called once for each that joined. */
-  leave(contender: Contender): void {
+  leave(contender: Contender<Wanted, Lease>): void {
     if (contender.hasTurn) this.settle(contender, "gone");
     if (contender.patient) {
       if (this.#waiters?.delete(contender) === true) this.#heldElsewhere = false;
@@ -178,7 +185,7 @@ export class LocalQueue {
     next.wake();
   }
 
-  #listOf({ patient, attaches }: Contender): ContenderList {
+  #listOf({ patient, attaches }: Contender<Wanted, Lease>): ContenderList<Lease> {
     if (patient) return (this.#waiters ??= new ContenderList());
     if (attaches) return (this.#attachers ??= new ContenderList());
     return (this.#tries ??= new ContenderList());
@@ -192,7 +199,7 @@ export class LocalQueue {
 
   /** Answers all tries, or those that arrived before the given ticket. */
   #answerTries(answer: "held" | LeaseholdError, beforeTicket = Infinity): void {
-    let next: Contender | undefined;
+    let next: Contender<Wanted, Lease> | undefined;
     for (let each = this.#tries?.first; each !== undefined && each.ticket < beforeTicket; each = next) {
       next = each.next;
       if (!each.hasTurn) this.#answer(each, answer);
@@ -205,7 +212,7 @@ export class LocalQueue {
       for (let each = list?.first; each !== undefined; each = each.next) each.giveUp(reason);
   }
 
-  #answer(contender: Contender, answer: "held" | LeaseholdError): void {
+  #answer(contender: Contender<Wanted, Lease>, answer: "held" | LeaseholdError): void {
     this.#listOf(contender).delete(contender);
     contender.answer = answer;
     contender.wake();
@@ -213,12 +220,12 @@ export class LocalQueue {
 }
 
 /** Contenders in order of arrival: each knows its neighbours, and is in one list at most. */
-class ContenderList {
-  first: Contender | undefined;
-  #last: Contender | undefined;
+class ContenderList<Lease extends OwnLease> {
+  first: Contender<Wanted, Lease> | undefined;
+  #last: Contender<Wanted, Lease> | undefined;
   size = 0;
 
-  add(contender: Contender): void {
+  add(contender: Contender<Wanted, Lease>): void {
     const last = this.#last;
     contender.previous = last;
     if (last === undefined) this.first = contender;
@@ -227,7 +234,7 @@ class ContenderList {
     this.size += 1;
   }
 
-  delete(contender: Contender): boolean {
+  delete(contender: Contender<Wanted, Lease>): boolean {
     const { previous, next } = contender;
     if (previous === undefined && this.first !== contender) return false;
     if (previous === undefined) this.first = next;

@@ -4,7 +4,7 @@ import { ScriptedProvider } from "../../../../../test/support/scripted-provider.
 import type { ScriptedGrant } from "../../../../../test/support/scripted-provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseholdError, type LeaseLostError } from "../errors.js";
-import { LeaseManager } from "./lease-manager.js";
+import { LeaseManager } from "../manager/lease-manager.js";
 import { duringFaults } from "../../../../../test/planted/switches.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
 import type { Lease } from "../types.js";

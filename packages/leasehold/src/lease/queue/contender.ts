@@ -1,24 +1,38 @@
 import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import { LeaseholdError } from "../errors.js";
 import { formatDuration } from "../duration.js";
-import type { AcquireSpec } from "./acquire-spec.js";
-import type { HeldLease } from "./held-lease.js";
 import type { AttemptOutcome, AttemptTaker } from "../provider.js";
 import type { Timer, World } from "../../common/ports.js";
 
+/** The part of a call that its queue looks at. */
+export interface Wanted {
+  readonly resource: string;
+  /** Aborts when the caller no longer wants it. */
+  readonly signal?: AbortSignal | undefined;
+  /** Of a detached lease that is to be attached. */
+  readonly handle?: object | undefined;
+}
+
+/** A lease that this process has. */
+export interface OwnLease {
+  readonly resource: string;
+  /** Milliseconds; 0 when it has ended. */
+  remaining(): number;
+}
+
 /** A contender's place among the callers of its process; implemented and described by `LocalQueue`. */
-export interface Queue {
+export interface Queue<Lease extends OwnLease> {
   readonly contended: boolean;
-  rejoin(contender: Contender): void;
-  settle(contender: Contender, outcome: "held" | LeaseholdError): void;
-  occupy(contender: Contender, lease: HeldLease): void;
-  leave(contender: Contender): void;
+  rejoin(contender: Contender<Wanted, Lease>): void;
+  settle(contender: Contender<Wanted, Lease>, outcome: "held" | LeaseholdError): void;
+  occupy(contender: Contender<Wanted, Lease>, lease: Lease): void;
+  leave(contender: Contender<Wanted, Lease>): void;
 }
 
 /** Advances a contender when its attempt has ended. Never throws. */
-export interface Contest {
+export interface Contest<Spec extends Wanted, Lease extends OwnLease> {
   readonly world: World;
-  settled(contender: Contender, outcome: AttemptOutcome): void;
+  settled(contender: Contender<Spec, Lease>, outcome: AttemptOutcome): void;
 }
 
 /**
@@ -27,12 +41,23 @@ export interface Contest {
  *
  * A patient contender waits for the turn until its deadline; one that is not patient (a try) wants one
  * answer.
+ *
+ * ```
+ *  waits    → attempts   its queue passes the turn on to it
+ *  waits    → answered   it is a try, and the lease or the attempt of another caller answers it
+ *  attempts → served     the lease was granted
+ *  attempts → answered   it is a try, or the failure cannot pass: "held" or the error
+ *  attempts → sleeps     it is patient, and another has the resource or the attempt failed
+ *  sleeps   → waits      its pause is over, or a hint woke it
+ * ```
+ *
+ * In each state it ends when its caller gives up, and between attempts when its deadline has passed.
  */
-export class Contender implements AttemptTaker {
-  readonly spec: AcquireSpec;
+export class Contender<Spec extends Wanted, Lease extends OwnLease> implements AttemptTaker {
+  readonly spec: Spec;
   readonly patient: boolean;
   /** The queue of its resource. Written by the queue. */
-  queue: Queue | undefined;
+  queue: Queue<Lease> | undefined;
   /** On the steady clock. */
   readonly deadlineMs: number;
   /** Its failed attempts in a row. */
@@ -49,17 +74,17 @@ export class Contender implements AttemptTaker {
   /** The order of arrival. Written by the queue. */
   ticket = 0;
   /** Its neighbours in a list of contenders, while it is in one. Written by the list. */
-  previous: Contender | undefined;
-  next: Contender | undefined;
+  previous: Contender<Wanted, Lease> | undefined;
+  next: Contender<Wanted, Lease> | undefined;
   /** Why the last attempt failed: the error for a caller whose deadline has passed. */
   lastError: LeaseholdError | undefined;
 
   /** Set by the provider during an attempt. */
   onCancel: (() => void) | undefined;
 
-  readonly #contest: Contest;
+  readonly #contest: Contest<Spec, Lease>;
   readonly #waitMs: number;
-  readonly #resolve: (lease: HeldLease | undefined) => void;
+  readonly #resolve: (lease: Lease | undefined) => void;
   readonly #reject: (reason: unknown) => void;
   #onAbort: (() => void) | undefined;
   #gaveUp: { readonly reason: unknown } | undefined;
@@ -68,11 +93,11 @@ export class Contender implements AttemptTaker {
   #resume: (() => void) | undefined;
 
   constructor(
-    contest: Contest,
-    spec: AcquireSpec,
+    contest: Contest<Spec, Lease>,
+    spec: Spec,
     patient: boolean,
     waitMs: number,
-    resolve: (lease: HeldLease | undefined) => void,
+    resolve: (lease: Lease | undefined) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#contest = contest;
@@ -119,7 +144,7 @@ export class Contender implements AttemptTaker {
   }
 
   /** The caller is served. */
-  resolve(lease: HeldLease | undefined): void {
+  resolve(lease: Lease | undefined): void {
     this.#unwatch();
     this.#resolve(lease);
   }
