@@ -6,7 +6,6 @@ import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";
 import type { Message } from "../protocol/message.js";
 import type { FleasePeer } from "../peer.js";
-import type { Medium } from "../protocol/proposer-ports.js";
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";
@@ -28,7 +27,8 @@ import { NodeViews } from "./views/node-views.js";
 import type { ViewKeeping } from "./views/node-views.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
-import { firstClientHandle, UnplacedLinks } from "./unplaced-links.js";
+import { TcpMedium } from "./medium.js";
+import { firstClientHandle } from "./unplaced-links.js";
 import { transportDefaults, type TransportOptions } from "./transport/transport-options.js";
 import type { TransportHandler } from "./transport/transport-handler.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
@@ -61,7 +61,7 @@ const introduceTimeoutMs = 5_000;
  * A participant over TCP: carries the messages of a {@link FleasePeer}, and answers for it what is beside the
  * protocol.
  */
-export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
+export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly runner: FleaseRunner;
   readonly peer: FleasePeer;
   readonly provider: FleaseProvider;
@@ -71,9 +71,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   transport: Transport;
   readonly #options: FleaseNodeOptions;
   readonly #world: World;
-  /** Links to members, by their index in the cluster. */
-  readonly #members: (Link | undefined)[] = [];
-  readonly #unplaced = new UnplacedLinks();
+  readonly #medium = new TcpMedium();
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly membership: Membership;
@@ -112,7 +110,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       settings: options.cluster.settings,
       acceptor: options.role === "member",
       world: options.world,
-      medium: this,
+      medium: this.#medium,
       owner: () => ownerName(this.nodeId, this.transport.identity.incarnation),
       clockFault: (reason) => this.#beginAgain(reason),
       maintained: (now) => this.#maintain(now),
@@ -124,7 +122,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.teller = new DataTeller(
       { of: (resource) => this.peer.cells.of(resource) },
       {
-        link: (member) => this.#members[member],
+        link: (member) => this.#medium.member(member),
         ask: (member, method, params, timeoutMs) => this.ask(member, method, params, timeoutMs),
         nowMs: () => this.#world.clock.monotonicMs(),
       },
@@ -156,7 +154,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
     this.#dialed = wanted;
     for (const [address, id] of wanted) this.transport.dial(address, id);
-    for (const link of this.#unplaced.placed(members)) {
+    for (const link of this.#medium.known(members)) {
       this.peer.forget(link.handle);
       this.#place(link);
     }
@@ -184,7 +182,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   link(member: number): Link | undefined {
-    return this.#members[member];
+    return this.#medium.member(member);
   }
 
   linkTo = (id: string): Link | undefined => this.transport.linkPorts.member(id);
@@ -199,7 +197,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   reachable(): number {
-    return this.views.voters().filter((index) => this.#members[index] !== undefined).length;
+    return this.views.voters().filter((index) => this.#medium.member(index) !== undefined).length;
   }
 
   refusal(): LeaseholdError | undefined {
@@ -217,7 +215,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const link = this.#members[member] ?? (await this.#firstLink(member));
+    const link = this.#medium.member(member) ?? (await this.#firstLink(member));
     if (link === undefined) throw this.whyUnlinked(member);
     if (link === this.transport.loopback) return this.answer(link, method, params);
     return this.transport.call(link, method, params, timeoutMs);
@@ -232,9 +230,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     const untilMono = this.#startedMono + firstLinksMs;
     while (this.#closed === undefined && clock.monotonicMs() < untilMono) {
       await new Promise<void>((resolve) => timers.after(firstLinkLookMs, resolve));
-      if (this.#members[member] !== undefined) break;
+      if (this.#medium.member(member) !== undefined) break;
     }
-    return this.#members[member];
+    return this.#medium.member(member);
   }
 
   close(): Promise<void> {
@@ -261,15 +259,14 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
     // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
     if (link.role === "member" && this.role === "member") this.membership.connected(link);
-    if (index === -1) this.#unplaced.add(link);
+    if (index === -1) this.#medium.add(link);
     else this.#place(link);
     this.views.connected(link);
   }
 
   /** From here on this link leads to the member whose id it has. */
   #place(link: Link, index = this.cluster.settings.members.indexOf(link.peerId)): void {
-    link.handle = index;
-    this.#members[index] = link;
+    this.#medium.place(link, index);
     this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
     this.teller.connected();
@@ -290,10 +287,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#distrusted.delete(link);
     this.#adminRpc.disconnected(link);
     this.peer.gone(link.owner, link.account);
-    if (this.#unplaced.delete(link.handle)) this.peer.forget(link.handle);
+    if (this.#medium.remove(link)) this.peer.forget(link.handle);
     this.membership.disconnected(link);
-    if (this.#members[link.handle] !== link) return;
-    this.#members[link.handle] = undefined;
+    if (!this.#medium.displace(link)) return;
     this.peer.forget(link.handle);
     this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
     this.onMembersChanged();
@@ -333,7 +329,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   admit(peer: Identity): Rejection | undefined {
     const { role, nodeId: id } = peer;
     if (role !== "member") return undefined;
-    if (!this.cluster.settings.members.includes(id) && !this.#unplaced.mayCome(id, this.role))
+    if (!this.cluster.settings.members.includes(id) && !this.#medium.mayCome(id, this.role))
       return { reason: "notAdmitted", text: `${JSON.stringify(id)} is no member of this cluster` };
     const objection = this.membership.duplicates.objection(id, peer.incarnation);
     return objection === undefined ? undefined : { reason: "twin", text: objection };
@@ -388,31 +384,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.views.answer(link, method, params) ?? this.#adminRpc.answer(link, method, params);
   }
 
-  // What the peer sends: its `Medium`
-
-  send(to: number, message: Message): void {
-    this.#members[to]?.send(message);
-  }
-
-  reaches(to: number): boolean {
-    return this.#members[to]?.open === true;
-  }
-
-  tell(to: number, message: Message): boolean {
-    const link = this.#members[to] ?? this.#unplaced.get(to);
-    if (link === undefined) return false;
-    link.send(message);
-    return true;
-  }
-
   /** Every peer has to be told of the incarnation that begins: with new connections (3.2, 3.10). */
   #beginAgain(reason: string): void {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const before = this.transport;
     // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
-    this.#members.length = 0;
-    this.#unplaced.clear();
+    this.#medium.clear();
     this.peer.everybodyGone();
     this.#distrusted.clear();
     this.membership.restarted();
@@ -449,9 +427,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     const { loopback } = this.transport;
     if (loopback === undefined) return;
     const index = this.cluster.settings.members.indexOf(this.nodeId);
-    loopback.handle = index;
+    this.#medium.place(loopback, index);
     this.peer.introduce(loopback.owner, loopback.account);
-    this.#members[index] = loopback;
     this.#adminRpc.labels.set(loopback, this.#options.label);
   }
 
