@@ -183,7 +183,7 @@ describe("a node with certificates", () => {
         ]),
       hello("b"),
       "UNAUTHENTICATED",
-      /not made for this side/,
+      /not issued for this side/,
     ],
     ["b of another authority", () => node("b", others), hello("b"), "UNAUTHENTICATED", /not this cluster's/],
     ["b of nobody", () => selfSigned(authority, "member/b"), hello("b"), "UNAUTHENTICATED", /self-signed/],

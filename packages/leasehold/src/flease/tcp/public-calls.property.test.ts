@@ -256,7 +256,6 @@ test("whatever is called while members change, exclusion holds, tokens rise, and
 
 describe("random calls find", () => {
   test.each<[Fault, RegExp]>([
-    ["jointQuorumOfOldCell", /is held by/],
     ["viewChangeForgets", /is held by/],
     ["restingLeaseIsForgotten", /is lost/],
     ["abandonedRenewalReleased", /is held by/],
