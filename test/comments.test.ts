@@ -125,10 +125,14 @@ const headless = new RegExp(
 );
 
 /** The rooms in which all comments begin with a subject; the others are to follow. */
-const rooms = ["common", "delta", "entry", "lease", "membership", "runtime", "stores", "testing"];
+const rooms = [
+  ...["common", "delta", "entry", "etcd", "lease", "membership", "runtime", "stores", "testing"].map(
+    (room) => `leasehold/src/${room}`,
+  ),
+];
 
 test.each(rooms)("every comment in %s begins with its subject", (room) => {
-  const below = sources.filter(({ path }) => path.startsWith(`packages/leasehold/src/${room}/`));
+  const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
   const found = below.flatMap(({ path, comments }) =>
     comments
       .map(textOf)
@@ -141,7 +145,7 @@ test.each(rooms)("every comment in %s begins with its subject", (room) => {
 
 test.each(rooms)("nothing in %s is declared as tell, told or say", (room) => {
   const declared = /(?:function\*? |^ +(?:readonly |async )*#?)(?:say|tell|told)(?:[A-Z]\w*)?(?=[(:?]| =)/m;
-  const below = sources.filter(({ path }) => path.startsWith(`packages/leasehold/src/${room}/`));
+  const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
   expect(below.flatMap(({ path, code }) => (declared.test(code) ? [path] : []))).toEqual([]);
 });
 

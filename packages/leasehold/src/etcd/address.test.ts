@@ -6,7 +6,7 @@ import { decodeRecord, encodeRecord } from "./record.js";
 const code = (name: string) => expect.objectContaining({ code: name });
 
 describe("the address of a core", () => {
-  test("names its servers, with etcd's port and our prefix when it says nothing else", () => {
+  test("names its servers; default: etcd's port and our prefix", () => {
     expect(parseCoreUrls(["core://a:1,b,[::1]:3"])).toEqual({
       endpoints: ["a:1", "b:2379", "[::1]:3"],
       keyPrefix: "leasehold/",
@@ -53,14 +53,14 @@ describe("the address of a core", () => {
   });
 });
 
-describe("what stands in the core", () => {
-  test("a resource has a key below the prefix, which says which resource it is", () => {
+describe("keys and records in the core", () => {
+  test("a resource has a key below the prefix, from which its name can be read", () => {
     const keys = new Keys("app/");
     expect(keys.of("a/b")).toBe("app/leases/a/b");
     expect(keys.resourceOf(keys.of("ü/🔒"))).toBe("ü/🔒");
   });
 
-  test("a record comes back as it was written, with a wish or without", () => {
+  test("a record is decoded as it was encoded, with a request or without", () => {
     const record = { holder: "a.1", label: "host", nonce: "7", seconds: 15, spreadMs: 0 };
     expect(decodeRecord(encodeRecord(record))).toEqual(record);
     const asked = { ...record, asked: { by: "b.2", broken: true } };
@@ -76,5 +76,5 @@ describe("what stands in the core", () => {
     "{}",
     '{"holder":1}',
     '{"holder":"a","label":"","nonce":"1","seconds":-1,"spreadMs":0}',
-  ])("%j is not ours", (text) => expect(decodeRecord(text)).toBeUndefined());
+  ])("%j is not a record of Leasehold", (text) => expect(decodeRecord(text)).toBeUndefined());
 });

@@ -8,17 +8,17 @@ import { type CoreAddress, ttlMinMs } from "./terms.js";
 /** The port on which etcd serves its clients. */
 const portDefault = 2379;
 
-/** As many servers as a core may have, several times over; each that is dead costs a failed attempt. */
+/** Several times the servers of any core; each dead one costs a failed attempt. */
 const endpointsMax = 31;
 
 /** A prefix and a resource's name together stay far below what a core takes for a key. */
 const prefixBytesMax = 256;
 
 const ttlMaxMsDefault = 15_000;
-/** A crashed holder blocks its resource for as long: more is a mistake, not a lease. */
+/** The longest lease: a crashed holder blocks its resource for this long. */
 const ttlMaxMsLimit = 24 * 3_600_000;
 
-/** Whether the text is meant as the address of a consistent core. */
+/** Whether the text is a `core://` address. */
 export function isCoreUrl(url: string): boolean {
   return url.startsWith("core:");
 }
@@ -26,7 +26,7 @@ export function isCoreUrl(url: string): boolean {
 const form = /^core:\/\/([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
 /**
- * Reads `core://host:port,host:port/prefix?ttlMax=15s`; several addresses name servers of one core.
+ * Parses `core://host:port,host:port/prefix?ttlMax=15s`; several addresses name servers of one core.
  *
  * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`
  */

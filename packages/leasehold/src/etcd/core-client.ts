@@ -2,19 +2,19 @@ import type { Clock } from "../common/ports.js";
 import { timeLeft } from "../common/time-left.js";
 import type { Cancellation, Watching } from "../lease/provider.js";
 
-/** One key as the core has it. */
+/** A key and its value in the core. */
 export interface Entry {
   readonly key: string;
   readonly value: string;
-  /** The revision at which the key came into being: the token of the tenure that made it (`tokenOf`). */
+  /** The revision at which the key was created: the token of the tenure that created it (`tokenOf`). */
   readonly createRevision: bigint;
   /** The revision of its last change. */
   readonly modRevision: bigint;
-  /** The core's lease that it hangs on; 0 for none. */
+  /** The core's lease that the key is attached to; 0 for none. */
   readonly leaseId: bigint;
 }
 
-/** What every answer says of the core. */
+/** The state of the core that every answer carries. */
 export interface Moment {
   readonly revision: bigint;
   /** The term of the server that answered. */
@@ -29,18 +29,18 @@ export interface Listed extends Moment {
   readonly entries: readonly Entry[];
 }
 
-/** How long a lease of the core lasts from now on; 0 when there is none. */
+/** The remaining time of a lease of the core; 0 when the lease does not exist. */
 export interface Granted extends Moment {
   readonly seconds: number;
 }
 
-/** How long an operation may take in all, over all servers and repetitions, and who may end it sooner. */
+/** The time limit of an operation, over all servers and repetitions, and its cancellation. */
 export interface CallLimits {
   readonly timeoutMs: number;
   readonly cancellation?: Cancellation | undefined;
 }
 
-/** The same limits for several operations, one after the other, which share the time. */
+/** Shares one time limit among several operations, one after the other. */
 export function sharedLimits(limits: CallLimits, clock: Clock): CallLimits {
   const leftMs = timeLeft(() => clock.monotonicMs(), limits.timeoutMs);
   return {
@@ -51,30 +51,29 @@ export function sharedLimits(limits: CallLimits, clock: Clock): CallLimits {
   };
 }
 
-/** What is told of watched keys, each change once, in the order of the revisions. */
+/** Receives the changes of watched keys: each change once, in the order of revisions. */
 export interface WatchListener {
   written(entry: Entry): void;
-  /** `revision`: at which the key was deleted. */
+  /** Called with the revision of the deletion. */
   deleted(key: string, revision: bigint): void;
-  /**
-   * Changes may have been missed: what is known has to be read anew. The watch goes on from this revision.
-   */
+  /** Changes may have been missed: the caller has to read again. The watch continues from this revision. */
   missed(revision: bigint): void;
 }
 
 /**
- * What leases need of a consistent core. Every operation goes on to the next server when one does not answer,
- * within its limits, and may therefore be carried out more than once: all of them are safe to repeat.
+ * The operations of a consistent core that leases use. Every operation tries the next server when one does
+ * not answer, within its limits, and may therefore be carried out more than once: all of them are safe to
+ * repeat.
  *
- * All of them reject with a `LeaseholdError` when no answer was reached: `UNREACHABLE`, `NO_QUORUM`, or what
- * the core refused them for.
+ * All of them reject with a `LeaseholdError` when no server answers, `UNREACHABLE` or `NO_QUORUM`, and with
+ * the core's reason when the core refuses.
  */
 export interface CoreClient {
   /** Linearizable. */
   read(key: string, limits: CallLimits): Promise<Found>;
-  /** All keys that begin so, in order. Linearizable. */
+  /** All keys with this prefix, in order. Linearizable. */
   list(prefix: string, limits: CallLimits): Promise<Listed>;
-  /** Creates the key if there is none, and says what stands there then: perhaps another's. */
+  /** Creates the key if it does not exist, and returns the current entry, perhaps another client's. */
   create(
     key: string,
     value: string,
@@ -82,21 +81,23 @@ export interface CoreClient {
     limits: CallLimits,
   ): Promise<Moment & { readonly entry: Entry }>;
   /**
-   * Changes the value if the key is exactly as it was seen, and says what stands there then. The key keeps its
-   * lease, or hangs on this one instead.
+   * Changes the value if the key is exactly `seen`, and returns the current entry. The key keeps its lease,
+   * or is attached to `leaseId`.
    */
   replace(seen: Entry, value: string, limits: CallLimits, leaseId?: bigint): Promise<Found>;
-  /** Grants a lease with an id of the caller's choice, for at least so many seconds; says for how many. */
+  /** Grants a lease with an id of the caller's choice, for at least `seconds`; returns the granted time. */
   grantLease(leaseId: bigint, seconds: number, limits: CallLimits): Promise<Granted>;
-  /** Ends the lease and deletes what hangs on it. It is no error when there is none. */
+  /** Revokes the lease and deletes its keys. Succeeds if the lease does not exist. */
   revokeLease(leaseId: bigint, limits: CallLimits): Promise<void>;
-  /** Refreshes the lease; 0 seconds when there is none. The term is one from before the refresh. */
+  /**
+   * Refreshes the lease; 0 seconds if it does not exist. The term in the answer is from before the refresh.
+   */
   refreshLease(leaseId: bigint, limits: CallLimits): Promise<Granted>;
-  /** Whole seconds, rounded down, until the lease runs out; below 0 when there is none. */
+  /** Whole seconds, rounded down, until the lease expires; below 0 if it does not exist. */
   leaseLife(leaseId: bigint, limits: CallLimits): Promise<{ readonly seconds: number }>;
   /**
-   * Watches one key, or with `isPrefix` all that begin so, from this revision on. Never calls back from
-   * within this call.
+   * Watches one key, or with `isPrefix` all keys with this prefix, from this revision on. Never calls back
+   * from within this call.
    */
   watch(
     place: { readonly key: string; readonly isPrefix: boolean },
@@ -109,13 +110,13 @@ export interface CoreClient {
 /** A lease that has a name. */
 export interface FoundLease {
   readonly id: bigint;
-  /** That it was granted for. */
+  /** The granted TTL. */
   readonly seconds: number;
 }
 
-/** What named leases need of a core of ours. */
+/** The operations of a Leasehold core that named leases use. */
 export interface NamedLeaseClient extends Pick<CoreClient, "refreshLease" | "revokeLease" | "close"> {
-  /** The lease that has the name now: perhaps another's. */
+  /** The lease that has the name now, perhaps another client's. */
   registerLease(name: string, id: bigint, seconds: number, limits: CallLimits): Promise<FoundLease>;
   findLease(name: string, limits: CallLimits): Promise<FoundLease | undefined>;
 }

@@ -8,29 +8,30 @@ import { dataText } from "../lease/tenure-data.js";
 import type { Presence, Registration, Registry } from "../membership/registry.js";
 import type { CoreClient, Entry } from "./core-client.js";
 
-/** A registration is refreshed when so much of its lease has passed. */
+/** Refreshes of a registration per lease. */
 const refreshesPerLease = 3;
 
-/** How long taking a name out tries to reach the core; then it runs out by itself. */
+/** Time limit for removing a name; afterwards its lease expires. */
 const leaveMsMax = 2_000;
 
-/** The pause after the core did not answer, ms. */
+/** The pause after the core does not answer, ms. */
 const retryMs = 1_000;
 
 export interface CoreRegistryParts {
   readonly core: CoreClient;
   readonly world: World;
-  /** What the keys of the group begin with. */
+  /** The prefix of the group's keys. */
   readonly prefix: string;
-  /** Whole seconds: nothing rests on it but how soon a crash is seen. */
+  /** Whole seconds: the precision affects only how soon a crash is seen. */
   readonly ttlSeconds: number;
   readonly jitterMs: number;
   drawLeaseId(): bigint;
 }
 
 /**
- * A group as plain keys of a core: a member's name after the prefix, what it says of itself as JSON, on a
- * lease of its own. Every client of etcd reads it, and what another client writes there is a member as well.
+ * A group as plain keys of a core: the key is the prefix and a member's name, the value is the member's data
+ * as JSON, on a lease of its own. Every client of etcd can read them, and a key that another client writes
+ * there is a member as well.
  */
 export class CoreRegistry implements Registry {
   readonly #parts: CoreRegistryParts;
@@ -39,18 +40,22 @@ export class CoreRegistry implements Registry {
     this.#parts = parts;
   }
 
-  async keep(registration: Registration, signal: AbortSignal, told: (isIn: boolean) => void): Promise<void> {
+  async keep(
+    registration: Registration,
+    signal: AbortSignal,
+    report: (isIn: boolean) => void,
+  ): Promise<void> {
     const { random } = this.#parts.world;
     while (!signal.aborted) {
       const leaseId = this.#parts.drawLeaseId();
       try {
         if (await this.#register(registration, leaseId, signal)) {
-          told(true);
+          report(true);
           await this.#refresh(registration, leaseId, signal);
-          told(false);
+          report(false);
         }
       } catch (error) {
-        // One that is not answered may be by the next server; what is refused stays so.
+        // A request that fails may be answered by the next server; a refusal is final.
         if (!(error instanceof LeaseholdError) || !mayPass.has(error.code)) throw error;
         await this.#pause(retryMs, signal);
       } finally {
@@ -60,11 +65,11 @@ export class CoreRegistry implements Registry {
     }
   }
 
-  async follow(signal: AbortSignal, told: (presence: Presence) => void): Promise<void> {
+  async follow(signal: AbortSignal, report: (presence: Presence) => void): Promise<void> {
     const { core, prefix } = this.#parts;
     const view = new PrefixView((hint) => {
       const { resource: name, state, token = 0n, data } = hint;
-      told({ name, isThere: state === "held", token, data });
+      report({ name, isThere: state === "held", token, data });
     });
     while (!signal.aborted) {
       try {
@@ -87,7 +92,7 @@ export class CoreRegistry implements Registry {
     return 1_000 * this.#parts.ttlSeconds;
   }
 
-  /** False when another had the name; it has gone now, or will have been asked about for long enough. */
+  /** False when another member had the name: that one has left, or the wait for it is over. */
   async #register({ name, data }: Registration, leaseId: bigint, signal: AbortSignal): Promise<boolean> {
     const { core, prefix, ttlSeconds } = this.#parts;
     const limits = { timeoutMs: this.#ttlMs };
@@ -111,7 +116,7 @@ export class CoreRegistry implements Registry {
     return false;
   }
 
-  /** Until the signal aborts, or the registration is lost. */
+  /** Refreshes until the signal aborts or the registration is lost. */
   async #refresh({ name }: Registration, leaseId: bigint, signal: AbortSignal): Promise<void> {
     const { core, prefix, world } = this.#parts;
     const stepMs = this.#ttlMs / refreshesPerLease;
@@ -153,7 +158,7 @@ export class CoreRegistry implements Registry {
     });
   }
 
-  /** None for the keys of a group below a member. */
+  /** Empty for the keys of a group below a member. */
   #hintOf({ key, value, createRevision }: Entry): ResourceHint[] {
     const resource = key.slice(this.#parts.prefix.length);
     if (resource === "" || resource.includes("/")) return [];
@@ -165,7 +170,7 @@ export class CoreRegistry implements Registry {
     return this.#until(signal, ms, () => () => undefined);
   }
 
-  /** Until something is done, or the signal aborts, or so much time has passed. */
+  /** Waits until `done` is called, the signal aborts or the time passes. */
   async #until(signal: AbortSignal, ms: number, begin: (done: () => void) => () => void): Promise<void> {
     let timer: Timer | undefined;
     let wake: () => void = () => undefined;
@@ -182,7 +187,7 @@ export class CoreRegistry implements Registry {
 
 const mayPass: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
 
-/** What another client has written need not be JSON. */
+/** Values that other clients wrote need not be JSON. */
 function jsonOf(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;

@@ -1,11 +1,11 @@
-/** What one server of a core says of itself, or why it does not. */
+/** The state of one server of a core, or why it does not answer. */
 export type ServerReport = AnsweringServer | SilentServer;
 
 export interface SilentServer {
   readonly address: string;
   readonly reachable: false;
   readonly reason: string;
-  /** As the others know it: hexadecimal id, name, whether it has a vote. */
+  /** From the other servers: hexadecimal id, name, whether it votes. */
   readonly id?: string;
   readonly name?: string;
   readonly isLearner?: boolean;
@@ -17,41 +17,41 @@ export interface AnsweringServer {
   /** Hexadecimal, as etcd's tools show it. */
   readonly id: string;
   readonly name: string;
-  /** Of etcd's API. */
+  /** Version of etcd's API. */
   readonly version: string;
   readonly isLeader: boolean;
-  /** It gets the log and has no vote. */
+  /** The server receives the log and does not vote. */
   readonly isLearner: boolean;
-  /** The leader it knows; empty when it knows none. */
+  /** The leader that the server knows; empty when it knows none. */
   readonly leader: string;
   readonly term: bigint;
-  /** How far its log reaches, and how far it has been carried out. */
+  /** The last entry of its log, and the last one applied. */
   readonly logIndex: bigint;
   readonly appliedIndex: bigint;
-  /** So many entries that are committed, by what the servers said, it has not carried out. */
+  /** Committed entries, as far as the servers know, that this one has not applied. */
   readonly lag: bigint;
-  /** On disk. */
+  /** The size on disk. */
   readonly dataBytes: bigint;
-  /** The alarms that it knows of, as etcd writes them: `memberID:1 alarm:NOSPACE`. */
+  /** Active alarms as etcd writes them: `memberID:1 alarm:NOSPACE`. */
   readonly alarms: readonly string[];
   readonly roundTripMs: number;
-  /** Absent of an etcd. */
+  /** Absent for an etcd. */
   readonly own?: OwnReport;
 }
 
-/** What servers of Leasehold say beyond etcd's API. */
+/** State that only servers of Leasehold report. */
 export interface OwnReport {
   readonly leaseholdVersion: string;
   readonly uptimeMs: number;
   readonly commitIndex: bigint;
-  /** Keys, values, history and leases in memory, and how much of that is allowed. */
+  /** Memory used by keys, values, history and leases, and its limit. */
   readonly stateBytes: bigint;
   readonly quotaBytes: bigint;
   readonly heartbeatMs: number;
   readonly electionMs: number;
-  /** How long the last writes to the log took until they were on disk. */
+  /** Durations of the last syncs of the log. */
   readonly syncs: SyncTimes;
-  /** The other servers, as the leader knows them; none of one that does not lead. */
+  /** The other servers, as the leader sees them; empty for a server that does not lead. */
   readonly followers: readonly KnownFollower[];
   readonly certificates: readonly CertificateReport[];
 }
@@ -65,16 +65,18 @@ export interface SyncTimes {
 
 export interface KnownFollower {
   readonly id: string;
-  /** It was heard within an election timeout. */
+  /** The leader heard from it within an election timeout. */
   readonly heard: boolean;
-  /** Absent: it never was. */
+  /** Absent if the leader has never heard from it. */
   readonly silentMs?: number;
   readonly getsSnapshot: boolean;
   readonly matchIndex: bigint;
 }
 
 export interface CertificateReport {
-  /** Whom it is shown to, or whose certificates its authority vouches for: `clients` or `servers`. */
+  /**
+   * The peers that the certificate is for, or whose certificates the authority signs: `clients` or `servers`.
+   */
   readonly towards: string;
   readonly file: string;
   /** System time, ms since 1970. */
@@ -82,7 +84,7 @@ export interface CertificateReport {
   readonly authority: boolean;
 }
 
-/** A server's steady clock, between two looks at ours: all ms. */
+/** A reading of a server's steady clock between two readings of ours: all ms. */
 export interface ClockReading {
   readonly thereMs: number;
   readonly askedMs: number;
@@ -91,22 +93,22 @@ export interface ClockReading {
 
 /** The servers of one core. */
 export interface CoreReport {
-  /** Those that were asked for, in that order, and then those that they named. */
+  /** The servers that were asked for, in that order, and then the servers that they named. */
   readonly servers: readonly ServerReport[];
-  /** So many servers vote, as one of them says; as many as were asked for, if none answers. */
+  /** The number of voters, as one server reports it; the number of servers asked for, if none answers. */
   readonly size: number;
-  /** By the servers' ids; of an etcd there is none. */
+  /** By server id; empty for an etcd. */
   readonly clocks: ReadonlyMap<string, ClockReading>;
 }
 
-/** How fast a server's steady clock ran against ours: between these, 1 being as fast. */
+/** Bounds of the rate of a server's steady clock against ours: 1 is equal. */
 export interface ClockRate {
   readonly id: string;
   readonly least: number;
   readonly most: number;
 }
 
-/** The rates of those that answered both times, and have not been started anew in between. */
+/** The rates of servers that answered both times and were not restarted in between. */
 export function clockRates(before: CoreReport, after: CoreReport): ClockRate[] {
   const rates: ClockRate[] = [];
   for (const [id, to] of after.clocks) {
@@ -119,7 +121,7 @@ export function clockRates(before: CoreReport, after: CoreReport): ClockRate[] {
   return rates;
 }
 
-/** Its steady clock may have begun anew with it. */
+/** A restart may reset the steady clock. */
 function wasRestarted(id: string, before: CoreReport, after: CoreReport): boolean {
   const uptimeIn = ({ servers }: CoreReport) =>
     servers.find((each): each is AnsweringServer => each.reachable && each.id === id)?.own?.uptimeMs ?? 0;

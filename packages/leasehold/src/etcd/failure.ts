@@ -2,7 +2,7 @@ import type { ServiceError } from "@grpc/grpc-js";
 import { formatDuration } from "../lease/duration.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 
-/** The part of gRPC's status codes that means something here. */
+/** The gRPC status codes that matter here. */
 const grpcCode = {
   invalidArgument: 3,
   notFound: 5,
@@ -16,21 +16,18 @@ const grpcCode = {
   unauthenticated: 16,
 } as const;
 
-/** The longest part of what a server said that a message repeats. */
+/** The longest part of a server's message that an error repeats. */
 const detailCharactersMax = 300;
 
-/** Why one server did not give an answer that can be used. */
+/** Why one server gave no usable answer. */
 export interface Failure {
-  /**
-   * `mute`: it may answer the next time, or another server may. `unreachable`: the same, and nothing was
-   * sent.
-   */
+  /** `mute`: a retry here or at another server may succeed. `unreachable`: the same, and nothing was sent. */
   readonly kind: "mute" | "unreachable" | "refused";
   readonly code: ErrorCode;
   readonly why: string;
 }
 
-/** What became of a call, from the error and whether the server was connected. */
+/** Classifies the error of a call. `isConnected`: the server was connected. */
 export function failureOf(error: ServiceError, isConnected: boolean): Failure {
   const why = (error.details || error.message)
     .replace(/ Resolution note: $/, "")
@@ -44,7 +41,7 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
     case grpcCode.unimplemented:
       return refused("UNSUPPORTED");
     case grpcCode.invalidArgument:
-      // A core whose users must give a name, or another password, says so like this.
+      // A core with authentication asks for a name, or another password, like this.
       return refused(
         /user name is empty|authentication failed/.test(why) ? "UNAUTHENTICATED" : "INVALID_CONFIG",
       );
@@ -57,7 +54,7 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
       return refused("NO_QUORUM");
     default:
       if (isConnected) return { kind: "mute", code: "NO_QUORUM", why };
-      // The handshake fails before anything is asked; the reason is in the text alone.
+      // A failed handshake is only distinguishable by its text; nothing has been sent.
       return {
         kind: "unreachable",
         code: /certificate|SSL|TLS|EPROTO/.test(why) ? "UNAUTHENTICATED" : "UNREACHABLE",
@@ -66,9 +63,9 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
   }
 }
 
-/** The core refused what was asked of it, and would again. */
+/** The core refused the request, and would refuse it again. */
 export class CoreRefusal extends LeaseholdError {
-  /** gRPC's. */
+  /** The gRPC status code. */
   readonly status: number;
 
   constructor({ code, why }: Failure, endpoint: string, error: ServiceError) {
@@ -80,18 +77,18 @@ export class CoreRefusal extends LeaseholdError {
     return this.status === grpcCode.notFound;
   }
 
-  /** There is one of this name. */
+  /** The name is taken. */
   get isTaken(): boolean {
     return this.status === grpcCode.alreadyExists;
   }
 
-  /** A lease with this id is there already. */
+  /** A lease with this id exists already. */
   get isDuplicate(): boolean {
     return this.status === grpcCode.failedPrecondition && this.message.includes("lease already exists");
   }
 }
 
-/** No server gave an answer: what the last tries came to, for each of them. */
+/** The error of a call that no server answered, with each server's last failure. */
 export function noAnswer(failures: ReadonlyMap<string, Failure>, timeoutMs: number): LeaseholdError {
   const each = [...failures].map(([endpoint, { why }]) => `${endpoint} (${why})`).join(", ");
   const all = [...failures.values()];

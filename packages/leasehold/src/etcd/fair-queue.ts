@@ -6,7 +6,7 @@ import type { Place, Watching } from "../lease/provider.js";
 import type { CallLimits, CoreClient, Entry, Granted } from "./core-client.js";
 import type { Keys } from "./keys.js";
 
-/** Places of one participant at a time: each costs the core a lease, its refreshes and a watch. */
+/** Places of one participant at the same time: each costs the core a lease, its refreshes and a watch. */
 const placesMax = 1_000;
 
 /** Refreshes of a place per lease; each also reads the queue. */
@@ -20,7 +20,7 @@ export interface QueueParts {
   readonly world: World;
   readonly keys: Keys;
   readonly clockRateError: number;
-  /** The value of the keys, for people. */
+  /** The value of the keys, for humans. */
   readonly holder: string;
   drawLeaseId(): bigint;
   /** The TTL, in seconds, to request for a lease of `ttlMs`. */
@@ -64,7 +64,7 @@ export class FairQueues {
     }
   }
 
-  /** Resolves when all places have been given back, or are left to expire. */
+  /** Resolves when all places have been removed, or are left to expire. */
   async close(): Promise<void> {
     for (const place of this.#places) void place.leave();
     await Promise.all(this.#leaving);
@@ -91,7 +91,7 @@ class CorePlace implements Place {
   #isFirst = false;
   #created = 0n;
   #leaseMs = 0;
-  /** The core keeps the place until then, on the steady clock. */
+  /** The core keeps the place until this reading of the steady clock. */
   #endMs = 0;
   #timer: Timer | undefined;
   #before: Watching | undefined;
@@ -169,7 +169,7 @@ class CorePlace implements Place {
     let own = false;
     let before: Entry | undefined;
     for (const entry of entries) {
-      // A longer name may have this prefix, too.
+      // A longer name may share this prefix.
       if (!/^\d+$/.test(entry.key.slice(this.#queuePrefix.length))) continue;
       if (entry.key === this.key) own = true;
       else if (entry.createRevision < this.#created && entry.createRevision > (before?.createRevision ?? 0n))
@@ -191,7 +191,7 @@ class CorePlace implements Place {
     }
   }
 
-  /** Work that fails is repeated with the next refresh. */
+  /** Failed work is repeated with the next refresh. */
   async #orLater(work: () => Promise<void>): Promise<void> {
     try {
       await work();

@@ -36,13 +36,13 @@ import { CoreRefusal } from "./failure.js";
 import { type Access, Servers } from "./servers.js";
 import { Watches } from "./watches.js";
 
-/** Keys in one answer: with the longest names and labels it stays below the 4 MiB that gRPC lets through. */
+/** Keys per answer: with the longest names and labels an answer stays below gRPC's limit of 4 MiB. */
 const pageSize = 2_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A consistent core by etcd's v3 API: an etcd, or our own. */
+/** A client of etcd's v3 API, for etcd and Leasehold's own core. */
 export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
   readonly #servers: Servers;
   readonly #watches: Watches;
@@ -61,7 +61,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
     try {
       await this.#servers.ask(KV.method.range, request, limits);
     } catch (error) {
-      // An answer, too: it is known who asks, and this key is not theirs.
+      // This is an answer, too: the core knows the user, who may not read this key.
       if (!(error instanceof CoreRefusal) || error.code !== "PERMISSION_DENIED") throw error;
     }
   }
@@ -78,7 +78,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
     const entries: Entry[] = [];
     const shared = sharedLimits(limits, this.#clock);
     for (;;) {
-      // All pages at the first one's revision.
+      // All pages are read at the revision of the first.
       const page = { key, rangeEnd, limit: BigInt(pageSize), revision: moment?.revision ?? 0n };
       const answer = await this.#range(page, shared);
       moment ??= momentOf(answer.header);
@@ -101,7 +101,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
     } as const;
     const put = { key: encoder.encode(key), value: encoder.encode(value), lease: leaseId };
     const { entry, ...moment } = await this.#putIf(isAbsent, put, limits);
-    if (entry === undefined) throw unexpected("a key that was just looked at is not there");
+    if (entry === undefined) throw unexpected("a key that was just read is missing");
     return { ...moment, entry };
   }
 
@@ -122,8 +122,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
       return { ...momentOf(header), seconds: Number(TTL) };
     } catch (error) {
       if (!(error instanceof CoreRefusal) || !error.isDuplicate) throw error;
-      // Nobody else draws this id: it was granted by a request whose answer was lost. A refresh says for how
-      // long.
+      // Ids are unique: a request whose answer was lost has granted this lease. A refresh returns its TTL.
       return this.refreshLease(leaseId, limits);
     }
   }
@@ -188,7 +187,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
     return this.#servers.ask(KV.method.range, create(RangeRequestSchema, request), limits);
   }
 
-  /** Puts the key if it is so, and looks at it in the same transaction: what stands there then. */
+  /** Puts the key if the condition holds, and reads it in the same transaction. */
   async #putIf(condition: Condition, put: Put, limits: CallLimits): Promise<Found> {
     const { key } = put;
     const look = { request: { case: "requestRange", value: { key } } } as const;
@@ -204,11 +203,11 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
 type Condition = Pick<Compare, "target" | "targetUnion">;
 type Put = MessageInitShape<typeof PutRequestSchema> & { readonly key: Uint8Array<ArrayBuffer> };
 
-/** The look is the last operation of either branch. */
+/** The read is the last operation of either branch. */
 function foundIn({ header, responses }: TxnResponse): Found {
   const last = responses.at(-1)?.response;
   if (last?.case !== "responseRange")
-    throw unexpected("a transaction was answered without the look at its end");
+    throw unexpected("the answer to a transaction lacks the read at its end");
   return { ...momentOf(header), entry: optional(last.value.kvs[0]) };
 }
 
@@ -231,7 +230,7 @@ function optional(kv: KeyValue | undefined): Entry | undefined {
   return kv === undefined ? undefined : entryOf(kv);
 }
 
-/** The first key after all that begin so. The bytes of UTF-8 are below 0xff. */
+/** The end of the range of keys with this prefix. The bytes of UTF-8 are below 0xff. */
 function endOf(prefix: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const end = prefix.slice();
   end[end.length - 1]! += 1;

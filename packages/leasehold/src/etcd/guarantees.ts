@@ -2,13 +2,10 @@ import { formatDuration } from "../lease/duration.js";
 import type { Guarantees } from "../lease/types.js";
 import { type CoreAddress, ttlMinMs, wholeSeconds } from "./terms.js";
 
-/**
- * How often a core's leader looks for leases that have run out, and what it then takes to agree on their end,
- * ms; with room.
- */
+/** The time until a core's leader notices that a lease has expired and commits its end, ms, with a margin. */
 export const noticedMsMax = 2_000;
 
-/** What leases of a consistent core promise, and on what that rests. */
+/** The guarantees of leases on a consistent core, and their assumptions. */
 export function coreGuarantees(address: CoreAddress): Guarantees {
   const { ttlMaxMs, clockRateError } = address;
   return {
@@ -26,7 +23,7 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     ],
     ttlMinMs,
     ttlMaxMs,
-    // No clock reading of one process is compared with another's.
+    // Clock readings of different processes are never compared.
     maxClockSkewMs: 0,
     takeoverMsMax: 1_000 * wholeSeconds(ttlMaxMs, address) + noticedMsMax,
     data: true,

@@ -5,8 +5,8 @@ import type { CallLimits, CoreClient, Entry } from "./core-client.js";
 import { decodeRecord, tokenOf } from "./record.js";
 
 /**
- * What a key says, in the form that programs see. Without `lifeMs` the lease may run for as long as it was
- * granted.
+ * Converts a key to the form that programs see. Without `lifeMs` the remaining time is taken to be the
+ * granted TTL.
  */
 export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
   const record = decodeRecord(entry.value);
@@ -23,8 +23,8 @@ export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
 }
 
 /**
- * At most so long until the core ends the lease that a key hangs on, unless it is refreshed; undefined when
- * it does not say.
+ * An upper bound of the remaining time of the key's lease, unless it is refreshed; undefined when the core
+ * does not answer.
  */
 export async function lifeMsMax(
   core: CoreClient,
@@ -34,10 +34,10 @@ export async function lifeMsMax(
   if (entry.leaseId === 0n) return undefined;
   try {
     const { seconds } = await core.leaseLife(entry.leaseId, limits);
-    // Rounded down, and so almost a second more.
+    // The core rounds down, by almost a second.
     return 1_000 * (Math.max(0, seconds) + 1);
   } catch (error) {
-    // How long it lasts is not worth failing for.
+    // The remaining time is not worth failing for.
     if (error instanceof LeaseholdError) return undefined;
     throw error;
   }

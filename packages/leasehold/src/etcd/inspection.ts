@@ -10,7 +10,7 @@ import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
 import { type Asked, decodeRecord, encodeRecord, tokenOf } from "./record.js";
 
-/** Other clients change a record as rarely as this one: a few looks are enough to find it unchanged. */
+/** Other clients change a record as rarely as this one: a few retries are enough. */
 const replacementsMax = 5;
 
 export interface CoreInspectionParts {
@@ -18,11 +18,11 @@ export interface CoreInspectionParts {
   readonly timers: Timers;
   readonly clock: Clock;
   readonly keys: Keys;
-  /** Who asks. */
+  /** The name of the participant that asks. */
   readonly holder: string;
 }
 
-/** Watching and asking on a consistent core. */
+/** Watches and requests on a consistent core. */
 export class CoreInspection implements Inspection {
   readonly #parts: CoreInspectionParts;
   readonly #watches = new WatchSet();
@@ -70,16 +70,16 @@ export class CoreInspection implements Inspection {
   }
 
   /**
-   * Leaves the wish in the holder's own record. The key stays, with its lease and the revision of its
-   * creation, so nothing is taken away; the holder sees it by its watch, and at the latest with the look that
-   * follows each refresh, which then does not count.
+   * Writes the request into the holder's record. The key keeps its lease and its create revision, so that the
+   * tenure continues; the holder sees the request by its watch, or at the latest by the read that follows
+   * each refresh, which then does not count.
    */
   async #ask(resource: string, broken: boolean, limits: CallLimits): Promise<HolderAction> {
     const { core, keys, holder } = this.#parts;
     let { entry } = await core.read(keys.of(resource), limits);
     const token = entry === undefined ? undefined : tokenIn(entry);
     for (let tries = 0; tries < replacementsMax && entry !== undefined; tries += 1) {
-      // Another tenure is not the one that was meant.
+      // The request was for another tenure.
       if (tokenIn(entry) !== token) return { done: false };
       const record = decodeRecord(entry.value);
       if (record === undefined) return { done: false, token: tokenIn(entry) };
@@ -101,17 +101,17 @@ function tokenIn(entry: Entry): bigint {
   return tokenOf(entry, decodeRecord(entry.value));
 }
 
-/** Whether the wish stands there already, or one that goes further. */
+/** Whether the record has this request already, or one that goes further. */
 function isAsked(standing: Asked | undefined, { by, broken }: Asked): boolean {
   return standing !== undefined && standing.by === by && (standing.broken || !broken);
 }
 
 function reasonOf(entry: Entry, remainingMs: number | undefined, broken: boolean): string {
   const record = decodeRecord(entry.value);
-  if (record === undefined) return `its key ${entry.key} holds something that Leasehold did not write`;
+  if (record === undefined) return `its key ${entry.key} was not written by Leasehold`;
   const who = record.label === "" ? record.holder : `${record.holder} (${record.label})`;
   const left = formatDuration(Math.round(remainingMs ?? 0));
   return broken
-    ? `held by ${who}, whose lease was broken: it runs out in at most ${left}`
-    : `held by ${who}, which runs out in at most ${left} unless it is renewed`;
+    ? `held by ${who}, whose lease was broken: it expires in at most ${left}`
+    : `held by ${who}, whose lease expires in at most ${left} unless it is renewed`;
 }

@@ -1,18 +1,18 @@
 import { slotMark } from "../lease/slots.js";
 
-/** Where leases stand in the core when the address says nothing else. */
+/** The prefix of leases in the core unless the address names another. */
 export const keyPrefixDefault = "leasehold/";
 
-/** Leases have a level of their own, so that something else can be put beside them. */
+/** Leases have a level of their own, so that other data can have other levels. */
 const level = "leases/";
 
 /** The level of the queues of fair callers. */
 const linesLevel = "lines/";
 
-/** And the members of groups that are kept as plain keys. */
+/** The level of the members of groups that are plain keys. */
 const membersLevel = "members/";
 
-/** Maps the names of resources to keys and back. */
+/** Maps names of resources to keys and back. */
 export class Keys {
   readonly #root: string;
   readonly #lines: string;
@@ -24,7 +24,7 @@ export class Keys {
     this.#members = prefix + membersLevel;
   }
 
-  /** The key of a resource, or, of the beginning of names, what their keys begin with. */
+  /** The key of a resource; for the prefix of a name, the prefix of the keys. */
   of(resource: string): string {
     return this.#root + resource;
   }
@@ -34,7 +34,7 @@ export class Keys {
     return this.#lines + resource + slotMark;
   }
 
-  /** What the keys of a group's members begin with; a member's name follows. */
+  /** The prefix of the keys of a group's members; a member's name follows. */
   membersOf(group: string): string {
     return `${this.#members}${group}/`;
   }

@@ -5,44 +5,45 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Duration } from "../lease/options.js";
 import type { CallLimits, NamedLeaseClient } from "./core-client.js";
 
-/** A lease of a core that has a name. It is one of etcd's in all else: keys can hang on it, by its id. */
+/** A lease of a core that has a name. In all else it is a lease of etcd: keys can be attached to its id. */
 export interface NamedLease {
   readonly name: string;
-  /** For `etcdctl put --lease`, in hexadecimal there, and other clients of etcd. */
+  /** For `etcdctl put --lease` (in hexadecimal) and other clients of etcd. */
   readonly id: bigint;
-  /** What the core has granted, ms: whole seconds, and no less than its shortest lease. */
+  /** The granted TTL, ms: whole seconds, and no less than the core's shortest lease. */
   readonly ttlMs: number;
 }
 
 /**
- * The named leases of *Patterns of Distributed Systems*, "Lease": of several that register one name, one gets
- * it, and it is free again when that lease ends. Who has one refreshes it, at a third of its `ttlMs` or so.
+ * The named leases of *Patterns of Distributed Systems*, "Lease": one of several clients that register a name
+ * gets it, and the name is free again when that lease ends. The client refreshes its lease at about a third
+ * of its `ttlMs`.
  *
  * All methods reject with a `LeaseholdError`: `UNREACHABLE`, `NO_QUORUM`, `UNAUTHENTICATED`,
  * `PERMISSION_DENIED`, `CLOSED`; `UNSUPPORTED` of an etcd, which has no named leases.
  */
 export interface NamedLeases {
   /**
-   * Registers the name. Safe to be repeated by the client: an answer that was lost is asked for again.
+   * Registers the name. The client repeats the request if an answer is lost.
    *
    * @param name 1 to 1024 bytes of UTF-8; else it rejects with `INVALID_NAME`
    * @param ttl 1 s or more, rounded up to whole seconds; else `TTL_OUT_OF_RANGE`
    * @returns undefined if another lease has the name
    */
   register(name: string, ttl: Duration): Promise<NamedLease | undefined>;
-  /** The lease that has this name, whoever registered it. */
+  /** The lease that has this name, whichever client registered it. */
   find(name: string): Promise<NamedLease | undefined>;
-  /** Begins its time anew; false if it is over. */
+  /** Refreshes the lease; false if it has ended. */
   refresh(lease: NamedLease): Promise<boolean>;
-  /** Ends it, and deletes the keys that hang on it. It is no error if it is over. */
+  /** Revokes the lease and deletes its keys. Succeeds if the lease has ended. */
   revoke(lease: NamedLease): Promise<void>;
-  /** Leaves the leases as they are. */
+  /** Closes the client. The leases stay until they expire. */
   close(): void;
 }
 
 const nameBytesMax = 1_024;
 const ttlMsMin = 1_000;
-/** etcd refuses more: nine thousand million seconds. */
+/** etcd's limit: nine thousand million seconds. */
 const ttlMsMax = 9e12;
 
 export class CoreNamedLeases implements NamedLeases {
@@ -66,7 +67,7 @@ export class CoreNamedLeases implements NamedLeases {
         throw new LeaseholdError("TTL_OUT_OF_RANGE", "the ttl of a named lease is 1s or more");
       const id = this.#drawId();
       const found = await this.#core.registerLease(name, id, Math.ceil(ttlMs / 1_000), this.#limits);
-      // Nobody else draws this id.
+      // Ids are unique.
       return found.id === id ? { name, id, ttlMs: found.seconds * 1_000 } : undefined;
     });
   }
@@ -96,7 +97,7 @@ export class CoreNamedLeases implements NamedLeases {
   }
 }
 
-/** No UTF-8 has it, so two names that differ in it alone would be one. */
+/** UTF-8 cannot encode it, so two names that differ only in it would be equal. */
 const loneSurrogate = /\p{Cs}/u;
 
 function checkName(name: string): void {

@@ -28,13 +28,13 @@ import type { CoreReport } from "./core-report.js";
 
 const timeoutDefault = "5s";
 
-/** What a client of a consistent core understands: `core://…`. */
+/** Options of a client of a consistent core: `core://…`. */
 export interface CoreOptions extends ParticipantOptions {
-  /** Certificates, where the core's servers ask for them. */
+  /** Certificates, if the core's servers require them. */
   tls?: TlsFiles | undefined;
-  /** A user of the core, where it has users. Default: the environment's `LEASEHOLD_CORE_USER`, if there is one. */
+  /** A user of the core, if it has users. Default: `LEASEHOLD_CORE_USER` of the environment, if set. */
   user?: string | undefined;
-  /** That user's password. Default: the environment's `LEASEHOLD_CORE_PASSWORD`. */
+  /** The user's password. Default: `LEASEHOLD_CORE_PASSWORD` of the environment. */
   password?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ const coreOptionNames: OptionNames<CoreOptions> = {
   password: true,
 };
 
-/** How named leases are opened. */
+/** Options of named leases. */
 export interface NamedLeaseOptions extends Pick<CoreOptions, "password" | "tls" | "user"> {
   /** How long to wait for answers. Default `"5s"`. */
   timeout?: Duration | undefined;
@@ -59,7 +59,7 @@ const namedLeaseOptionNames: OptionNames<NamedLeaseOptions> = {
 };
 
 /**
- * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
+ * Opens leases on the consistent core at these addresses. Resolves when one of its servers answers.
  *
  * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`,
  * `UNREACHABLE`, `NO_QUORUM`, `UNAUTHENTICATED`, `PERMISSION_DENIED`.
@@ -70,13 +70,13 @@ export async function openCoreLeases(
   world: World,
 ): Promise<Provider> {
   const address = parseCoreUrls(urls);
-  checkOpenOptions(options, coreOptionNames, "core://: a core has no members to talk to");
+  checkOpenOptions(options, coreOptionNames, "core://: a core has no members");
   const core = await connected(address, options, world);
   const holder = `${clientName(options.name)}.${incarnation()}`;
   return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
 }
 
-/** What a group on a core is opened with. */
+/** Options of a group on a core. */
 export interface CoreGroupParts extends Pick<CoreOptions, "timeout" | "tls"> {
   readonly group: string;
   readonly ttl: Duration | undefined;
@@ -118,7 +118,7 @@ export async function openCoreNamedLeases(
   return new CoreNamedLeases(core, world, timeoutMs, drawLeaseId);
 }
 
-/** The core, when one of its servers has answered. */
+/** Connects to the core; resolves when one of its servers answers. */
 async function connected(
   address: CoreAddress,
   options: Pick<CoreOptions, "password" | "timeout" | "tls" | "user">,
@@ -140,7 +140,7 @@ async function connected(
   return core;
 }
 
-/** How every server of the core at these addresses is. Rejects as {@link openCoreLeases}. */
+/** Reports the state of every server of the core at these addresses. Rejects as {@link openCoreLeases}. */
 export async function coreReport(
   urls: readonly string[],
   options: Pick<CoreOptions, "timeout" | "tls">,
@@ -151,17 +151,17 @@ export async function coreReport(
   const tls = await textsOf(options.tls);
   const load = () => import("./server-reports.js");
   const { serverReports } = await loadPackage(grpcPackages, "core://", load);
-  // Nothing else does while a server that is away is tried again.
+  // Nothing else keeps the process alive while an absent server is retried.
   return keptAlive(world.keepAlive, () => serverReports(endpoints, tls, timeoutMs, world));
 }
 
-/** An address has no place for a password: lists of processes show it. */
+/** Addresses have no password: process lists would show it. */
 function loginOf(options: Pick<CoreOptions, "password" | "user">): Login | undefined {
   const { LEASEHOLD_CORE_USER: envName, LEASEHOLD_CORE_PASSWORD: envPassword } = process.env;
   const name = options.user ?? envName;
   if (name === undefined || name === "") {
     if (options.password === undefined) return undefined;
-    throw new LeaseholdError("INVALID_CONFIG", "password is given, and user is not");
+    throw new LeaseholdError("INVALID_CONFIG", "password is given without user");
   }
   const password = options.password ?? envPassword;
   if (password === undefined)
@@ -175,7 +175,7 @@ async function textsOf(files: TlsFiles | undefined) {
   return { ca, cert, key };
 }
 
-/** Random, so that nobody else has the same: 1 to 2^63 - 1. */
+/** A random id, 1 to 2^63 - 1. */
 function drawLeaseId(): bigint {
   return randomBytes(8).readBigUInt64BE() >> 1n || 1n;
 }

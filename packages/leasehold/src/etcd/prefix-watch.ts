@@ -7,10 +7,10 @@ import type { CoreClient, Entry } from "./core-client.js";
 import { hintOf } from "./hints.js";
 import type { Keys } from "./keys.js";
 
-/** How long one look at all that is held may take. */
+/** Time limit for one listing. */
 const listMsMax = 30_000;
 
-/** The pause after a look that failed. */
+/** The pause after a failed listing, ms. */
 const retryMs = 1_000;
 
 export interface PrefixWatchParts {
@@ -19,10 +19,7 @@ export interface PrefixWatchParts {
   readonly keys: Keys;
 }
 
-/**
- * One watch of what is held below a prefix: a look at all of it, then each change from the revision of that
- * look on.
- */
+/** Watches the leases below a prefix: a listing, then each change from the revision of that listing on. */
 export class PrefixWatch implements Watching {
   readonly #parts: PrefixWatchParts;
   readonly #prefix: string;
@@ -63,7 +60,7 @@ export class PrefixWatch implements Watching {
         missed: () => this.#lookIn(0),
       });
     } catch (error) {
-      // Nothing is told meanwhile, and the next look may see more.
+      // The listener misses nothing: the next listing has it.
       if (!(error instanceof LeaseholdError)) throw error;
       if (!this.#view.isStopped) this.#lookIn(retryMs);
     }

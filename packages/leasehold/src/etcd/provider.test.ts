@@ -57,26 +57,26 @@ function loseAnswers(operation: string, count = Infinity): void {
 }
 
 describe("a tenure", () => {
-  test("has the revision at which its key was created as its token", async () => {
+  test("has the create revision of its key as its token", async () => {
     const lease = await take(alice);
     expect(lease.token).toBe(core.keys.get(key)!.createRevision);
   });
 
-  test("counts from before the request, and the core is asked for so much more that it ends later", async () => {
+  test("counts from before the request, and ends before the core's lease", async () => {
     core.latencyMs = 200;
     const lease = await take(alice, { autoRenew: false });
-    // The look, the grant and the key took 200 ms each; the first was over when the request was sent.
+    // The read, the grant and the put took 200 ms each; the first was over when the request was sent.
     expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
     expect(lease.remaining()).toBeGreaterThan(ttlMs - 410);
   });
 
-  test("ends by the wall clock when the steady one stood still", async () => {
+  test("ends by the system clock when the steady one stood still", async () => {
     const lease = await take(alice);
     world.suspend(ttlMs);
     expect(lease.remaining()).toBe(0);
   });
 
-  test("that a clock fault has ended is not given back before its time, as the program may still work", async () => {
+  test("that a clock fault has ended is not released early, as the program may still work", async () => {
     const lease = await take(alice);
     world.stepWall(-ttlMs / 2);
     expect(lease.remaining()).toBe(0);
@@ -85,7 +85,7 @@ describe("a tenure", () => {
     await take(bob, { wait: 3 * ttlMs });
   });
 
-  test("a ttl between two seconds is granted for the greater, and counted as it is", async () => {
+  test("a ttl between two seconds is rounded up for the core, and counted as it is", async () => {
     const lease = await take(alice, { ttl: 1_500, autoRenew: false });
     expect(lease.remaining()).toBeLessThanOrEqual(1_500);
     expect([...core.leases.values()][0]!.seconds).toBe(2);
@@ -93,9 +93,9 @@ describe("a tenure", () => {
 });
 
 describe("an attempt", () => {
-  test("whose key was created though the answer was lost takes it back, and another gets it", async () => {
+  test("whose answer was lost after the key was created deletes the key, and another participant acquires", async () => {
     loseAnswers("create", 1);
-    // Less than the lease, so that what was left behind would stand yet.
+    // Less than the lease, so that a leftover key would still exist.
     await expect(soon(alice.acquire(name, { ttl: ttlMs, wait: 500 }))).rejects.toThrow(
       expect.objectContaining({ code: "NO_QUORUM" }),
     );
@@ -103,7 +103,7 @@ describe("an attempt", () => {
     await take(bob);
   });
 
-  test("that could not take it back finds its own key the next time, and nobody holds meanwhile", async () => {
+  test("that could not delete its key finds it the next time, and nobody holds meanwhile", async () => {
     let isCreated = false;
     core.fate = (each) => {
       if (each === "create" && !isCreated) {
@@ -128,14 +128,14 @@ describe("an attempt", () => {
     expect(core.leases.size).toBe(1);
   });
 
-  test("for what is held writes nothing", async () => {
+  test("for a held resource writes nothing", async () => {
     await take(alice);
     const before = { ...core.counts };
     expect(await soon(bob.tryAcquire(name, { ttl: ttlMs }))).toBeUndefined();
     expect(core.counts).toEqual({ ...before, read: before.read + 1 });
   });
 
-  test("for a key that Leasehold did not write is refused, and the key left alone", async () => {
+  test("for a key that Leasehold did not write is refused, and the key stays", async () => {
     core.put(key, "mine", 0n);
     expect(await soon(alice.tryAcquire(name, { ttl: ttlMs }))).toBeUndefined();
     expect(core.keys.get(key)!.value).toBe("mine");
@@ -148,7 +148,7 @@ describe("a renewal", () => {
     const lease = await take(alice, { autoRenew: false });
     core.latencyMs = 200;
     await soon(lease.renew());
-    // The refresh and the look.
+    // The refresh and the read.
     expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
   });
 
@@ -159,7 +159,7 @@ describe("a renewal", () => {
     await expect(soon(lease.renew())).rejects.toThrow(expect.objectContaining({ code: "LEASE_LOST" }));
   });
 
-  test("does not count when the key has gone though the core's lease lives", async () => {
+  test("does not count when the key was deleted while the core's lease lives", async () => {
     core.isMute = true;
     const lease = await take(alice, { autoRenew: false });
     core.delete(key);
@@ -167,7 +167,7 @@ describe("a renewal", () => {
     expect(core.leases.size).toBe(0);
   });
 
-  test("does not count when the key went away between the refresh and the look", async () => {
+  test("does not count when the key was deleted between the refresh and the read", async () => {
     core.isMute = true;
     const lease = await take(alice, { autoRenew: false });
     core.done = (operation) => {
@@ -203,7 +203,7 @@ describe("a renewal", () => {
     expect(lease.remaining()).toBeGreaterThan(leftMs);
   });
 
-  test("that was under way when the lease was broken does not count", async () => {
+  test("that was in flight when the lease was broken does not count", async () => {
     core.isMute = true;
     const lease = await take(alice, { autoRenew: false });
     await world.advance(1_000);
@@ -219,7 +219,7 @@ describe("a renewal", () => {
     expect(lease.signal.reason).toMatchObject({ code: "LEASE_LOST", reason: "broken" });
   });
 
-  test("without an answer leaves the end where it was", async () => {
+  test("without an answer does not extend the lease", async () => {
     const lease = await take(alice, { autoRenew: false });
     const endMs = world.clock.monotonicMs() + lease.remaining();
     core.fate = () => "answer lost";
@@ -228,7 +228,7 @@ describe("a renewal", () => {
   });
 });
 
-test("a key that somebody removes ends the tenure at once, by the watch", async () => {
+test("the deletion of the key ends the tenure at once, by the watch", async () => {
   const lease = await take(alice);
   const { signal } = lease;
   core.delete(key);
@@ -244,17 +244,17 @@ test("a release frees the key, even if the first request for it was lost on the 
 });
 
 describe("waiters", () => {
-  test("are told of a release within a round trip", async () => {
+  test("learn of a release within a round trip", async () => {
     const lease = await take(alice);
     const waiting = bob.acquire(name, { ttl: ttlMs });
     await world.advance(500);
     void lease.release();
-    // A release, news of it, and three operations.
+    // The release, its notification, and three operations.
     await world.advance(5 * core.latencyMs + 5);
     expect((await waiting).remaining()).toBeGreaterThan(0);
   });
 
-  test("get a released lease without a watch, too", async () => {
+  test("acquire a released lease without a watch, too", async () => {
     core.isMute = true;
     const lease = await take(alice);
     const waiting = bob.acquire(name, { ttl: ttlMs });
@@ -271,7 +271,7 @@ describe("waiters", () => {
     expect([watchers, core.watchers.size]).toEqual([2, 1]);
   });
 
-  test("hundreds of them are no herd, and each gets its turn", async () => {
+  test("in hundreds do not stampede, and each acquires", async () => {
     const lease = await take(alice);
     const seen = { holding: 0, turns: 0 };
     const work = async (held: Lease) => {

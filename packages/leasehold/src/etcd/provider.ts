@@ -33,30 +33,26 @@ import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
 /**
- * How long an attempt that failed tries to take back what it may have left: after that the core's lease runs
- * out by itself.
+ * Time limit for a failed attempt to remove what it may have created; afterwards the core's lease expires.
  */
 const withdrawMsMax = 1_000;
 
-/** How long a release tries to reach the core; then the lease runs out by itself. */
+/** Time limit for a release; afterwards the lease expires. */
 const releaseMsMax = 2_000;
 
-/** A renewal may take so much of the ttl: the waist repeats it, and must get to that. */
+/** The part of the TTL that one renewal may take, so that the provider contract can repeat it in time. */
 const renewalsPerTtl = 3;
 
 /**
- * A renewal that meets a change of leaders is repeated at once; a third change in a row has to wait for the
- * waist.
+ * A renewal that meets a change of leaders is repeated at once; a third change in a row waits for the next
+ * renewal.
  */
 const renewalTriesMax = 2;
 
-/** Somebody may change the record between a look and what is to replace it; not all the time. */
+/** Replacements of a record that another client changes at the same time. */
 const replacementsMax = 5;
 
-/**
- * Waiters are told of a release by a watch. In case that fails they ask again, no sooner than this and no
- * later, ms.
- */
+/** Waiters retry this often, ms, in case the watch that reports a release fails. */
 const retryMsMin = 1_000;
 const retryMsMax = 15_000;
 
@@ -64,17 +60,17 @@ export interface CoreProviderParts {
   readonly core: CoreClient;
   readonly world: World;
   readonly address: CoreAddress;
-  /** Name and incarnation. */
+  /** The participant's name and incarnation. */
   readonly holder: string;
   readonly label: string;
-  /** A number from 1 to 2^63 - 1 that nobody else draws. */
+  /** A unique id, 1 to 2^63 - 1. */
   drawLeaseId(): bigint;
 }
 
 /**
- * Leases of a consistent core as a ground for the waist. A tenure is a key that hangs on a lease of the core:
- * the client that creates the key holds the resource, the revision at which it was created is the token, and
- * when the core's lease ends the key goes with it.
+ * Leases of a consistent core. A tenure is a key that is attached to a lease of the core: the client that
+ * creates the key holds the resource, the create revision is the token, and when the core's lease ends the
+ * key goes with it.
  */
 export class CoreProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -85,7 +81,7 @@ export class CoreProvider implements Provider {
   readonly #keys: Keys;
   readonly #waiters: Waiters;
   readonly #queues: FairQueues;
-  /** What was granted and has not been given back, by resource. */
+  /** Granted tenures that have not been released, by resource. */
   readonly #tenures = new Map<string, Tenure>();
   #events: ProviderEvents | undefined;
 
@@ -118,10 +114,10 @@ export class CoreProvider implements Provider {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, timeoutMs } = request;
     const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
-    // A participant that attempts has given up what it held.
+    // A participant attempts only after its tenure is over.
     this.#end(this.#tenures.get(resource));
     try {
-      // The look costs a round trip, and a refusal then costs the core no write.
+      // The read costs a round trip, and saves the core a write if the resource is held.
       const found = await this.#core.read(this.#keys.of(resource), limits);
       const { entry } = found;
       if (entry !== undefined && !this.#isLeftover(entry)) return this.#refused(request, found, entry);
@@ -133,8 +129,8 @@ export class CoreProvider implements Provider {
   }
 
   /**
-   * Moves the key to a lease of this participant, if it is exactly as it was seen with the pass. A revocation
-   * of the earlier lease, or its end, then takes nothing away.
+   * Moves the key to a lease of this participant, if the record has this pass. Revocation or expiry of the
+   * earlier lease then does not delete the key.
    */
   async adopt(
     request: AttemptRequest,
@@ -192,9 +188,9 @@ export class CoreProvider implements Provider {
   async release(grant: Grant): Promise<void> {
     const tenure = own(grant);
     this.#end(tenure);
-    // Its clocks have ended it before its time: what the program was told to have left may still be in use.
+    // A clock fault ended it early: the protected work may still be running.
     if (tenure.lossReason === "clock-fault") return;
-    // The lease is this tenure's alone, so no later tenure's key can go with it.
+    // The lease belongs to this tenure alone, so no later tenure's key goes with it.
     await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
   }
 
@@ -237,7 +233,7 @@ export class CoreProvider implements Provider {
     this.#core.close();
   }
 
-  /** Creates the key, under a lease of its own. */
+  /** Creates the key, on a lease of its own. */
   async #take(request: AttemptRequest, limits: CallLimits): Promise<AttemptOutcome> {
     const { resource, ttlMs, data } = request;
     const { world, holder, label } = this.#parts;
@@ -259,7 +255,7 @@ export class CoreProvider implements Provider {
         data,
       };
       const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits);
-      // An answer that was lost left the key there: whose it is, its content says.
+      // The answer may have been lost: the record shows whose key it is.
       const { entry } = found;
       if (decodeRecord(entry.value)?.nonce !== nonce) {
         await this.#withdraw(leaseId);
@@ -300,7 +296,8 @@ export class CoreProvider implements Provider {
       const spreadMs = this.#waiters.handedOnMs(resource);
       const attached = (record.attached ?? 0) + 1;
       const next = encodeRecord({ holder, label, nonce, seconds, spreadMs, data, attached });
-      // If no answer comes, the key may hang on the new lease: that is not revoked, and the key runs out with it.
+      // Without an answer the key may be attached to the new lease, which therefore expires and is not
+      // revoked.
       ({ entry } = await this.#core.replace(entry!, next, limits, leaseId));
       if (entry === undefined || decodeRecord(entry.value)?.nonce !== nonce) continue;
       const parts = { resource, token: token + 1n, nonce, leaseId };
@@ -312,15 +309,12 @@ export class CoreProvider implements Provider {
     return gone(resource);
   }
 
-  /** The holder ends before the core does, however far both clocks are off. */
+  /** The holder's lease, ms: it ends before the core's, whatever the errors of both clocks. */
   #leaseMs(ttlMs: number, seconds: number): number {
     return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
   }
 
-  /**
-   * What stands there is of this process, which gave it up: its release did not reach the core, or an
-   * attempt's withdrawal.
-   */
+  /** The key belongs to this process, which gave it up: a release or a withdrawal did not reach the core. */
   #isLeftover({ value, leaseId }: Entry): boolean {
     const record = decodeRecord(value);
     return leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
@@ -337,7 +331,7 @@ export class CoreProvider implements Provider {
     try {
       await this.#core.revokeLease(leaseId, { timeoutMs: withdrawMsMax });
     } catch (error) {
-      // It runs out by itself, and a later attempt of this process recognises its own.
+      // The lease expires, and a later attempt of this process recognises its own key.
       if (!(error instanceof LeaseholdError)) throw error;
     }
   }
@@ -346,8 +340,7 @@ export class CoreProvider implements Provider {
     const { resource } = tenure;
     this.#waiters.forget(resource);
     this.#tenures.set(resource, tenure);
-    // A convenience: what counts is the look at every renewal. But it tells of a wish, and of a key that was
-    // taken away, at once.
+    // The read at every renewal is what counts; the watch reports a request or a deleted key at once.
     tenure.watching = this.#core.watch({ key: entry.key, isPrefix: false }, entry.modRevision + 1n, {
       written: (written) => this.#look(tenure, written),
       deleted: () => this.#look(tenure, undefined),
@@ -356,10 +349,10 @@ export class CoreProvider implements Provider {
   }
 
   /**
-   * A refresh counts only when a look after it finds the key in place, and the term has not changed since
-   * before the refresh. The look is linearizable, so the leader of that term was the leader still when it
-   * answered, after the refresh. Without this a leader that was deposed and does not know it could refresh a
-   * lease that its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
+   * A refresh counts only when a read after it finds the key in place, and the term has not changed since
+   * before the refresh. The read is linearizable, so the leader of that term was still the leader when it
+   * answered, after the refresh. Otherwise a deposed leader that does not know it could refresh a lease that
+   * its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
    */
   async #confirm(tenure: Tenure, refreshed: Moment, limits: CallLimits): Promise<boolean> {
     const found: Found = await this.#core.read(this.#keys.of(tenure.resource), limits);
@@ -367,7 +360,7 @@ export class CoreProvider implements Provider {
     return found.term === refreshed.term;
   }
 
-  /** What stands in the key of a tenure now. */
+  /** Takes over the present state of a tenure's key. */
   #look(tenure: Tenure, entry: Entry | undefined): void {
     if (tenure.lost !== undefined) return;
     const record = entry === undefined ? undefined : decodeRecord(entry.value);
@@ -379,7 +372,7 @@ export class CoreProvider implements Provider {
     const { asked } = record;
     if (asked === undefined || (asked.by === tenure.asked?.by && asked.broken === tenure.asked.broken))
       return;
-    // A lease that was broken once stays so.
+    // A broken lease stays broken.
     tenure.asked = { by: asked.by, broken: asked.broken || tenure.isBroken };
     this.#events?.releaseRequested?.({ resource: tenure.resource, ...asked });
   }

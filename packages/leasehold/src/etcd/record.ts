@@ -2,44 +2,41 @@ import { isCount, isRecord } from "../common/json.js";
 import { dataIn, withData } from "../lease/tenure-data.js";
 import type { Entry } from "./core-client.js";
 
-/** Somebody wants the resource from its holder. */
+/** A participant asks the holder for the resource. */
 export interface Asked {
   readonly by: string;
-  /** It is not to be renewed any more. */
+  /** The lease must not be renewed. */
   readonly broken: boolean;
 }
 
 /**
- * What stands in the key of a resource that is held: JSON, so that people can read it with the core's own
- * tools. A wish that the holder give the resource back stands there, too: it goes with the key, is changed by
- * comparison like everything else, and costs nothing until there is one.
+ * The value of a held resource's key: JSON, so that people can read it with the core's own tools. A request
+ * to release is part of it: it is deleted with the key, is changed by comparison like everything else, and
+ * costs nothing until there is one.
  */
 export interface HolderRecord {
-  /** Name and incarnation. */
+  /** The holder's name and incarnation. */
   readonly holder: string;
-  /** What the holder says of itself. */
+  /** The holder's label. */
   readonly label: string;
-  /** Differs between any two attempts: a client that finds its own nonce has made the key. */
+  /** Unique for each attempt: a client that finds its own nonce created the key. */
   readonly nonce: string;
-  /** What the core granted, seconds: nobody renews for longer. */
+  /** The granted TTL in seconds: no renewal exceeds it. */
   readonly seconds: number;
-  /**
-   * Over how long waiters spread their attempts when the resource is released, ms (`contention-backoff.ts`).
-   */
+  /** The spread of waiters' attempts after a release, ms (`contention-backoff.ts`). */
   readonly spreadMs: number;
-  /** What others are to read of the tenure, as JSON. */
+  /** Data of the tenure for others to read, as JSON. */
   readonly data?: string | undefined;
   readonly asked?: Asked | undefined;
-  /** How often the key was handed on by a handle since it was created. Default 0. */
+  /** The number of handovers by handle since the key was created. Default 0. */
   readonly attached?: number | undefined;
-  /** Its holder has stopped and detached the lease: who has this pass may go on with it. */
+  /** The pass for a detached lease: a process that has it may attach the lease. */
   readonly detached?: string | undefined;
 }
 
 /**
- * The fencing token. A key that is handed on keeps the revision of its creation, and each time the core's
- * revision rises by one at least: so this is greater than the token before, and smaller than that of a key
- * created later.
+ * The fencing token. A handover keeps the create revision, and raises the core's revision by at least one:
+ * the token is therefore greater than before, and smaller than that of a key created later.
  */
 export function tokenOf(entry: Pick<Entry, "createRevision">, record: HolderRecord | undefined): bigint {
   return entry.createRevision + BigInt(record?.attached ?? 0);
@@ -50,7 +47,7 @@ export function encodeRecord(record: HolderRecord): string {
   return withData(JSON.stringify(others), data);
 }
 
-/** Undefined for what Leasehold did not write. */
+/** Undefined for values that Leasehold did not write. */
 export function decodeRecord(text: string): HolderRecord | undefined {
   let value: unknown;
   try {

@@ -16,7 +16,7 @@ class FakeStream extends EventEmitter {
   cancel(): void {
     this.isCancelled = true;
   }
-  /** Answers the oldest question; the answer's number says which of all it was. */
+  /** Answers the oldest question with a number that identifies the answer. */
   answer(ttl: bigint, id = this.asked.shift()!): void {
     this.emit("data", create(LeaseKeepAliveResponseSchema, { ID: id, TTL: ttl }));
   }
@@ -34,7 +34,7 @@ beforeEach(() => {
   }, world);
 });
 
-/** What became of it: a TTL, or an error's text. */
+/** The outcome: a TTL, or an error's text. */
 async function ask(id: number, timeoutMs = 1_000, canceller: (cancel: () => void) => void = () => undefined) {
   try {
     return Number((await refreshes.ask(BigInt(id), timeoutMs, canceller)).TTL);
@@ -50,7 +50,7 @@ test("refreshes of all leases go over one stream, and each gets its own answer",
   expect([streams.length, streams[0]!.isCancelled]).toEqual([1, false]);
 });
 
-test("an answer that nobody waits for any more is not taken for that of a later refresh of the lease", async () => {
+test("a late answer is not taken for that of a later refresh of the lease", async () => {
   const late = ask(1, 500);
   let cancel = () => {};
   const cancelled = ask(1, 500, (stop) => (cancel = stop));
@@ -67,11 +67,11 @@ test("an answer that nobody waits for any more is not taken for that of a later 
 test("an answer about another lease acknowledges nothing, and ends the stream", async () => {
   const answers = [ask(1), ask(2)];
   streams[0]!.answer(10n, 2n);
-  expect(await Promise.all(answers)).toEqual(Array(2).fill("it answered a refresh that was not asked for"));
+  expect(await Promise.all(answers)).toEqual(Array(2).fill("it answered a refresh that was not requested"));
   expect(streams[0]!.isCancelled).toBe(true);
 });
 
-test("a mute server's stream is given up as a whole, and what waits on it is bounded by that", async () => {
+test("a mute server's stream is closed, which bounds the questions on it", async () => {
   const answers = Array.from({ length: 40 }, async (_, index) => {
     await world.advance(0);
     return ask(index, 700);
@@ -85,7 +85,7 @@ test("a mute server's stream is given up as a whole, and what waits on it is bou
   expect([streams.length, streams[0]!.isCancelled]).toEqual([1, true]);
 });
 
-test("a server that refuses streams is asked for one ten times a second at most", async () => {
+test("streams are opened ten times a second at most at a server that refuses them", async () => {
   for (let passedMs = 0; passedMs < 1_000; passedMs += 5) {
     const answer = ask(1);
     if (streams.length > 0) streams.at(-1)!.emit("error", Object.assign(new Error("no"), { details: "no" }));
@@ -95,7 +95,7 @@ test("a server that refuses streams is asked for one ten times a second at most"
   expect(streams.length).toBe(10);
 });
 
-test("whatever comes in between, a refresh is answered by what was said to itself, or not at all", async () => {
+test("whatever comes in between, a refresh gets its own answer or none", async () => {
   const event = fc.oneof(
     {
       weight: 4,
@@ -111,7 +111,7 @@ test("whatever comes in between, a refresh is answered by what was said to itsel
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
       const own = new VirtualWorld();
-      // Each question's number is what the server answers as the TTL: it shows whose answer was taken.
+      // The server answers with the question's number as the TTL, so that the result identifies the answer.
       let asked = 0;
       const opened: (FakeStream & { numbers: number[] })[] = [];
       const shared = new Refreshes(() => {

@@ -9,12 +9,11 @@ import type { Timer, World } from "../common/ports.js";
 import type { Duplex } from "./connection/connection.js";
 
 /**
- * A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what
- * waits on it.
+ * Timeout of the oldest question on a stream, ms: a server that exceeds it is mute, and the stream is closed.
  */
 const muteMs = 2_000;
 
-/** A stream that ended before it had answered anything is not opened again sooner, ms. */
+/** The pause before a stream that ended without any answer is opened again, ms. */
 const reopenMs = 100;
 
 export type RefreshStream = Duplex<LeaseKeepAliveRequest, LeaseKeepAliveResponse>;
@@ -24,15 +23,16 @@ interface Question {
   readonly askedMs: number;
   readonly timer: Timer;
   /**
-   * Undefined once nobody waits for the answer. It keeps its place: answers come in the order of questions.
+   * Undefined once nobody waits for the answer. The entry keeps its place: answers come in the order of
+   * questions.
    */
   settle: ((result: LeaseKeepAliveResponse | ServiceError) => void) | undefined;
 }
 
 /**
- * All refreshes at one server, on one stream that stays open: a stream for each would be one that is reset
- * for each, and servers close a connection on which many are. The answers come in the order of the questions,
- * also those that nobody waits for any more.
+ * All refreshes at one server, on one long-lived stream: a stream for each refresh would be reset after each,
+ * and servers close a connection with many resets. Answers come in the order of the questions, including
+ * those that nobody waits for any more.
  */
 export class Refreshes {
   readonly #open: () => RefreshStream;
@@ -40,7 +40,7 @@ export class Refreshes {
   #stream: RefreshStream | undefined;
   #questions: Question[] = [];
   #hasAnswered = false;
-  /** Why the last stream ended that had not answered anything, and when. */
+  /** Why and when the last stream ended without any answer. */
   #failure: { readonly error: ServiceError; readonly atMs: number } | undefined;
 
   constructor(open: () => RefreshStream, world: World) {
@@ -48,7 +48,7 @@ export class Refreshes {
     this.#world = world;
   }
 
-  /** @throws ServiceError as of a call of its own */
+  /** @throws ServiceError like a call of its own */
   ask(
     leaseId: bigint,
     timeoutMs: number,
@@ -93,16 +93,16 @@ export class Refreshes {
     const stream = this.#open();
     stream.on("data", (answer: LeaseKeepAliveResponse) => this.#answered(answer));
     stream.on("error", (error: ServiceError) => this.#end(error));
-    stream.on("end", () => this.#end(serviceError(14, "it ended the call")));
+    stream.on("end", () => this.#end(serviceError(14, "it ended the stream")));
     return stream;
   }
 
   #answered(answer: LeaseKeepAliveResponse): void {
     const question = this.#questions.shift();
     if (question?.leaseId !== answer.ID) {
-      // Whose refresh this is cannot be known: none is acknowledged.
+      // The refresh cannot be identified: none is acknowledged.
       if (question !== undefined) this.#questions.unshift(question);
-      this.#end(serviceError(13, "it answered a refresh that was not asked for"));
+      this.#end(serviceError(13, "it answered a refresh that was not requested"));
       return;
     }
     this.#hasAnswered = true;
@@ -126,7 +126,7 @@ export class Refreshes {
   }
 }
 
-/** Nobody hears the stream any more, nor what a cancelled call still has to say. */
+/** Ignores later errors of a stream or a cancelled call. */
 export function silence(stream: {
   on(event: "error", listener: () => void): unknown;
   removeAllListeners(event: string): unknown;
@@ -135,7 +135,7 @@ export function silence(stream: {
   stream.on("error", () => undefined);
 }
 
-/** As grpc-js would make it. `code` is gRPC's. */
+/** An error like those of grpc-js. `code` is gRPC's. */
 export function serviceError(code: number, details: string): ServiceError {
   return Object.assign(new Error(details), { code, details }) as ServiceError;
 }

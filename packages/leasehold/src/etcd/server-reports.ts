@@ -20,7 +20,7 @@ import type {
 import { grpcConnections, type TlsTexts } from "./connection/grpc-connection.js";
 import { Servers } from "./servers.js";
 
-/** How servers are asked. */
+/** Connections and limits of the requests. */
 interface Asking {
   readonly tls: TlsTexts | undefined;
   readonly timeoutMs: number;
@@ -33,7 +33,7 @@ interface Answer {
   readonly clock?: ClockReading;
 }
 
-/** Asks every server at these addresses how it is, and those that they name. */
+/** Asks every server at these addresses for its state, and the servers that they name. */
 export async function serverReports(
   endpoints: readonly string[],
   tls: TlsTexts | undefined,
@@ -64,7 +64,7 @@ export async function serverReports(
 }
 
 async function ask(address: string, { tls, timeoutMs, world }: Asking): Promise<Answer> {
-  // Also of servers that know no leader.
+  // Servers without a leader answer, too.
   const connect = grpcConnections(tls, { wantsLeader: false });
   const servers = new Servers([address], { connect }, world);
   const nowMs = () => world.clock.monotonicMs();
@@ -144,7 +144,7 @@ function reportOf(own: ReportResponse): OwnReport {
   };
 }
 
-/** What is committed is told by the leader; the others may know less. */
+/** The leader knows the commit index; other servers may be behind. */
 function withLag(servers: readonly ServerReport[]): ServerReport[] {
   const committed = (each: AnsweringServer) => each.own?.commitIndex ?? each.logIndex;
   const most = servers.reduce((found, each) => {
@@ -156,7 +156,7 @@ function withLag(servers: readonly ServerReport[]): ServerReport[] {
   );
 }
 
-/** With what the others know of it. */
+/** Adds the identity that the other servers know. */
 function named(report: SilentServer, members: readonly Member[]): SilentServer {
   const member = members.find(({ clientURLs }) =>
     clientURLs.some((url) => addressOf(url) === report.address),
@@ -165,12 +165,12 @@ function named(report: SilentServer, members: readonly Member[]): SilentServer {
   return { ...report, id: hex(member.ID), name: member.name, isLearner: member.isLearner };
 }
 
-/** Without what gRPC says around it. */
+/** The reason without gRPC's framing. */
 function reasonOf(error: LeaseholdError, timeoutMs: number): string {
   const why = /\((.*)\)$/s.exec(error.message)?.[1] ?? error.message;
   if (/ECONNREFUSED/.test(why)) return "connection refused";
-  if (/EHOSTUNREACH|ENETUNREACH/.test(why)) return "no way to that host";
-  if (/ENOTFOUND|EAI_AGAIN|Name resolution/.test(why)) return "its name is not known";
+  if (/EHOSTUNREACH|ENETUNREACH/.test(why)) return "no route to that host";
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution/.test(why)) return "its name cannot be resolved";
   if (/Deadline exceeded|no answer from the core within/.test(why))
     return `no answer within ${timeoutMs / 1_000} s`;
   return why;

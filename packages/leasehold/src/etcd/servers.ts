@@ -10,15 +10,13 @@ import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError, silence } from "./refreshes.js";
 
-/**
- * One server gets so long before another is asked, ms: more than the election of a new leader usually takes.
- */
+/** Timeout of one server, ms: more than the election of a new leader usually takes. */
 const tryMsMax = 2_000;
 
-/** And at least so long, ms: less could not succeed on a busy machine. */
+/** Minimum of that timeout, ms: a busy machine needs it. */
 const tryMsMin = 100;
 
-/** When every server was asked in vain: a random pause, whose bound doubles up to the maximum, ms. */
+/** The bound of the random pause after all servers failed, ms; it doubles up to the maximum. */
 const pauseMsBase = 20;
 const pauseMsMax = 500;
 
@@ -28,7 +26,7 @@ export interface Login {
   readonly password: string;
 }
 
-/** How a client comes to servers, and shows who it is. */
+/** How a client connects and authenticates. */
 export interface Access {
   readonly connect: Connect;
   readonly login?: Login | undefined;
@@ -46,18 +44,16 @@ export interface Stream<Input extends DescMessage> {
   close(): void;
 }
 
-/**
- * The servers of one core: asks one of them, and goes on to the next when it does not answer.
- */
+/** The servers of one core: a request goes to one of them, and to the next when it does not answer. */
 export class Servers {
   readonly #world: World;
   readonly #servers: readonly Server[];
   #token: string | undefined;
-  /** Counts up; the server that is asked first is this one, modulo their number. */
+  /** A counter; modulo the number of servers it is the server to ask first. */
   #turn: number;
   #isClosed = false;
   readonly #login: Login | undefined;
-  /** A token was had, or the core wants none. */
+  /** The client has a token, or the core requires none. */
   #isLoggedIn: boolean;
 
   constructor(endpoints: readonly string[], { connect, login }: Access, world: World) {
@@ -73,7 +69,7 @@ export class Servers {
     this.#turn = Math.floor(world.random.next() * endpoints.length);
   }
 
-  /** One request, one answer. Repeated at other servers: it must be safe to carry out more than once. */
+  /** A unary call. Repeated at other servers: it must be safe to carry out more than once. */
   ask<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
     request: MessageShape<Input>,
@@ -82,20 +78,22 @@ export class Servers {
     return this.#reach(limits, ({ connection }, tryMs, canceller) => {
       return new Promise((resolve, reject) => {
         connection.ask(method, request, this.#token, tryMs).then(resolve, reject);
-        // The call itself goes on to its answer, or its deadline: servers close a connection on which many
-        // are reset.
+        // The call is not reset and ends with its answer or deadline: servers close a connection with many
+        // resets.
         canceller(() => reject(serviceError(1, "Cancelled")));
       });
     });
   }
 
-  /** Another token for the streams that are opened from now on; without one, the next request tries it. */
+  /**
+   * Renews the token for the streams that are opened from now on; without a token, the next request logs in.
+   */
   async renewToken(limits: CallLimits): Promise<void> {
     this.#isLoggedIn = this.#login === undefined;
     await this.#reach(limits, () => Promise.resolve()).catch(() => undefined);
   }
 
-  /** Gets a token, unless there is one or the core wants none. */
+  /** Logs in, unless there is a token or the core requires none. */
   async #logIn({ connection }: Server, tryMs: number): Promise<void> {
     if (this.#isLoggedIn) return;
     this.#token = undefined;
@@ -115,8 +113,8 @@ export class Servers {
   }
 
   /**
-   * Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the
-   * next server.
+   * Opens a stream to the current server; `ended` is called once, and the next stream goes to the next
+   * server.
    */
   open<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
@@ -173,9 +171,9 @@ export class Servers {
         return await ask(server, tryMs, canceller);
       } catch (error) {
         if (!isServiceError(error)) throw error;
-        // That says nothing about the server.
+        // A cancellation says nothing about the server.
         if (isCancelled()) throw noAnswer(failures, timeoutMs);
-        // Nothing was carried out for a token that is over, or is older than the rights.
+        // A request with an expired or outdated token was not carried out.
         if (!isRenewed && isTokenOver(error.details)) {
           isRenewed = true;
           this.#isLoggedIn = false;
@@ -210,13 +208,16 @@ export class Servers {
     return this.#servers[turn % this.#servers.length]!;
   }
 
-  /** Unless somebody else has noticed it before. */
+  /** Moves on to the next server, unless another call has done so. */
   #pass(turn: number): void {
     if (this.#turn === turn) this.#turn = turn + 1;
   }
 }
 
-/** As servers say it: what they kept of it is gone, rights have changed since, or they want one now. */
+/**
+ * Matches the servers' messages: the token is unknown, rights have changed since, or authentication was
+ * enabled.
+ */
 export function isTokenOver(text: string): boolean {
   return /invalid auth token|revision of auth store is old|user name is empty/.test(text);
 }

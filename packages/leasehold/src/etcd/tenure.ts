@@ -6,21 +6,20 @@ import type { Grant, Watching } from "../lease/provider.js";
 import type { Asked } from "./record.js";
 
 /**
- * One tenure, as its holder knows it: a lease of the core, used for nothing else, and the key that hangs
- * on it.
+ * One tenure, as its holder knows it: a lease of the core, used for nothing else, and the key attached to it.
  */
 export class Tenure implements Grant {
   readonly resource: string;
   readonly token: bigint;
   readonly nonce: string;
   readonly leaseId: bigint;
-  /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
+  /** Set once, by the first code that finds the tenure lost; nothing re-opens it. */
   lost: LossReason | undefined;
-  /** It was detached, and is renewed no more. */
+  /** The tenure was detached and must not be renewed. */
   isDetached = false;
-  /** The last wish that was seen in the key. */
+  /** The last request seen in the key. */
   asked: Asked | undefined;
-  /** Tells when somebody asks for the resource, or takes the key away. */
+  /** Reports requests for the resource, and deletions of the key. */
   watching: Watching | undefined;
   readonly #clock: Clock;
   #begun: BothClocks;
@@ -49,22 +48,22 @@ export class Tenure implements Grant {
     return this.asked?.broken === true;
   }
 
-  /** Held from the reading on, which was taken before the request was sent, for so long. */
+  /** Extends the tenure by `leaseMs` from `begun`, which was read before the request was sent. */
   extend(begun: BothClocks, leaseMs: number): void {
     this.#begun = begun;
     this.#leaseMs = leaseMs;
   }
 
   /**
-   * Each of the two clocks can end it, and so does their disagreement: the steady one stands still while the
-   * machine sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
+   * Either clock can end the tenure, and so can their disagreement: the steady one stops while the machine
+   * sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
    */
   remainingMs(): number {
     if (this.lost !== undefined) return 0;
     const now = readBothClocks(this.#clock);
     const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
     const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs(this.#begun, now);
-    // Written so that NaN ends it.
+    // The comparison is false for NaN, which ends the tenure.
     if (leftMs > 0) return leftMs;
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;

@@ -4,40 +4,36 @@ import type { CoreClient, Entry } from "./core-client.js";
 import { ContentionBackoff } from "./contention-backoff.js";
 import { decodeRecord } from "./record.js";
 
-/**
- * Resources that one participant waits for at a time with a watch; for more of them it asks again now and
- * then.
- */
+/** Resources that one participant waits for with a watch; waiters for more resources poll. */
 const waitsMax = 10_000;
 
-/** A wait that nobody has repeated for so many of its pauses is one that its caller has given up. */
+/** A wait that is not repeated within this many of its pauses has been given up by its caller. */
 const pausesKept = 2;
 
 export interface WaitersParts {
   readonly core: CoreClient;
   readonly timers: Timers;
   readonly random: Random;
-  /** Tells the local waiter to try now; false when there is none. */
+  /** Wakes the local waiter; false when there is none. */
   hint(resource: string): boolean;
 }
 
 interface Wait {
   readonly backoff: ContentionBackoff;
   readonly watching: Watching;
-  /** A release was seen; the hint follows when this has run. */
+  /** The delay between a release and the hint. */
   delay: Timer | undefined;
-  /** The last hint was followed by no answer yet. */
+  /** The last hint has had no answer yet. */
   isHinted: boolean;
   /** Ends the wait when nobody repeats it. */
   end: Timer | undefined;
 }
 
 /**
- * Those of this participant who wait for resources that others hold. Each resource's key is watched; its
- * deletion is a release or the end of a lease, and then they are told to try, after a random delay
- * (`contention-backoff.ts`). A waiter that sees the next holder's key meanwhile does not try at all. Nothing
- * of a waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue of keys,
- * and the price is that the order among waiters is chance.
+ * The waiters of this participant. Each resource's key is watched; its deletion is a release or the end of a
+ * lease, and wakes the waiter after a random delay (`contention-backoff.ts`). A waiter that sees the next
+ * holder's key meanwhile does not attempt at all. Waiters have no keys in the core, so that nothing has to be
+ * kept alive or cleaned up there; the price is that the order among waiters is random.
  */
 export class Waiters {
   readonly #parts: WaitersParts;
@@ -47,9 +43,7 @@ export class Waiters {
     this.#parts = parts;
   }
 
-  /**
-   * Somebody was refused because of this entry, and waits; without a hint it asks again after `retryInMs`.
-   */
+  /** A caller was refused because of this entry, and waits; without a hint it retries after `retryInMs`. */
   refused(resource: string, entry: Entry, revision: bigint, retryInMs: number): void {
     const wait = this.#waits.get(resource) ?? this.#begin(resource, entry.key, revision);
     if (wait === undefined) return;

@@ -60,14 +60,14 @@ class FakeCore {
 
   put(): void {
     this.revision += 1;
-    for (const stream of this.streams) stream.tell();
+    for (const stream of this.streams) stream.send();
   }
 
   endStreams(): void {
     for (const stream of this.streams) stream.end();
   }
 
-  /** Its memory of tokens is gone, and its clients' streams end. */
+  /** Forgets all tokens, and ends its clients' streams. */
   restart(): void {
     this.tokens.clear();
     this.endStreams();
@@ -103,19 +103,19 @@ class FakeStream extends EventEmitter {
     const cancelReason = reason === "" && this.#core.isDenying ? denied : reason;
     const isDuplicate = this.watched.has(watchId);
     if (cancelReason !== "" || isDuplicate) {
-      this.#say({ watchId: -1n, created: true, canceled: true, cancelReason });
+      this.#answer({ watchId: -1n, created: true, canceled: true, cancelReason });
       return;
     }
-    this.#say({ watchId, created: true });
+    this.#answer({ watchId, created: true });
     if (startRevision <= BigInt(this.#core.compacted)) {
-      this.#say({ watchId, canceled: true, compactRevision: BigInt(this.#core.compacted + 1) });
+      this.#answer({ watchId, canceled: true, compactRevision: BigInt(this.#core.compacted + 1) });
       return;
     }
     this.watched.set(watchId, Number(startRevision));
-    this.tell();
+    this.send();
   }
 
-  tell(): void {
+  send(): void {
     for (const [watchId, next] of this.watched) {
       const revisions = Array.from({ length: this.#core.revision + 1 - next }, (_, index) => next + index);
       if (revisions.length === 0) continue;
@@ -126,11 +126,11 @@ class FakeStream extends EventEmitter {
           kv: create(KeyValueSchema, { modRevision: BigInt(revision) }),
         }),
       );
-      this.#say({ watchId, events });
+      this.#answer({ watchId, events });
     }
   }
 
-  #say(answer: Partial<Omit<WatchResponse, "$typeName">>): void {
+  #answer(answer: Partial<Omit<WatchResponse, "$typeName">>): void {
     this.emit("data", create(WatchResponseSchema, answer));
   }
 
@@ -144,7 +144,7 @@ class FakeStream extends EventEmitter {
   }
 }
 
-/** Writes down the revisions that it is told of, each once and in order. */
+/** Records the revisions that it receives, each once and in order. */
 class Ear implements WatchListener {
   readonly from: number;
   readonly heard: number[] = [];
@@ -196,20 +196,20 @@ class Ground {
     this.live.delete(ear);
   }
 
-  /** Who has not been told of each revision since it has missed something, or twice; streams and watches left over. */
+  /** The listeners that missed a revision, or received one twice; streams and watches left over. */
   get wrong(): string[] {
     const ears = [...this.live.keys()];
-    const told = ears.flatMap(({ heard, since }) => {
+    const wrong = ears.flatMap(({ heard, since }) => {
       const wanted = Array.from({ length: this.core.revision + 1 - since }, (_, index) => since + index);
       const known = heard.filter((revision) => revision >= since);
       const isInOrder = heard.every((revision, index) => index === 0 || revision > heard[index - 1]!);
-      return isInOrder && `${known}` === `${wanted}` ? [] : [`heard ${heard}, to be told of ${wanted}`];
+      return isInOrder && `${known}` === `${wanted}` ? [] : [`heard ${heard}, expected ${wanted}`];
     });
     const { streams } = this.core;
     const watched = [...streams].flatMap((stream) => [...stream.watched.keys()]);
-    if (streams.size > 1) told.push(`${streams.size} streams`);
-    if (watched.length !== ears.length) told.push(`${watched.length} watches at the core of ${ears.length}`);
-    return told;
+    if (streams.size > 1) wrong.push(`${streams.size} streams`);
+    if (watched.length !== ears.length) wrong.push(`${watched.length} watches at the core of ${ears.length}`);
+    return wrong;
   }
 }
 
@@ -218,7 +218,7 @@ beforeEach(() => {
   ground = new Ground();
 });
 
-test("a watch goes on with another token when its server has forgotten the one that the stream was opened with", async () => {
+test("a watch continues with another token when its server has forgotten that of the stream", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -231,7 +231,7 @@ test("a watch goes on with another token when its server has forgotten the one t
   expect(ground.wrong).toEqual([]);
 });
 
-test("a watch that is refused for lack of rights is asked for again, and again", async () => {
+test("a watch that is refused for lack of rights is requested again and again", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -246,7 +246,7 @@ test("a watch that is refused for lack of rights is asked for again, and again",
   expect(ground.wrong).toEqual([]);
 });
 
-test("a watch that was refused is asked for once on a stream that was opened since", async () => {
+test("a refused watch is requested once on a stream that was opened since", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -260,7 +260,7 @@ test("a watch that was refused is asked for once on a stream that was opened sin
   expect(ground.wrong).toEqual([]);
 });
 
-test("what was asked for on a stream that ended is not taken for what is asked for on the next", async () => {
+test("an answer on the next stream is not taken for a request on the stream that ended", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -275,7 +275,7 @@ test("what was asked for on a stream that ended is not taken for what is asked f
   expect(ground.wrong).toEqual([]);
 });
 
-test("a core that takes neither token nor password is not asked all the time", async () => {
+test("a core that refuses both token and password is not flooded with requests", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -289,7 +289,7 @@ test("a core that takes neither token nor password is not asked all the time", a
   expect(ground.wrong).toEqual([]);
 });
 
-test("a watch that is added while a new token is asked for waits for it", async () => {
+test("a watch that is added while a token is renewed waits for it", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -303,7 +303,7 @@ test("a watch that is added while a new token is asked for waits for it", async 
   expect(ground.wrong).toEqual([]);
 });
 
-test("whatever servers, tokens and rights do, each watch is told of every change once, in order", async () => {
+test("whatever servers, tokens and rights do, each watch receives every change once, in order", async () => {
   const act = fc.oneof(
     { weight: 4, arbitrary: fc.constant("put" as const) },
     { weight: 3, arbitrary: fc.constant("add" as const) },

@@ -15,28 +15,28 @@ import type { Entry, WatchListener } from "./core-client.js";
 import { isTokenOver, type Servers, type Stream } from "./servers.js";
 
 /**
- * Before a stream that ended is opened anew at the next server: a random pause, whose bound doubles up to the
- * maximum, ms.
+ * The bound of the random pause before a stream is opened again at the next server, ms; it doubles up to the
+ * maximum.
  */
 const pauseMsBase = 20;
 const pauseMsMax = 2_000;
 
-/** The pause before a watch is asked for again that the server has refused, ms. */
+/** The pause before a refused watch is requested again, ms. */
 const refusedMs = 5_000;
 
-/** A token for the next stream takes no longer, ms. */
+/** Timeout of the token for the next stream, ms. */
 const renewMs = 5_000;
 
 /**
- * Watches of single keys on the stream: a server may allow no more than 10,000. Without one, renewals and
- * repeated attempts see the same later.
+ * Watches of single keys on the stream: a server may allow no more than 10,000. Without a watch, renewals and
+ * retries see the same changes later.
  */
 const watchesMax = 9_000;
 
-/** What a server calls a watch that it has refused to make. */
+/** The id in a server's refusal of a watch. */
 const refusedId = -1n;
 
-/** A watch that is not there. */
+/** A watch that does nothing. */
 const none: Watching = { stop: () => undefined };
 
 interface Watched {
@@ -44,12 +44,13 @@ interface Watched {
   readonly key: Uint8Array<ArrayBuffer>;
   readonly rangeEnd: Uint8Array<ArrayBuffer>;
   readonly listener: WatchListener;
-  /** The first revision that has not been told. */
+  /** The first revision that has not been delivered. */
   nextRevision: bigint;
 }
 
 /**
- * All watches of one participant on one stream. When it ends they go on, at another server, where they were.
+ * All watches of one participant on one stream. When the stream ends they continue at another server, where
+ * they were.
  */
 export class Watches {
   readonly #servers: Servers;
@@ -60,7 +61,7 @@ export class Watches {
   #stream: Stream<typeof WatchRequestSchema> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
-  /** Those asked for on the stream and not answered yet: answers come in the order of the requests. */
+  /** Requests on the stream without an answer: answers come in the order of the requests. */
   #unanswered: bigint[] = [];
   #isRenewing = false;
 
@@ -100,7 +101,7 @@ export class Watches {
 
   #open(): void {
     this.#timer = undefined;
-    // Streams of a server that is gone may say things yet.
+    // A closed stream may still deliver events.
     const own = this.#servers.open(
       Watch.method.watch,
       (answer) => this.#heard(answer),
@@ -121,7 +122,7 @@ export class Watches {
   }
 
   /**
-   * Gives it a number of its own: a server does not take one anew on the same stream, not even when it has
+   * Gives the watch a new id: a server does not accept an id again on the same stream, even after it has
    * cancelled that watch itself.
    */
   #number(watched: Watched): void {
@@ -150,20 +151,20 @@ export class Watches {
       return;
     }
     for (const { type, kv } of answer.events) {
-      // A stream that was opened anew may repeat some.
+      // A new stream may repeat changes.
       if (kv === undefined || kv.modRevision < watched.nextRevision) continue;
       const entry = this.#entryOf(kv);
       if (type === Event_EventType.DELETE) watched.listener.deleted(entry.key, entry.modRevision);
       else watched.listener.written(entry);
     }
     const last = answer.events.at(-1)?.kv;
-    // One revision is never split between two answers. The header's revision may be ahead of what has been
-    // told.
+    // A revision is never split between two answers. The header's revision may be ahead of the delivered
+    // changes.
     if (last !== undefined && last.modRevision >= watched.nextRevision)
       watched.nextRevision = last.modRevision + 1n;
   }
 
-  /** A stream has the token that it was opened with. */
+  /** A stream keeps the token that it was opened with. */
   #reopen(): void {
     const stream = this.#stream;
     if (stream === undefined) return;
@@ -176,7 +177,7 @@ export class Watches {
     });
   }
 
-  /** By the server: what happened since has been compacted away, or it refuses the watch. */
+  /** The server cancelled the watch: its revisions have been compacted, or the server refuses it. */
   #cancelled({ cancelReason, compactRevision }: WatchResponse, watched: Watched): void {
     this.#number(watched);
     if (isTokenOver(cancelReason)) {
@@ -186,7 +187,7 @@ export class Watches {
     if (compactRevision === 0n) {
       const stream = this.#stream;
       this.#world.timers.after(refusedMs, () => {
-        // A stream that was opened since has been asked for it.
+        // A stream that was opened since has it already.
         if (this.#stream === stream && this.#watched.get(watched.id) === watched) this.#create(watched);
       });
       return;

@@ -9,19 +9,19 @@ export interface Method<Input extends DescMessage, Output extends DescMessage> {
   readonly output: Output;
 }
 
-/** A stream of messages in both directions, as far as it is used. */
+/** The part of a bidirectional stream that is used. */
 export type Duplex<Request, Answer> = Pick<
   ClientDuplexStream<Request, Answer>,
   "cancel" | "on" | "removeAllListeners" | "write"
 >;
 
 /**
- * The way to one server of a core. `token` is what a user has shown itself with, if the core has users.
+ * A connection to one server of a core. `token` is the user's authentication token, if the core has users.
  */
 export interface Connection {
-  /** What is sent now reaches the server, as far as it is known. */
+  /** The connection is established, as far as is known. */
   readonly isReady: boolean;
-  /** Rejects with a `ServiceError`, also when no answer has come for so long. */
+  /** Rejects with a `ServiceError`, also after the timeout. */
   ask<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
     request: MessageShape<Input>,
@@ -35,5 +35,5 @@ export interface Connection {
   close(): void;
 }
 
-/** Makes the way to the server at this address; nothing is sent yet. */
+/** Creates a connection to this address; sends nothing yet. */
 export type Connect = (endpoint: string) => Connection;

@@ -20,7 +20,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** The port of a server with a certificate for these names, and the server names that clients have sent to it. */
+/**
+ * Starts a server with a certificate for these names; returns its port and the server names that clients
+ * sent.
+ */
 async function listening(names: string, host: string): Promise<{ port: number; asked: unknown[] }> {
   const { ca, cert, key } = authority.issue([`subjectAltName = ${names}`, usage]);
   const [ofAuthority, shown, secret] = [ca, cert, key].map((file) => readFileSync(String(file)));
@@ -38,7 +41,7 @@ async function listening(names: string, host: string): Promise<{ port: number; a
   return { port: (server.address() as AddressInfo).port, asked };
 }
 
-/** Why a call of the server failed; empty if it was answered. */
+/** The error of a call to the server; empty if it was answered. */
 async function ask(endpoint: string): Promise<string> {
   const connection = grpcConnections(asText(authority.issue([usage])) as TlsTexts)(endpoint);
   try {
@@ -51,7 +54,7 @@ async function ask(endpoint: string): Promise<string> {
   }
 }
 
-test.each(loopbacks())("a server is reached at %s, and not sent that as a server name", async (host) => {
+test.each(loopbacks())("a server is dialled at %s, which is not sent as a server name", async (host) => {
   const { asked, port } = await listening(`IP:${host}`, host);
   expect(await ask(formatAddress(host, port))).toBe("");
   expect(asked).toEqual(["address.invalid"]);
@@ -62,7 +65,7 @@ test("a certificate without the address of a server is refused", async () => {
   expect(await ask(`127.0.0.1:${port}`)).toMatch(/IP: 127\.0\.0\.1 is not in the cert's list/);
 });
 
-test("a server with a name is asked for by it, and has to show it", async () => {
+test("a server with a name gets it as server name, and its certificate must have it", async () => {
   const { asked, port } = await listening("DNS:localhost", "localhost");
   expect(await ask(`localhost:${port}`)).toBe("");
   expect(asked).toEqual(["localhost"]);

@@ -14,9 +14,8 @@ import { identityProblem } from "../../runtime/security/server-identity.js";
 import type { Connect, Connection, Duplex, Method } from "./connection.js";
 
 /**
- * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more
- * often than every 5), and given up 5 s later. A connection that was refused is tried again soon: another
- * server is asked meanwhile.
+ * An idle connection is pinged after 10 s (servers may reject more than one ping in 5 s), and closed 5 s
+ * later. A refused connection is redialled soon: another server is asked meanwhile.
  */
 const channelOptions = {
   "grpc.keepalive_time_ms": 10_000,
@@ -27,9 +26,9 @@ const channelOptions = {
 };
 
 /**
- * Sent as the server name where a server is reached by its address. TLS has no addresses there (RFC 6066): the
- * package would send one, which Node refuses since 26. Nobody has this name (RFC 6761), so any server shows its
- * usual certificate.
+ * Sent as the server name for a server that is dialled by IP address. TLS has no addresses there (RFC 6066):
+ * the package would send one, which Node refuses since 26. The name is reserved (RFC 6761), so any server
+ * presents its default certificate.
  */
 const serverNameOfNobody = "address.invalid";
 
@@ -40,7 +39,7 @@ export interface TlsTexts {
 }
 
 /**
- * @param wantsLeader a server that knows no leader is asked to refuse at once
+ * @param wantsLeader servers without a leader refuse at once
  * @throws LeaseholdError `INVALID_CONFIG` for certificates that cannot be used
  */
 export function grpcConnections(tls: TlsTexts | undefined, { wantsLeader = true } = {}): Connect {
@@ -111,7 +110,7 @@ class GrpcConnection implements Connection {
   }
 }
 
-/** @param host the server's certificate is to be for it; else for the name by which the server is reached */
+/** @param host the name in the server's certificate; default: the name that is dialled */
 function credentialsOf(tls: TlsTexts | undefined, host?: string): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
   const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((text) => Buffer.from(text));
