@@ -10,7 +10,7 @@ async function storeWith(tag: string): Promise<MemoryBlockStore> {
   return store;
 }
 
-test("a crash loses or keeps what was not synced, and never what was", async () => {
+test("a crash loses or keeps unsynced changes, and never loses synced ones", async () => {
   const store = await storeWith("1");
   await store.sync("a");
   await store.writeBlock("a", 0, "2", bytes("2"));
@@ -22,7 +22,7 @@ test("a crash loses or keeps what was not synced, and never what was", async () 
   expect(await store.readBlock("a", 0)).toEqual({ tag: "2", bytes: bytes("2") });
 });
 
-test("what has rotted is listed and not read, until it is written again", async () => {
+test("a damaged block is listed and not read, until it is written again", async () => {
   const store = await storeWith("1");
   store.rot("a", 0);
   await expect(store.readBlock("a", 0)).rejects.toMatchObject({ code: "STORE_CORRUPT" });

@@ -1,33 +1,33 @@
 import { getOrInsert, LeaseholdError } from "leasehold/common";
 import type { BlockEntry, BlockStore, StoredBlock } from "./ports.js";
 
-/** A block, or that there is none. */
+/** A block, or undefined if it does not exist. */
 type Content = StoredBlock | undefined;
 
 interface MemoryFile {
   meta: string;
-  /** What reads see. */
+  /** The blocks as reads see them. */
   readonly blocks: Map<number, StoredBlock>;
-  /** What each block was when the file was last synced, and each thing that it was since. */
+  /** For each changed block: its content at the last sync, and each one since. */
   readonly unsynced: Map<number, Content[]>;
   readonly rotten: Set<number>;
 }
 
-/** What stands around a disk in memory. */
+/** Options of a disk in memory. */
 export interface MemoryStoreOptions {
-  /** Awaited before each operation takes effect, and again after it. Default: no time passes. */
+  /** Awaited before and after each operation takes effect. Default: no delay. */
   readonly latency?: () => Promise<void>;
-  /** Room for blocks in bytes; default: without end. */
+  /** Capacity for blocks in bytes. Default: unlimited. */
   readonly roomBytes?: () => number;
 }
 
-/** A disk in memory, for tests and simulations. `crash` forgets what was not synced. */
+/** A disk in memory, for tests and simulations. `crash` discards unsynced changes. */
 export class MemoryBlockStore implements BlockStore {
   readonly #latency: () => Promise<void>;
   readonly #roomBytes: () => number;
   readonly #files = new Map<string, MemoryFile>();
   #node: string | undefined;
-  /** Calls of a process that has died since find another number here, and do nothing. */
+  /** Counts processes: pending calls of an earlier one find another number, and do nothing. */
   #life = 0;
   #isClosed = false;
 
@@ -37,8 +37,8 @@ export class MemoryBlockStore implements BlockStore {
   }
 
   /**
-   * The machine dies: each change that was not synced is lost or kept, as `loses` decides. Calls that are
-   * under way have no effect any more and never settle. The next process may use the store at once.
+   * The machine crashes: `loses` decides for each unsynced change whether it is lost. Pending calls have no
+   * effect and never settle. The next process may use the store at once.
    */
   crash(loses: () => boolean): void {
     this.#life += 1;
@@ -52,7 +52,7 @@ export class MemoryBlockStore implements BlockStore {
     }
   }
 
-  /** The disk is replaced by an empty one. */
+  /** Replaces the disk by an empty one. */
   wipe(): void {
     this.#life += 1;
     this.#isClosed = false;
@@ -60,7 +60,7 @@ export class MemoryBlockStore implements BlockStore {
     this.#node = undefined;
   }
 
-  /** The blocks that lie there in good order; or only those that no crash takes away. */
+  /** The undamaged blocks; with `durable`, only those that survive a crash. */
   healthyBlocks(durable = false): { readonly path: string; readonly index: number; readonly tag: string }[] {
     return [...this.#files].flatMap(([path, { blocks, rotten, unsynced }]) =>
       [...blocks]
@@ -69,13 +69,13 @@ export class MemoryBlockStore implements BlockStore {
     );
   }
 
-  /** The content of a block changes by itself; the next read of it finds that out. */
+  /** Corrupts a block; the next read of it detects that. */
   rot(path: string, index: number): void {
     const file = this.#files.get(path);
     if (file?.blocks.has(index) === true) file.rotten.add(index);
   }
 
-  /** How many blocks are damaged. */
+  /** The number of damaged blocks. */
   get rottenBlocks(): number {
     return [...this.#files.values()].reduce((sum, { rotten }) => sum + rotten.size, 0);
   }

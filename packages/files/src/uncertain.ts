@@ -1,11 +1,11 @@
 import { LeaseholdError } from "leasehold/common";
 
-/** A change of a file of which nobody can say whether it was done: `FILE_UNCERTAIN`. */
+/** A change of a file with an unknown outcome: `FILE_UNCERTAIN`. */
 export class FileUncertainError extends LeaseholdError {
   /**
-   * True: the file's primary has given up, so what is called from now on and succeeds finds the change done,
-   * or it never will be. False: the primary has not been heard of in time, or not been waited for, and may
-   * still do it later.
+   * True: the file's primary has given up, so the next successful operation finds the change done, or it
+   * never will be. False: the primary did not answer in time, or the caller stopped waiting, and the change
+   * may still be done later.
    */
   readonly isSettledByNext: boolean;
 

@@ -181,7 +181,7 @@ function nameIn(path: string, folder: string): string {
   return path === folder || folder === "" ? path : path.slice(folder.length + 1);
 }
 
-/** As `2026-11-22 21:15:07`, by the clock of whoever reads it. */
+/** As `2026-11-22 21:15:07`, in local time. */
 function localTime(iso: string): string {
   const date = new Date(iso);
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);

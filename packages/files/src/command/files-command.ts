@@ -32,7 +32,7 @@ function client(command: Command): Command {
         .env("LEASEHOLD_NODES"),
     )
     .addOption(
-      new Option("--user <name:password>", "what the nodes want to be shown").env("LEASEHOLD_FILES_USER"),
+      new Option("--user <name:password>", "user and password for the nodes").env("LEASEHOLD_FILES_USER"),
     );
 }
 
@@ -50,9 +50,9 @@ function addTransfers(files: Command, finish: Finish): void {
       finish(await put(file, path, command.optsWithGlobals()));
     });
   client(files.command("get"))
-    .description("fetch a file; what is here is replaced when all of it has come")
+    .description("download a file; the local one is replaced when the download is complete")
     .argument("<path>", "the file there")
-    .argument("[file]", "where to put it here; - is the standard output (default: its name)")
+    .argument("[file]", "the local path; - is the standard output (default: its name)")
     .addHelpText("after", examples("leasehold files get backups/src.tar", "leasehold files get a.bin b.bin"))
     .action(async (path: string, file: string | undefined, _options: unknown, command: Command) => {
       const { get } = await import("./transfer.js");
@@ -76,7 +76,7 @@ function addChanges(files: Command, finish: Finish): void {
       finish(await list(folder, command.optsWithGlobals()));
     });
   client(files.command("stat"))
-    .description("show what is known of a file")
+    .description("show size, version and time of a file")
     .argument("<path>", "the file")
     .action(async (path: string, _options: unknown, command: Command) => {
       const { showOne } = await import("./commands.js");
@@ -99,7 +99,7 @@ function addChanges(files: Command, finish: Finish): void {
       finish(await move(from, to, command.optsWithGlobals()));
     });
   client(files.command("status"))
-    .description("show every node, what it does, and whom it sees")
+    .description("show the state of every node, and the nodes that it sees")
     .action(async (_options: unknown, command: Command) => {
       const { status } = await import("./commands.js");
       finish(await status(command.optsWithGlobals()));
@@ -109,7 +109,7 @@ function addChanges(files: Command, finish: Finish): void {
 function addNodes(files: Command, finish: Finish): void {
   files
     .command("up")
-    .description("three nodes on this machine to try: kill one, and get it back")
+    .description("try three nodes on this machine: kill one, and restart it")
     .option("--dir <path>", "where the nodes keep their files, a folder each", "leasehold-files")
     .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7480)
     .action(async (_options: unknown, command: Command) => {
@@ -118,21 +118,26 @@ function addNodes(files: Command, finish: Finish): void {
     });
   files
     .command("serve")
-    .description("run a node in this terminal, which is a member of the cluster of its leases, too")
+    .description("run a node in this terminal, which is also a member of the cluster of its leases")
     .option("--id <id>", "name of this node")
     .option("--dir <path>", "where it keeps its files: a directory of its own")
-    .option("--node <id=host:port>", "where nodes hear each other, this one included; once for each", collect)
-    .option("--member <id=host:port>", "where they hear each other as members; once for each", collect)
+    .option(
+      "--node <id=host:port>",
+      "address of each node for the others, this one included; once for each",
+      collect,
+    )
+    .option("--member <id=host:port>", "address of each node as a member; once for each", collect)
     .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
     .option("--http-cert <file>", "certificate for clients of WebDAV, PEM (default: that of --tls-cert)")
     .option("--http-key <file>", "private key of --http-cert, PEM")
     .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
-    .option(
-      "--max-clock-skew <duration>",
-      "how far clocks may be apart, the same at every node (default: 500ms)",
+    .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")
+    .addOption(
+      new Option("--user <name:password>", "user and password that clients must have").env(
+        "LEASEHOLD_FILES_USER",
+      ),
     )
-    .addOption(new Option("--user <name:password>", "what clients have to show").env("LEASEHOLD_FILES_USER"))
     .action(async (_options: unknown, command: Command) => {
       const { serve } = await import("./serve.js");
       finish(await serve(command.optsWithGlobals()));

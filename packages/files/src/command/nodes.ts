@@ -11,28 +11,28 @@ import { type ExitName, CommandFailure, usageError } from "leasehold/cli";
 export const localFilesPort = 7480;
 export const localNodes: readonly string[] = [0, 1, 2].map((n) => `http://127.0.0.1:${localFilesPort + n}`);
 
-/** Between two rounds of asking all nodes, ms: a primary that was lost is replaced meanwhile. */
+/** The pause between two rounds of requests to all nodes, ms: a lost primary is replaced meanwhile. */
 const pauseMs = 250;
-/** A node that says nothing for so long is not waited for, ms. */
+/** Timeout of a silent node, ms. */
 const silentMsMax = 6_000;
-/** Of an error only so much is read, bytes. */
+/** The part of an error's body that is read, bytes. */
 const errorBytesMax = 4_096;
 
 export interface Ask {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Made anew for each try; a body that cannot be is sent once. */
+  /** Opened for each attempt; a body that cannot be opened again is sent once. */
   readonly body?: { readonly bytes?: number; readonly open: () => Readable; readonly isRepeatable: boolean };
 }
 
-/** Whom we believe that it is a node, by https: nothing given, whom the system believes. */
+/** CAs trusted for nodes reached by https. Default: the system's store. */
 export type Trust = Pick<ConnectionOptions, "ca" | "checkServerIdentity">;
 
-/** What a server answers that another one, or the same a moment later, may do better. */
+/** Statuses that another server, or the same a moment later, may not repeat. */
 const temporary = new Set([502, 503, 504]);
 
-/** What each status means for a script; others are faults. */
+/** Exit codes of statuses; all others are faults. */
 const exitByStatus: Readonly<Record<number, ExitName>> = {
   400: "usage",
   401: "refused",
@@ -47,7 +47,7 @@ const exitByStatus: Readonly<Record<number, ExitName>> = {
   507: "unavailable",
 };
 
-/** The nodes' fronts: the first that answers is asked, and another one when it does not any more. */
+/** The nodes' servers: requests go to the first that answers, and to another when it fails. */
 export class Nodes {
   readonly urls: readonly URL[];
   readonly #timeoutMs: number;
@@ -62,7 +62,7 @@ export class Nodes {
     this.#authorization = user && `Basic ${Buffer.from(user, "utf8").toString("base64")}`;
   }
 
-  /** Asks until a node has answered, or `--timeout` is over. @throws CommandFailure for a refusal */
+  /** Repeats the request until a node answers or `--timeout` is over. @throws CommandFailure for a refusal */
   async ask(ask: Ask): Promise<IncomingMessage> {
     let failingSinceMs = performance.now();
     let distrust: Unreachable | undefined;
@@ -74,7 +74,7 @@ export class Nodes {
         if ((failure.statusCode ?? 500) < 300) return failure;
         throw await refusalOf(failure, ask);
       }
-      // A transfer that went well for a while has made new what time is left.
+      // A transfer that made progress resets the timeout.
       if (performance.now() - triedMs > 2 * silentMsMax) failingSinceMs = performance.now();
       const isOver = performance.now() - failingSinceMs > this.#timeoutMs;
       if (isOver || ask.body?.isRepeatable === false)
@@ -87,12 +87,12 @@ export class Nodes {
       else distrust = undefined;
       if (tries % this.urls.length > 0) continue;
       if (distrust !== undefined)
-        throw new CommandFailure("refused", `${distrust.message}; --tls-ca names the authority to believe`);
+        throw new CommandFailure("refused", `${distrust.message}; --tls-ca names the authority to trust`);
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
-  /** Asks this node alone, once. */
+  /** Sends the request to this node alone, once. */
   async askOne(url: URL, ask: Ask): Promise<IncomingMessage> {
     const answer = await this.#try(url, ask);
     if ((answer.statusCode ?? 500) < 300) return answer;
@@ -120,7 +120,7 @@ export class Nodes {
             ...(body?.bytes !== undefined && { "content-length": String(body.bytes) }),
             ...(this.#authorization !== undefined && { authorization: this.#authorization }),
           },
-          // While bytes flow, or the node says that it is at work, a request may take hours.
+          // A request may take hours while bytes flow or the node reports progress.
           timeout: Math.min(silentMsMax, this.#timeoutMs),
         },
         resolve,
@@ -128,14 +128,14 @@ export class Nodes {
       request.on("timeout", () => request.destroy(new Error("no answer in time")));
       request.on("error", reject);
       if (body === undefined) request.end();
-      // An answer that comes before all was sent is a refusal, and says more than the broken pipe.
+      // An answer before the end of the body is a refusal, and says more than the broken pipe.
       else pipeline(body.open(), request).catch(() => undefined);
     });
   }
 }
 
 class Unreachable extends Error {
-  /** Asking again does not make a certificate better. */
+  /** A retry does not change a certificate. */
   readonly isDistrusted: boolean;
 
   constructor({ host }: URL, cause: unknown) {
@@ -147,7 +147,8 @@ class Unreachable extends Error {
 
 function nodeUrl(text: string): URL {
   const withScheme = /^https?:\/\//i.test(text) ? text : `http://${text}`;
-  if (!URL.canParse(withScheme)) throw usageError(`--nodes: ${JSON.stringify(text)} is no address of a node`);
+  if (!URL.canParse(withScheme))
+    throw usageError(`--nodes: ${JSON.stringify(text)} is not the address of a node`);
   return new URL(withScheme);
 }
 

@@ -1,16 +1,16 @@
 import { isatty } from "node:tty";
 import { sayError, sayProgress, shortTime } from "leasehold/cli";
 
-/** A terminal is told anew ten times a second, others every ten seconds. */
+/** A terminal is updated ten times a second, other outputs every ten seconds. */
 const frameMs = 100;
 const lineMs = 10_000;
-/** The speed is that of the last seconds, ms. */
+/** The window over which the speed is measured, ms. */
 const windowMs = 3_000;
 const barCells = 24;
 
 const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
 
-/** A number of bytes as people read it at a glance: `850 B`, `1.2 GB`. */
+/** A number of bytes for humans: `850 B`, `1.2 GB`. */
 export function shortBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -21,7 +21,9 @@ export function shortBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]!}`;
 }
 
-/** How far something is: a bar at a terminal, else a line now and then; nothing for what is over at once. */
+/**
+ * Progress of a transfer: a bar on a terminal, otherwise a line now and then; nothing for short transfers.
+ */
 export class Progress {
   readonly #name: string;
   readonly #bytes: number | undefined;
@@ -40,7 +42,7 @@ export class Progress {
     return this.#done;
   }
 
-  /** Where it is now; a transfer that begins anew is where it was before. */
+  /** Sets the position; a transfer that begins again goes back. */
   at(done: number): void {
     this.#done = done;
     const nowMs = performance.now();
@@ -68,7 +70,7 @@ export class Progress {
     return `${this.#name}  ${bar}${percent}  ${shortBytes(this.#done)} of ${shortBytes(this.#bytes)}  ${speed}${left}`;
   }
 
-  /** Takes the bar away, and answers what there is to say of all of it. */
+  /** Removes the bar, and returns a summary. */
   end(): string {
     sayProgress("");
     const ms = performance.now() - this.#begunMs;

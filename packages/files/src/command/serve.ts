@@ -32,14 +32,14 @@ export interface ServeOptions extends FilesOptions {
   readonly maxClockSkew?: string;
 }
 
-/** What a node that was forked tells its parent. */
+/** Messages of a forked node to its parent. */
 export interface ServeNews {
   readonly type: "serving";
   readonly id: string;
   readonly url: string;
 }
 
-/** A clean end takes at most this long; then the process ends anyway. */
+/** Time limit of a clean shutdown, ms; then the process exits anyway. */
 const closeMsMax = 5_000;
 
 const logger: Logger = {
@@ -110,7 +110,7 @@ async function serveFiles(
     announce(id, front.url, options);
     await stopped;
   } finally {
-    // The front first, so that requests under way can end.
+    // The HTTP server stops first, so that requests in flight can end.
     for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
   }
   return exitCode("ok");
@@ -133,7 +133,7 @@ function listOf(given: readonly string[] | undefined, option: string): Record<st
   return Object.fromEntries(entries);
 }
 
-/** What clients of WebDAV are shown: a certificate for them, or the one that the node has for members. */
+/** The certificate for clients of WebDAV: one for them, or the one that the node has for members. */
 function certificateOf({ httpCert, httpKey, tlsCert, tlsKey }: ServeOptions) {
   if ((httpCert === undefined) !== (httpKey === undefined))
     throw usageError("--http-cert and --http-key are needed together");

@@ -6,7 +6,7 @@ import { proofOfCertificate, unprovenClaim, identityProblem } from "leasehold/ru
 import { usageError, type OutputFormat, type SharedOptions } from "leasehold/cli";
 import { Nodes, type Trust, localNodes } from "./nodes.js";
 
-/** As long as a lease of the primary that was lost may have to run, and then some. */
+/** A lost primary's lease may have to expire first; the default leaves room for that. */
 export const filesTimeoutDefault = "30s";
 
 export interface FilesOptions extends SharedOptions {
@@ -30,7 +30,7 @@ export function filesSettingsOf(options: FilesOptions): FilesSettings {
   };
 }
 
-/** With an authority of one's own, what has a member's certificate is a node, whatever it is called. */
+/** With `--tls-ca`, any certificate of a member is trusted as a node's, whatever its host name. */
 function trustOf(urls: readonly string[], { tlsCa, cluster = "leasehold" }: FilesOptions): Trust {
   if (!urls.some((url) => /^https:/i.test(url))) return {};
   if (tlsCa === undefined) return { checkServerIdentity: identityProblem };
@@ -53,9 +53,9 @@ function memberOrHost(cluster: string) {
   };
 }
 
-/** The path of a file as nodes have it: a slash at its beginning is a habit, and no part of the name. */
+/** The path of a file as nodes know it, without the slash that users put first. */
 export function remotePath(text: string): string {
   const path = text.replace(/^\/+/, "");
-  if (path === "" || path.endsWith("/")) throw usageError(`${JSON.stringify(text)} is no path of a file`);
+  if (path === "" || path.endsWith("/")) throw usageError(`${JSON.stringify(text)} is not a path of a file`);
   return path;
 }

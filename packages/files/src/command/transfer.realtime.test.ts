@@ -9,7 +9,7 @@ import { get } from "./transfer.js";
 
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-test("a download that breaks off again and again has every byte once", async () => {
+test("a download that breaks off repeatedly has every byte once", async () => {
   const content = randomBytes(8 * 2 ** 20);
   let answers = 0;
   const server = createServer((request, response) => {
@@ -18,7 +18,7 @@ test("a download that breaks off again and again has every byte once", async () 
     const rest = content.subarray(from);
     response.writeHead(from === 0 ? 200 : 206, { etag: '"v"', "content-length": String(rest.length) });
     if (isLast) return void response.end(rest);
-    // What is on its way when the connection is cut arrives in part.
+    // Data in flight when the connection breaks arrives in part.
     response.write(rest.subarray(0, 2 ** 20 + 17), () => setTimeout(() => response.destroy(), 5));
     return undefined;
   });

@@ -7,14 +7,14 @@ import type { Nodes } from "./nodes.js";
 import { Progress } from "./progress.js";
 import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
 
-/** How often a transfer goes on at another node after it has broken off, before it gives up. */
+/** Resumptions of a broken transfer at another node before it fails. */
 const resumesMax = 20;
 
 /** `leasehold files put FILE [PATH]`. */
 export async function put(local: string, remote: string | undefined, options: FilesOptions): Promise<number> {
   const { nodes, output } = filesSettingsOf(options);
   const isInput = local === "-";
-  if (isInput && remote === undefined) throw usageError("put - needs the PATH that the file is to have");
+  if (isInput && remote === undefined) throw usageError("put - needs the PATH of the file");
   const path = targetOf(remote ?? "", basename(local));
   const found = isInput ? undefined : await localFile(local);
   const progress = new Progress(path, found?.size);
@@ -48,7 +48,7 @@ export async function get(remote: string, local: string | undefined, options: Fi
     return exitCode("ok");
   }
   const into = local ?? basename(path);
-  // What is there stays until all of the new content is.
+  // The present file stays until the new content is complete.
   const part = `${into}.part`;
   try {
     const progress = await download(nodes, path, (from) =>
@@ -72,7 +72,7 @@ export async function cat(remotes: readonly string[], options: FilesOptions): Pr
   return exitCode("ok");
 }
 
-/** All of a file, at another node from where it broke off, as long as the content is the same. */
+/** Downloads a file; resumes at another node where it broke off, if the content is the same. */
 async function download(nodes: Nodes, path: string, open: (from: number) => Writable): Promise<Progress> {
   let progress: Progress | undefined;
   let etag: string | undefined;
@@ -88,7 +88,7 @@ async function download(nodes: Nodes, path: string, open: (from: number) => Writ
     const failed = (): boolean => (isOurFault = true);
     sink.on("error", failed);
     try {
-      // What counts as done is written: what a broken pipeline still has in its buffers would be missing.
+      // Only written bytes count as done: a broken pipeline may lose its buffers.
       for await (const chunk of answer as AsyncIterable<Buffer>) {
         await written(sink, chunk);
         progress.at(progress.done + chunk.length);
@@ -126,7 +126,7 @@ function counting(progress: Progress): Transform {
   });
 }
 
-/** A path that ends with a slash, or none at all, is that of the folder. */
+/** A path that ends with a slash, or is missing, names the folder. */
 function targetOf(remote: string, name: string): string {
   return remotePath(remote === "" || remote.endsWith("/") ? remote + name : remote);
 }
@@ -139,7 +139,7 @@ async function makeFolders(nodes: Nodes, path: string): Promise<void> {
     await made.then(
       (answer) => answer.resume(),
       (error: unknown) => {
-        // It is there already.
+        // It exists already.
         if (!(error instanceof CommandFailure) || error.exitCode !== exitCode("usage")) throw error;
       },
     );

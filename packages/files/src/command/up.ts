@@ -26,19 +26,19 @@ export interface FilesUpOptions extends FilesOptions {
 }
 
 const ids = ["a", "b", "c"] as const;
-/** Short leases, so that a primary that is killed is soon replaced, and clocks that are one clock. */
+/** Short leases, so that a killed primary is soon replaced; all clocks are one clock. */
 const ttlMaxMs = 2_500;
 const maxClockSkewMs = 50;
 const lookMs = 500;
 const frameMs = 250;
 const graceMs = 4_000;
 const startMsMax = 30_000;
-/** Of what has happened the screen shows the last. */
+/** Recent events on the screen. */
 const newsMax = 8;
 
-/** `leasehold files up`: three nodes on this machine, until somebody has seen enough. */
+/** `leasehold files up`: three nodes on this machine, until interrupted. */
 export async function filesUp(options: FilesUpOptions): Promise<number> {
-  if (options.output === "json") throw usageError("files up goes on and on: -o is table here");
+  if (options.output === "json") throw usageError("files up runs until it is stopped: -o must be table");
   const ports = await freePorts(options.port, 3 * ids.length);
   const stop = new AbortController();
   const stopWatch = listenToSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => stop.abort());
@@ -83,7 +83,7 @@ class LocalNodes {
     exited: (id, how, last) => {
       const why = last === "" ? how : last.replace(/^leasehold: /, "");
       if (!this.#serving.has(id)) this.#fault = `node ${id} did not start: ${why}`;
-      else this.#tell(`node ${id} ended (${why}) and is started again`);
+      else this.#tell(`node ${id} ended (${why}) and is restarted`);
     },
   });
 
@@ -119,7 +119,7 @@ class LocalNodes {
     }
   }
 
-  /** What each node says of itself, again and again. */
+  /** Polls the status of each node. */
   async look(signal: AbortSignal): Promise<void> {
     const nodes = new Nodes(this.urls, lookMs, undefined);
     while (!signal.aborted) {
@@ -170,7 +170,7 @@ async function statusOf(nodes: Nodes, url: URL): Promise<Found> {
   }
 }
 
-/** The nodes on the whole screen. */
+/** The full-screen view of the nodes. */
 class View {
   readonly #cluster: LocalNodes;
   readonly #terminal: Terminal;

@@ -8,13 +8,13 @@ import { DirectoryStore } from "./directory-store.js";
 const paths = ["a", "a/b", "Ä", "reports/2026"];
 const blocks = 5;
 
-/** What a block may be after a crash: what it was when it was last synced, and each thing since. */
+/** The states that a block may have after a crash: the last synced one, and each one since. */
 interface Expected {
   safe: string | undefined;
   since: { readonly at: number; readonly tag: string | undefined }[];
 }
 
-/** A node's life at random: it writes, syncs, dies and is started again; what it may have then is known. */
+/** A node's random life: it writes, syncs, crashes and is restarted; the possible states are known. */
 class Life {
   readonly #random: Xorshift;
   readonly #disk: CrashDisk;
@@ -56,7 +56,7 @@ class Life {
     }
   }
 
-  /** Calls that the store allows at the same time: of one block there is one. */
+  /** Calls that may be concurrent: one for each block. */
   readonly #busy = new Set<string>();
 
   async #act(): Promise<void> {
@@ -110,7 +110,7 @@ class Life {
 
   async #sync(path: string): Promise<void> {
     const begun = this.#writes;
-    // What is being written at this moment may come after the sync.
+    // A write in flight may come after the sync.
     const busy = new Set(this.#busy);
     try {
       await this.#store.sync(path);
@@ -141,7 +141,7 @@ class Life {
   }
 
   async #start(): Promise<void> {
-    // It may die while it starts, again and again.
+    // It may crash during its start, repeatedly.
     for (;;) {
       if (this.#chance(0.3)) this.#disk.callsLeft = 1 + this.#below(12);
       try {
@@ -155,7 +155,7 @@ class Life {
     }
   }
 
-  /** After a crash each block is one of what it may be, and stays that. */
+  /** After a crash each block has one of its possible states, and keeps it. */
   async #settle(): Promise<void> {
     for (const path of this.#meta.keys()) {
       const found = (await this.#store.readMeta(path)) ?? "none";
@@ -180,7 +180,7 @@ class Life {
     }
   }
 
-  /** What stands there, which must be whole. */
+  /** The tag of the block, which must be whole. */
   async #tagAt(path: string, index: number): Promise<string | undefined> {
     const block = await this.#store.readBlock(path, index);
     if (block !== undefined)
@@ -225,7 +225,7 @@ function isDown(error: unknown): boolean {
 }
 
 describe("a node's directory", () => {
-  test("has after any crash, full disk or failure what was synced or something later, each block whole", async () => {
+  test("has the synced or a later state of each block, whole, after any crash, full disk or failure", async () => {
     let [crashes, refusals] = [0, 0];
     for (let seed = 1; seed <= 10 * effort; seed += 1) {
       const life = new Life(seed);

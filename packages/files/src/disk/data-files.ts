@@ -1,6 +1,6 @@
 import type { Disk, DiskFile } from "./disk.js";
 
-/** Files that are open at once, one descriptor each; the one that was used least recently makes room. */
+/** Open files, one descriptor each; the least recently used one is closed first. */
 const openMax = 256;
 
 interface Open {
@@ -8,7 +8,7 @@ interface Open {
   users: number;
 }
 
-/** Data files are spread over so many folders, as long folders are slow on some file systems. */
+/** Folders of data files, as long folders are slow on some file systems. */
 const foldersMax = 64;
 
 /** The folder of a data file. */
@@ -18,12 +18,12 @@ function dataFolderOf(id: number): string {
   return `data-${String(id % foldersMax).padStart(2, "0")}`;
 }
 
-/** A file has a number as its name: what users call it never reaches the file system. */
+/** A data file's name is a number: users' paths never reach the file system. */
 export function dataFileName(id: number): string {
   return `${dataFolderOf(id)}/${id}.blocks`;
 }
 
-/** The files in which blocks stand. They are opened when they are used, and few are open at once. */
+/** The data files, which hold the blocks. They are opened on use, and few are open at once. */
 export class DataFiles {
   readonly #disk: Disk;
   readonly #open = new Map<number, Open>();
@@ -48,7 +48,7 @@ export class DataFiles {
     return this.#use(id, async ({ file }) => (await file).truncate(bytes));
   }
 
-  /** Makes the file if it is missing, and its name durable. */
+  /** Creates the file if it is missing, and makes its name durable. */
   async make(id: number): Promise<void> {
     const folder = dataFolderOf(id);
     await this.#disk.makeFolder(folder);
@@ -79,7 +79,7 @@ export class DataFiles {
     } finally {
       open.users -= 1;
       if (open.users === 0 && this.#open.get(id) !== open) await close(open);
-      // What could not be opened is tried anew by the next.
+      // The next call retries a failed open.
       else await open.file.catch(() => this.#open.get(id) === open && this.#open.delete(id));
     }
   }

@@ -30,7 +30,7 @@ async function restart(): Promise<BlockStore> {
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** Turns over one bit of a file, as a disk that rots. */
+/** Flips one bit of a file, as a rotting disk does. */
 async function rot(name: string, position: number): Promise<void> {
   const file = await open(join(folder, name), "r+");
   const byte = Buffer.alloc(1);
@@ -60,7 +60,7 @@ async function fill(store: BlockStore): Promise<void> {
 }
 
 describe("a directory", () => {
-  test("that is empty knows no node, and one that has been in use still does after a start", async () => {
+  test("that is empty knows no node, and one that has been in use keeps it over a restart", async () => {
     expect(await (await start()).readNode()).toBeUndefined();
     await fill(opened[0]!);
     const store = await restart();
@@ -75,12 +75,12 @@ describe("a directory", () => {
     expect(await store.readBlock("a", 1)).toBeUndefined();
   });
 
-  test("is one process's", async () => {
+  test("is locked by one process", async () => {
     await start();
     await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
   });
 
-  test("that was taken away refuses what should be durable", async () => {
+  test("that was removed refuses durable writes", async () => {
     const store = await withBlocks();
     await rm(join(folder, "lock"));
     await store.writeBlock("a", 0, "3.a", bytes("third"));
@@ -88,7 +88,7 @@ describe("a directory", () => {
     await expect(store.writeMeta("a", "other")).rejects.toMatchObject({ code: "DISK_FAILED" });
   });
 
-  test("keeps no path of a user as a name of the file system", async () => {
+  test("uses no path of a user as a name in the file system", async () => {
     const store = await start();
     for (const path of ["con", "CON", "a", "a/b", "é/..x", "x".repeat(480)])
       await store.writeMeta(path, path);
@@ -104,16 +104,16 @@ describe("a directory", () => {
   });
 });
 
-test("an index has a durable name before anything in it counts", async () => {
-  // Of names that were not synced a crash keeps none.
+test("an index has a durable name before its records count", async () => {
+  // A crash keeps no unsynced names.
   const disk = new CrashDisk(() => 0);
   await (await DirectoryStore.open({ disk })).writeNode("node");
   disk.restart();
   expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
 });
 
-describe("bits that turn over", () => {
-  test("in a block are found by the next read, which gives nothing out; the others are whole", async () => {
+describe("bits that flip", () => {
+  test("in a block are detected by the next read, which fails; other blocks are whole", async () => {
     await withBlocks();
     const store = await restart();
     await rot(await dataFile(), 4_096 + 150_000);
@@ -124,7 +124,7 @@ describe("bits that turn over", () => {
     expect((await store.readBlock("a", 7))?.tag).toBe("4.a");
   });
 
-  test("anywhere in the index keep the node from starting, unless nothing changes by them", async () => {
+  test("anywhere in the index prevent the node from starting, unless they change nothing", async () => {
     await withBlocks();
     const index = (await readdir(folder)).find((name) => name.startsWith("index"));
     await opened.pop()!.close();
@@ -159,7 +159,7 @@ describe("bits that turn over", () => {
     }
   });
 
-  test("and an index that is gone do not make a node look like an empty one", async () => {
+  test("and a missing index do not make a node look empty", async () => {
     await withBlocks();
     await opened.pop()!.close();
     const index = (await readdir(folder)).find((name) => name.startsWith("index"));
@@ -174,7 +174,7 @@ describe("room", () => {
     return [disk, await DirectoryStore.open({ disk, reserveBytes: 1_000 })];
   };
 
-  test("that is used up is STORE_FULL, nothing is lost, and there is room again when there is", async () => {
+  test("that is exhausted is STORE_FULL, loses nothing, and can be freed", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");
     await store.writeBlock("a", 0, "1", Buffer.alloc(10_000, 1));
@@ -193,7 +193,7 @@ describe("room", () => {
     expect((await store.readBlock("a", 0))?.tag).toBe("2");
   });
 
-  test("is given back: what was replaced is used again, and what was removed goes back to the disk", async () => {
+  test("is freed: replaced blocks are reused, and removed ones returned to the disk", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");
     for (let round = 0; round < 20; round += 1) {
@@ -208,7 +208,7 @@ describe("room", () => {
     expect(await store.listBlocks("a")).toEqual([]);
   });
 
-  test("that is being given back is not taken before it is", async () => {
+  test("that is being freed is not allocated before it is", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");
     await store.writeBlock("a", 0, "1", Buffer.alloc(8_192, 1));
@@ -239,7 +239,7 @@ describe("room", () => {
     expect((await again.readBlock("a", 1))?.tag).toBe("2");
   });
 
-  test("of the index is bounded: one that has grown is begun anew, with all that is live", async () => {
+  test("of the index is bounded: one that has grown is rewritten with the live records", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");
     await store.writeBlock("a", 0, "1", bytes("x"));

@@ -10,23 +10,23 @@ import { RecordLog } from "./record-log.js";
 import { type IndexRecord, blocksPerRecord, decodeRecord, encodeRecord } from "./records.js";
 import { Block, StoredFile, unitBytes } from "./stored-file.js";
 
-// CommonJS, whose `exports` is the class.
+// The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
 
-/** What data of programs may not use of a disk: metadata, repairs and a new index still find room. */
+/** The reserve that data of programs may not use: metadata, repairs and a new index still find room. */
 const reserveBytes = 64 * 1024 * 1024;
 
 export interface DirectoryStoreOptions {
-  /** The disk; tests have others than the machine's. */
+  /** The disk; tests have their own. */
   readonly disk: Disk;
-  /** False when the directory is not this process's any more. */
+  /** False when another process has taken over the directory. */
   readonly isOurs?: () => Promise<boolean>;
   readonly closed?: () => Promise<void>;
   readonly reserveBytes?: number;
 }
 
 /**
- * Opens the directory of a node, which is made if it is missing. One process at a time has it.
+ * Opens the directory of a node, and creates it if it is missing. One process at a time can have it open.
  *
  * @throws LeaseholdError `DATA_IN_USE`, `STORE_CORRUPT`, `VERSION_MISMATCH`, `STORE_FULL`, `DISK_FAILED`
  */
@@ -47,9 +47,9 @@ export async function openBlockDirectory(folder: string): Promise<BlockStore> {
 }
 
 /**
- * A node's blocks in a directory: a data file for each file, and one index that says where in it each block
- * stands and what it must be. A block is never overwritten: it gets a free place, and counts when a record of
- * it is durable, after its bytes. So a write that is cut off leaves the block before.
+ * A node's blocks in a directory: a data file for each file, and one index with each block's position and
+ * checksum. A block is never overwritten: it gets a free extent, and counts when its record is durable, after
+ * its bytes. An interrupted write therefore leaves the block as it was.
  */
 export class DirectoryStore implements BlockStore {
   readonly #disk: Disk;
@@ -80,9 +80,9 @@ export class DirectoryStore implements BlockStore {
 
   async #readIndex(): Promise<void> {
     const names = await this.#disk.names("");
-    // Without its index it would look like an empty disk, and nobody would know that it has forgotten.
+    // Without its index the disk would look empty, and its votes would count though it has forgotten them.
     if (names.some((name) => dataFolder.test(name)) && !names.some((name) => /^index-\d+\.log$/.test(name)))
-      throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks are there");
+      throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks exist");
     const byId = new Map<number, StoredFile>();
     this.#log = await RecordLog.open(
       this.#disk,
@@ -178,13 +178,13 @@ export class DirectoryStore implements BlockStore {
       const file = this.#files.get(path);
       const block = file?.at(index);
       if (file === undefined || block === undefined) return undefined;
-      // Its place is not used again while it is read.
+      // Its extent is not reused during the read.
       block.uses += 1;
       try {
         const bytes = new Uint8Array(block.bytes);
         const filled = block.bytes === 0 ? 0 : await this.#data.read(file.id, bytes, block.start * unitBytes);
         if (filled < bytes.length || checksumOf(file.id, index, block.tag, bytes) !== block.checksum)
-          throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is not what was written`);
+          throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is damaged`);
         return { tag: block.tag, bytes };
       } finally {
         file.release(block);
@@ -244,7 +244,7 @@ export class DirectoryStore implements BlockStore {
     await this.#options.closed?.();
   }
 
-  /** One sync serves all who asked before it began. What has failed once fails for those who wait, too. */
+  /** One sync serves all callers that asked before it began. A failure fails them all. */
   #syncTogether(file: StoredFile): Promise<void> {
     if (file.syncingNext !== undefined) return file.syncingNext;
     const begin = (): Promise<void> =>
@@ -265,7 +265,7 @@ export class DirectoryStore implements BlockStore {
       if (placed.some(({ block }) => block!.bytes > 0)) await this.#data.sync(file.id);
     } catch (error) {
       for (const { block } of placed) file.release(block);
-      file.syncFailure = diskError("the disk could not sync, and the node has to start anew", error);
+      file.syncFailure = diskError("the disk could not sync; the node must be restarted", error);
       throw error;
     }
     await Promise.all([
@@ -290,7 +290,7 @@ export class DirectoryStore implements BlockStore {
     return this.#log.append(encodeRecord(record), committed, done);
   }
 
-  /** What lies behind the last block is given back to the disk. */
+  /** Truncates the file after the last block. */
   async #cut(file: StoredFile): Promise<void> {
     const bytes = file.cutAt();
     if (bytes === undefined) return;
@@ -316,7 +316,7 @@ export class DirectoryStore implements BlockStore {
 
   async #mustBeOurs(): Promise<void> {
     if ((await this.#options.isOurs?.()) === false)
-      throw new LeaseholdError("DISK_FAILED", "the directory of this node was taken away");
+      throw new LeaseholdError("DISK_FAILED", "the directory of this node was removed");
   }
 
   #fileOf(path: string): StoredFile {
@@ -350,13 +350,13 @@ function pieces(changes: readonly Change[]): (readonly Change[])[] {
   );
 }
 
-/** Bytes in the wrong place, or of another time, are as wrong as bytes that have changed. */
+/** Covers file, index and tag, so that misplaced and stale bytes are detected like corrupt ones. */
 function checksumOf(id: number, index: number, tag: string, bytes: Uint8Array): number {
   const head = crc32(`${id} ${index} ${tag}`);
   return bytes.length === 0 ? head : crc32(bytes, head);
 }
 
-/** What the disk said, as an error that says what it means. */
+/** Converts an error of the disk. */
 function diskError(what: string, error: unknown): LeaseholdError {
   if (error instanceof LeaseholdError) return error;
   const { code, message } = error as NodeJS.ErrnoException;

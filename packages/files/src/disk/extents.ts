@@ -4,13 +4,13 @@ export interface Extent {
   readonly units: number;
 }
 
-/** Which units of a data file are free: what was given back is used again before the file grows. */
+/** The free units of a data file: they are reused before the file grows. */
 export class Extents {
-  /** In their order; no two touch, and none ends where the file does. */
+  /** In order; no two touch, and none ends at the end of the file. */
   readonly #free: Extent[] = [];
   #end = 0;
 
-  /** Where the last unit that is in use ends. */
+  /** The end of the last used unit. */
   get end(): number {
     return this.#end;
   }
@@ -18,7 +18,7 @@ export class Extents {
   static around(used: Iterable<Extent>): Extents {
     const extents = new Extents();
     for (const { start, units } of [...used].sort((one, other) => one.start - other.start)) {
-      // An empty one stands nowhere.
+      // An empty block has no extent.
       if (units === 0) continue;
       if (start > extents.#end) extents.#free.push({ start: extents.#end, units: start - extents.#end });
       extents.#end = start + units;
@@ -26,7 +26,7 @@ export class Extents {
     return extents;
   }
 
-  /** The first place that is long enough. */
+  /** The first free extent that is long enough. */
   take(units: number): Extent {
     const at = this.#free.findIndex((each) => each.units >= units);
     const found = this.#free[at];

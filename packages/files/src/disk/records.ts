@@ -1,28 +1,28 @@
 import { LeaseholdError } from "leasehold/common";
 
-/** Where a block stands, and what it must be when it is read. */
+/** A block's position, tag and checksum. */
 export interface Placed {
   readonly index: number;
   readonly tag: string;
   /** In units of the data file. */
   readonly start: number;
   readonly bytes: number;
-  /** Of the content, the file, the index and the tag. */
+  /** Over the content, the file, the index and the tag. */
   readonly checksum: number;
 }
 
-/** What the index of a node consists of: the last word on each thing counts. */
+/** A record of a node's index: the last record about a file or block counts. */
 export type IndexRecord =
   | { readonly kind: "node"; readonly record: string }
-  /** A file with the number that its data file has. */
+  /** A file and the number of its data file. */
   | { readonly kind: "file"; readonly id: number; readonly path: string; readonly meta: string }
   | { readonly kind: "blocks"; readonly id: number; readonly placed: readonly Placed[] }
   | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] };
 
-/** Blocks in one record; of a record nothing is durable or all. */
+/** Blocks in one record, which is durable as a whole or not at all. */
 export const blocksPerRecord = 512;
 
-/** JSON: none of its bytes are zero, so a sector that was never written is told from a record. */
+/** JSON has no zero bytes, so an unwritten sector differs from a record. */
 export function encodeRecord(record: IndexRecord): Uint8Array {
   return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
 }
@@ -50,7 +50,7 @@ type Fields =
   | ["b", number, [number, string, number, number, number][]]
   | ["r", number, number[]];
 
-/** What the checksum of its log has found to be as it was written. */
+/** Decodes a payload that the log's checksum has verified. */
 export function decodeRecord(payload: Buffer): IndexRecord {
   const fields = JSON.parse(payload.toString("utf8")) as Fields;
   switch (fields[0]) {

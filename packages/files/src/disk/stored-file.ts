@@ -1,17 +1,17 @@
 import { type Extent, Extents } from "./extents.js";
 import type { Placed } from "./records.js";
 
-/** Data files are given out in such pieces, which no two blocks share. */
+/** The allocation unit of data files, which no two blocks share. */
 export const unitBytes = 4_096;
 
-/** A block in its place. The place is used again when nothing needs it any more. */
+/** A block and its extent, which is reused when no user is left. */
 export class Block implements Placed {
   readonly index: number;
   readonly tag: string;
   readonly start: number;
   readonly bytes: number;
   readonly checksum: number;
-  /** Who needs it: what is seen, what is durable, a record on its way, a read. */
+  /** Users: the visible state, the durable state, a record in flight, a read. */
   uses = 1;
 
   constructor({ index, tag, start, bytes, checksum }: Placed) {
@@ -28,8 +28,8 @@ export class Block implements Placed {
 }
 
 /**
- * The blocks of one file: those that reads see, and of those that have changed since the last sync, what the
- * index says of them. A crash goes back to that, so its places are not used again before it says otherwise.
+ * The blocks of one file: as reads see them, and, for those changed since the last sync, as the index has
+ * them. A crash goes back to the index, so extents in it are not reused before it changes.
  */
 export class StoredFile {
   readonly id: number;
@@ -38,18 +38,18 @@ export class StoredFile {
   readonly #seen = new Map<number, Block>();
   readonly #durable = new Map<number, Block | undefined>();
   #extents = new Extents();
-  /** Set where the name of its data file is durable. */
+  /** Set once the name of its data file is durable. */
   made: Promise<void> | undefined;
-  /** The sync that is under way, and the one that begins after it for all who have asked since. */
+  /** The sync in progress, and the one that follows it for all callers that asked since. */
   syncing: Promise<void> | undefined;
   syncingNext: Promise<void> | undefined;
-  /** Set when the disk could not sync: what it has lost of the blocks that changed nobody knows. */
+  /** Set when a sync has failed: the disk may have lost any of the changed blocks. */
   syncFailure: Error | undefined;
   /** Blocks that are being written. */
   writing = 0;
-  /** While its data file is cut, nothing is written behind the cut. */
+  /** While its data file is truncated, nothing is written beyond the cut. */
   cutting: Promise<void> | undefined;
-  /** How far its data file may reach. */
+  /** The upper bound of its data file's length. */
   #reachBytes = 0;
 
   constructor(id: number, path: string, meta: string) {
@@ -58,13 +58,13 @@ export class StoredFile {
     this.meta = meta;
   }
 
-  /** While the index is read: the last word on a block counts. */
+  /** Called while the index is read: the last record about a block counts. */
   restore(placed: readonly Placed[], removed: readonly number[]): void {
     for (const index of removed) this.#seen.delete(index);
     for (const each of placed) this.#seen.set(each.index, new Block(each));
   }
 
-  /** The index has been read. */
+  /** Called when the index has been read. */
   restored(): void {
     this.#extents = Extents.around([...this.#seen.values()].map(({ extent }) => extent));
     this.#reachBytes = this.#extents.end * unitBytes;
@@ -75,23 +75,23 @@ export class StoredFile {
     return this.#seen.get(index);
   }
 
-  /** What reads see, in the order of the indices. */
+  /** The blocks that reads see, in the order of the indices. */
   seen(): Block[] {
     return [...this.#seen.values()].sort((one, other) => one.index - other.index);
   }
 
-  /** What the index says, or is to say when it is written anew. */
+  /** The blocks that the index has, or must have when it is rewritten. */
   durable(): Block[] {
     const unchanged = [...this.#seen.values()].filter(({ index }) => !this.#durable.has(index));
     return [...unchanged, ...[...this.#durable.values()].filter((block) => block !== undefined)];
   }
 
-  /** Indices whose blocks the index does not know as they are seen. */
+  /** Indices of blocks that differ between reads and the index. */
   changed(): number[] {
     return [...this.#durable.keys()];
   }
 
-  /** Where the last place that is in use ends, if the data file reaches farther. */
+  /** The end of the last used extent, if the data file is longer. */
   cutAt(): number | undefined {
     const endBytes = this.#extents.end * unitBytes;
     if (this.writing > 0 || endBytes >= this.#reachBytes) return undefined;
@@ -115,17 +115,17 @@ export class StoredFile {
     if (block.uses === 0) this.#extents.give(block.extent);
   }
 
-  /** Reads see this from now on; the index does not say so yet. */
+  /** Changes the block that reads see; the index follows with the next sync. */
   change(index: number, next: Block | undefined): void {
     const before = this.#seen.get(index);
-    // The index still knows the first that has been replaced since the last sync, and none of the others.
+    // The index still has the block of the last sync, and none of those replaced since.
     if (this.#durable.has(index)) this.release(before);
     else this.#durable.set(index, before);
     if (next === undefined) this.#seen.delete(index);
     else this.#seen.set(index, next);
   }
 
-  /** The index says this now. It may have been replaced meanwhile, and may be what reads see. */
+  /** The index has this block now. The block may have been replaced meanwhile, and may be what reads see. */
   committed(index: number, block: Block | undefined): void {
     const before = this.#durable.get(index);
     if (this.#seen.get(index) === block) this.#durable.delete(index);

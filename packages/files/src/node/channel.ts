@@ -5,14 +5,14 @@ import type { Answered, AskOptions } from "../protocol/messages.js";
 import { noBytes } from "../protocol/messages.js";
 import { FrameReader, writeFrame } from "./frames.js";
 
-/** Questions to one node that have no answer yet, and their bytes. */
+/** Requests to one node without an answer, and their bytes. */
 const pendingMax = 1_024;
 const pendingBytesMax = 64 * 2 ** 20;
 
 /** The longest wait for a connection, ms. */
 const dialMsMax = 1_000;
 
-/** Makes a connection to the node that was meant, paused; or fails. */
+/** Dials the node and checks its identity; resolves with the paused socket. */
 export type Dial = (signal: AbortSignal) => Promise<Socket>;
 
 interface Pending {
@@ -20,7 +20,7 @@ interface Pending {
   readonly settle: (answered: Answered<never> | LeaseholdError) => void;
 }
 
-/** How an error stands in an answer. */
+/** The encoding of an error in an answer. */
 export interface ErrorHead {
   readonly code: string;
   readonly message: string;
@@ -33,7 +33,7 @@ interface AnswerHead {
   readonly error?: ErrorHead;
 }
 
-/** One connection to a node, made when something is to be asked and made anew when it is lost. */
+/** One connection to a node, dialled on demand and redialled after a loss. */
 export class Channel {
   readonly #node: string;
   readonly #dial: Dial;
@@ -56,7 +56,7 @@ export class Channel {
     signal?.throwIfAborted();
     if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
     if (this.#pending.size >= pendingMax || this.#pendingBytes + body.length > pendingBytesMax)
-      throw new LeaseholdError("UNREACHABLE", `too much waits for node ${this.#node} already`);
+      throw new LeaseholdError("UNREACHABLE", `too many requests wait for node ${this.#node}`);
     const startedMs = performance.now();
     const socket = await this.#connected();
     const leftMs = Math.max(0, timeoutMs - (performance.now() - startedMs));

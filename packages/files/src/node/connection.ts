@@ -7,23 +7,23 @@ import type { ErrorHead } from "./channel.js";
 import { type Frame, FrameReader, writeFrame } from "./frames.js";
 import { admitted, authError, refusal, type Self, welcome } from "./introduction.js";
 
-/** Questions of one connection that are worked at; more are not read from it before. */
+/** Requests of one connection in progress; no more are read meanwhile. */
 const workingMax = 64;
-/** Whoever connects says within this time who it is, ms. */
+/** Timeout of the hello of an accepted connection, ms. */
 const helloMsMax = 5_000;
-/** One that is refused has this long to read why, ms. */
+/** Time for a refused peer to read the reason, ms. */
 const lingerMs = 500;
 
 export interface ConnectionPorts {
   readonly self: Self;
   readonly timers: Timers;
   readonly answerer: Answerer;
-  /** Who is on the other side is known, and may ask. */
+  /** The peer is authenticated, and may send requests. */
   admitted(): void;
   refused(why: LeaseholdError): void;
 }
 
-/** A connection that was accepted: who it is first, and then what it asks. */
+/** An accepted connection: first the introduction, then requests. */
 export class Connection {
   readonly #ports: ConnectionPorts;
   readonly #socket: Socket;
@@ -40,7 +40,7 @@ export class Connection {
     socket.on("close", () => this.#timer.cancel());
   }
 
-  /** Nothing is read of somebody who is not believed. */
+  /** Nothing is read from an unauthenticated peer. */
   begin(proof: Proof | AuthFault): void {
     if ("cause" in proof) {
       this.#refuse(authError(proof));
@@ -72,7 +72,7 @@ export class Connection {
       return;
     }
     const { head, body } = frame;
-    if (!isRecord(head)) throw new LeaseholdError("VERSION_MISMATCH", "a question is no object");
+    if (!isRecord(head)) throw new LeaseholdError("VERSION_MISMATCH", "a request is not an object");
     this.#working += 1;
     void this.#answer(this.#node, head, body).finally(this.#answered);
   }
@@ -98,7 +98,7 @@ export class Connection {
     if (!this.#socket.destroyed) writeFrame(this.#socket, head, body);
   }
 
-  /** Says why, and ends the connection. */
+  /** Sends the reason, and closes the connection. */
   #refuse(why: LeaseholdError): void {
     this.#ports.refused(why);
     this.#socket.off("data", this.#read);
@@ -110,7 +110,7 @@ export class Connection {
   }
 }
 
-/** A new disk makes the votes of the one before worthless, so only the node itself says that it has one. */
+/** A new disk voids the votes of the one before, so only the node itself may register it. */
 function checkRegister(node: string, ask: Asks["register"]): void {
   if (ask.node !== node)
     throw new LeaseholdError("PERMISSION_DENIED", `node ${node} cannot register a disk of ${ask.node}`);

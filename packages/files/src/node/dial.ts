@@ -7,9 +7,9 @@ import { FrameReader, writeFrame } from "./frames.js";
 import { authError, checkPeer, checkWelcome, hello, type Self } from "./introduction.js";
 
 /**
- * Connects to a node. Both sides know who the other is when it resolves; the socket is paused.
+ * Dials a node. Both sides have identified each other when it resolves; the socket is paused.
  *
- * @throws LeaseholdError why one side refuses the other; or what a socket throws.
+ * @throws LeaseholdError the reason of a refusal by either side; or an error of the socket.
  */
 export async function dial(
   self: Self,
@@ -56,7 +56,7 @@ async function firstHead(socket: Socket): Promise<unknown> {
   }
 }
 
-/** The next event of that name. What comes after it waits in the socket. */
+/** The next event of that name. Later data waits in the socket. */
 function when(socket: Socket, event: "connect" | "secureConnect" | "data"): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const happened = (value: Buffer): void => {
@@ -70,7 +70,7 @@ function when(socket: Socket, event: "connect" | "secureConnect" | "data"): Prom
     };
     const failed = (error: Error): void => {
       done();
-      // What comes of destroying it later is nobody's news.
+      // Errors after the socket is destroyed are ignored.
       socket.on("error", () => undefined);
       reject(error);
     };

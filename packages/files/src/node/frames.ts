@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
 
-/** The JSON of a list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it. */
+/** The limit of JSON. A list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it. */
 const headBytesMax = 4 * 2 ** 20;
-/** What one call of a program reads or writes. */
+/** The limit of the data of one call. */
 const bodyBytesMax = 4 * 2 ** 20;
-/** The lengths of both, 32 bits each. */
+/** The lengths of head and body, 32 bits each. */
 const lengthBytes = 8;
 
-/** One question or answer: JSON, and bytes beside it. */
+/** One request or answer: JSON, and data. */
 export interface Frame {
   readonly head: unknown;
   readonly body: Uint8Array;
@@ -25,14 +25,14 @@ export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): voi
   socket.uncork();
 }
 
-/** Cuts what arrives into frames. Lengths are checked before anything is kept. */
+/** Splits incoming data into frames. Lengths are checked before anything is buffered. */
 export class FrameReader {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #needed = lengthBytes;
   #headBytes: number | undefined;
 
-  /** @throws LeaseholdError `VERSION_MISMATCH` for what is no frame. */
+  /** @throws LeaseholdError `VERSION_MISMATCH` if the data is not a frame. */
   read(chunk: Buffer): Frame[] {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;

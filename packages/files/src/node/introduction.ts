@@ -8,10 +8,12 @@ import {
 } from "leasehold/common";
 import { type AuthCause, type AuthFault, type Proof, unprovenClaim } from "leasehold/runtime";
 
-/** Of the introduction and of all frames that follow it: nodes of different versions do not talk. */
+/**
+ * The version of the introduction and of all frames that follow it: nodes of different versions do not talk.
+ */
 const version = 1;
 
-/** Whom a node says that it is. */
+/** The identity that a node claims. */
 export interface Self {
   readonly cluster: string;
   readonly node: string;
@@ -29,7 +31,7 @@ export function authError({ cause, text }: AuthFault): LeaseholdError {
 }
 
 /**
- * Whether the other side has proven that it may be this node of our cluster.
+ * Checks that the peer has proven that it may be this node of our cluster.
  *
  * @throws LeaseholdError `UNAUTHENTICATED`, `CLUSTER_MISMATCH`, `PERMISSION_DENIED`.
  */
@@ -39,23 +41,23 @@ export function checkPeer({ cluster }: Self, node: string, proof: Proof | AuthFa
   if (fault !== undefined) throw authError(fault);
 }
 
-/** The first frame of who dials. */
+/** The dialler's first frame. */
 export function hello({ cluster, node }: Self, to: string): object {
   return { hello: { version, cluster, node, to } };
 }
 
-/** The first frame of who accepts. */
+/** The acceptor's first frame. */
 export function welcome({ cluster, node }: Self): object {
   return { welcome: { version, cluster, node } };
 }
 
-/** Instead of a welcome. */
+/** The acceptor's first frame if it refuses. */
 export function refusal({ code, message }: LeaseholdError): object {
   return { refused: { code, message } };
 }
 
 /**
- * The node that has said hello. Keys and plain TCP prove no name and no cluster; that they are looked at
+ * Returns the node that sent the hello. Keys and plain TCP prove no name and no cluster; checking them
  * nevertheless finds mistakes in lists of addresses.
  *
  * @throws LeaseholdError the reason to refuse it.
@@ -67,7 +69,7 @@ export function admitted(self: Self, proof: Proof, head: unknown): string {
   checkPeer(self, node, proof);
   checkCluster(self, textOrEmpty(said["cluster"]));
   if (!self.nodes.includes(node) || node === self.node)
-    throw new LeaseholdError("PERMISSION_DENIED", `${JSON.stringify(node)} is none of the other nodes here`);
+    throw new LeaseholdError("PERMISSION_DENIED", `${JSON.stringify(node)} is not in the list of nodes here`);
   if (to !== self.node)
     throw new LeaseholdError(
       "CONFIG_MISMATCH",
@@ -77,7 +79,7 @@ export function admitted(self: Self, proof: Proof, head: unknown): string {
 }
 
 /**
- * Looks at the answer to a hello.
+ * Checks the answer to a hello.
  *
  * @throws LeaseholdError the other side's refusal, or the reason to refuse it.
  */

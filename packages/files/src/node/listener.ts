@@ -14,11 +14,11 @@ import type { Answerer } from "../protocol/messages.js";
 import { Connection } from "./connection.js";
 import { authError, type Self } from "./introduction.js";
 
-/** Two from each other node; the rest is for those that come back before we know that they were gone. */
+/** Two from each other node; the rest is for nodes that reconnect before the loss is noticed. */
 const connectionsMax = 256;
-/** Of these, connections that have not shown yet whose they are: when more come, the oldest of them goes. */
+/** Limit of unauthenticated connections: beyond it, the oldest is closed. */
 const strangersMax = 64;
-/** A TLS handshake is done in this time, ms. */
+/** Timeout of the TLS handshake, ms. */
 const handshakeMsMax = 5_000;
 
 export interface ListenerOptions {
@@ -26,17 +26,17 @@ export interface ListenerOptions {
   readonly credentials: Credentials | undefined;
   readonly timers: Timers;
   readonly answerer: Answerer;
-  /** Somebody was not believed, or does not talk as nodes do. */
+  /** Called for a peer that failed authentication or violated the protocol. */
   readonly refused: (address: string, why: LeaseholdError) => void;
 }
 
-/** Where the other nodes ask this one. */
+/** The server for the other nodes. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
   readonly #tls: TlsAcceptor | undefined;
   readonly #sockets = new Set<Socket>();
-  /** Those that have not shown whose they are, the oldest first. */
+  /** Unauthenticated connections, the oldest first. */
   readonly #strangers = new Set<Socket>();
 
   constructor(options: ListenerOptions) {
@@ -56,7 +56,7 @@ export class Listener {
       const why = `cannot listen on ${formatAddress(host, port)}: ${(cause as Error).message}`;
       throw new LeaseholdError("UNREACHABLE", why, { cause });
     }
-    // A connection that fails harms itself only.
+    // A failed connection affects only itself.
     this.#server.on("error", () => undefined);
   }
 

@@ -26,7 +26,7 @@ import { Listener } from "./listener.js";
 import { nodeCredentials } from "./security.js";
 import { startFiles } from "./start.js";
 
-/** Nodes of files on real sockets, and those who would like to be one. */
+/** Nodes of files on real sockets, and impostors. */
 
 const authority = new Authority("/CN=ours");
 const others = new Authority("/CN=others");
@@ -104,7 +104,7 @@ const hello = (from: string, to = "a", cluster = "leasehold") => ({
 });
 const question = (id: number, kind: string, ask: object = {}) => ({ id, kind, ask });
 
-/** All that a node says to these frames, until it has answered the last of them or closes the connection. */
+/** All answers of a node to these frames, until the last one or the end of the connection. */
 async function said(address: string, way: Way, ...heads: readonly object[]): Promise<unknown[]> {
   const socket = await open(address, way);
   const reader = new FrameReader();
@@ -197,11 +197,11 @@ describe("a node with certificates", () => {
       /version 1/,
     ],
     ["b which asks at once", () => certificates.b, question(1, "standing"), "VERSION_MISMATCH", /version 1/],
-  ])("refuses %s, says why, and answers nothing", async (_who, way, first, code, why) => {
+  ])("refuses %s with the reason, and answers nothing", async (_who, way, first, code, why) => {
     expect(await said(nodes.a, way(), first, question(1, "standing"))).toEqual(refused(code, why));
   });
 
-  test("refuses a key, and tells of it once", async () => {
+  test("refuses a key, and logs it once", async () => {
     const own = await addresses();
     const notes = new Notes();
     await start("a", { tls: certificates.a }, { nodes: own, logger: notes });
@@ -212,13 +212,13 @@ describe("a node with certificates", () => {
     expect(refusals).toEqual([expect.stringMatching(/uses a key where we use certificates/)]);
   });
 
-  test("takes the news of a new disk from the node itself only", async () => {
+  test("accepts the registration of a new disk from the node itself only", async () => {
     const disk = { node: "c", generation: 9, store: "forged" };
     const [, answer] = await said(nodes.a, certificates.b, hello("b"), question(1, "register", disk));
     expect(answer).toMatchObject({ id: 1, error: { code: "PERMISSION_DENIED" } });
   });
 
-  test("goes on after what is no question", async () => {
+  test("continues after an invalid request", async () => {
     const heads = [[], question(1, "constructor"), { id: 2 }, question(3, "standing")];
     const heard = await said(nodes.a, certificates.b, hello("b"), ...heads);
     expect(heard.slice(1)).toEqual(refused("VERSION_MISMATCH", /no object/));
@@ -229,7 +229,7 @@ describe("a node with certificates", () => {
     ]);
   });
 
-  test("keeps no more than 64 that do not say who they are, and lets the oldest go", async () => {
+  test("keeps at most 64 unauthenticated connections, and closes the oldest", async () => {
     const silent = await Promise.all(Array.from({ length: 80 }, () => open(nodes.a, "plain")));
     running.push(...silent.map((socket) => ({ close: () => socket.destroy() })));
     let gone = 0;
@@ -244,12 +244,12 @@ describe("who dials", () => {
   const self: Self = { cluster: "leasehold", node: "a", nodes: names };
   let heard: number;
 
-  /** Somebody who answers at b's address, welcomes everybody, and counts what it is told. */
+  /** A server at b's address that welcomes every node, and counts what it receives. */
   async function answering(way: Way, as = "b", cluster = "leasehold"): Promise<number> {
     const welcomes = (socket: Socket): void => {
       socket.on("error", () => undefined);
       socket.once("data", (chunk: Buffer) => {
-        // Without TLS it is the beginning of a handshake that arrives.
+        // Without TLS it receives the beginning of a handshake.
         if (chunk.includes("hello")) heard += 1;
         writeFrame(socket, { welcome: { version: 1, cluster, node: as } }, noBytes);
       });
@@ -297,14 +297,11 @@ describe("who dials", () => {
     ],
     ["somebody with a key", () => ({ role: "member", key }), /^UNAUTHENTICATED one side uses a key/],
     ["somebody without TLS", () => "plain", /^UNAUTHENTICATED .*does not speak TLS/],
-  ])(
-    "with a certificate tells nothing to anybody but the node that was meant: %s",
-    async (_who, way, result) => {
-      heard = 0;
-      expect(await dialed(await answering(way()), { tls: certificates.a })).toMatch(result);
-      expect(heard > 0).toBe(result.source === "^welcome$");
-    },
-  );
+  ])("with a certificate sends nothing to anybody but the intended node: %s", async (_who, way, result) => {
+    heard = 0;
+    expect(await dialed(await answering(way()), { tls: certificates.a })).toMatch(result);
+    expect(heard > 0).toBe(result.source === "^welcome$");
+  });
 
   const bothUsages = (who: string): TlsFiles =>
     authority.issue([
@@ -312,7 +309,7 @@ describe("who dials", () => {
       "extendedKeyUsage = serverAuth, clientAuth",
     ]);
 
-  test("with a key or with nothing finds out who answers", async () => {
+  test("with a key or nothing checks which node answers", async () => {
     const way = { role: "member", key };
     expect(await dialed(await answering(way), { key })).toBe("welcome");
     expect(await dialed(await answering(way, "c"), { key })).toMatch(/^CONFIG_MISMATCH node "c" answers/);
@@ -322,7 +319,7 @@ describe("who dials", () => {
     expect(await dialed(await answering("plain"), {})).toBe("welcome");
   });
 
-  test("without TLS gets no further at a node that wants it, and the other way round", async () => {
+  test("without TLS is refused by a node that requires it, and the other way round", async () => {
     const nodes = await addresses();
     await start("b", { tls: certificates.b }, { nodes });
     expect(await dialed(portOf(nodes.b), {})).toMatch(/^UNAUTHENTICATED .*it refuses us: only TLS/);
@@ -353,7 +350,7 @@ describe("a key", () => {
       },
     ],
     [
-      "proves no name, but mistakes are found",
+      "proves no name, but mistakes are detected",
       { role: "member", key },
       hello("d"),
       { refused: { code: "PERMISSION_DENIED" } },
@@ -390,7 +387,7 @@ describe("three nodes write and read", () => {
   });
 });
 
-test("certificates that change while nodes run count for the connections after that", async () => {
+test("a changed certificate counts for connections made after that", async () => {
   const world = realWorld();
   const copyOf = (from: TlsFiles, name: string): TlsFiles => {
     const copy = { ca: `${name}.ca`, cert: `${name}.cert`, key: `${name}.key` };
@@ -437,7 +434,7 @@ test("certificates that change while nodes run count for the connections after t
   expect(await tries()).toBe("UNAUTHENTICATED");
   await replace("a", node("a", others));
   expect(await tries()).toBe("welcome");
-  // What nobody would believe is not taken; what was there before goes on.
+  // An untrusted certificate is not loaded; the one before stays in use.
   copyFileSync(others.for("client").cert, files.b.cert);
   await expect.poll(() => notes.lines.length, { interval: 5 }).toBeGreaterThan(0);
   expect(notes.lines[0]).toMatch(/what was read before stays in use/);

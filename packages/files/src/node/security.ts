@@ -10,7 +10,7 @@ import {
 import type { Self } from "./introduction.js";
 
 /**
- * What a node proves itself with, as a member of its cluster does; `undefined` on loopback without any.
+ * The credentials of a node, like those of a member of its cluster; `undefined` on loopback without any.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
  */

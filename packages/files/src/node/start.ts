@@ -18,44 +18,44 @@ import { Listener } from "./listener.js";
 import { nodeCredentials } from "./security.js";
 
 /**
- * `tls`, `key` and `keyFile` are what members of Flease have (`docs/security.md`): a certificate for the
- * member NODE of the cluster, or a cluster key that allows to be a member.
+ * `tls`, `key` and `keyFile` are those of members of Flease (`docs/security.md`): a certificate for the
+ * member NODE of the cluster, or a cluster key with the role of a member.
  */
 export interface StartFilesOptions extends SecurityOptions {
-  /** What the nodes call themselves together: certificates are for it. Default `"leasehold"`. */
+  /** The name of the cluster, which certificates contain. Default `"leasehold"`. */
   readonly cluster?: string | undefined;
   /** Which of `nodes` this is. */
   readonly node: string;
   /**
-   * Where each node listens for the others, `host:port`: all of them, the same at each. The list cannot be
-   * changed later. A majority of them must run; three survive the loss of one, five that of two.
+   * The `host:port` of each node: all of them, the same at each. The list cannot be changed later. A majority
+   * of them must run; three survive the loss of one, five that of two.
    */
   readonly nodes: Readonly<Record<string, string>>;
   /**
-   * Where to listen, if that is another address than the one in `nodes`. Beyond loopback `key`, `keyFile` or
-   * `tls` is needed.
+   * The address to listen on, if it differs from the one in `nodes`. Beyond loopback `key`, `keyFile` or
+   * `tls` is required.
    */
   readonly listen?: string | undefined;
-  /** The primary of a file holds a lease here: that file's path behind `files/`. Not closed by `close`. */
+  /** Leases of the primaries: the resource is the file's path after `files/`. Not closed by `close`. */
   readonly leases: Leases;
   /** This node's disk. Not closed by `close`. */
   readonly store: BlockStore;
-  /** Of files that are made from now on, in bytes: 512 to 4 MiB, default 256 KiB. */
+  /** Block size of new files, in bytes: 512 to 4 MiB, default 256 KiB. */
   readonly blockSize?: number | undefined;
   /**
-   * Of the leases: the time after which another node becomes the primary of a file if the one that was it
-   * has died. Default `"5s"`, or what the ground allows next to that.
+   * TTL of the leases: after this time another node becomes the primary of a file whose primary has died.
+   * Default `"5s"`, or the nearest value that the ground allows.
    */
   readonly ttl?: Duration | undefined;
-  /** A read counts only if the lease had so long to run when it was done. Default `"10ms"`. */
+  /** The time that a lease must still run when a read is done. Default `"10ms"`. */
   readonly leaseMargin?: Duration | undefined;
-  /** The longest that one call tries. Default `"20s"`. */
+  /** Time limit of one call. Default `"20s"`. */
   readonly timeout?: Duration | undefined;
-  /** A file that nobody has used for so long gives its lease back. Default `"1m"`. */
+  /** Idle time after which a file's lease is released. Default `"1m"`. */
   readonly idle?: Duration | undefined;
-  /** Between two blocks that the scrub reads and checks. Default `"100ms"`. */
+  /** The pause between two blocks of the scrub. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
-  /** Told whom this node does not believe, once a minute for each cause. Default: nobody is. */
+  /** Receives refused connections, once a minute for each cause. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
@@ -64,15 +64,15 @@ const blockSizeDefault = 256 * 2 ** 10;
 const blockSizeMin = 512;
 const blockSizeMax = 4 * 2 ** 20;
 
-/** The longest wait for one answer of another node, ms. */
+/** Timeout of one answer of another node, ms. */
 const answerTimeoutMs = 2_000;
 
-/** What carries blocks has a connection of its own, so that short questions do not wait behind them. */
+/** Requests with blocks have a connection of their own, so that short requests do not wait behind them. */
 const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate"]);
 
 /**
- * Starts a node of replicated files. Resolves when it listens; until its disk has joined (at the first start
- * of a cluster that is when all nodes are there) calls wait, as long as `timeout` says.
+ * Starts a node of replicated files. Resolves when it listens; calls wait up to `timeout` until its disk has
+ * joined (at the first start of a cluster, when all nodes are present).
  *
  * @throws LeaseholdError `INVALID_CONFIG`; `CONFIG_MISMATCH` if the disk belongs to another node or list of
  *   nodes; `UNREACHABLE` if it cannot listen; `INVALID_URL`, `INVALID_DURATION`, `STORE_CORRUPT`.
@@ -136,7 +136,7 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
   return started;
 }
 
-/** A node with its sockets. */
+/** A node and its sockets. */
 class StartedFiles extends FilesNode {
   onClosed: () => Promise<void> = () => Promise.resolve();
 
@@ -149,7 +149,7 @@ class StartedFiles extends FilesNode {
 function checkNodes({ node, nodes, blockSize = blockSizeDefault }: StartFilesOptions): void {
   const wrong = Object.keys(nodes).find((name) => !/^[A-Za-z0-9._-]{1,64}$/.test(name));
   if (wrong !== undefined)
-    throw new LeaseholdError("INVALID_CONFIG", `${JSON.stringify(wrong)} is no name of a node`);
+    throw new LeaseholdError("INVALID_CONFIG", `${JSON.stringify(wrong)} is not a name of a node`);
   if (!Object.hasOwn(nodes, node))
     throw new LeaseholdError("INVALID_CONFIG", `node ${node} is not in the list of nodes`);
   if (!(Number.isInteger(blockSize) && blockSize >= blockSizeMin && blockSize <= blockSizeMax))
@@ -175,7 +175,7 @@ function isRefusal(error: unknown): error is LeaseholdError {
   return error instanceof LeaseholdError && error.code !== "UNREACHABLE";
 }
 
-/** Strangers and mistakes in lists come again and again. */
+/** Limits log messages: strangers and mistakes in lists of addresses repeat. */
 function refusalsTo(logger: Logger, { clock }: World): (which: string, why: LeaseholdError) => void {
   const limit = new LogLimit();
   return (which, { code, message }) => {

@@ -1,20 +1,20 @@
 import { Readable, Writable } from "node:stream";
 import type { ReplicatedFile } from "../types.js";
 
-/** What one chunk of a stream asks for or writes at once. */
+/** The size of one read or write of a stream. */
 const chunkBytes = 2 ** 20;
 
 export interface ReadStreamOptions {
   /** The first byte, default 0. */
   readonly start?: number | undefined;
-  /** The first byte that is not read any more. Default: the end of the file when it is reached. */
+  /** The end, exclusive. Default: the end of the file when it is reached. */
   readonly end?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The content of a file as a stream of Node. Not of one moment: a change meanwhile is seen from where it was
- * made on.
+ * A readable stream of a file's content. It is not a snapshot: the rest of the stream reflects concurrent
+ * changes.
  */
 export function readStream(file: ReplicatedFile, options: ReadStreamOptions = {}): Readable {
   return Readable.from(chunksOf(file, options), { objectMode: false, highWaterMark: chunkBytes });
@@ -25,7 +25,7 @@ async function* chunksOf(
   { start = 0, end = Infinity, signal }: ReadStreamOptions,
 ): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset < end;) {
-    // Up to the end of a block, so that each is read once.
+    // Reads end at block boundaries, so that each block is read once.
     const toBoundary = chunkBytes - (offset % chunkBytes);
     const bytes = await file.read(offset, Math.min(toBoundary, end - offset), { signal });
     if (bytes.length === 0) return;
@@ -35,14 +35,14 @@ async function* chunksOf(
 }
 
 export interface WriteStreamOptions {
-  /** Where the first byte goes, default 0. The file is not cut. */
+  /** The offset of the first byte, default 0. The file is not truncated. */
   readonly start?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A stream of Node that writes to a file. When it has finished, all of it is on disk at a majority. What
- * arrives is gathered, so that blocks are written whole.
+ * A writable stream to a file. When it has finished, all data is on disk at a majority. Data is buffered, so
+ * that blocks are written whole.
  */
 export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteStreamOptions = {}): Writable {
   let offset = start;
@@ -71,7 +71,7 @@ export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteSt
   });
 }
 
-/** Tells a stream what came of it. */
+/** Reports the outcome to a stream. */
 function settle(work: Promise<void>, done: (error?: Error) => void): void {
   const tell = (error?: Error): void => done(error);
   void work.then(() => tell(), tell);

@@ -15,35 +15,35 @@ import { headerText } from "./records.js";
 import type { NodeParts } from "./settings.js";
 import { validVotes } from "./standings.js";
 
-/** Blocks of one file that are on their way to one node. */
+/** Blocks of one file in flight to one node. */
 const blocksAtOnce = 4;
-/** Changes of one file that wait for one node: one that is so far behind is brought up to date later. */
+/** Changes of one file queued for one node: a node that is further behind catches up later. */
 const changesAtOnceMax = 64;
 
 const pauseBaseMs = 20;
 const pauseMsMax = 1_000;
 
-/** What changes a file at a replica. */
+/** The requests that change a file at a replica. */
 type Change = "put" | "header";
 
 /**
- * All copies of one file, as the primary of one epoch sees them. A copy is *complete* when a mark of this
- * epoch stands on it; acknowledgements of other copies do not count.
+ * All copies of one file, as the primary of one epoch sees them. A copy is *complete* when it has a mark of
+ * this epoch; acknowledgements of other copies do not count.
  */
 export class Copies {
   readonly path: string;
   readonly epoch: bigint;
   readonly #parts: NodeParts;
   readonly #pauses: Pauses;
-  /** Nodes whose copy is not complete, or has missed a change. */
+  /** Nodes whose copy is incomplete, or has missed a change. */
   readonly #behind: Set<string>;
   readonly #missed = new Set<string>();
   readonly #catchingUp = new Map<string, Promise<boolean>>();
   readonly #waiting = new Map<string, number>();
-  /** Changes on their way to a node, or waiting until its copy is complete. */
+  /** Changes in flight to a node, or waiting until its copy is complete. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #ended = new AbortController();
-  /** The epoch was refused: a later one has begun. */
+  /** A replica refused the epoch: a later one has begun. */
   superseded = false;
 
   constructor(parts: NodeParts, path: string, epoch: bigint) {
@@ -54,7 +54,7 @@ export class Copies {
     this.#behind = new Set(parts.nodes.filter((node) => node !== parts.node));
   }
 
-  /** Nodes that lack something of the file. */
+  /** Nodes whose copy is incomplete. */
   get behind(): ReadonlySet<string> {
     return this.#behind;
   }
@@ -63,13 +63,13 @@ export class Copies {
     return this.#ended.signal.aborted;
   }
 
-  /** Nothing is sent any more. */
+  /** Stops sending. */
   end(): void {
     this.#ended.abort();
     this.#pauses.end();
   }
 
-  /** The promises of a majority of copies, each of which knows the file. */
+  /** Collects the promises of a majority of copies that know the file. */
   async promises(left: () => number): Promise<PromiseAnswer[]> {
     const { path } = this;
     const votes: PromiseAnswer[] = [];
@@ -94,7 +94,7 @@ export class Copies {
     }
   }
 
-  /** A block in exactly this version, from one of these nodes. */
+  /** Fetches a block in exactly this version from one of these nodes. */
   async fetch(index: number, tag: string, nodes: Iterable<string>): Promise<Uint8Array> {
     const { path } = this;
     const { signal } = this.#ended;
@@ -116,7 +116,7 @@ export class Copies {
     );
   }
 
-  /** A block of this node's own copy; one that the disk has damaged is repaired. */
+  /** Reads a block of this node's own copy, and repairs it if it is damaged. */
   async readHere(index: number): Promise<StoredBlock | undefined> {
     const { node, nodes, replica } = this.#parts;
     try {
@@ -135,8 +135,8 @@ export class Copies {
   }
 
   /**
-   * Resolves when a majority, this node among it, has the change on disk. Rejects if that is not so when the
-   * time is over; then some may have it.
+   * Resolves when a majority that includes this node has the change on disk. Rejects after the time limit;
+   * then some nodes may have it.
    */
   async change<C extends Change>(kind: C, ask: Asks[C], body: Uint8Array, left: () => number): Promise<void> {
     const votes: Vote[] = [];
@@ -163,17 +163,17 @@ export class Copies {
     isDone = true;
   }
 
-  /** A node says so itself: what it was sent in this tenure counts no more. */
+  /** The node reports a lost copy: its acknowledgements of this tenure count no more. */
   lackedBy(node: string): void {
     if (this.#parts.nodes.includes(node) && node !== this.#parts.node) this.#miss(node);
   }
 
-  /** Resolves when each node has acknowledged the changes that were begun, or is known to lack one. */
+  /** Resolves when each node has acknowledged the changes that were begun, or is known to be behind. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Makes the copies complete of so many nodes as a majority needs. */
+  /** Completes the copies of a majority. */
   async completeMajority(left: () => number): Promise<void> {
     let complete = 1;
     const needed = majorityOf(this.#parts.nodes.length);
@@ -188,7 +188,7 @@ export class Copies {
     );
   }
 
-  /** Brings one node's copy up to date. False if that did not succeed. */
+  /** Completes one node's copy. False if that failed. */
   catchUp(node: string): Promise<boolean> {
     return getOrInsert(this.#catchingUp, node, () =>
       this.#copyTo(node)
@@ -205,8 +205,8 @@ export class Copies {
   }
 
   /**
-   * First the blocks, then the header, then what the file does not have: so a copy that is left in the middle
-   * of it lacks nothing that was acknowledged, by its own header or by the new one.
+   * Sends the blocks, then the header, then the removals: an interrupted copy lacks nothing that was
+   * acknowledged, by its own header or by the new one.
    */
   async #copyTo(node: string): Promise<void> {
     const { path } = this;
@@ -226,7 +226,8 @@ export class Copies {
       await this.#ask(node, "put", { path, epoch, index, tag, spare: false, later }, undefined, bytes);
     });
     const { header } = await replica.meta(path);
-    // Also that there is none: one that a reset has left out must not count with this epoch's mark.
+    // Also if the file does not exist: a header that a reset has left out must not count with this epoch's
+    // mark.
     const ours = header === undefined ? null : headerText(header);
     if (theirs !== ours) await this.#ask(node, "header", { path, epoch, header: ours });
     const strange = [...there.keys()].filter((index) => !here.has(index));
@@ -280,8 +281,8 @@ export class Copies {
   }
 
   /**
-   * Tries at each node, again and again, until enough have done it. Afterwards what is under way goes on, and
-   * nothing is begun.
+   * Repeats the work at each node until enough have done it. Then pending work continues, and no new work
+   * begins.
    */
   #untilEnough(
     left: () => number,
@@ -311,7 +312,7 @@ export class Copies {
           if (isDone()) return;
         }
       });
-      // All have been asked, and it is not enough.
+      // Every node has been asked, and too few succeeded.
       void Promise.all(tries).then(fail);
     });
   }

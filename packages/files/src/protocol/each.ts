@@ -1,4 +1,4 @@
-/** Calls `work` for each item, for so many at the same time; the first failure ends it. */
+/** Calls `work` for each item with limited concurrency; the first failure ends it. */
 export async function forEachOf<T>(
   items: Iterable<T>,
   atOnce: number,

@@ -40,7 +40,7 @@ test("a copy that is marked as complete has its blocks on disk", async () => {
   expect(text((await store.readBlock("f", 0))!.bytes)).toBe("new!");
 });
 
-test("a change that an earlier reset has left out does not come back with the copy that has it", async () => {
+test("a change that an earlier reset has left out does not come back from the copy that has it", async () => {
   // The primary of epoch 2 wrote to its own disk alone; that of epoch 3 has served without it since.
   const stores = [
     await diskOf("a", 2n, 2n, "lost"),
@@ -58,7 +58,8 @@ test.each([
   ["at the next primary", "b"],
   ["at a copy that is completed", "a"],
 ])("a file whose creation an earlier reset has left out does not appear: %s", async (_, left) => {
-  // The primary of epoch 2 has created it on its own disk alone; that of epoch 3 has said that there is none.
+  // The primary of epoch 2 created the file on its own disk alone; that of epoch 3 has recorded that it does
+  // not exist.
   const stores = await Promise.all(
     names.map(async (node) => {
       const store = await diskOf(node, 3n, 1n, "old!");

@@ -1,14 +1,14 @@
 import { type ErrorCode, LeaseholdError } from "leasehold/common";
 import { bytesPerCallMax } from "./messages.js";
 
-/** A lease's name has 512 bytes. */
+/** Leases' names are limited to 512 bytes. */
 const pathBytesMax = 480;
 
 export function isLeaseholdError(error: unknown, ...codes: readonly ErrorCode[]): error is LeaseholdError {
   return error instanceof LeaseholdError && codes.includes(error.code);
 }
 
-/** The primary's tenure is over, and the operation was not begun: it may be tried again with the next one. */
+/** The primary's tenure is over and the operation was not begun: the next primary may do it. */
 export class TenureOver extends Error {}
 
 export const notFound = (path: string): LeaseholdError =>
@@ -21,7 +21,7 @@ export function checkPath(path: string): void {
     path.split("/").some((segment) => segment === "" || segment === "." || segment === "..") ||
     /[\p{Cc}\p{Cs}]/u.test(path) ||
     new TextEncoder().encode(path).length > pathBytesMax;
-  if (isWrong) throw new LeaseholdError("INVALID_PATH", `${JSON.stringify(path)} is no path of a file`);
+  if (isWrong) throw new LeaseholdError("INVALID_PATH", `${JSON.stringify(path)} is not a path of a file`);
 }
 
 /** @throws LeaseholdError `INVALID_RANGE`. */

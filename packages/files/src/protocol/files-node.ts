@@ -31,25 +31,25 @@ import type { FilesSettings, NodeParts } from "./settings.js";
 import { Standings } from "./standings.js";
 import { Upkeep } from "./upkeep.js";
 
-/** What a list has at most, and primaries in a status. */
+/** The limit of a list, and of primaries in a status. */
 const listedMax = 1_000;
 
 export interface FilesNodeOptions {
   readonly node: string;
-  /** Of all nodes, in any order. */
+  /** All nodes, in any order. */
   readonly nodes: readonly string[];
   readonly addresses: Readonly<Record<string, string>>;
   readonly world: World;
   readonly leases: Leases;
   readonly store: BlockStore;
-  /** To the other nodes. */
+  /** Connections to the other nodes. */
   readonly peers: Peers;
   readonly settings: FilesSettings;
-  /** A text that no other disk will ever have. */
+  /** Creates a globally unique id for a disk. */
   readonly newId: () => string;
 }
 
-/** One node: its copy of all files, the primaries that live here, and the interface for programs. */
+/** One node: its copy of all files, its primaries, and the interface for programs. */
 export class FilesNode implements Files, Answerer {
   readonly #options: FilesNodeOptions;
   readonly #parts: NodeParts;
@@ -98,7 +98,7 @@ export class FilesNode implements Files, Answerer {
     return new OpenFile(this.#router, path, result.blockSize);
   }
 
-  /** A file of that name, whether there is one or not. */
+  /** The file of that path, which need not exist. */
   named(path: string): ReplicatedFile {
     return new OpenFile(this.#router, path, this.#parts.settings.blockSize);
   }
@@ -135,7 +135,7 @@ export class FilesNode implements Files, Answerer {
     if (from !== to) await this.#copy(from, to, options);
   }
 
-  /** What was copied is the version that is answered, or the call fails. */
+  /** Copies one consistent version, which it returns, or fails. */
   async #copy(from: string, to: string, options: FileCallOptions): Promise<FileStat> {
     const source = await this.open(from, options);
     const before = await source.stat(options);
@@ -144,7 +144,7 @@ export class FilesNode implements Files, Answerer {
     for (let offset = 0; offset < before.size;) {
       const bytes = await source.read(offset, bytesPerCallMax, options);
       if (bytes.length === 0) break;
-      // What was never written needs no room in the copy either.
+      // Holes stay holes in the copy.
       isHole = bytes.every((byte) => byte === 0);
       if (!isHole) await target.write(offset, bytes, options);
       offset += bytes.length;

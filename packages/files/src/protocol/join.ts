@@ -5,7 +5,7 @@ import type { Replica } from "./replica.js";
 import { othersNeeded, type Standings } from "./standings.js";
 
 /**
- * One try of a node with an empty disk to join. True when its disk counts.
+ * One attempt of a node with an empty disk to join. True when its disk counts.
  *
  * - All nodes are there, and none has joined: the cluster begins, with these disks.
  * - A node that has joined knows this disk from that beginning: it was there, and has forgotten nothing.

@@ -5,7 +5,7 @@ import { compareVersions, headerOf, stampOf, versionText } from "./records.js";
 import type { NodeParts } from "./settings.js";
 import { validVotes } from "./standings.js";
 
-/** The files below a prefix, by what a majority has: as a reset would find them. */
+/** The files below a prefix, as a majority has them: as a reset would find them. */
 export async function listFiles(
   parts: NodeParts,
   prefix: string,
@@ -14,7 +14,7 @@ export async function listFiles(
   signal: AbortSignal | undefined,
 ): Promise<FileList> {
   const answers = await askMajority(parts, { prefix, after, limit }, signal);
-  // Behind the last path of a page that is full, that copy may have more.
+  // After the last path of a full page, that copy may have more.
   const ends = answers.filter(({ files }) => files.length === limit).map(({ files }) => files.at(-1)!.path);
   const end = ends.reduce<string | undefined>(
     (first, path) => (first === undefined || path < first ? path : first),
@@ -34,7 +34,7 @@ function statOf(path: string, copies: readonly ListedFile[]): FileStat | undefin
   const known = copies.filter(({ base }) => base !== null);
   const bases = known.map(({ base }) => BigInt(base!));
   const newestBase = bases.reduce((one, other) => (one > other ? one : other), 0n);
-  // Those without a header know that there is no such file.
+  // Copies without a header know that the file does not exist.
   const counting = known.filter(({ header }, at) => header !== null && bases[at] === newestBase);
   const headers = counting.map(({ header }) => headerOf(header!)).sort(compareVersions);
   const stamps = counting.map(({ newest }) => stampOf(newest!)).sort(compareVersions);

@@ -19,7 +19,7 @@ import { reset } from "./reset.js";
 import type { NodeParts } from "./settings.js";
 import { type Scope, Turns, wholeFile } from "./turns.js";
 
-/** Blocks of one call that are read or written at the same time. */
+/** Blocks of one call that are read or written concurrently. */
 const blocksAtOnce = 8;
 
 export interface Outcome {
@@ -27,20 +27,21 @@ export interface Outcome {
   readonly bytes: Uint8Array;
 }
 
-/** A part of a call that lies in one block. */
+/** The part of a call in one block. */
 interface Piece {
   readonly index: number;
-  /** In the block. */
+  /** The offset in the block. */
   readonly from: number;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The primary of one file, for one tenure of its lease. It serves when the reset is done, and until a change
- * has not reached a majority: then nobody knows whether the change is there, and the next reset settles it.
+ * The primary of one file, for one tenure of its lease. It serves once the reset is done, and until a change
+ * fails to reach a majority: the outcome of the change is then unknown, and the next reset settles it.
  *
- * A read is answered only if the lease runs when the blocks have been read, so no later primary has served
- * by then. A change needs no such look: a majority has promised each later primary to refuse this epoch.
+ * A read is answered only if the lease still runs when the blocks have been read, so that no later primary
+ * has served by then. A change needs no such check: a majority has promised each later primary to refuse this
+ * epoch.
  */
 export class Primary {
   readonly path: string;
@@ -52,7 +53,7 @@ export class Primary {
   readonly #turns = new Turns();
   #sequence = 0;
   #header: Header | undefined;
-  /** Of the last change that a majority has. */
+  /** The stamp of the last change that a majority has. */
   #newest: Stamp | undefined;
   #isOver = false;
 
@@ -74,7 +75,7 @@ export class Primary {
     return this.#isOver;
   }
 
-  /** Nothing is served before this has resolved. */
+  /** Must resolve before anything is served. */
   async begin(): Promise<void> {
     const time = (): (() => number) => this.#timeLeft(this.#parts.settings.operationTimeoutMs);
     await reset(this.#parts, this.copies, time);
@@ -85,20 +86,20 @@ export class Primary {
     await this.#cut(time());
   }
 
-  /** Gives the lease back. Idempotent. */
+  /** Releases the lease. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.copies.end();
     await this.#lease.release();
   }
 
-  /** @throws TenureOver if nothing was done. */
+  /** @throws TenureOver if the operation was not begun. */
   async run(operation: Operation, bytes: Uint8Array, timeoutMs: number): Promise<Outcome> {
     this.usedAtMs = this.#parts.world.clock.monotonicMs();
     const left = this.#timeLeft(Math.min(timeoutMs, this.#parts.settings.operationTimeoutMs));
     if (operation.kind === "write" && !this.#extends(operation.offset + bytes.length)) {
       const done = await this.#inTurn(this.#scopeOf(operation.offset, bytes.length, true), left, async () => {
-        // It was cut while this waited.
+        // The file was truncated while this operation waited.
         if (this.#extends(operation.offset + bytes.length)) return undefined;
         return this.#write(operation.offset, bytes, left);
       });
@@ -114,7 +115,7 @@ export class Primary {
     return this.#inTurn(wholeFile, left, () => this.#alone(operation, bytes, left));
   }
 
-  /** What no other operation may overlap. */
+  /** Runs an operation that excludes all others. */
   #alone(operation: Operation, bytes: Uint8Array, left: () => number): Promise<Outcome> {
     switch (operation.kind) {
       case "open":
@@ -129,7 +130,7 @@ export class Primary {
       case "remove":
         return this.#remove(operation.ifVersion, left);
       default:
-        throw new LeaseholdError("UNSUPPORTED", `${operation.kind} is no operation on files`);
+        throw new LeaseholdError("UNSUPPORTED", `${operation.kind} is not an operation on files`);
     }
   }
 
@@ -137,11 +138,11 @@ export class Primary {
     return this.#turns.run(scope, async () => {
       if (this.isOver) throw new TenureOver();
       if (left() === 0)
-        throw new LeaseholdError("NO_QUORUM", `others had ${this.path} until the time was over`);
+        throw new LeaseholdError("NO_QUORUM", `timed out: other operations were using ${this.path}`);
       try {
         return await operation();
       } catch (error) {
-        // Also what is not there is an answer that must be true.
+        // A missing file is an answer that must be true, too.
         if (isLeaseholdError(error, "FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED")) this.#assertHeld();
         throw error;
       }
@@ -189,7 +190,7 @@ export class Primary {
     return { result: { ...this.#result(), offset }, bytes: noBytes };
   }
 
-  /** What a block is with this part of it written. */
+  /** The block with this part written over it. */
   async #merged(index: number, from: number, part: Uint8Array): Promise<Uint8Array> {
     if (part.length === this.#blockSize) return part;
     const before = (await this.copies.readHere(index))?.bytes ?? noBytes;
@@ -204,7 +205,7 @@ export class Primary {
     if (this.#stat().size !== size) {
       const { blockSize } = this.#header!;
       await this.#setHeader({ exists: true, size, empties: size === 0, blockSize }, left);
-      // Until all is cut off, what lies there would appear in a file that grows.
+      // Blocks beyond the end would appear in a file that grows, until all are removed.
       await this.#settled(() => this.#cut(left));
       return this.#done();
     }
@@ -236,7 +237,7 @@ export class Primary {
     });
   }
 
-  /** Beyond the end there is nothing, also if the file grows again later: what is left there goes. */
+  /** Removes the blocks beyond the end, so that a file that grows again reads as zeros there. */
   async #cut(left: () => number): Promise<void> {
     if (this.#header?.exists !== true || this.#newest === undefined) return;
     const { size } = this.#newest;
@@ -286,7 +287,7 @@ export class Primary {
     this.#commit(stamp);
   }
 
-  /** A change that no majority has confirmed ends the tenure: until the next reset nobody may read. */
+  /** A change that no majority has confirmed ends the tenure: reads wait for the next reset. */
   async #settled(change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -314,12 +315,12 @@ export class Primary {
     return { epoch: this.epoch, sequence: this.#sequence, size, modifiedMs: Math.max(0, Math.floor(wallMs)) };
   }
 
-  /** A change was done, whether the lease still runs or not. */
+  /** The outcome of a completed change, whether or not the lease still runs. */
   #done(): Outcome {
     return { result: this.#result(), bytes: noBytes };
   }
 
-  /** What is answered was true while the lease ran. */
+  /** The outcome of a read, which was true while the lease ran. */
   #certain(bytes: Uint8Array): Outcome {
     const outcome = { result: this.#result(), bytes };
     this.#assertHeld();

@@ -47,7 +47,7 @@ const handlers: Handlers = {
   },
 };
 
-/** What a node answers to another. */
+/** Answers a request of another node. */
 export async function answerOf<K extends Kind>(
   asked: Asked,
   kind: K,

@@ -1,22 +1,22 @@
 import { LeaseholdError } from "leasehold/common";
 
 /**
- * What stands with each block and in each file's metadata. Every change of a file has a version of its own,
- * and carries the file's size after it: so the newest record alone says how long the file is, and a block is
- * never there without its size or the other way round.
+ * The stamp of each block and each file's metadata. Every change of a file has a version of its own, and
+ * carries the file's size after it: the newest record alone determines the length of the file, and a block
+ * never exists without its size or the other way round.
  */
 export interface Stamp {
-  /** The token of the lease by which the primary wrote it. */
+  /** The token of the primary's lease. */
   readonly epoch: bigint;
   /** Counts the changes of one tenure. */
   readonly sequence: number;
-  /** Of the file, after this change. */
+  /** The size of the file after this change. */
   readonly size: number;
-  /** The primary's system time: for people. */
+  /** The primary's system time: for humans. */
   readonly modifiedMs: number;
 }
 
-/** The record of what is true of the whole file: that it is there, and from where on its blocks count. */
+/** The record about the whole file: that it exists, and which blocks count. */
 export interface Header extends Stamp {
   readonly exists: boolean;
   readonly blockSize: number;
@@ -24,13 +24,13 @@ export interface Header extends Stamp {
   readonly floor: Pick<Stamp, "epoch" | "sequence">;
 }
 
-/** What a replica keeps of a file beside its blocks. */
+/** A replica's metadata of a file. */
 export interface FileMeta {
-  /** The greatest epoch that it has promised: it refuses all before. */
+  /** The greatest promised epoch: the replica refuses all earlier ones. */
   readonly promised: bigint;
   /**
-   * The epoch of the reset that last made this replica what the file was then. `undefined`: its disk was
-   * lost, and it does not know what the file is.
+   * The epoch of the last reset that completed this replica. `undefined`: its disk was lost, and it does not
+   * know the state of the file.
    */
   readonly base: bigint | undefined;
   readonly header: Header | undefined;
@@ -56,7 +56,7 @@ export function tagOf({ epoch, sequence, size, modifiedMs }: Stamp): string {
 export function stampOf(tag: string): Stamp {
   const parts = /^([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)$/.exec(tag);
   if (parts === null)
-    throw new LeaseholdError("STORE_CORRUPT", `${JSON.stringify(tag)} is no tag of a block`);
+    throw new LeaseholdError("STORE_CORRUPT", `${JSON.stringify(tag)} is not a tag of a block`);
   const [, epoch = "", sequence = "", size = "", modifiedMs = ""] = parts;
   return {
     epoch: [...epoch].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n),
@@ -66,7 +66,7 @@ export function stampOf(tag: string): Stamp {
   };
 }
 
-/** What users see as the version of a file. */
+/** The version of a file for users. */
 export const versionText = ({ epoch, sequence }: Stamp): string =>
   `${epoch.toString(36)}.${sequence.toString(36)}`;
 

@@ -19,12 +19,12 @@ import {
 import type { Standings } from "./standings.js";
 import { type Scope, Turns, wholeFile } from "./turns.js";
 
-/** Files whose metadata and tags are kept in memory: those that were used last. */
+/** Files whose metadata and tags are cached: the most recently used. */
 const keptFilesMax = 20_000;
-/** Tags in memory, of all files together: some 100 bytes each. */
+/** Cached tags of all files together: some 100 bytes each. */
 const keptTagsMax = 1_000_000;
 
-/** What is kept in memory of a file. */
+/** The cached state of a file. */
 interface Kept {
   readonly turns: Turns;
   meta: FileMeta;
@@ -33,16 +33,16 @@ interface Kept {
 }
 
 /**
- * One node's copy of all files, and its vote. It does what a primary says whose epoch it has not been told to
- * refuse, and answers when that is on its disk.
+ * One node's copy of all files, and its vote. It carries out requests of a primary whose epoch it has not
+ * promised to refuse, and answers when the change is on disk.
  *
  * A block may be replaced by any version that the primary of this epoch sends, unless it is of this epoch and
- * newer: what was written under an earlier epoch and is not what the reset found was never acknowledged.
+ * newer: a block of an earlier epoch that the reset did not find was never acknowledged.
  */
 export class Replica {
   readonly #store: BlockStore;
   readonly #standings: Standings;
-  /** In the order in which they were used. */
+  /** In order of use. */
   readonly #kept = new Map<string, Promise<Kept>>();
   readonly #users = new Map<string, number>();
   #keptTags = 0;
@@ -155,12 +155,12 @@ export class Replica {
     return this.#store.hasRoom(bytes);
   }
 
-  /** A block of the file as it is here, for the primary at this node. */
+  /** A block of this node's copy, for the primary at this node. */
   read(path: string, index: number): Promise<StoredBlock | undefined> {
     return this.#store.readBlock(path, index);
   }
 
-  /** Puts a block back that the disk has damaged, unless it was written anew meanwhile. */
+  /** Restores a damaged block, unless it was replaced meanwhile. */
   repair(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
     return this.#run(path, { from: index, to: index, changes: true }, async (kept) => {
       const { tags } = kept;
@@ -170,7 +170,7 @@ export class Replica {
     });
   }
 
-  /** The tags of the file's blocks here. Changes as the file does. */
+  /** The tags of the file's blocks here: a live view. */
   tags(path: string): Promise<ReadonlyMap<number, string | undefined>> {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, ({ tags }) => Promise.resolve(tags));
   }
@@ -179,7 +179,7 @@ export class Replica {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, ({ meta }) => Promise.resolve(meta));
   }
 
-  /** What a majority of the others knows of it, after this node's disk was lost. */
+  /** Takes over a promise that a majority of the others knows, after this node's disk was lost. */
   adoptPromise(path: string, epoch: bigint): Promise<void> {
     return this.#use(path, async (kept) => {
       const promised = kept.meta.promised > epoch ? kept.meta.promised : epoch;
@@ -218,15 +218,15 @@ export class Replica {
     return { node, generations, base: base === undefined ? null : String(base) };
   }
 
-  /** The process before had what it had not synced, or another disk. */
+  /** The earlier process had unsynced changes, or another disk. */
   #refuseEarlier(incarnation: string): void {
     if (incarnation !== this.#standings.incarnation)
-      throw new LeaseholdError("STORE_FORGOTTEN", "this node was started anew meanwhile");
+      throw new LeaseholdError("STORE_FORGOTTEN", "this node was restarted meanwhile");
   }
 
-  /** The newest of this epoch stays; what is older gives way to what the primary sends. */
+  /** The newest block of this epoch stays; older ones give way to what the primary sends. */
   #mayReplace({ meta: { header }, tags }: Kept, index: number, stamp: Stamp, epoch: bigint): boolean {
-    // It comes late: the primary has emptied the file since.
+    // The block is late: the primary has emptied the file since.
     if (header?.epoch === epoch && compareVersions(stamp, header.floor) < 0) return false;
     const tag = tags.get(index);
     if (tag === undefined) return true;
@@ -234,7 +234,7 @@ export class Replica {
     return there.epoch < epoch || compareVersions(there, stamp) < 0;
   }
 
-  /** Blocks from before the file was emptied or removed. */
+  /** Removes the blocks from before the file was emptied or removed. */
   async #removeVoid(path: string, kept: Kept, header: Header): Promise<void> {
     const { tags } = kept;
     for (const [index, tag] of tags) {
@@ -250,7 +250,7 @@ export class Replica {
     kept.meta = meta;
   }
 
-  /** A change that the disk refuses has taken effect or not: the block is looked at again. */
+  /** A failed change may have taken effect: the block is read again. */
   async #changeBlock(path: string, kept: Kept, index: number, change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -264,8 +264,8 @@ export class Replica {
   }
 
   /**
-   * Reads what the disk has of a file. If the tag of a block cannot be read it is not known what the replica
-   * has acknowledged: it knows the file again when a primary has made it complete.
+   * Reads the state of a file from disk. If the tag of a block cannot be read, the replica cannot tell what
+   * it has acknowledged: it knows the file again when a primary has completed it.
    */
   async #load(path: string): Promise<Kept> {
     const text = await this.#store.readMeta(path);
@@ -325,7 +325,7 @@ function refuseOlder(epoch: bigint, { promised }: FileMeta): void {
     throw new LeaseholdError("LEASE_LOST", `a later primary has begun: epoch ${promised}, and not ${epoch}`);
 }
 
-/** What a primary changes it changes where it was promised first. */
+/** A primary changes a file only where its epoch was promised first. */
 function refuseUnpromised(epoch: bigint, meta: FileMeta): void {
   refuseOlder(epoch, meta);
   if (epoch > meta.promised)

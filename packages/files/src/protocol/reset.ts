@@ -4,28 +4,28 @@ import { copiesPerSync, type PromiseAnswer } from "./messages.js";
 import { compareVersions, type Header, headerOf, headerText, stampOf } from "./records.js";
 import type { NodeParts } from "./settings.js";
 
-/** Blocks that are fetched at the same time. */
+/** Blocks that are fetched concurrently. */
 const blocksAtOnce = 4;
 
-/** What a file is, by what a majority has. */
+/** The state of a file, as a majority has it. */
 interface Found {
   readonly header: Header | undefined;
-  /** The newest version of each block, and who has it. */
+  /** The newest version of each block, and the nodes that have it. */
   readonly blocks: ReadonlyMap<number, { readonly tag: string; readonly nodes: readonly string[] }>;
 }
 
 /**
- * The replica reset: what a new primary does before it serves.
+ * The replica reset, which a new primary does before it serves.
  *
- * A majority promises to refuse all earlier epochs. Of those that promised, the ones count whose last mark is
- * the newest: an earlier reset that has served has left its mark at a majority, so one of them is here, and
- * what that reset had left out cannot come back from copies without it. Each change that was acknowledged is
- * at one of those that count, as it was acknowledged by a majority of copies with a mark that was not newer,
- * or was found by the reset that made the newer one. What was not acknowledged is found or not; it is settled
- * by being at a majority, with a new mark, before the primary serves.
+ * A majority promises to refuse all earlier epochs. Of these copies, the ones with the newest mark count: an
+ * earlier reset that has served has left its mark at a majority, so one of them is here, and what that reset
+ * had left out cannot come back from copies without it. Each acknowledged change is at one of the copies that
+ * count, as it was acknowledged by a majority of copies with a mark that was not newer, or was found by the
+ * reset that made the newer one. An unacknowledged change is found or not; it is settled by being at a
+ * majority, with a new mark, before the primary serves.
  *
- * Copying takes as long as the file is large: nodes have `time` to answer anew for each part. Of a reset that
- * fails the next one finds what was copied.
+ * The duration grows with the file: `time` begins anew for each part. If a reset fails, the next one finds
+ * the blocks that were copied.
  */
 export async function reset(parts: NodeParts, copies: Copies, time: () => () => number): Promise<void> {
   const promises = await copies.promises(time());
@@ -47,7 +47,7 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
   const blocks = new Map<number, { tag: string; nodes: string[] }>();
   for (const { node, incarnation } of counting) {
     for (const [index, tag] of await copies.tagsAt(node, incarnation)) {
-      // A copy with a tag that cannot be read does not count: its base says so.
+      // A copy with an unreadable tag does not count: its base says so.
       if (tag === null || header === undefined || compareVersions(stampOf(tag), header.floor) < 0) continue;
       const newest = blocks.get(index);
       if (newest === undefined || compareVersions(stampOf(tag), stampOf(newest.tag)) > 0)
@@ -58,7 +58,7 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
   return { header, blocks };
 }
 
-/** Makes this node's copy what was found, in the order in which copies are made. */
+/** Writes the state that was found to this node's copy, in the order of `#copyTo`. */
 async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Found): Promise<void> {
   const { nodes, replica } = parts;
   const { path } = copies;

@@ -8,18 +8,18 @@ import type { NodeParts } from "./settings.js";
 /** The name of the lease of a file's primary. */
 export const leaseOf = (path: string): string => `files/${path}`;
 
-/** How long a node waits in one go for another's lease to end, before it asks again who the primary is. */
+/** How long a node waits for another's lease to end before it looks for the primary again, ms. */
 const waitMs = 300;
 
-/** The longest pause after a try that has found no primary. */
+/** The longest pause after an attempt that found no primary, ms. */
 const pauseMsMax = 50;
 
-/** Files whose primary this node is at the same time; those that were used longest ago give way. */
+/** Files whose primary is this node; the least recently used ones give way. */
 const primariesMax = 50_000;
-/** Nodes of primaries that are remembered. */
+/** Cached locations of primaries. */
 const hintsMax = 50_000;
 
-/** Counts what has happened, for people. */
+/** Counters for humans. */
 export interface RouterCounters {
   reads: number;
   writes: number;
@@ -27,7 +27,7 @@ export interface RouterCounters {
   resets: number;
 }
 
-/** One operation, on its way to the file's primary. */
+/** One operation for the file's primary. */
 interface Call {
   readonly path: string;
   readonly operation: Operation;
@@ -35,16 +35,16 @@ interface Call {
   /** ms */
   readonly left: () => number;
   readonly signal: AbortSignal | undefined;
-  /** A primary has it, and may do it. */
+  /** A primary has received it, and may do it. */
   isGiven: boolean;
 }
 
-/** Takes each operation to the primary of its file, which this node becomes if there is none. */
+/** Routes each operation to the primary of its file, which this node becomes if there is none. */
 export class Router {
   readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
   readonly #parts: NodeParts;
   readonly #primaries = new Map<string, Primary>();
-  /** Files of which this node is about to be the primary. */
+  /** Files whose primary this node is about to become. */
   readonly #beginning = new Map<string, Promise<Primary | undefined>>();
   readonly #resetting = new Set<Primary>();
   readonly #hints = new Map<string, string>();
@@ -68,7 +68,9 @@ export class Router {
     return undefined;
   }
 
-  /** For another node. `undefined`: nothing was done, as the primary is not here. */
+  /**
+   * Carries out an operation for another node. `undefined`: the primary is not here, and nothing was done.
+   */
   async operateHere(
     path: string,
     operation: Operation,
@@ -85,7 +87,7 @@ export class Router {
     }
   }
 
-  /** Does an operation, wherever the primary is. */
+  /** Carries out an operation, wherever the primary is. */
   async operate(
     path: string,
     operation: Operation,
@@ -118,7 +120,7 @@ export class Router {
     });
   }
 
-  /** Ends what serves no more, and what nobody has used for long. */
+  /** Ends primaries that no longer serve or have been idle for long. */
   tidy(): void {
     const nowMs = this.#parts.world.clock.monotonicMs();
     for (const [path, primary] of this.#primaries) {
@@ -138,7 +140,7 @@ export class Router {
     this.#primaries.clear();
   }
 
-  /** One try. `undefined`: nothing was done, and it is worth another. */
+  /** One attempt. `undefined`: nothing was done, and a retry may succeed. */
   async #try(call: Call): Promise<Outcome | "primary known" | undefined> {
     const { path, operation, bytes, left } = call;
     if (this.primaryHere(path) !== undefined) {
@@ -161,7 +163,7 @@ export class Router {
     call.isGiven = true;
     try {
       const timeoutMs = left();
-      // The primary gives up before, so that it says what came of it.
+      // The primary times out first, so that it can report the outcome.
       const grace = Math.min(this.#parts.settings.answerTimeoutMs, timeoutMs / 4);
       const ask = { path, operation, timeoutMs: timeoutMs - grace };
       const { answer, body } = await this.#parts.peers.ask(node, "operate", ask, {
@@ -183,7 +185,7 @@ export class Router {
     }
   }
 
-  /** Becomes the primary if the lease is to be had soon. */
+  /** Becomes the primary if the lease can be acquired soon. */
   #begin(path: string, left: () => number): Promise<Primary | undefined> {
     const beginning = this.#becomePrimary(path, left).finally(() => this.#beginning.delete(path));
     this.#beginning.set(path, beginning);
@@ -202,7 +204,8 @@ export class Router {
       this.#assertOpen();
     } catch (error) {
       await primary.end();
-      // The reset's own changes: whoever asked has changed nothing yet. Or a node was started anew meanwhile.
+      // The failure concerns the reset's own changes, and not the caller's; or a node was restarted
+      // meanwhile.
       if (isLeaseholdError(error, "FILE_UNCERTAIN", "STORE_FORGOTTEN"))
         throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
       throw error;
@@ -217,12 +220,12 @@ export class Router {
 
   async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
     const { leases, settings } = this.#parts;
-    // Its disk is empty, and may have been another one.
+    // The disk is empty, and may have replaced another.
     if (!this.#parts.isJoined()) return undefined;
     const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
     if (free !== undefined) return free;
     if ((await this.#findPrimary(path, left)) !== undefined) return undefined;
-    // Whose it is does not serve: it begins, or it is dead, and the lease runs out.
+    // The holder isn't serving: it is starting, or it is dead and its lease expires.
     try {
       const wait = Math.min(waitMs, left());
       return await leases.acquire(leaseOf(path), { ttl: settings.ttlMs, wait, signal: this.#closing.signal });
@@ -269,13 +272,15 @@ export class Router {
 
 const changes = ({ kind }: Operation): boolean => kind !== "read" && kind !== "stat" && kind !== "sync";
 
-/** What becomes of a call that is not waited for any more. */
+/** The error of a call that its caller stopped waiting for. */
 function givenUp({ path, operation, isGiven }: Call, error: unknown): unknown {
   if (!isGiven || !changes(operation)) return error;
-  return new FileUncertainError(`${path}: the change was not waited for`, false, { cause: error });
+  return new FileUncertainError(`${path}: the caller stopped waiting for the change`, false, {
+    cause: error,
+  });
 }
 
-/** That the members of the leases have too much to do passes, and is worth another try. */
+/** Overload of the members of the leases is temporary, and worth a retry. */
 function passing(error: unknown): never {
   if (!isLeaseholdError(error, "OVERLOADED")) throw error;
   throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });

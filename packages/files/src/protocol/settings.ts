@@ -2,15 +2,15 @@ import type { World, Leases } from "leasehold/common";
 import type { Peers } from "./messages.js";
 import type { Replica } from "./replica.js";
 
-/** What the parts of one node share. */
+/** Dependencies and settings that the parts of one node share. */
 export interface NodeParts {
   readonly node: string;
-  /** All nodes, this one among them. */
+  /** All nodes, including this one. */
   readonly nodes: readonly string[];
   readonly world: World;
   readonly leases: Leases;
   readonly replica: Replica;
-  /** Also to this node itself, without a network. */
+  /** Requests to all nodes, including this one, without a network. */
   readonly peers: Peers;
   readonly settings: FilesSettings;
   /** Whether this node's disk counts. */
@@ -18,18 +18,18 @@ export interface NodeParts {
 }
 
 export interface FilesSettings {
-  /** Of new files, in bytes. */
+  /** Block size of new files, in bytes. */
   readonly blockSize: number;
-  /** For which the lease of a file is asked, ms. */
+  /** TTL of a file's lease, ms. */
   readonly ttlMs: number;
-  /** A read counts only if the lease has so long to run when it was done, ms. */
+  /** The time that a lease must still run when a read is done, ms. */
   readonly leaseMarginMs: number;
-  /** The longest that one operation tries, ms. */
+  /** Time limit of one operation, ms. */
   readonly operationTimeoutMs: number;
-  /** The longest wait for one answer of another node, ms. */
+  /** Timeout of one answer of another node, ms. */
   readonly answerTimeoutMs: number;
-  /** A file that nobody has used for so long gives its lease back, ms. */
+  /** Idle time after which a file's lease is released, ms. */
   readonly idleMs: number;
-  /** Between two blocks that the scrub reads, ms. */
+  /** The pause between two blocks of the scrub, ms. */
   readonly scrubPauseMs: number;
 }

@@ -2,37 +2,37 @@ import { majorityOf, LeaseholdError } from "leasehold/common";
 import type { BlockStore } from "../ports.js";
 import type { Asks, Generations, Standing } from "./messages.js";
 
-/** What stands in the record of a node's disk. */
+/** The record of a node's disk. */
 interface NodeRecord {
   readonly store: string;
   readonly nodes: readonly string[];
   readonly founders: Readonly<Record<string, string>> | null;
-  /** The disk's generation for each node, by what this node was told. */
+  /** The generation of each node's disk, as far as this node knows. */
   readonly generations: Generations;
-  /** The disk that registered last for each node. */
+  /** The last registered disk of each node. */
   readonly stores: Readonly<Record<string, string>>;
 }
 
 /**
- * From how many others a node with an empty disk must hear: so many that every majority in which the lost
- * disk has voted has one of them.
+ * The number of others that a node with an empty disk must hear from: every majority in which the lost disk
+ * has voted contains one of them.
  */
 export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes) + 1;
 
 /**
- * Who may vote. A disk that is empty has forgotten what the node promised and acknowledged, so it votes only
- * when it is new to the cluster as all others are, or when enough others know that what its predecessor said
- * counts no more.
+ * The right to vote. An empty disk has forgotten the node's promises and acknowledgements, so it votes only
+ * when the cluster is new and all others are empty, too, or when enough others know that its predecessor's
+ * votes count no more.
  */
 export class Standings {
   readonly node: string;
   readonly nodes: readonly string[];
-  /** Of this process. */
+  /** The incarnation of this process. */
   readonly incarnation: string;
   readonly #store: BlockStore;
   readonly #newId: () => string;
   #record: NodeRecord | undefined;
-  /** Registrations are written one after the other. */
+  /** Serialises the writes of registrations. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(store: BlockStore, node: string, nodes: readonly string[], newId: () => string) {
@@ -93,7 +93,7 @@ export class Standings {
     return { node, nodes, store, joined, founders: this.#record?.founders ?? null, generations };
   }
 
-  /** Another node has a new disk. */
+  /** Registers another node's new disk. */
   async register({ node, generation, store }: Asks["register"]): Promise<void> {
     this.assertJoined();
     await this.#change((record) => {
@@ -109,9 +109,9 @@ export class Standings {
   }
 
   /**
-   * The disk counts from now on.
+   * Makes the disk count from now on.
    *
-   * @param heard what others knew of generations; this node's own is `generation`
+   * @param heard the generations that others know; this node's own is `generation`
    */
   join(
     founders: Readonly<Record<string, string>>,
@@ -136,7 +136,7 @@ export class Standings {
   }
 }
 
-/** For each node the greatest that anybody knows. */
+/** The greatest known generation of each node. */
 export function newestGenerations(all: readonly Generations[]): Generations {
   const newest: Record<string, number> = {};
   for (const generations of all)
@@ -146,8 +146,8 @@ export function newestGenerations(all: readonly Generations[]): Generations {
 }
 
 /**
- * The votes that count together: not those of a disk of which another voter knows that it was replaced. So a
- * promise or an acknowledgement that was under way when the disk was lost helps no majority.
+ * The votes that count together, without those of a disk that another voter knows to be replaced. A promise
+ * or an acknowledgement that was in flight when the disk was lost therefore helps no majority.
  */
 export function validVotes<V extends { readonly node: string; readonly generations: Generations }>(
   votes: readonly V[],

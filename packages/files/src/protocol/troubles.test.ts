@@ -12,7 +12,7 @@ import {
 import { LeaseholdError } from "leasehold/common";
 import { metaOf, metaText, tagOf } from "./records.js";
 
-test("a copy is not marked as complete by a process that began while it was made", async () => {
+test("a copy is not marked as complete in a process that started during it", async () => {
   // "new!" is acknowledged at `a` and `c`; `a` is the primary, and completes the copy of `b`.
   const stores = [
     await diskOf("a", 2n, 2n, "new!"),
@@ -24,7 +24,7 @@ test("a copy is not marked as complete by a process that began while it was made
   files.reachable.delete("c");
   let crashes = 0;
   files.before = async (to, kind) => {
-    // What was not synced is lost with the power.
+    // The power failure loses unsynced changes.
     if (to !== "b" || kind !== "mark" || (crashes += 1) > 1) return;
     files.storeOf("b").crash(() => true);
     await files.start("b");
@@ -64,7 +64,7 @@ test("a disk that is replaced between its promise and the list of its blocks doe
   expect(replaced).toBe(true);
 });
 
-test("what a truncation has cut off does not come back when its last block cannot be read at the time", async () => {
+test("truncated data does not come back when the last block cannot be read at the time", async () => {
   const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "abcd")));
   const files = await FilesCluster.start(stores);
   await files.spendEpochs(3n);
@@ -81,7 +81,7 @@ test("what a truncation has cut off does not come back when its last block canno
   expect(text(await files.during(file.read(0, 8)))).toBe("ab\0X");
 });
 
-test("a node with an empty disk takes over a file whose primary serves on without a change", async () => {
+test("a node with an empty disk recovers a file whose primary serves on without a change", async () => {
   const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "old!")));
   const files = await FilesCluster.start(stores);
   await files.spendEpochs(3n);
@@ -112,7 +112,7 @@ test("a file whose creation a reset has left out is not listed", async () => {
   expect(await files.during(files.nodes.get("a")!.list(""))).toEqual({ files: [] });
 });
 
-test("a file does not grow beyond what a number says exactly", async () => {
+test("a file does not grow beyond the exact integers of a number", async () => {
   const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "old!")));
   const files = await FilesCluster.start(stores);
   await files.spendEpochs(3n);
@@ -124,7 +124,7 @@ test("a file does not grow beyond what a number says exactly", async () => {
 
 test.each([
   ["a read of a terabyte", { path: "f", operation: { kind: "read", offset: 0, length: 2 ** 40 } }],
-  ["a write behind all ends", { path: "f", operation: { kind: "write", offset: -1 } }],
+  ["a write beyond the largest offset", { path: "f", operation: { kind: "write", offset: -1 } }],
   ["a path that leaves its folder", { path: "../f", operation: { kind: "stat" } }],
 ])("%s, asked by another node, is refused", async (_what, ask) => {
   const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "old!")));
@@ -136,7 +136,7 @@ test.each([
   await expect(answer).rejects.toMatchObject({ code: expect.stringMatching(/^INVALID_(RANGE|PATH)$/) });
 });
 
-test("who asks is heard when he stops waiting, also at the primary's own node", async () => {
+test("an aborted call ends at once, also at the primary's own node", async () => {
   const stores = await Promise.all(names.map((name) => diskOf(name, 1n, 1n, "old!")));
   const files = await FilesCluster.start(stores);
   await files.spendEpochs(3n);
@@ -187,7 +187,7 @@ test("a node closes while it copies a large file", async () => {
   expect(await read).toBe("CLOSED");
 });
 
-test("a call ends in its time while its file is copied, and a later one finds what was copied", async () => {
+test("a call times out while its file is copied, and a later one finds the copied blocks", async () => {
   const stores = await Promise.all(names.map((name) => diskOf(name, name === "a" ? 0n : 1n, 1n, "old!")));
   for (const store of stores.slice(1))
     for (let index = 1; index < 100; index += 1)

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "leasehold/common";
 
-/** What an operation touches. Two that touch nothing in common run at the same time. */
+/** The blocks that an operation touches. Operations without a common block run concurrently. */
 export interface Scope {
   /** The first and the last block. */
   readonly from: number;
@@ -10,7 +10,7 @@ export interface Scope {
 
 export const wholeFile: Scope = { from: 0, to: Infinity, changes: true };
 
-/** More than this on one file wait for something that does not come. */
+/** The limit of operations that wait on one file. */
 const waitingMax = 1024;
 
 interface Turn {
@@ -20,8 +20,8 @@ interface Turn {
 }
 
 /**
- * The order of the operations on one file: first come, first served, but for those that do not touch each
- * other. A read that came after a change of the same block sees it or is not served.
+ * The order of the operations on one file: first come, first served, except for those without a common block.
+ * A read after a change of the same block sees it or is not served.
  */
 export class Turns {
   readonly #turns = new Set<Turn>();

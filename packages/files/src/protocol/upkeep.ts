@@ -8,14 +8,17 @@ import type { Router } from "./router.js";
 import type { NodeParts } from "./settings.js";
 import type { Standings } from "./standings.js";
 
-/** Between two looks at what is to be done, ms. */
+/** The pause between two rounds of upkeep, ms. */
 const lookEveryMs = 500;
-/** A node with many files looks at all of them less often: so much longer for each, ms. */
+/** The additional pause for each file, ms: a node with many files checks them less often. */
 const pausePerFileMs = 0.2;
-/** Files that are brought up to date at one node at the same time. */
+/** Files that are completed concurrently at one node. */
 const filesAtOnce = 4;
 
-/** What a node does by itself: joins, takes over what it lacks, brings others up to date, scrubs its disk. */
+/**
+ * The background work of a node: it joins, copies what it lacks, completes other nodes' copies, and scrubs
+ * its disk.
+ */
 export class Upkeep {
   readonly reachable = new Map<string, boolean>();
   readonly counters = { scrubbed: 0, damaged: 0, repaired: 0 };
@@ -51,9 +54,9 @@ export class Upkeep {
   }
 
   /**
-   * Again and again; what fails is tried again after the pause.
+   * Repeats the work; failed work is retried after the pause.
    *
-   * @param work answers how many files it has looked at, beside those that it has worked on
+   * @param work resolves with the number of files that it checked, beside those that it worked on
    */
   async #again(pauseMs: number, work: () => Promise<number | void>): Promise<void> {
     while (!this.#isClosed) {
@@ -72,7 +75,7 @@ export class Upkeep {
     await Promise.all(nodes.filter((node) => node !== self).map((node) => this.#lookAfter(node)));
   }
 
-  /** Another node: whether it is there, and what it lacks of the files whose primary is here. */
+  /** Checks whether another node is present, and completes its copies of the files whose primary is here. */
   async #lookAfter(node: string): Promise<void> {
     const { peers, settings } = this.#parts;
     try {
@@ -89,7 +92,7 @@ export class Upkeep {
     });
   }
 
-  /** Files that this node's disk had and lost: their primaries make its copies complete. */
+  /** Recovers the files that this node's disk lost: their primaries complete its copies. */
   async #takeOverAll(): Promise<number> {
     if (!this.#standings.joined) return 0;
     const unknown: string[] = [];
@@ -102,17 +105,17 @@ export class Upkeep {
     await forEachOf(unknown, filesAtOnce, async (path) => {
       if (this.#isClosed) return;
       await this.#router.operate(path, { kind: "sync", lacks: this.#parts.node }).catch((error: unknown) => {
-        // Its primary has made the copies complete before it said so.
+        // The primary completed the copies before it answered.
         if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
       });
       if (this.rebuilding !== undefined) this.rebuilding.left -= 1;
     });
-    // Removed files have no copies to complete, and would be found again for ever.
+    // Removed files have no copies to complete, and would be found for ever.
     if (this.rebuilding?.left === 0) this.rebuilding = undefined;
     return known;
   }
 
-  /** Reads all that lies on the disk, slowly, and repairs what it finds damaged. */
+  /** Reads the whole disk slowly, and repairs damaged blocks. */
   async #scrub(): Promise<void> {
     if (!this.#standings.joined) return;
     for await (const path of this.#paths()) {
@@ -144,7 +147,7 @@ export class Upkeep {
         this.counters.repaired += 1;
         return;
       } catch {
-        // Another may have it.
+        // Another node may have it.
       }
     }
   }

@@ -33,7 +33,7 @@ async function shownAt(url: string): Promise<string> {
   });
 }
 
-test("a certificate that changes on disk is shown to the clients after that, and a broken one is not", async () => {
+test("a certificate that changes on disk is used for later clients, and a broken one is not", async () => {
   const copy = { cert: join(authority.folder, "shown.pem"), key: join(authority.folder, "shown.key") };
   const put = (from: typeof copy): void => {
     copyFileSync(from.cert, copy.cert);
@@ -65,7 +65,7 @@ test("a certificate and the key of another are refused", async () => {
   await expect(watching).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });
 
-test("over TLS a page of the server's own is served, and one of another site is not", async () => {
+test("over TLS a request of the server's own page is served, and one of another site's is not", async () => {
   const server = await serveWebdav(new MemoryFiles(), new MemoryCluster().open("a"), { tls: old });
   const statusFor = (origin: string) =>
     new Promise<number | undefined>((resolve, reject) => {

@@ -7,16 +7,16 @@ interface Pems {
   readonly key: string;
 }
 
-/** A certificate that is shown to clients. */
+/** A certificate for clients. */
 export interface ShownCertificate {
   readonly pems: Pems;
-  /** Called when its files have changed and fit together. */
+  /** Called when its files have changed and match. */
   changed: (pems: Pems) => void;
   close(): void;
 }
 
 /**
- * Reads it, and goes on looking at its files.
+ * Reads the certificate, and watches its files.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
  */

@@ -4,28 +4,28 @@ import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree } from "./tree.js";
 
 /**
- * Files have no folders, so an empty file of this name below it makes one. It is not shown, and as the name
- * of anything else it is refused.
+ * Replicated files have no folders, so an empty file of this name represents one. It is hidden, and refused
+ * as any other name.
  */
 const folderMark = ".leasehold-folder";
-/** What is uploaded in place of a file stands below this until it is there. */
+/** The folder of uploads that replace a file, until they are complete. */
 const uploads = ".leasehold-uploads";
 
-/** Bytes that are read or written at once; a file's own blocks are not larger. */
+/** The size of one read or write; a file's own blocks are not larger. */
 const pieceBytes = 1024 * 1024;
-/** Pieces of one request that are under way at once. */
+/** Concurrent pieces of one request. */
 const piecesMax = 2;
 const zeros = Buffer.alloc(pieceBytes);
-/** Above all characters that a path can have. */
+/** Greater than all characters of a path. */
 const last = "\uffff";
 
 /**
- * Uploads beside a file that are under way. Their names are used again: a removed file leaves a record, and
- * what a process has left when it died is replaced by the next upload.
+ * Numbers of replacement uploads in progress. Names are reused: a removed file leaves a record, and the next
+ * upload replaces the remains of a crashed process.
  */
 const slots = new WeakMap<Files, Set<number>>();
 
-/** Replicated files as WebDAV shows them. */
+/** The tree of replicated files for WebDAV. */
 export class FilesTree implements DavTree {
   readonly #files: Files;
 
@@ -34,7 +34,7 @@ export class FilesTree implements DavTree {
   }
 
   async find(path: string): Promise<DavEntry | undefined> {
-    if (isHidden(path)) throw new Refusal(403, "the name is one that Leasehold uses itself");
+    if (isHidden(path)) throw new Refusal(403, "the name is reserved by Leasehold");
     if (path === "") return folderEntry("", 0);
     const stat = await this.#statOf(path);
     if (stat !== undefined) return fileEntry(stat);
@@ -57,14 +57,14 @@ export class FilesTree implements DavTree {
         if (name === rest) yield fileEntry(stat);
         else yield folderEntry(prefix + (folder = name), stat.modifiedMs);
       }
-      // What else is in the last folder need not be listed.
+      // The rest of the last folder need not be listed.
       const end = files.at(-1)?.path.slice(prefix.length).split("/", 1)[0];
       if (next === undefined) return;
       after = end !== undefined && end === folder ? `${prefix}${end}/${last}` : next;
     }
   }
 
-  /** @throws Refusal 409 when it changes while it is read: what was sent would be of two contents */
+  /** @throws Refusal 409 if the file changes meanwhile: the response would mix two contents */
   async *read({ path, etag }: DavEntry, offset: number, length: number): AsyncGenerator<Uint8Array> {
     await using file = await this.#files.open(path);
     const isChanged = async (): Promise<boolean> => fileEntry(await file.stat()).etag !== etag;
@@ -85,12 +85,12 @@ export class FilesTree implements DavTree {
 
   async write(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
     const before = await this.#statOf(path);
-    // A client that locks a name first has made an empty file of it.
+    // A client that locks a new name has created an empty file.
     if (before === undefined || before.size === 0) {
       await this.#upload(path, bytes, before === undefined ? "always" : "replace");
       return;
     }
-    // Not in place: half of one content and half of another is worse than either.
+    // Not written in place: a mix of two contents is worse than either.
     const busy = getOrInsertWeak(slots, this.#files);
     let slot = 0;
     while (busy.has(slot)) slot += 1;
@@ -135,7 +135,7 @@ export class FilesTree implements DavTree {
     else yield* this.#below(path);
   }
 
-  /** Everything below a folder; the mark that makes it one comes last, so that it can be tried again. */
+  /** Everything below a folder; its mark comes last, so that a failed removal can be repeated. */
   async *#below(path: string): AsyncGenerator<string> {
     const prefix = `${path}/`;
     let after: string | undefined;
@@ -151,7 +151,7 @@ export class FilesTree implements DavTree {
     if (hasMark) yield prefix + folderMark;
   }
 
-  /** Writes what was not there, or was empty, and is so again when the bytes end with an error. */
+  /** Writes to a new or empty file, which is emptied again if the bytes end with an error. */
   async #upload(path: string, bytes: AsyncIterable<Uint8Array>, create: "always" | "replace"): Promise<void> {
     await using file = await this.#files.open(path, { create });
     const underWay: Promise<void>[] = [];
@@ -160,7 +160,7 @@ export class FilesTree implements DavTree {
       let isHole = false;
       for await (const piece of pieces(bytes)) {
         if (underWay.length >= piecesMax) await underWay.shift();
-        // What was never written reads as zeros, and needs no room.
+        // Holes read as zeros, and need no room.
         isHole = zeros.subarray(0, piece.length).equals(piece);
         if (!isHole) underWay.push(keep(file.write(offset, piece)));
         offset += piece.length;
@@ -168,7 +168,7 @@ export class FilesTree implements DavTree {
       await Promise.all(underWay);
       if (isHole) await file.truncate(offset);
     } catch (error) {
-      // A piece that is still on its way must not land in what another upload puts here.
+      // A pending piece must not land in a later upload of the same name.
       await Promise.allSettled(underWay);
       const undone = create === "always" ? this.#files.remove(path) : file.truncate(0);
       await undone.catch(() => undefined);
@@ -214,13 +214,13 @@ function folderEntry(path: string, modifiedMs: number): DavEntry {
   return { path, kind: "folder", bytes: 0, modifiedMs, etag: "" };
 }
 
-/** One that is awaited later must not count as unhandled meanwhile. */
+/** Prevents an unhandled rejection of a promise that is awaited later. */
 function keep<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** The same bytes in pieces of one size, but for the last. */
+/** The same bytes in pieces of equal size, except for the last. */
 async function* pieces(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let piece = Buffer.allocUnsafe(pieceBytes);
   let filled = 0;

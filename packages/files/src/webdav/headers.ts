@@ -13,21 +13,21 @@ export function depthOf(header: string | undefined, otherwise: Depth): Depth {
   throw new Refusal(400, `Depth is 0, 1 or infinity, not ${JSON.stringify(header)}`);
 }
 
-/** How long a lock is wanted: the first of the proposals that is understood, s. */
+/** The requested duration of a lock: the first proposal that is understood, s. */
 export function lockSecondsOf(header: string | undefined): number {
   const seconds = /\bSecond-(\d{1,10})\b/i.exec(header ?? "")?.[1];
   return Math.max(1, Math.min(lockSecondsMax, seconds === undefined ? lockSecondsMax : Number(seconds)));
 }
 
-/** Bytes from `start` up to and with `end`. */
+/** Bytes from `start` to `end`, inclusive. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The one range that is wanted of a content of so many bytes; nothing where all is wanted, which is also the
- * answer to several ranges at once and to units that are not bytes (RFC 9110, 14.2).
+ * The requested range of a content of this length; undefined for all of it, which is also the response to
+ * several ranges and to units other than bytes (RFC 9110, 14.2).
  *
  * @throws Refusal 416
  */
@@ -42,20 +42,20 @@ export function rangeOf(header: string | undefined, bytes: number): Range | unde
   return { start, end };
 }
 
-/** A condition of the header `If`: that a lock or a content is, or is not, there. */
+/** A condition of the header `If`: the presence or absence of a lock or content. */
 export interface Condition {
   readonly kind: "token" | "etag";
   readonly value: string;
   readonly not: boolean;
 }
 
-/** One list of conditions, all of which must hold; `resource` where it names another than the request's. */
+/** One list of conditions, all of which must hold; `resource` if it names another than the request's. */
 export interface ConditionList {
   readonly resource: string | undefined;
   readonly conditions: readonly Condition[];
 }
 
-/** Of what is longer nobody needs the rest: a request locks a path or two. */
+/** The longest `If`: a request locks a path or two. */
 const ifBytesMax = 4_096;
 
 /**
@@ -99,7 +99,7 @@ function conditionsIn(text: string, wrong: Refusal): Condition[] {
   return conditions;
 }
 
-/** Every lock that the request knows of; that is what shows that it may change what they lock. */
+/** Every lock token in the request, which authorizes changes of the locked paths. */
 export function tokensIn(lists: readonly ConditionList[]): ReadonlySet<string> {
   const all = lists.flatMap(({ conditions }) => conditions);
   return new Set(all.filter(({ kind, not }) => kind === "token" && !not).map(({ value }) => value));

@@ -1,10 +1,10 @@
 import type { Leases } from "leasehold/common";
 import type { LockGround } from "./tree.js";
 
-/** Nobody else's token: it says that there is a lock, where leases cannot say which. */
+/** Matches no token: it stands for a lock whose token leases do not know. */
 const unknownToken = "";
 
-/** WebDAV's locks as leases, so that what one node has locked no other gives out or changes. */
+/** WebDAV's locks as leases, so that no other node grants or changes what one node has locked. */
 export function leaseLocks(leases: Leases, prefix: string): LockGround {
   const nameOf = (path: string): string => `${prefix}/${path}`;
   const knowsData = leases.guarantees.data;

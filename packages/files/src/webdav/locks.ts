@@ -8,9 +8,9 @@ const locksMax = 1_000;
 export interface Lock {
   readonly path: string;
   readonly token: string;
-  /** What the client said of who owns it, as XML. */
+  /** The owner as the client described it, as XML. */
   readonly owner: string;
-  /** It also locks all that is in the folder. */
+  /** The lock includes everything in the folder. */
   readonly deep: boolean;
   endsMs: number;
 }
@@ -20,7 +20,7 @@ interface Kept extends Lock {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Exclusive locks with an end. Each is a lease, so another node does not give out the same. */
+/** Exclusive locks with a timeout. Each is a lease, so that no other node grants the same. */
 export class Locks {
   readonly #ground: LockGround;
   readonly #byPath = new Map<string, Kept>();
@@ -29,15 +29,17 @@ export class Locks {
     this.#ground = ground;
   }
 
-  /** The lock that this node holds on the path itself. */
+  /** The lock of this node on the path itself. */
   at(path: string): Lock | undefined {
     return this.#byPath.get(path);
   }
 
-  /** @throws Refusal 423 while the path, what it is in, or for a deep lock what is in it, is locked */
+  /**
+   * @throws Refusal 423 while the path, a folder above it, or for a deep lock anything below it, is locked
+   */
   async take(path: string, owner: string, deep: boolean, seconds: number): Promise<Lock> {
     await this.mustBeFree([path], new Set(), deep);
-    if (this.#byPath.size >= locksMax) throw new Refusal(503, "this node holds as many locks as it may");
+    if (this.#byPath.size >= locksMax) throw new Refusal(503, "this node has reached its limit of locks");
     const token = `urn:uuid:${randomUUID()}`;
     const held = await this.#ground.take(path, token);
     if (held === undefined) throw locked(path);
@@ -68,8 +70,8 @@ export class Locks {
   }
 
   /**
-   * @param tokens that the request has shown.
-   * @param deep also what is in these paths must be free.
+   * @param tokens the lock tokens in the request.
+   * @param deep everything below these paths must be unlocked, too.
    * @throws Refusal 423 for a lock whose token is not among them
    */
   async mustBeFree(paths: readonly string[], tokens: ReadonlySet<string>, deep: boolean): Promise<void> {
@@ -79,7 +81,7 @@ export class Locks {
         const reaches = lock.path === path || (lock.deep && isWithin(lock.path, path));
         if ((reaches || inside(lock)) && !tokens.has(lock.token)) throw locked(lock.path);
       }
-      // Other nodes' locks, of this path and of the folders that it is in.
+      // Other nodes' locks on this path and the folders above it.
       const others = above(path).filter((each) => !this.#byPath.has(each));
       const found = await Promise.all(others.map((each) => this.#ground.tokenOf(each)));
       const index = found.findIndex((token) => token !== undefined && !tokens.has(token));
@@ -87,14 +89,14 @@ export class Locks {
     }
   }
 
-  /** Whether that lock is on the path or on a folder that it is in, at whatever node. */
+  /** Whether that lock is on the path or a folder above it, at any node. */
   async isHeld(path: string, token: string): Promise<boolean> {
     if (above(path).some((each) => this.#byPath.get(each)?.token === token)) return true;
     const found = await Promise.all(above(path).map((each) => this.#ground.tokenOf(each)));
     return found.includes(token);
   }
 
-  /** What was locked is gone, and its locks with it. */
+  /** The locked resource is gone, and its locks with it. */
   async forget(path: string): Promise<void> {
     const gone = [...this.#byPath.values()].filter((lock) => lock.path === path || isWithin(path, lock.path));
     await Promise.all(gone.map((lock) => this.#end(lock)));
@@ -114,7 +116,7 @@ export class Locks {
     if (this.#byPath.get(lock.path) !== lock) return;
     this.#byPath.delete(lock.path);
     clearTimeout(lock.timer);
-    // A lease that cannot be given back runs out.
+    // A lease that cannot be released expires.
     await lock.held.release().catch(() => undefined);
   }
 }
@@ -127,7 +129,7 @@ export function isWithin(folder: string, path: string): boolean {
   return folder === "" ? path !== "" : path.startsWith(`${folder}/`);
 }
 
-/** The path and the folders that it is in, up to the root. */
+/** The path and the folders above it, up to the root. */
 function above(path: string): string[] {
   const parts = path === "" ? [] : path.split("/");
   return Array.from({ length: parts.length + 1 }, (_, index) =>

@@ -15,7 +15,7 @@ import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree } from "./tree.js";
 import { type XmlElement, childOf, dav, escaped, openRoot, parseXml } from "./xml.js";
 
-/** A request with what all methods need of it. */
+/** A request and the dependencies of all methods. */
 export interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -26,11 +26,11 @@ export interface Call {
 
 type Method = (call: Call) => Promise<void>;
 
-/** A body of XML that is longer is refused before it is read. */
+/** The limit of an XML body, which is checked before it is read. */
 const xmlBytesMax = 64 * 1024;
-/** Of what a client says of the owner of a lock. */
+/** The limit of the owner of a lock. */
 const ownerBytesMax = 1_024;
-/** An answer is handed on in pieces of about so many characters. */
+/** The approximate size of the pieces of a response, in characters. */
 const pieceLength = 64 * 1024;
 
 export const methods: Readonly<Record<string, Method>> = {
@@ -72,7 +72,7 @@ async function get(call: Call): Promise<void> {
     "last-modified": new Date(entry.modifiedMs).toUTCString(),
     "content-type": contentType,
     "accept-ranges": "bytes",
-    // A browser must not run what somebody has put here.
+    // A browser must not run uploaded content.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
   };
@@ -88,7 +88,7 @@ async function get(call: Call): Promise<void> {
     ...(range !== undefined && { "content-range": `bytes ${start}-${last}/${entry.bytes}` }),
   });
   if (request.method === "HEAD" || last < start) return void response.end();
-  // An error on the way cuts the answer off: it is shorter than it says, and no client takes it for whole.
+  // An error cuts the response off: it is shorter than its declared length, so that clients notice.
   await pipeline(Readable.from(tree.read(entry, start, last - start + 1)), response);
 }
 
@@ -122,8 +122,7 @@ async function remove(call: Call): Promise<void> {
 async function makeCollection(call: Call): Promise<void> {
   const { request, tree, path } = call;
   if (await hasBody(request)) throw new Refusal(415, "a folder is made without a body");
-  if (path === "" || (await tree.find(path)) !== undefined)
-    throw new Refusal(405, `/${path} is there already`);
+  if (path === "" || (await tree.find(path)) !== undefined) throw new Refusal(405, `/${path} exists already`);
   await mayWrite(call, [path], false);
   await mustBeInFolder(tree, path);
   await tree.makeFolder(path);
@@ -143,7 +142,7 @@ async function copyOrMove(call: Call): Promise<void> {
     throw new Refusal(400, `a folder cannot be ${isMove ? "moved" : "copied"} with depth ${depth}`);
   const before = await tree.find(to);
   if (before !== undefined && request.headers["overwrite"] === "F")
-    throw new Refusal(412, `/${to} is there already`);
+    throw new Refusal(412, `/${to} exists already`);
   await mayWrite(call, isMove ? [path, to] : [to], true);
   await mustBeInFolder(tree, to);
   if (before !== undefined) await tree.remove(to);
@@ -194,7 +193,7 @@ async function lock(call: Call): Promise<void> {
     return void response.writeHead(200, xmlHeaders).end(lockDiscovery(activeLock(kept)));
   }
   if (childOf(childOf(body, "lockscope") ?? body, "exclusive") === undefined)
-    throw new Refusal(422, "only exclusive locks can be had");
+    throw new Refusal(422, "only exclusive locks are supported");
   const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
   if (depth === "1") throw new Refusal(400, "a lock has depth 0 or infinity");
   const owner = ownerOf(childOf(body, "owner"));
@@ -203,7 +202,7 @@ async function lock(call: Call): Promise<void> {
   if (before === undefined) await mustBeInFolder(tree, path);
   const taken = await locks.take(path, owner, depth === "infinity", seconds);
   try {
-    // What is locked before it is there is an empty file (RFC 4918, 7.3).
+    // Locking a missing resource creates an empty file (RFC 4918, 7.3).
     if (before === undefined) await tree.write(path, Readable.from([]));
   } catch (error) {
     await locks.release(path, taken.token);
@@ -226,14 +225,14 @@ function lockDiscovery(content: string): string {
   return `${openRoot("prop")}${dav("lockdiscovery", content)}</D:prop>\n`;
 }
 
-/** Text, or an address; more is not kept. */
+/** Text, or an address; the rest is dropped. */
 function ownerOf(owner: XmlElement | undefined): string {
   if (owner === undefined) return "";
   const href = childOf(owner, "href");
   return href === undefined ? escaped(owner.text.trim()) : dav("href", escaped(href.text.trim()));
 }
 
-/** The request shows the locks that stand in its way, and what it says of them and of contents is true. */
+/** Checks that the request has the tokens of the locks in its way, and that its conditions hold. */
 async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Promise<void> {
   const { request, tree, locks, path } = call;
   const lists = conditionsOf(request.headers["if"] as string | undefined);
@@ -242,14 +241,14 @@ async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Pr
     const about = list.resource === undefined ? path : pathOf(list.resource);
     const entry = list.conditions.some(({ kind }) => kind === "etag") ? await tree.find(about) : undefined;
     for (const { kind, value, not } of list.conditions) {
-      // A lock that has ended says so: others may have changed what its holder knows.
+      // A condition on an ended lock fails: others may have changed what its holder knows.
       const isSo = kind === "token" ? await locks.isHeld(about, value) : entry?.etag === value;
       if (isSo === not) return false;
     }
     return true;
   };
   if (lists.length > 0 && !(await Promise.all(lists.map(holds))).some(Boolean))
-    throw new Refusal(412, "what the header If says is not so");
+    throw new Refusal(412, "a condition of the header If does not hold");
   await locks.mustBeFree(paths, tokens, deep);
 }
 
@@ -258,10 +257,10 @@ function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): vo
   const match = request.headers["if-match"];
   const isAmong = (list: string): boolean =>
     entry !== undefined && (list.trim() === "*" || list.split(",").some((tag) => tag.trim() === entry.etag));
-  if (match !== undefined && !isAmong(match)) throw new Refusal(412, "the content is another one");
+  if (match !== undefined && !isAmong(match)) throw new Refusal(412, "the content has changed");
   const none = request.headers["if-none-match"];
   if (none !== undefined && isAmong(none) && request.method !== "GET" && request.method !== "HEAD")
-    throw new Refusal(412, "it is there already");
+    throw new Refusal(412, "the destination exists already");
 }
 
 function isUnchanged({ headers }: IncomingMessage, { etag, modifiedMs }: DavEntry): boolean {
@@ -284,7 +283,7 @@ async function mustBeInFolder(tree: DavTree, path: string): Promise<void> {
 function destinationOf({ headers }: IncomingMessage): string {
   const destination = String(headers["destination"] ?? "");
   if (destination === "") throw new Refusal(400, "the header Destination is missing");
-  // Behind a proxy the name that a client sees is not ours to know; another server it is all the same.
+  // The host name is not compared, as a proxy may have another; a destination on another server is refused.
   const host = /^https?:\/\/([^/]+)/i.exec(destination)?.[1];
   if (host !== undefined && host.toLowerCase() !== headers.host?.toLowerCase())
     throw new Refusal(502, `the destination is on another server than ${headers.host}`);
@@ -292,9 +291,9 @@ function destinationOf({ headers }: IncomingMessage): string {
 }
 
 /**
- * The path that an address of this server is about.
+ * The path in an address of this server.
  *
- * @throws Refusal 400 for what is no path of a file
+ * @throws Refusal 400 if it is not the path of a file
  */
 export function pathOf(url: string): string {
   const raw = url.replace(/^https?:\/\/[^/]*/i, "").replace(/[?#].*$/s, "");
@@ -306,7 +305,7 @@ export function pathOf(url: string): string {
   }
   const named = parts.filter((part) => part !== "");
   if (named.some((part) => part === "." || part === ".." || /[/\p{Cc}]/u.test(part)))
-    throw new Refusal(400, "a path has no parts . and .., and no control characters");
+    throw new Refusal(400, "a path must not contain . or .. or control characters");
   return named.join("/");
 }
 

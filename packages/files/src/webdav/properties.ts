@@ -4,13 +4,13 @@ import { Refusal } from "./refusal.js";
 import type { DavEntry } from "./tree.js";
 import { type XmlElement, type XmlName, childOf, dav, davNamespace, escaped, named } from "./xml.js";
 
-/** What a PROPFIND asks for. */
+/** The properties that a PROPFIND requests. */
 export type Wanted =
   | { readonly kind: "all" }
   | { readonly kind: "names" }
   | { readonly kind: "some"; readonly names: XmlName[] };
 
-/** Names in one request; each is answered for each entry. */
+/** Names in one request; each is part of the response for each entry. */
 const namesMax = 64;
 
 /** @throws Refusal 400 */
@@ -43,7 +43,7 @@ function propertiesOf(entry: DavEntry, lock: Lock | undefined): ReadonlyMap<stri
   return properties;
 }
 
-/** Nobody has said what a file is, and to guess is left to who shows it. */
+/** The type of a file is unknown, and left to the client to guess. */
 export const contentType = "application/octet-stream";
 
 export function activeLock(lock: Lock): string {
@@ -60,7 +60,7 @@ export function activeLock(lock: Lock): string {
   );
 }
 
-/** The address of a path on this server. */
+/** The URL path of a file or folder. */
 export function hrefOf(path: string, isFolder: boolean): string {
   const encoded = path.split("/").map(encodeURIComponent).join("/");
   return `/${encoded}${isFolder && path !== "" ? "/" : ""}`;
@@ -86,7 +86,7 @@ export function propfindResponse(entry: DavEntry, lock: Lock | undefined, wanted
   return dav("response", href, parts.join(""));
 }
 
-/** The answer to a PROPPATCH: what a file has are its bytes and its name, and nothing else can be set. */
+/** The response to a PROPPATCH: a file has only its content and its name, and no property can be set. */
 export function proppatchResponse(entry: DavEntry, body: XmlElement | undefined): string {
   if (body?.local !== "propertyupdate") throw new Refusal(400, "the body is no propertyupdate");
   const names = body.children.flatMap((change) => childOf(change, "prop")?.children ?? []);

@@ -1,7 +1,7 @@
-/** The end of a request with a status that its client understands; what else is thrown is a fault. */
+/** Ends a request with a status for its client; all other errors are faults. */
 export class Refusal extends Error {
   readonly status: number;
-  /** The element of `DAV:` that names the rule that was broken (RFC 4918, section 16). */
+  /** The element of `DAV:` that names the violated precondition (RFC 4918, section 16). */
   readonly rule: string | undefined;
 
   constructor(status: number, message: string, rule?: string) {

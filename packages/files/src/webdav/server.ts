@@ -13,54 +13,54 @@ import { methods, pathOf } from "./methods.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
-/** A client that sends this is told that its request is at work, by status 102 (RFC 2518, 10.1). */
+/** A client that sends this header gets status 102 while its request is in progress (RFC 2518, 10.1). */
 export const processingHeader = "leasehold-processing";
-/** Between two of them, ms. */
+/** The pause between two of them, ms. */
 const processingMs = 2_000;
 /** The stable code of an error, for programs. */
 export const codeHeader = "leasehold-error";
-/** Requests that are served at once; each has two pieces of a file in memory. */
+/** Concurrent requests; each has two pieces of a file in memory. */
 const requestsMax = 64;
-/** Connections; of those above the requests some wait for their turn with a keep-alive. */
+/** Connections; those above the limit of requests are idle keep-alive connections. */
 const connectionsMax = 512;
-/** A client that sends nothing for so long is cut off, ms. */
+/** Idle timeout of a client, ms. */
 const idleMs = 60_000;
-/** What takes as long as files are large, while nothing is sent. */
+/** Methods whose duration grows with the files, while nothing is sent. */
 const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
-/** Resources whose leases are WebDAV's locks begin so. */
+/** The prefix of the leases that are WebDAV's locks. */
 const lockPrefix = "leasehold/webdav";
-/** The end of the server waits so long for requests under way, ms. */
+/** Time limit for requests in flight at shutdown, ms. */
 const closeMs = 2_000;
 
 export interface WebdavOptions {
-  /** Default: `127.0.0.1`. Any other than loopback needs `credentials` and `tls`. */
+  /** Default: `127.0.0.1`. Any other address than loopback requires `credentials` and `tls`. */
   readonly host?: string | undefined;
   /** 0 (default): the system chooses. */
   readonly port?: number | undefined;
-  /** `name:password` that every request has to show. Default: none is asked for. */
+  /** `name:password` that every request must have. Default: no authentication. */
   readonly credentials?: string | undefined;
   /**
-   * The certificate, followed by those up to its authority, and its private key: each PEM text, or the path
-   * of a PEM file, which is read again within 5 s of a change. Default: HTTP without TLS.
+   * The certificate with its chain, and its private key: each PEM text, or the path of a PEM file, which is
+   * read again within 5 s of a change. Default: HTTP without TLS.
    */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Told of faults, which clients hear of as such only. Default: nobody is. */
+  /** Receives faults, of which clients get only the status. Default: none. */
   readonly fault?: ((text: string) => void) | undefined;
 }
 
 export interface WebdavServer {
-  /** Where it listens: `http://host:port`, or `https`. */
+  /** The address of the server: `http://host:port`, or `https`. */
   readonly url: string;
-  /** Waits at most 2 s for requests under way. Idempotent. */
+  /** Waits at most 2 s for requests in flight. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Serves a node's files by WebDAV, classes 1 and 2 (RFC 4918): by `rclone`, `cadaver`, `davfs2` and what file
- * managers have. `GET` of the root answers with {@link Files.status} as JSON.
+ * Serves a node's files by WebDAV, classes 1 and 2 (RFC 4918), for `rclone`, `cadaver`, `davfs2` and file
+ * managers. `GET` of the root returns {@link Files.status} as JSON.
  *
- * @param leases where locks are held, so that all nodes' servers know of them.
- * @throws LeaseholdError `INVALID_CONFIG` if others could listen in or change files, or it cannot listen
+ * @param leases leases for the locks, which all nodes' servers share.
+ * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
  */
 export async function serveWebdav(
   files: Files,
@@ -77,7 +77,7 @@ export async function serveWebdav(
   const front = new Front(options, files, locks);
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void front.serve(request, response);
-  // A client that uploads for hours is no fault, one that says nothing is.
+  // A long upload is no fault; a silent client is.
   const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
   const certificate = options.tls && (await watchCertificate(options.tls, options.fault));
   const server: Server =
@@ -133,17 +133,17 @@ class Front {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay += 1;
     const { socket } = request;
-    // A copy of a large file says nothing for long, and so does an upload that is copied over another.
+    // Copies, and uploads that are copied over another file, are silent for long.
     if (atWork.has(request.method ?? "")) socket.setTimeout(0);
     else if (request.method === "PUT") request.once("end", () => socket.setTimeout(0));
     const isTold = request.headers[processingHeader] !== undefined;
     const telling = setInterval(() => {
       if (isTold && !response.headersSent) response.writeProcessing();
     }, processingMs);
-    // Of a client that has gone nobody hears more; what was sent before is cut off.
+    // Errors after a client has disconnected are ignored; its response is cut off.
     response.on("error", () => undefined);
     try {
-      if (this.#underWay > requestsMax) throw new Refusal(503, "the node serves as many requests as it may");
+      if (this.#underWay > requestsMax) throw new Refusal(503, "the node has reached its limit of requests");
       this.#checkHost(request);
       this.#checkCredentials(request);
       await this.#answer(request, response);
@@ -169,14 +169,14 @@ class Front {
   }
 
   /**
-   * Without a password, whoever can make a browser of this machine ask could ask us by a name of theirs that
-   * points to loopback, so only our own names are answered.
+   * Protects against DNS rebinding: without a password, a page in a browser of this machine could send
+   * requests by a host name that resolves to loopback, so only our own names are accepted.
    */
   #checkHost({ headers }: IncomingMessage): void {
     if (this.#expected !== undefined) return;
     if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
-      throw new Refusal(403, "this server is known as localhost and 127.0.0.1 only");
-    // A page of another site may send requests to loopback, but says whose it is.
+      throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
+    // A page of another site can send requests to loopback, but its browser adds the origin.
     if (headers.origin !== undefined && headers.origin !== `${schemeOf(this.#options)}://${headers.host}`)
       throw new Refusal(403, "pages of other sites are not served");
   }
@@ -202,7 +202,7 @@ class Front {
       ...(error instanceof LeaseholdError && { [codeHeader]: error.code }),
       ...(status === 401 && { "www-authenticate": 'Basic realm="leasehold files", charset="UTF-8"' }),
       ...(status === 503 && { "retry-after": "1" }),
-      // What was not read of the request is not read any more.
+      // The unread rest of the request is discarded.
       ...(!request.complete && { connection: "close" }),
     });
     response.end(body);
@@ -213,7 +213,7 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** What each error of files is in HTTP; what is missing here is a fault. */
+/** HTTP statuses of errors; codes without one are faults. */
 const statusByCode: Readonly<Record<string, number>> = {
   FILE_NOT_FOUND: 404,
   FILE_EXISTS: 412,

@@ -22,7 +22,7 @@ afterEach(async () => {
   if (faults.length > 0) throw new Error(faults.join());
 });
 
-/** A node's front; all fronts of a test are of one cluster. */
+/** A node's server; all servers of a test belong to one cluster. */
 async function front(more: { credentials?: string } = {}): Promise<string> {
   const leases = cluster.open(`node-${opened.length}`);
   opened.push(leases);
@@ -66,7 +66,7 @@ describe("files and folders", () => {
     expect([...files.contents.keys()].sort()).toEqual(["t/.leasehold-folder", "t/ä & b"]);
   });
 
-  test("a folder with more than one page of files and folders is listed once each", async () => {
+  test("a folder with several pages of files and folders lists each once", async () => {
     const url = await front();
     for (const name of ["a", "a-b", "a/1", "a/2", "a/3", "a/4", "a/5", "a0", "b/c/d", "b/e", "z"])
       (await files.open(name, { create: "always" })) satisfies unknown;
@@ -75,7 +75,7 @@ describe("files and folders", () => {
     expect(names).toEqual(["/", "/a", "/a-b", "/a/", "/a0", "/b/", "/z"]);
   });
 
-  test("ranges are those that were asked for, and others are refused", async () => {
+  test("requested ranges are served, and invalid ones refused", async () => {
     const url = await front();
     const content = Buffer.alloc(3_000_000, "0123456789");
     await ask("PUT", `${url}/big`, {}, content);
@@ -88,7 +88,7 @@ describe("files and folders", () => {
     expect((await ask("HEAD", `${url}/big`)).headers.get("content-length")).toBe("3000000");
   });
 
-  test("an upload that breaks off leaves what was there, and nothing where nothing was", async () => {
+  test("an interrupted upload leaves the present file, or none", async () => {
     const url = await front();
     await ask("PUT", `${url}/old`, {}, "old content");
     for (const name of ["old", "new"]) {
@@ -102,9 +102,9 @@ describe("files and folders", () => {
     expect((await ask("GET", `${url}/old`)).text).toBe("old content");
   });
 
-  test("a file that changes while it is read is not given out as one", async () => {
+  test("a file that changes while it is read is not served as one", async () => {
     const url = await front();
-    // More than sockets hold while nobody reads.
+    // More than sockets buffer while nobody reads.
     files.contents.set("big", { bytes: Buffer.alloc(100_000_000), version: 1_000 });
     const answer = await fetch(`${url}/big`);
     const reader = answer.body!.getReader();
@@ -134,7 +134,7 @@ describe("files and folders", () => {
 });
 
 describe("what comes in between", () => {
-  test("a file that is replaced before it is read is not given out under its former tag", async () => {
+  test("a file that is replaced before it is read is not served under its former tag", async () => {
     const url = await front();
     await ask("PUT", `${url}/a`, {}, "old content");
     const { open } = files;
@@ -146,7 +146,7 @@ describe("what comes in between", () => {
     faults.length = 0;
   });
 
-  test("nothing of an upload that has failed arrives after what it made was removed", async () => {
+  test("nothing of a failed upload arrives after its file was removed", async () => {
     const url = await front();
     const order: string[] = [];
     const { open, remove } = files;
@@ -172,7 +172,7 @@ describe("what comes in between", () => {
     expect(order).toEqual(["write", "remove"]);
   });
 
-  test("uploads in place of others use few names, as each leaves a record", async () => {
+  test("replacing uploads use few names, as each leaves a record", async () => {
     const url = await front();
     const names = new Set<string>();
     const { open } = files;
@@ -184,7 +184,7 @@ describe("what comes in between", () => {
     expect(names.size).toBe(2);
   });
 
-  test("a name that is too long for a folder is one of a file", async () => {
+  test("a name that is too long for a folder is allowed for a file", async () => {
     const url = await front();
     const stat = files.stat;
     files.stat = async (path) => {
@@ -196,7 +196,7 @@ describe("what comes in between", () => {
 });
 
 describe("conditions and locks", () => {
-  test("who shows a lock that has ended changes nothing, as others may have changed what it knows", async () => {
+  test("a request with an ended lock changes nothing, as others may have changed the file", async () => {
     const [here, there] = [await front(), await front()];
     await ask("PUT", `${here}/a`, {}, "1");
     const token = (await ask("LOCK", `${here}/a`, {}, lockBody)).headers.get("lock-token")!;
@@ -208,7 +208,7 @@ describe("conditions and locks", () => {
     expect(await statusOf("PUT", `${here}/a`, { if: "(Not <DAV:no-lock>)" }, "4")).toBe(204);
   });
 
-  test("a content that is another than the one that is known is not replaced", async () => {
+  test("a content with another tag than the expected is not replaced", async () => {
     const url = await front();
     await ask("PUT", `${url}/a`, {}, "1");
     const etag = (await ask("HEAD", `${url}/a`)).headers.get("etag")!;
@@ -220,7 +220,7 @@ describe("conditions and locks", () => {
     expect(await statusOf("GET", `${url}/a`, { "if-none-match": now })).toBe(304);
   });
 
-  test("a lock of one node is a lock at all: who does not show its token changes nothing", async () => {
+  test("a lock of one node counts at all: requests without its token change nothing", async () => {
     const [here, there] = [await front(), await front()];
     await ask("MKCOL", `${here}/f`);
     const locked = await ask("LOCK", `${here}/f/a`, { timeout: "Second-100" }, lockBody);
@@ -251,7 +251,7 @@ describe("what is not served", () => {
     expect(await statusOf("PROPFIND", `${url}/`)).toBe(403);
   });
 
-  test("names of our own, and paths that lead elsewhere", async () => {
+  test("reserved names, and paths that lead elsewhere", async () => {
     const url = await front();
     for (const path of [
       "/.leasehold-folder",

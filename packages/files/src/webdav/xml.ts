@@ -13,11 +13,11 @@ export interface XmlElement extends XmlName {
   text: string;
 }
 
-/** Elements within each other: requests of WebDAV have five. */
+/** The limit of nesting: requests of WebDAV have five levels. */
 const depthMax = 32;
 
 /**
- * Reads the body of a request. A document type is refused, so nothing in it can expand or point elsewhere.
+ * Parses the body of a request. Document types are refused, so that no entity can expand or refer elsewhere.
  *
  * @throws Refusal 400
  */
@@ -25,14 +25,14 @@ export function parseXml(text: string): XmlElement {
   const parser = new SaxesParser({ xmlns: true, position: false });
   const open: XmlElement[] = [{ namespace: "", local: "", children: [], text: "" }];
   const refuse = (why: string): never => {
-    throw new Refusal(400, `the body is not XML that is understood here: ${why}`);
+    throw new Refusal(400, `the body is not valid XML: ${why}`);
   };
   parser.on("error", ({ message }) => refuse(message));
-  parser.on("doctype", () => refuse("it has a document type"));
+  parser.on("doctype", () => refuse("document types are not allowed"));
   parser.on("opentag", ({ uri, local }) => {
     const element: XmlElement = { namespace: uri, local, children: [], text: "" };
     open.at(-1)!.children.push(element);
-    if (open.push(element) > depthMax) refuse("too many elements are within each other");
+    if (open.push(element) > depthMax) refuse("elements are nested too deeply");
   });
   parser.on("closetag", () => void open.pop());
   const add = (piece: string): void => void (open.at(-1)!.text += piece);
@@ -47,7 +47,7 @@ export function childOf(element: XmlElement, local: string): XmlElement | undefi
   return element.children.find((child) => child.namespace === davNamespace && child.local === local);
 }
 
-/** Text as it may stand in an element or in quotes. What XML cannot say at all becomes a replacement. */
+/** Escapes text for an element or an attribute. Characters that XML cannot represent are replaced. */
 export function escaped(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
@@ -57,7 +57,7 @@ export function escaped(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
-/** An element of WebDAV's own namespace; its content is XML already. */
+/** An element of WebDAV's own namespace with XML content. */
 export function dav(local: string, ...content: readonly string[]): string {
   return content.length === 0 ? `<D:${local}/>` : `<D:${local}>${content.join("")}</D:${local}>`;
 }

@@ -149,7 +149,7 @@ export class LocalCluster {
       this.#fault = `member ${id} did not start: ${why}${why.includes("EADDRINUSE") ? portAdvice : ""}`;
       return;
     }
-    this.#board.note("trouble", `member ${id} ended (${why}) and is started again`, Date.now());
+    this.#board.note("trouble", `member ${id} ended (${why}) and is restarted`, Date.now());
   }
 
   async #watchLeases(leases: Leases): Promise<void> {
