@@ -126,12 +126,16 @@ const headless = new RegExp(
 
 /** The rooms in which all comments begin with a subject; the others are to follow. */
 const rooms = [
+  ...["node", "protocol", "webdav"].map((room) => `files/src/${room}`),
   ...["common", "delta", "entry", "etcd", "lease", "membership", "runtime", "stores", "testing"].map(
     (room) => `leasehold/src/${room}`,
   ),
 ];
 
-test.each(rooms)("every comment in %s begins with its subject", (room) => {
+/** Rooms that print with `sayLine` and its kin, which look like declarations. */
+const roomsThatPrint = ["files/src/command"];
+
+test.each([...rooms, ...roomsThatPrint])("every comment in %s begins with its subject", (room) => {
   const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
   const found = below.flatMap(({ path, comments }) =>
     comments

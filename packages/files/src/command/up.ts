@@ -77,13 +77,13 @@ class LocalNodes {
   readonly #processes = new Processes({
     message: (id, message) => {
       if ((message as ServeNews).type !== "serving") return;
-      this.#tell(`node ${id} serves`);
+      this.#report(`node ${id} serves`);
       this.#serving.add(id);
     },
     exited: (id, how, last) => {
       const why = last === "" ? how : last.replace(/^leasehold: /, "");
       if (!this.#serving.has(id)) this.#fault = `node ${id} did not start: ${why}`;
-      else this.#tell(`node ${id} ended (${why}) and is restarted`);
+      else this.#report(`node ${id} ended (${why}) and is restarted`);
     },
   });
 
@@ -129,7 +129,7 @@ class LocalNodes {
   }
 
   kill(id: string): void {
-    if (this.#processes.kill(id)) this.#tell(`node ${id} is killed (SIGKILL)`);
+    if (this.#processes.kill(id)) this.#report(`node ${id} is killed (SIGKILL)`);
   }
 
   introduction(): string[] {
@@ -152,7 +152,7 @@ class LocalNodes {
     this.#processes.killAll();
   }
 
-  #tell(text: string): void {
+  #report(text: string): void {
     const line = `${new Date().toTimeString().slice(0, 8)}  ${text}`;
     this.news.push(line);
     if (this.news.length > newsMax) this.news.shift();
@@ -205,7 +205,7 @@ class View {
     const { found, news } = this.#cluster;
     const table =
       found.length === 0 ? ["the nodes start…"] : tableLines(nodeColumns, found.map(nodeRow), paint, columns);
-    const keys = paint("dim", "1 2 3: kill a node, which is then started again   q: stop");
+    const keys = paint("dim", "1 2 3: kill a node, which is then restarted   q: stop");
     const lines = [
       paint("bold", "replicated files: three nodes on this machine"),
       "",

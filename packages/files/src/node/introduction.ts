@@ -69,7 +69,10 @@ export function admitted(self: Self, proof: Proof, head: unknown): string {
   checkPeer(self, node, proof);
   checkCluster(self, textOrEmpty(said["cluster"]));
   if (!self.nodes.includes(node) || node === self.node)
-    throw new LeaseholdError("PERMISSION_DENIED", `${JSON.stringify(node)} is not in the list of nodes here`);
+    throw new LeaseholdError(
+      "PERMISSION_DENIED",
+      `${JSON.stringify(node)} is not one of the other nodes here`,
+    );
   if (to !== self.node)
     throw new LeaseholdError(
       "CONFIG_MISMATCH",

@@ -24,7 +24,7 @@ import { nodeCredentials } from "./security.js";
 export interface StartFilesOptions extends SecurityOptions {
   /** The name of the cluster, which certificates contain. Default `"leasehold"`. */
   readonly cluster?: string | undefined;
-  /** Which of `nodes` this is. */
+  /** The name of this node, a key of `nodes`. */
   readonly node: string;
   /**
    * The `host:port` of each node: all of them, the same at each. The list cannot be changed later. A majority

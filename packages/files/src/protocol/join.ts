@@ -7,12 +7,12 @@ import { othersNeeded, type Standings } from "./standings.js";
 /**
  * One attempt of a node with an empty disk to join. True when its disk counts.
  *
- * - All nodes are there, and none has joined: the cluster begins, with these disks.
- * - A node that has joined knows this disk from that beginning: it was there, and has forgotten nothing.
+ * - All nodes are present, and none has joined: the cluster begins, with these disks.
+ * - A node that has joined knows this disk from the beginning of the cluster: it has forgotten nothing.
  * - Otherwise the disk replaces another. It registers at so many others that each majority in which the lost
- *   disk has voted has one of them. Whoever was told says so with each vote, so what the lost disk has said
- *   counts no more with theirs; and what was promised before they were told they tell here. Of no file that
- *   they have does this node know anything, until a primary has made its copy complete.
+ *   disk has voted contains one of them. A node attaches the registration to each vote, so that votes of the
+ *   lost disk count no more together with its own; it returns its earlier promises here. This node knows
+ *   nothing of their files until a primary has completed its copy.
  */
 export async function tryToJoin(
   standings: Standings,
