@@ -8,10 +8,10 @@ import {
 } from "leasehold/cli";
 import { packageVersion } from "leasehold/runtime";
 
-/** Without `--minutes` or `--runs`, so long. */
+/** Minutes without `--minutes` or `--runs`. */
 const minutesDefault = 1;
 
-/** Somebody who waits is told so often how far it is. */
+/** The pause between two progress messages, ms. */
 const progressEveryMs = 1_000;
 
 /** The options of `leasehold sim` as commander hands them over. */
@@ -25,14 +25,14 @@ export interface SimCommandOptions extends SharedOptions {
   readonly ground?: "core" | "delta" | "files" | "flease" | "grid";
 }
 
-/** Which runs somebody asked for, whatever is simulated in them. */
+/** The requested runs, of any ground. */
 export class RunsWanted {
   readonly firstSeed: number;
-  /** One run only, by its seed: to look at it again. */
+  /** A single run, by its seed. */
   readonly isOne: boolean;
-  /** Hears what happens in that run, if somebody wants to know. */
+  /** Receives the story of that run, if requested. */
   readonly story: ((line: string) => void) | undefined;
-  /** The story, where it belongs into the document. */
+  /** The story, if it is part of the document. */
   readonly told: readonly string[] | undefined;
   readonly #startMs = performance.now();
   readonly #endMs: number;
@@ -79,13 +79,13 @@ export class RunsWanted {
   }
 }
 
-/** What ends a batch when the simulator itself has failed: with it the run can be had again. */
+/** The failure of a batch whose simulator has failed, with the command that repeats the run. */
 export function simulatorFailed(error: unknown, replay: string): CommandFailure {
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return new CommandFailure("unexpected", `the simulator itself failed: ${detail}; the same run: ${replay}`);
 }
 
-/** A seed stands for a run of one version only: another version draws other plans from it. */
+/** A seed determines a run of one version only: another version draws other plans from it. */
 function parseSeed(text: string): number {
   const [number = "", version] = text.split("@");
   const seed = Number(number);
@@ -104,7 +104,7 @@ const countsPerLineMax = 4;
 const nameCells = 22;
 const countCells = 10;
 
-/** How often each thing happened: in as many columns as fit. */
+/** Counters, in as many columns as fit. */
 export function countLines(counters: Readonly<Record<string, number>>, widthMax: number): string[] {
   const texts = Object.entries(counters)
     .filter(([name]) => name !== "runs" && name !== "events")
@@ -125,7 +125,7 @@ export function countLines(counters: Readonly<Record<string, number>>, widthMax:
   return lines;
 }
 
-/** `takeoversAfterCrash` as people write it. */
+/** `takeoversAfterCrash` in words. */
 export function wordsOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/ ms$/, ", ms");
 }

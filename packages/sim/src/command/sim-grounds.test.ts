@@ -53,7 +53,7 @@ describe("--ground delta", () => {
 
   it("says how to run a violation again, whole and shortened, and both do fail", async () => {
     await duringFaults({ noReRead: true }, async () => {
-      // Known to show it soon; the search goes on if it does not.
+      // This seed is known to show it soon; the search continues if it does not.
       const { code, summary } = await runJson("delta", { seed: "79", runs: 300 });
       expect(code).toBe(80);
       const { invariant, replay, shortened } = summary.violation;

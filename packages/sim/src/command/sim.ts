@@ -11,14 +11,15 @@ import { exitCode, usageError, type Presentation, present, settingsOf } from "le
 import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /**
- * From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V).
+ * From this number of runs on, every event that matters must have happened often enough; otherwise the runs
+ * prove nothing (V).
  */
 export const runsThatShowAll = 150;
 
-/** What happens less than once in so many runs has hardly happened. The rarest things happen once in ten. */
+/** Runs per occurrence of an event that counts as seen. The rarest events happen once in ten runs. */
 export const runsForOnce = 50;
 
-/** What can be simulated. Each is loaded when somebody asks for it. */
+/** The grounds. Each is loaded on demand. */
 const grounds = {
   flease: async () => (await import("../flease/simulator.js")).simulator,
   delta: async () => (await import("../delta/simulator.js")).simulator,
@@ -42,7 +43,7 @@ interface Summary {
   readonly seconds: number;
   readonly eventsPerSecond: number;
   readonly counters: Readonly<Record<string, number>>;
-  /** Of the only run. */
+  /** The trace hash of a single run. */
   readonly traceHash?: string;
   readonly hardlyHappened: readonly string[];
   readonly story?: readonly string[];
@@ -50,7 +51,7 @@ interface Summary {
     readonly invariant: string;
     readonly text: string;
     readonly replay: string;
-    /** The same failure with less around it. */
+    /** The command that repeats the shortened failure. */
     readonly shortened: string;
     readonly shortenedEvents: number;
   };
@@ -183,7 +184,7 @@ function presentSummary(summary: Summary): Presentation {
   };
 }
 
-/** People want to know how long a hand-over takes, and not how long all of them took together. */
+/** Replaces sums of durations by means. */
 function withMeans(counters: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
   const { handOverMs, handOvers = 0 } = counters;
   return handOverMs === undefined

@@ -6,8 +6,7 @@ import { patient } from "./world/plan.js";
 test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
   const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 24 });
   expect(failed && failureText(failed)).toBeUndefined();
-  // A late election breaks an invariant; who hears of its removal, and who begins alone or anew, has a test of
-  // its own.
+  // Late elections break an invariant; removed servers and new cores have tests of their own.
   const { lateElections: _late, removalsHeard: _heard, forcedCores: _forced, ...others } = counters;
   const { undecided: _undecided, restores: _restores, ...counts } = others;
   const never = Object.entries(counts).filter(([, count]) => count === 0);

@@ -2,7 +2,7 @@ import { Chaos } from "../kit/chaos.js";
 import { compact } from "./world/requests.js";
 import type { CoreWorld } from "./world/world.js";
 
-/** What goes wrong in a core. Its history is compacted at random times, too. */
+/** The faults of a core. Its history is compacted at random times, too. */
 export class CoreHazards {
   readonly #world: CoreWorld;
 
@@ -31,7 +31,7 @@ export class CoreHazards {
     counters.compactions += 1;
   }
 
-  /** One server, now and then all of them; the leader as often as not. */
+  /** Crashes one server, now and then all of them; the leader half of the time. */
   #crash(): void {
     const { plan, random, servers } = this.#world;
     const leader = this.#world.leader();

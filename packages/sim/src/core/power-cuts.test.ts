@@ -2,17 +2,14 @@ import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCoreMany } from "./run.js";
 
-/**
- * Slow disks, and processes that end more often than a write does: what was not synced is lost again and
- * again.
- */
+/** Slow disks, and crashes more often than writes: unsynced data is lost again and again. */
 const powerCuts = {
   servers: 3,
   electionTicks: 4,
   latencyMs: 3,
   lossRate: 0,
   writeMs: 150,
-  // No write takes as long as an election timeout then: nobody may be deposed.
+  // Writes are shorter than an election timeout: no leader may be deposed.
   calmWriteMs: 10,
   slowDiskFactor: 1,
   crashEveryMs: 400,

@@ -34,9 +34,9 @@ import { CoreWorld, drawRate } from "./world/world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;
-  /** Ends the run only at violations of these. */
+  /** The run ends only at violations of these. */
   readonly only?: readonly CoreInvariant[] | undefined;
-  /** What is different from the drawn plan. */
+  /** Overrides of the drawn plan. */
   readonly plan?: Partial<CorePlan> | undefined;
   readonly story?: ((line: string) => void) | undefined;
 }
@@ -45,19 +45,19 @@ export type CoreSimResult = SimResult<CorePlan, CoreInvariant, CoreCounters>;
 
 export type CoreBatch = Batch<CoreSimResult>;
 
-/** Where the seeds of the rates of clients' clocks begin; those of runs are far smaller. */
+/** The stream of the rates of clients' clocks; seeds of runs are far smaller. */
 const rateStream = 2 ** 50;
 
-/** And of what processes with leases do. */
+/** The stream of processes with leases. */
 const holdersStream = 2 ** 49;
 
-/** In good times every program with leases has had its turn after so long. */
+/** In good times every program with leases is served within this time. */
 const holdersMsMax = 100_000;
 
-/** What was not given back has run out after so long. */
+/** Unreleased leases have expired after this time. */
 const leftoversMs = 15_000;
 
-/** The last of them are of many keys, and little of all that happens is about them. */
+/** The last of these prefixes have many keys, and few of the events. */
 const watchedPrefixes = ["k", leasePrefix, bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
@@ -116,7 +116,7 @@ export async function simulateCore({
   return { seed, plan, where, violation, traceHash: hash.digest(), counters };
 }
 
-/** Processes with leases, and who judges them. */
+/** Processes with leases, and their checkers. */
 function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStage {
   const { seed, clockRateError } = world.plan;
   const random = new SimRandom(seed + holdersStream);
@@ -132,7 +132,7 @@ function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStag
   return stage;
 }
 
-/** Goes on until everybody had its turn, within a bound, and what is left over has ended. */
+/** Runs until every program was served, within a bound, and the remaining leases have ended. */
 async function serveAll(world: CoreWorld, holders: HoldersStage): Promise<void> {
   const lastMs = world.plan.stableFromMs + holdersMsMax;
   while (holders.missing.length > 0 && world.nowMs < lastMs && world.violation === undefined)

@@ -9,6 +9,6 @@ export const simulator: Simulator = {
   tellsStories: true,
   run: simulateCore,
   isLiveness: (invariant) => coreLivenessInvariants.has(invariant),
-  // Neither a history that is too hard to decide nor an election in good times is anything to wish for.
+  // Undecided histories and elections in good times are not required.
   canHappen: (counter) => counter !== "undecided" && counter !== "lateElections",
 };

@@ -6,7 +6,7 @@ import { simulateStorageMany } from "./run.js";
 /** Many when a mistake is planted in a driver (`npm run planted -- tests`), which must show in some; few otherwise. */
 const runsMax = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
-/** Nothing goes wrong that a row does not name. */
+/** No faults except those of a row. */
 const calm: Partial<StoragePlan> = {
   delayMs: 50,
   leaseMs: 800,
@@ -22,7 +22,7 @@ const calm: Partial<StoragePlan> = {
   tornRate: 0,
 };
 
-/** Where mistakes of drivers show: what each needs happens often. */
+/** Situations in which mistakes of drivers show. */
 const bad: readonly {
   readonly what: string;
   readonly ground: Ground;

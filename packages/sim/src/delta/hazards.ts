@@ -6,7 +6,7 @@ import type { SimParty } from "../kit/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "../kit/store.js";
 
-/** What things go wrong in. */
+/** The world, as faults see it. */
 export interface Disturbed {
   readonly plan: StoragePlan;
   readonly random: SimRandom;
@@ -15,7 +15,7 @@ export interface Disturbed {
   readonly stores: readonly SimStore[];
   readonly uncounted: SimStore | undefined;
   readonly someoneIsBehind: boolean;
-  /** How long a contender waits at most, ms. */
+  /** The longest wait of a contender, ms. */
   readonly waitMs: number;
   readonly nowMs: number;
   at(timeMs: number, body: () => void): void;
@@ -29,13 +29,13 @@ export interface Disturbed {
   say(text: string): void;
 }
 
-/** How long a crashed process stays away at most, in waits of a contender; where lives are short, δ instead. */
+/** The longest absence of a crashed process, in waits of a contender; where lives are short, in δ. */
 const downWaits = 2;
 
-/** How long it takes at most until a process is started anew with the new list of stores, in waits of a contender. */
+/** The longest time until a process restarts with the new list of stores, in waits of a contender. */
 const behindWaits = 4;
 
-/** What goes wrong on shared storage. */
+/** The faults of shared storage. */
 export class StorageHazards {
   readonly #world: Disturbed;
 
@@ -77,7 +77,7 @@ export class StorageHazards {
     this.#startAgain(party);
   }
 
-  /** The process ends, in order or not, and another incarnation of it starts later. */
+  /** The process ends, cleanly or not, and another incarnation of it starts later. */
   end(party: SimParty): void {
     if (!party.isAlive) return;
     if (this.#world.random.chance(0.5)) {
@@ -121,7 +121,8 @@ export class StorageHazards {
     const { plan, random } = world;
     if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
     world.at(world.nowMs + inMs, () => {
-      // So soon that some have seen the first marker and others only the second, or while they write down what they saw.
+      // So soon that some processes have seen the first marker and others only the second, or while they
+      // write down what they saw.
       const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
       this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
       if (world.someoneIsBehind) return;

@@ -2,10 +2,10 @@ import type { SimRandom } from "../kit/random.js";
 import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "../kit/store.js";
 
-/** A complete operation takes less than δ: so much of it at most is the stores'. */
+/** The stores' share of δ, the bound of a complete operation. */
 const boundPart = 0.97;
 
-/** How long requests take. */
+/** The latency of requests. */
 export class Latency {
   readonly #plan: StoragePlan;
   readonly #random: SimRandom;
@@ -25,7 +25,7 @@ export class Latency {
     if (nowMs >= store.silentFromMs) return { effectMs: Infinity, answerMs: Infinity };
     const stable = nowMs >= stableFromMs;
     const totalMs = !stable && random.chance(slowRate) ? random.between(0, slowMaxMs) : this.#boundedMs();
-    // What was under way before delays are bounded arrives soon after.
+    // Requests in flight when delays become bounded arrive soon after.
     const latestMs = Math.max(nowMs, stableFromMs) + this.#boundMs;
     const leaveMs = Math.max(nowMs, store.stalledUntilMs);
     const answerMs = Math.min(leaveMs + totalMs, latestMs);
@@ -41,7 +41,7 @@ export class Latency {
   }
 }
 
-/** Requests one after the other that make one operation, at most: δ bounds them together. */
+/** The longest sequence of requests in one operation: δ bounds them together. */
 function phasesOf({ ground, kinds, processes }: StoragePlan): number {
   // A replacement that was too late is repeated, at most once for each of the others.
   if (kinds.includes("atomic")) return 2 + processes;

@@ -11,9 +11,9 @@ export interface StorageSimOptions {
   readonly seed: number;
   /** Default: the seed decides. */
   readonly ground?: Ground | undefined;
-  /** Ends the run only at violations of these. */
+  /** The run ends only at violations of these. */
   readonly only?: readonly StorageInvariant[] | undefined;
-  /** What is different from the drawn plan. */
+  /** Overrides of the drawn plan. */
   readonly plan?: Partial<StoragePlan> | undefined;
   readonly without?: readonly string[] | undefined;
   readonly story?: ((line: string) => void) | undefined;

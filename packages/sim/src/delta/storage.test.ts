@@ -12,7 +12,7 @@ const runsEach = 24;
 /** A writer there takes 17 leases, so a run takes as long as several of others. */
 const runsOf = (ground: Ground) => (ground === "forms" || ground === "counted" ? runsEach / 3 : runsEach);
 
-/** What must have happened in all runs together: well below what is usual. */
+/** The least counts in all runs together: well below the usual ones. */
 const minima: Partial<Record<StorageCounterName, number>> = {
   tenures: 300,
   renewals: 1_000,
@@ -69,7 +69,7 @@ it("a seed decides a whole run, and another seed makes another", async () => {
 });
 
 it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", async () => {
-  // Not judged: whether a renewal succeeds, as by this count it may begin when hardly anything is left.
+  // Renewals are not judged: by this way of counting they may begin when hardly any time is left.
   const judged = storageInvariants.filter((invariant) => invariant !== "renewal");
   const { failed } = await duringFaults({ holdFromReturn: true }, () =>
     simulateStorageMany({ firstSeed: 1, ground: "paper", only: judged, goOn: (runs) => runs < runsEach }),

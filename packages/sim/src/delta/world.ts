@@ -25,7 +25,7 @@ export interface StorageWorldOptions {
   readonly asserted?: ((invariant: StorageInvariant) => boolean) | undefined;
 }
 
-/** Requests to the guarded resource may take so many longest leases. */
+/** The longest duration of a request to the guarded resource, in longest leases. */
 const guardLeases = 1.5;
 
 /** Stores and processes. */
@@ -36,7 +36,7 @@ export class StorageWorld
   readonly plan: StoragePlan;
   readonly claims = new Set<Claim>();
   readonly processes: SimParty[] = [];
-  /** Those that processes that begin now are given. */
+  /** The stores of processes that start now. */
   readonly stores: SimStore[];
   readonly waitMs: number;
   readonly settledMs: number;
@@ -45,12 +45,12 @@ export class StorageWorld
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
   readonly #leaders = new Map<SimParty, () => boolean>();
-  /** What each process does when it ends in order. */
+  /** The clean exit of each process. */
   readonly #leaving = new Map<SimParty, () => Promise<void>>();
   readonly #lists = new Map<SimParty, readonly SimStore[]>();
   readonly #hazards: StorageHazards;
   #guardToken = 0n;
-  /** Who wrote last, in which event, and whether it crashes there. */
+  /** The last writer, its event, and whether it crashes there. */
   #lastWrite: { readonly from: SimParty; readonly event: number; readonly isTorn: boolean } | undefined;
 
   constructor({ plan, random, checkers, story, asserted }: StorageWorldOptions) {
@@ -59,7 +59,7 @@ export class StorageWorld
     this.stores = plan.kinds.map((kind, index) => new SimStore(kind, `s${index}`));
     this.#latency = new Latency(plan, random);
     this.waitMs = plan.leaseMs + 6 * plan.delayMs;
-    // What was written before, and the holds that rest on it, are over after two waits.
+    // Earlier writes, and the holds that rest on them, are over after two waits.
     this.settledMs =
       plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, clockRateErrorDefault);
     this.#settings = {
@@ -134,7 +134,10 @@ export class StorageWorld
     this.at(endMs, () => this.#hazards.end(party));
   }
 
-  /** A program of the process has thrown this, or a driver would tell it. What else is thrown is a fault of the simulator. */
+  /**
+   * Handles an error of a program, or one that a driver would report. Other errors are faults of the
+   * simulator.
+   */
   #failed(from: SimParty, error: unknown): void {
     if (!(error instanceof LeaseholdError)) {
       this.fail(error);
@@ -145,14 +148,14 @@ export class StorageWorld
     if (error.code !== "STORE_FORGOTTEN") this.report("one-farm", `${from.writer}: ${error.message}`);
   }
 
-  /** The process is gone from one moment to the next. */
+  /** The process crashes. */
   crash(party: SimParty): void {
     party.isGone = true;
     this.say(`${party.writer} crashes`);
     this.#over(party);
   }
 
-  /** The process ends in order: its programs go on no more, and its drivers lay down what they have. */
+  /** A clean exit: programs stop, and drivers release what they have. */
   leave(party: SimParty): void {
     this.say(`${party.writer} leaves`);
     this.#over(party);
@@ -199,7 +202,10 @@ export class StorageWorld
     });
   }
 
-  /** Whether a request leaves its process. That may crash while it writes to several stores: then some are reached, others never. */
+  /**
+   * Whether a request leaves its process, which may crash between writes to several stores: some stores are
+   * then never reached.
+   */
   #leaves(from: SimParty, { op }: StoreRequest): boolean {
     const { plan, random, counters } = this;
     const last = this.#lastWrite;
@@ -245,13 +251,13 @@ export class StorageWorld
     };
   }
 
-  /** How long a request to the guarded resource is under way. */
+  /** The duration of a request to the guarded resource. */
   #guardDelayMs(): number {
     const { plan, random } = this;
     return random.next() * (random.chance(0.2) ? guardLeases * plan.leaseMs : plan.delayMs);
   }
 
-  /** What is guarded refuses a token smaller than the greatest that it has seen. */
+  /** The guarded resource refuses tokens smaller than the greatest that it has seen. */
   #guard(claim: Claim): void {
     if (claim.token < this.#guardToken) {
       this.counters.guardRefusals += 1;

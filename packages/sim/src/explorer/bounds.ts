@@ -1,12 +1,14 @@
 import type { BoundedMove } from "./model.js";
 
-/** How far a small world is explored. Within these bounds the search is exhaustive. */
+/** The bounds of a small world. Within them the search is exhaustive. */
 export interface Bounds {
   /** True time runs from 0 to this. */
   readonly timeMax: number;
-  /** How far two clocks may be apart at one instant, as it is and not as the protocol is told. */
+  /** The true difference of two clocks at one instant, which the protocol may assume to be smaller. */
   readonly clockDifferenceMax: number;
-  /** How far below all former readings an acceptor's clock may be at its restart; more than ε breaks A-wall. */
+  /**
+   * How far an acceptor's clock may fall below all former readings at its restart; more than ε breaks A-wall.
+   */
   readonly restartStepBackMax: number;
   /** Restarts of acceptors, all together; their memory is lost. */
   readonly crashes: number;
@@ -20,8 +22,8 @@ export interface Bounds {
   /** Discarding of idle resources. */
   readonly discards: number;
   /**
-   * Whether refusals, too, can come at any later time. Otherwise each comes at once or never, which hides little: a
-   * refusal that comes late does what a time-out does, and warns of a higher ballot.
+   * Whether refusals can be late, too. Otherwise each comes at once or never, which hides little: a late
+   * refusal acts like a timeout, and reports a higher ballot.
    */
   readonly lateRefusals: boolean;
   /** I2 needs the greatest token in every state, which makes more states. */
@@ -57,7 +59,7 @@ const boundOf = {
   restart: "restarts",
 } as const satisfies Record<BoundedMove, keyof Bounds>;
 
-/** How often `proposer` may make such a move; moves of acceptors have one bound for all. */
+/** The bound of such a move by `proposer`; moves of acceptors share one bound. */
 export function limitOf(bounds: Bounds, kind: BoundedMove, proposer: number): number {
   const bound = bounds[boundOf[kind]];
   return typeof bound === "number" ? bound : (bound[proposer] ?? 0);

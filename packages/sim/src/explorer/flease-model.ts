@@ -19,14 +19,14 @@ const resource = "r";
 /** Tick 0 on the wall clock: a little after the epoch of ballot numbers, for the clocks of earlier lives. */
 const startWallMs = timeOf(0) + 100;
 
-/** Started so many ticks ago, an acceptor's recovery wait is over. */
+/** Ticks since an acceptor's start after which its recovery wait is over. */
 const longAgo = 60;
 
 export interface FleaseWorld {
   /** ε, t_max and D, in ticks. */
   readonly skew: number;
   readonly ttlMax: number;
-  /** Lengths of leases that are asked for. */
+  /** The requested lease times. */
   readonly ttls: readonly number[];
   readonly waitWall: number;
   /** Lead of the floor at a rejoin. */
@@ -118,7 +118,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   readyAcceptor(): Acceptor {
     const acceptor = this.startAcceptor(-longAgo);
     acceptor.wake(this.#reading(0));
-    // Otherwise nothing would ever happen, and all would look well.
+    // Otherwise nothing would ever happen, and no violation be found.
     if (!acceptor.ready)
       throw new Error("assertion failed: with steady clocks that stand still, their test must be off");
     return acceptor;
@@ -170,7 +170,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     const instance = proposer.instanceOf(resource);
     if (instance?.awaits(reply.number, reply.sequence) !== true) return false;
     if (reply.kind === Kind.nack) return true;
-    // One that was counted adds nothing when it comes again, unless it tells of a lease.
+    // A counted reply adds nothing when it is repeated, unless it reports a lease.
     const { operation } = instance;
     const counted = (operation.acks & (1 << from)) !== 0;
     if (reply.kind === Kind.ack)
@@ -299,7 +299,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     );
   }
 
-  /** Gives back a tenure, or lays down one that has lapsed. */
+  /** Releases a tenure, or gives up one that has lapsed. */
   #release(party: Party, at: number): Stepped<Party, Message> | undefined {
     const instance = party.proposer.instanceOf(resource);
     if (instance === undefined || instance.operation.kind === OperationKind.acquire) return undefined;
@@ -315,7 +315,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
       return undefined;
     return this.#step(party, (proposer) => {
       const looked = proposer.instanceOf(resource)!;
-      // The program lays the lapsed tenure down, so that it can try again; without releases it says nothing.
+      // The program gives the lapsed tenure up, so that it can try again; without releases it does nothing.
       if (proposer.isHeld(looked, this.#reading(at)) || looked.operation.kind !== OperationKind.none) return;
       proposer.release(looked, this.#reading(at));
       if (!this.#world.releases) this.#sent = [];
@@ -332,17 +332,17 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     return { after: this.#start(index, life + 1), sent: [], began: undefined };
   }
 
-  // What the proposer writes
+  // The proposer's output
 
   send(to: number, message: Message): void {
-    if (to !== 0) return; // The explorer takes each to everybody.
+    if (to !== 0) return; // The explorer delivers each message to all.
     const request = copyMessage(message);
     if (request.kind === Kind.read || request.kind === Kind.release)
       request.until = request.duration = request.token = 0;
     this.#sent.push(request);
   }
 
-  /** Whatever is lost may also be late here. */
+  /** Losses are covered by delays. */
   reaches(): boolean {
     return true;
   }
@@ -379,7 +379,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   }
 }
 
-/** The one under way. */
+/** The pending operation. */
 function operationOf(instance: Instance | undefined): Operation | undefined {
   return instance?.operation.kind === OperationKind.none ? undefined : instance?.operation;
 }
@@ -389,7 +389,8 @@ function forgetWhatNobodyReads(operation: Operation): void {
   operation.heardMajority = false;
   operation.lastRefusal = Refusal.none;
   operation.giveUpAt = 0;
-  // Whether a lease is in the way counts, and not whose, nor how long: both only tell when to try again.
+  // Only the presence of a blocking lease counts, and not its owner or remaining time: both only determine
+  // the time of a retry.
   operation.blockedVotes = operation.ahead = 0;
   operation.blockedBy = "";
   operation.blockedUntil = operation.phase === Phase.reading && operation.blockedUntil > 0 ? 1 : 0;
@@ -399,7 +400,7 @@ function forgetWhatNobodyReads(operation: Operation): void {
   if (operation.phase === Phase.reading) operation.until = operation.duration = 0;
 }
 
-/** To a reader a released lease, or its own, is as good as none. */
+/** A reader treats a released lease, and its own, as no lease. */
 function tellNoLease(reply: Message): void {
   reply.leaseState = LeaseState.none;
   reply.leaseOwner = "";

@@ -1,6 +1,7 @@
 /**
- * What the explorer needs to know of a protocol. Acceptors and proposers are values: every method answers a changed
- * copy and leaves its argument alone, so that a state that was reached on many ways is kept, and worked on, only once.
+ * A protocol, as the explorer sees it. Acceptors and proposers are values: every method returns a changed
+ * copy and leaves its argument alone, so that a state that is reached by many paths is kept, and expanded,
+ * only once.
  *
  * Times are whole ticks. `at` is what the acting process's clock shows: every value from the true time to the
  * true time plus the largest difference of two clocks, chosen anew at each step. That is more than clocks can
@@ -23,20 +24,20 @@ export interface Model<Acceptor, Proposer, Request, Reply> {
   handle(acceptor: Acceptor, request: Request, at: number): Handled<Acceptor, Reply>;
   /** A proposer handles the reply of the acceptor with index `from`. */
   receive(proposer: Proposer, from: number, reply: Reply, at: number): Stepped<Proposer, Request>;
-  /** Which proposer a request comes from, and its reply goes to. */
+  /** The proposer that sent a request and gets its reply. */
   senderOf(request: Request): number;
   isRefusal(reply: Reply): boolean;
   /** False when this reply, however late, can have no effect any more: the explorer then forgets it. */
   matters(proposer: Proposer, from: number, reply: Reply): boolean;
 
-  /** What an acceptor can do by itself; `undefined` when it can't now. */
+  /** The spontaneous moves of an acceptor; `undefined` when a move is impossible now. */
   readonly acceptorMoves: readonly Move<Acceptor, Acceptor>[];
   readonly proposerMoves: readonly Move<Proposer, Stepped<Proposer, Request>>[];
 
   /** The same proposer in a world in which acceptor `i` is called `order[i]`. */
   renamed(proposer: Proposer, order: readonly number[]): Proposer;
 
-  /** What a proposer may rely on if its clock shows `at`. */
+  /** The hold that a proposer may rely on if its clock shows `at`. */
   holdOf(proposer: Proposer, at: number): Hold | undefined;
   /** I4: whether this acceptor stands in the way of everybody else as long as the hold may last. */
   guards(acceptor: Acceptor, hold: Hold): boolean;
@@ -54,7 +55,7 @@ export interface Handled<Acceptor, Reply> {
 
 export interface Stepped<Proposer, Request> {
   readonly after: Proposer;
-  /** Each goes to all acceptors. */
+  /** Requests to all acceptors. */
   readonly sent: readonly Request[];
   /** The token of the tenure that has begun. */
   readonly began: number | undefined;
@@ -67,7 +68,7 @@ export interface Move<Who, Result> {
   apply(who: Who, at: number): Result | undefined;
 }
 
-/** What is bounded, besides time. `crash` belongs to the explorer itself. */
+/** The bounded moves, besides time. `crash` belongs to the explorer itself. */
 export const boundedMoves = ["crash", "bar", "discard", "acquire", "renew", "restart"] as const;
 export type BoundedMove = (typeof boundedMoves)[number];
 

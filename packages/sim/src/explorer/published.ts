@@ -1,11 +1,12 @@
 import type { Handled, Hold, Model, Move, Stepped } from "./model.js";
 
 /**
- * The four algorithms of the Flease report as they were published, and no more: a register per acceptor (Algorithm
- * 1), reading and writing it on a majority (2), acquiring a lease (3) and learning one (4). An acceptor that starts
- * again waits t_max and has forgotten everything; proposers complete leases of others that they find unfinished.
+ * The four algorithms of the Flease report as they were published, and no more: a register per acceptor
+ * (Algorithm 1), reading and writing it on a majority (2), acquiring a lease (3) and learning one (4). An
+ * acceptor that starts again waits t_max and has forgotten everything; proposers complete leases of others
+ * that they find unfinished.
  *
- * It is here to be found wrong (F1), not to be used.
+ * It exists to be refuted (F1), not to be used.
  */
 export interface PublishedWorld {
   readonly skew: number;
@@ -30,11 +31,11 @@ export interface PublishedProposer {
   readonly index: number;
   readonly ballot: number;
   readonly phase: "idle" | "reading" | "writing";
-  /** Which acceptors have acknowledged, and what the readers among them told. */
+  /** The acceptors that have acknowledged, and the leases that readers among them reported. */
   readonly acks: readonly number[];
   readonly readBallot: number;
   readonly readLease: PublishedLease | undefined;
-  /** What is being written. */
+  /** The value being written. */
   readonly lease: PublishedLease | undefined;
   readonly hold: PublishedLease | undefined;
   readonly token: number;
@@ -137,7 +138,7 @@ export class PublishedModel implements Model<
     if (proposer.phase === "writing") return this.#decided(heard);
     const known = heard.readLease;
     const { skew, ttlMax } = this.#world;
-    // In the safety period of another's lease one waits, and tries again.
+    // In the safety period of another's lease a proposer waits, and retries.
     if (known !== undefined && at >= known.until && at < known.until + skew)
       return unchanged(this.#idle(heard));
     const free = known === undefined || at >= known.until + skew;

@@ -34,13 +34,13 @@ export interface Progress {
 
 export interface SearchOptions {
   readonly bounds: Bounds;
-  /** The search ends after so many states. */
+  /** The limit of states. */
   readonly statesMax?: number;
-  /** Called now and then; the search ends when it answers false. */
+  /** Called periodically; the search ends when it returns false. */
   readonly onProgress?: (progress: Progress) => boolean;
 }
 
-/** `onProgress` is called after so many states have been looked at. */
+/** States between two calls of `onProgress`. */
 const progressEvery = 1 << 16;
 
 const noParent = -1;
@@ -122,7 +122,7 @@ class Search<Acceptor, Proposer, Request, Reply> {
     if (found !== undefined) this.#wrong ??= { index, wrong: found };
   };
 
-  /** Walks the way again, state by state, and this time listens to what the steps are. */
+  /** Repeats the path state by state, this time with descriptions of the steps. */
   #wayTo(index: number): string[] {
     const way: number[] = [];
     for (let at = index; at !== noParent; at = this.#visited.parentOf(at)) way.unshift(at);

@@ -20,8 +20,8 @@ function keyFor(first: number, second: number, at: number): number {
 }
 
 /**
- * All that can happen to one acceptor or one proposer, worked out once by the protocol's own code and then looked up.
- * The world has a hundred times more states than its parts have.
+ * All transitions of one acceptor or one proposer, computed once by the protocol's own code and then looked
+ * up. The world has a hundred times more states than its parts have.
  */
 export class Steps<Acceptor, Proposer, Request, Reply> {
   readonly model: Model<Acceptor, Proposer, Request, Reply>;
@@ -106,7 +106,7 @@ export class Steps<Acceptor, Proposer, Request, Reply> {
     return result;
   }
 
-  /** Of the replies on their way to a proposer, those that can still have an effect. */
+  /** The replies in flight to a proposer that can still have an effect. */
   mattering(replies: number, proposer: number): number {
     if (replies === 0) return 0;
     const key = proposer * idsMax + replies;

@@ -21,18 +21,18 @@ export interface ViewsWorld {
   /** A lease, and each wait, in ticks. */
   readonly leaseTicks: number;
   readonly waitTicks: number;
-  /** Of nodes, all together; they forget their guard, and are silent for a wait. */
+  /** Restarts of all nodes together: a node forgets its guard, and is silent for a wait. */
   readonly restarts: number;
-  /** A restart may find that what was kept is gone. */
+  /** A restart may lose the persisted view. */
   readonly losses?: boolean;
 }
 
 interface Node {
   readonly view: number;
-  /** Its view; and 3 more if that is not all that it ever kept, as it was lost once. */
+  /** The persisted view; plus 3 if an earlier one was lost. */
   readonly kept: number;
   readonly entered: number;
-  /** Who has the guard, from 1; 0 nobody. And when the lease was asked for. */
+  /** The holder of the guard, from 1; 0 for none. And the time of its request. */
   readonly guard: number;
   readonly guardSent: number;
   readonly silentUntil: number;
@@ -65,7 +65,7 @@ export interface ViewsExploration {
   readonly finding: string | undefined;
 }
 
-/** One that has come to nothing, or whose lease is over. */
+/** A failed attempt, or one whose lease is over. */
 const done: Attempt = { phase: "done", view: 0, sent: 0, acks: 0 };
 
 const phases = ["none", "trying", "decided", "done"];
@@ -87,7 +87,7 @@ class ViewsExplorer {
   readonly #world: ViewsWorld;
   readonly #settings;
   readonly #views: readonly View[];
-  /** Of each view the cell, and the position in it of each node. */
+  /** The cell of each view, and the position of each node in it. */
   readonly #cells: readonly Cell[];
   readonly #seen = new Map<number, Set<number>>();
   readonly #looks = new Map<number, number>();
@@ -111,7 +111,7 @@ class ViewsExplorer {
     });
     const first = { ...firstView(settings), ...membership(world.before) };
     const joint = jointView(first, membership(world.after), first.members[0]!);
-    // What the member that begins the change enters: the joint view, unless there is a mistake in that.
+    // The view that the member that begins the change enters: the joint view, unless a mistake is planted.
     const begins = new Views(
       this.#settings,
       first.members[0]!,
@@ -190,7 +190,7 @@ class ViewsExplorer {
     return view.number - this.#views[0]!.number;
   }
 
-  /** By the node's view and what it has kept, the view that it is told of, and the time. */
+  /** Keyed by the node's view, its persisted view, the announced view, and the time. */
   #told(index: number, node: Node, told: number, time: number): Partial<Node> {
     const key = ((node.view * 6 + node.kept) * 4 + told) * 16 + time;
     let found = this.#tolds.get(key);
@@ -231,7 +231,7 @@ class ViewsExplorer {
     const before = present.before?.members ?? [];
     const went = views.look(readingAt(time));
     let known = settled;
-    // Who has entered the view after has forgotten who was settled: what it knew was enough.
+    // A node in the next view has forgotten the settled members: its knowledge was sufficient.
     if (!went && before.length > 0)
       for (const [each, id] of ids.entries())
         if (before.includes(id) && !views.unsettled().includes(id)) known |= 1 << each;
@@ -276,7 +276,7 @@ class ViewsExplorer {
     return kept < lostOnce || this.#viewsOf(0, lostOnce + view, 0, () => undefined).mayVote;
   }
 
-  /** What no later step looks at would only make equal states look different. */
+  /** Fields that no later step reads would only make equal states look different. */
   #normal(state: State): State {
     const { time } = state;
     const isOver = (sent: number) => time >= sent + this.#world.leaseTicks;

@@ -5,7 +5,7 @@ import type { BoundedMove, Hold, Model } from "./model.js";
 import { Steps, acceptors, inFlight, replyIn, senderIn } from "./steps.js";
 import type { StepResult } from "./steps.js";
 
-/** Why a state must not be. */
+/** The violation in a state. */
 export interface Wrong {
   readonly invariant: "I1" | "I2" | "I4" | "I12";
   readonly text: string;
@@ -108,7 +108,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     this.#telling = false;
   }
 
-  // What can happen
+  // Moves
 
   #passTime(): void {
     const time = this.#row[this.#timeAt]!;
@@ -326,7 +326,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     }
   }
 
-  // What must be
+  // Invariants
 
   /** Checks a state; the invariants are those of section 5. */
   check(row: Int32Array): Wrong | undefined {

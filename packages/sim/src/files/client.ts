@@ -7,7 +7,7 @@ import type { FilesWorld, Machine } from "./world.js";
 /** Offsets and sizes are multiples of this, so that one call stays in one block. */
 const unit = 4;
 
-/** A program that works on the files, each time at whichever node, and writes down what it was told. */
+/** A program that works on the files through random nodes, and records the results. */
 export class FilesClient {
   readonly #world: FilesWorld;
   readonly #histories: FileHistories;
@@ -61,7 +61,7 @@ export class FilesClient {
     return true;
   }
 
-  /** A client hears no more of a node that has died. */
+  /** A client gets no answer from a node that has died. */
   #died(machine: Machine, life: number): Promise<"uncertain"> {
     return new Promise((resolve) => {
       const look = (): void => {

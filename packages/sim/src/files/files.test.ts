@@ -5,7 +5,7 @@ import { simulateFiles, simulateFilesMany } from "./run.js";
 
 const makeCluster = (options: { ttlMax: number; seed: number }) => new MemoryCluster(options);
 
-/** What must have happened in all runs together: well below what is usual. */
+/** The least counts in all runs together: well below the usual ones. */
 const minima: Readonly<Record<string, number>> = {
   reads: 400,
   writes: 500,

@@ -1,10 +1,10 @@
 import { Chaos } from "../kit/chaos.js";
 import type { FilesWorld, Machine } from "./world.js";
 
-/** The longest that a machine is down, stopped, cut off or full, ms. */
+/** The longest time that a machine is down, stopped, cut off or full, ms. */
 const troubleMsMax = 2_500;
 
-/** What goes wrong with nodes of files. */
+/** The faults of nodes of files. */
 export class FilesHazards {
   readonly #world: FilesWorld;
   #wiped: Machine | undefined;
@@ -81,7 +81,7 @@ export class FilesHazards {
     this.#world.say(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
   }
 
-  /** Often also from the ground of its leases, as a network does not choose. */
+  /** Often also from its leases, as a network does not choose. */
   #isolate(): void {
     const { machines, random, counters } = this.#world;
     const alone = machines.filter((machine) => machine !== this.#alone);
@@ -104,7 +104,10 @@ export class FilesHazards {
     this.#world.say(`${victim.id} does not reach the ground of its leases`);
   }
 
-  /** A block of which another machine has the same version, durably: one fault at a time can be repaired. */
+  /**
+   * Corrupts a block that another machine has durably in the same version: one fault at a time can be
+   * repaired.
+   */
   #rot(): void {
     const { machines, random, counters } = this.#world;
     if (machines.some(({ store }) => store.rottenBlocks > 0)) return;
@@ -132,7 +135,7 @@ export class FilesHazards {
     }
   }
 
-  /** One disk at a time: the next one when that of before has been rebuilt. */
+  /** Wipes one disk at a time: the next one when the former has been rebuilt. */
   #wipe(): void {
     const { random, counters, machines } = this.#world;
     const isBusy = machines.some(({ isUp, files }) => isUp && files.status().state !== "serving");

@@ -4,9 +4,11 @@ import {
   type SequentialModel,
 } from "leasehold/inner/testing/linearizability.js";
 
-/** What a client does to a file. Content is text, a character for a byte. */
+/** An operation on a file. Content is text, a character for a byte. */
 export type FileInput = FileCall & {
-  /** Its primary has said that nobody knows, and the next one has settled it: it was done by then, or never. */
+  /**
+   * Its primary reported an unknown outcome, which the next one has settled: it was done by then, or never.
+   */
   readonly isSettled?: boolean;
 };
 
@@ -19,20 +21,20 @@ export type FileCall =
   | { readonly kind: "truncate"; readonly size: number }
   | { readonly kind: "remove" };
 
-/** `missing`: there was no such file. */
+/** `missing`: the file did not exist. */
 export type FileOutput = { readonly text?: string; readonly size?: number } | "missing";
 
-/** The most steps that the judgement of one file takes. */
+/** The limit of steps for the check of one file. */
 const stepsMax = 400_000;
 
-/** A file as it should be: its content, or null if it is not there. */
+/** The sequential model of a file: its content, or null if it does not exist. */
 export const fileModel: SequentialModel<string | null, FileInput, FileOutput> = {
   initial: null,
   step(content, input, output) {
     if (input.isSettled === true)
       return [content, ...this.step(content, { ...input, isSettled: false }, undefined)];
     if (input.kind === "create") return output === "missing" ? [] : [content ?? ""];
-    // An operation without an answer on a file that is not there does nothing.
+    // An operation without an answer on a missing file does nothing.
     if (content === null) return output === undefined || output === "missing" ? [null] : [];
     if (output === "missing") return [];
     switch (input.kind) {

@@ -1,46 +1,46 @@
 import { Features } from "../kit/features.js";
 import type { SimRandom } from "../kit/random.js";
 
-/** What a run is like. Times in ms. */
+/** The plan of a run. Times in ms. */
 export interface FilesPlan {
   readonly seed: number;
   readonly nodes: number;
   readonly files: number;
-  /** How long files become, in units: with few, operations meet. */
+  /** The length of files in units: with few, operations overlap. */
   readonly units: number;
   readonly clients: number;
   /** Between two operations of a client, on average. */
   readonly thinkMs: number;
   readonly ttlMs: number;
   readonly idleMs: number;
-  /** The longest that a node tries one operation. With little, many are left uncertain. */
+  /** Time limit of one operation at a node. A short one leaves many outcomes unknown. */
   readonly operationMs: number;
   readonly delayMsMax: number;
   readonly diskMsMax: number;
   readonly lossRate: number;
   readonly duplicateRate: number;
-  /** Messages that are held up for long, as in the buffers of a connection that is cut and comes back. */
+  /** The share of very late messages, as in the buffers of a connection that breaks and comes back. */
   readonly lateRate: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
   readonly partitionEveryMs: number;
-  /** One node is alone, another one each time: majorities follow each other that have one node in common. */
+  /** One node at a time is isolated: successive majorities share one node. */
   readonly isolateEveryMs: number;
-  /** A node does not reach the ground of its leases. */
+  /** The mean time between losses of a node's access to its leases. */
   readonly leaseLossEveryMs: number;
   readonly rotEveryMs: number;
   readonly fullEveryMs: number;
   readonly wipeEveryMs: number;
-  /** Nothing goes wrong from here on. */
+  /** The time of the last fault. */
   readonly stableFromMs: number;
 }
 
-/** Where hazards are drawn: often, now and then, or never. */
+/** Draws a fault's frequency: often, now and then, or never. */
 const often = (random: SimRandom, everyMs: number): number =>
   random.chance(0.3) ? Infinity : random.magnitude(everyMs / 3, everyMs * 2);
 
 export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
-  // A disk that rots while another is lost may take the last copy.
+  // Corruption while another disk is lost may destroy the last copy.
   const wipes = random.chance(0.3);
   return {
     seed,

@@ -16,9 +16,9 @@ import { FilesWorld, type MakeCluster } from "./world.js";
 export interface FilesSimOptions {
   readonly seed: number;
   readonly makeCluster: MakeCluster;
-  /** Ends the run only at violations of these. */
+  /** The run ends only at violations of these. */
   readonly only?: readonly FilesInvariant[] | undefined;
-  /** What is different from the drawn plan. */
+  /** Overrides of the drawn plan. */
   readonly plan?: Partial<FilesPlan> | undefined;
   readonly without?: readonly string[] | undefined;
   readonly story?: ((line: string) => void) | undefined;
@@ -28,11 +28,11 @@ export type FilesSimResult = SimResult<FilesPlan, FilesInvariant, FilesCounters>
 
 export type FilesBatch = Batch<FilesSimResult>;
 
-/** For nodes to join, and for the first files. */
+/** Time for nodes to join, and for the first files. */
 const beginMs = 1_500;
-/** For what was in trouble to be served and complete again. */
+/** Time for affected files to be served and complete again. */
 const settleMs = 5_000;
-/** The last calls of programs, one after the other, and what the copies need then. */
+/** Time for the last calls of programs in sequence, and for the copies after them. */
 const lastMs = 6_000;
 
 /** One run of replicated files. The seed decides everything in it. */
@@ -84,7 +84,7 @@ async function readAll(world: FilesWorld, histories: FileHistories): Promise<voi
       world.report("progress", `${served} of ${histories.size} files are served in the end`);
   });
   for (const path of histories.keys()) {
-    // As programs do: a tenure may need more time to begin than one operation has.
+    // Retries like programs: a tenure may need more time to begin than one operation has.
     for (const input of [{ kind: "create" }, { kind: "read", offset: 0, length: 64 }] as const)
       for (let isDone = false; !isDone;) isDone = await client.perform(machine, path, input);
     const nodes = await machine.files.named(path).sync();

@@ -13,7 +13,7 @@ import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
 /** Small, so that files have several blocks. */
 const blockSize = 8;
 
-/** A question may be held up for so long: by then its file has another primary. */
+/** The longest delay of a request: its file has another primary by then. */
 const lateMsMax = 3_000;
 
 /** One machine: a disk that stays, and the process that runs there. */
@@ -25,13 +25,13 @@ export interface Machine {
   isFull: boolean;
   /** Counts processes: messages to an earlier one are lost. */
   life: number;
-  /** In a parted network. */
+  /** The side in a partitioned network. */
   side: number;
   files: FilesNode;
   leases: Leases;
 }
 
-/** Leases in memory, and the virtual time in which they run out: `MemoryCluster` of `packages/leasehold/src/testing`. */
+/** Leases in memory, on virtual time: `MemoryCluster` of `packages/leasehold/src/testing`. */
 export interface LeaseCluster {
   readonly world: World;
   open(name: string): Leases;
@@ -147,13 +147,13 @@ export class FilesWorld {
       .catch((error: unknown) => this.say(`${machine.id} does not begin: ${String(error)}`));
   }
 
-  /** The machine dies, and with it what was not synced, or its whole disk. */
+  /** The machine crashes and loses unsynced data, or its whole disk. */
   crash(machine: Machine, wipes: boolean): void {
     const { repaired } = machine.files.status().counters;
     this.counters.repaired += repaired;
     machine.isUp = false;
     machine.life += 1;
-    // The process does nothing any more, and its leases run out.
+    // The process is dead, and its leases expire.
     this.cluster.pause(this.#process(machine, machine.life - 1));
     this.cluster.cutOff(this.#process(machine, machine.life - 1));
     if (wipes) machine.store.wipe();
@@ -248,7 +248,7 @@ export class FilesWorld {
     };
   }
 
-  /** A question to its target, and the answer back, if both get through. A copy may come much later. */
+  /** Delivers a request, and its answer, if both get through. A duplicate may come much later. */
   #carry(
     from: Machine,
     target: Machine,

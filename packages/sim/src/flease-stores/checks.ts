@@ -15,7 +15,7 @@ export interface Participant {
   readonly name: string;
   readonly isDown: boolean;
   readonly peer: FleasePeer | undefined;
-  /** What it would read now, without a trace. */
+  /** Its present reading, without a trace. */
   peek(): Reading;
 }
 
@@ -25,7 +25,7 @@ interface Tenure {
   readonly token: number;
 }
 
-/** Looks after every event whether the invariants hold. */
+/** Checks the invariants after every event. */
 export class StoreChecks {
   readonly #ground: Ground;
   /** By resource: tenures that a program believes in. */
@@ -96,7 +96,9 @@ export class StoreChecks {
     );
   }
 
-  /** I4: what a holder believes stands in a majority of the stores, but for those that have forgotten it since. */
+  /**
+   * I4: a majority of the stores has what a holder relies on, except for those that have forgotten it since.
+   */
   #checkBacking(client: Participant, resource: string): void {
     const instance = client.peer!.proposer.instanceOf(resource)!;
     const owner = client.peer!.proposer.owner;

@@ -26,7 +26,7 @@ export class StoresClient implements StoreUser {
   readonly #peeked = emptyReading();
   #node: StoresNode | undefined;
   #pausedUntilMs = 0;
-  /** What happened to it while it was stopped. */
+  /** Events during its pause. */
   #deferred: (() => void)[] = [];
 
   constructor(ground: Ground & StoreNetwork<StoresClient>, checks: StoreChecks, name: string) {
@@ -72,7 +72,7 @@ export class StoresClient implements StoreUser {
     return this.#ground.nowMs < this.#pausedUntilMs;
   }
 
-  /** What it would read, without a trace: for those who check. */
+  /** Its present reading, without a trace: for checkers. */
   peek(): Reading {
     const { nowMs } = this.#ground;
     return this.peer!.clock.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
@@ -98,7 +98,7 @@ export class StoresClient implements StoreUser {
     this.#timers.end();
   }
 
-  /** Stops it; what arrives meanwhile it finds in any order. */
+  /** Pauses it; events during the pause are handled in any order. */
   pause(untilMs: number): void {
     if (this.isPaused) return;
     this.#pausedUntilMs = untilMs;
@@ -114,7 +114,7 @@ export class StoresClient implements StoreUser {
     if (!this.isDown) this.#timers.rearm();
   }
 
-  // What the process does. What it waits for never comes once it is down
+  // The process's work. Promises never settle once it is down
 
   async #live(): Promise<void> {
     const { plan, random, counters } = this.#ground;
@@ -142,7 +142,7 @@ export class StoresClient implements StoreUser {
       this.#want(node, `r${resource}`).catch((error: unknown) => this.#failed(error));
   }
 
-  /** What a user would be told ends the process; what else is thrown is a fault of the simulator. */
+  /** An error that a user would get ends the process; others are faults of the simulator. */
   #failed(error: unknown): void {
     if (!(error instanceof LeaseholdError)) this.#ground.fail(error);
     this.#ground.counters.errors += 1;
@@ -155,7 +155,7 @@ export class StoresClient implements StoreUser {
     for (;;) {
       await this.#sleep(random.exponential(ttlMaxMs / 4));
       const timeoutMs = random.magnitude(rpcTimeoutMs, 4 * ttlMaxMs);
-      // Often the longest: that is what waits are made for.
+      // Often the longest, which waits are made for.
       const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
       const request = { resource, ttlMs, timeoutMs, contended: random.chance(0.5), waiting: false };
       const outcome = await provider.attempt(request, this.#impatience());
@@ -176,7 +176,7 @@ export class StoresClient implements StoreUser {
     return caller;
   }
 
-  /** Renews now and then, and at last gives back, or just stops renewing. */
+  /** Renews now and then, and finally releases, or just stops renewing. */
   async #use(provider: StoresNode["provider"], grant: Grant, ttlMs: number): Promise<void> {
     const { random, counters } = this.#ground;
     const { resource } = grant;

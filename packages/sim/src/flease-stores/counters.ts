@@ -1,4 +1,4 @@
-/** What is counted in a run of Flease on stores. */
+/** Counters of a run of Flease on stores. */
 export const gridCounters = () => ({
   runs: 0,
   events: 0,

@@ -6,7 +6,7 @@ import { runGrid } from "./run.js";
 /** Many seeds: `LEASEHOLD_SEEDS=5000 npx vitest run --project random src/flease-stores`. */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 24);
 
-/** What random runs must have seen, in 24 runs, or they prove nothing. */
+/** The least counts in 24 runs, without which they prove nothing. */
 const least: Partial<GridCounters> = {
   tenures: 500,
   renewals: 500,

@@ -8,7 +8,7 @@ import type { Invariant } from "../flease/stage/invariants.js";
 import { type GridCounters, gridCounters } from "./counters.js";
 import type { GridPlan } from "./plan.js";
 
-/** What stands under the clients of one run: time, the stores and what all clocks have in common. */
+/** The ground of the clients of one run: time, the stores and the common part of all clocks. */
 export class Ground extends SettlingWorld<Invariant, GridCounters> {
   readonly plan: GridPlan;
   readonly shared = new SharedWall();

@@ -3,10 +3,10 @@ import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js
 import { SimRandom } from "../kit/random.js";
 import type { Invariant } from "../flease/stage/invariants.js";
 
-/** What must hold in every run of the grid, by the numbers of `docs/internals/flease.md`. */
+/** The invariants of every run of the grid, by the numbers of `docs/internals/flease.md`. */
 export const gridInvariants: readonly Invariant[] = ["I1", "I2", "I4", "I12"];
 
-/** A mistake to be made on purpose, on the way between an acceptor and its store. */
+/** A planted mistake between an acceptor and its store. */
 export type GridMistake =
   /** The reply goes out before the write has come back. */
   | "replyBeforeWrite"
@@ -16,22 +16,22 @@ export type GridMistake =
 /** A clock that nobody corrects. */
 const quartz = 0.0002;
 
-/** Everything that is decided before a run. */
+/** The plan of a run. */
 export interface GridPlan {
   readonly seed: number;
   readonly settings: FleaseSettings;
   readonly clients: number;
   readonly resources: number;
   readonly durationMs: number;
-  /** Mean time that a request, and then its answer, is on its way. */
+  /** Mean latency of a request, and of its answer. */
   readonly latencyMs: number;
   /** Probability that an operation takes effect and nobody hears of it, or much later. */
   readonly lateness: number;
-  /** How far steady clocks are off, unless `wildRates`: as quartz, or as much as ρ. */
+  /** The rate error of steady clocks, unless `wildRates`: as quartz, or as much as ρ. */
   readonly clockDrift: number;
   /** Steady clocks run at any rate, and stand still at times. */
   readonly wildRates: boolean;
-  /** By how much timers are late on average. */
+  /** The mean delay of timers. */
   readonly timersLateMs: number;
   /** The wall clocks step together, far beyond ε. */
   readonly stepsTogether: boolean;
@@ -44,14 +44,14 @@ export interface GridPlan {
     readonly clockMs: number;
   };
   readonly mistake: GridMistake | undefined;
-  /** What is asserted: all, unless a mistake is to be seen by one invariant alone. */
+  /** The asserted invariants: all, unless a mistake must be detected by one alone. */
   readonly asserted: readonly Invariant[];
 }
 
 export interface GridTrial {
   readonly mistake?: GridMistake;
   readonly asserted?: readonly Invariant[];
-  /** What is different from the drawn plan. */
+  /** Overrides of the drawn plan. */
   readonly plan?: Partial<GridPlan> | undefined;
 }
 
@@ -87,7 +87,7 @@ export function gridPlan(
       crashMs: some(4 * ttlMaxMs),
       pauseMs: some(4 * ttlMaxMs),
       silenceMs: some(4 * ttlMaxMs),
-      // What a farm has waited is counted on steady clocks, so those must be within ρ.
+      // A farm's waits are measured on steady clocks, so those must be within ρ.
       forgetMs: wildRates ? Infinity : some(6 * ttlMaxMs),
       clockMs: some(ttlMaxMs / 2),
     },

@@ -8,6 +8,6 @@ export const simulator: Simulator = {
   tellsStories: false,
   run: ({ seed }) => runGrid(seed),
   isLiveness: () => false,
-  // What a user is told only when something is wrong.
+  // Errors occur only when something is wrong.
   canHappen: (counter) => counter !== "errors",
 };

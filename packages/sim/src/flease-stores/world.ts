@@ -9,7 +9,7 @@ import { StoresClient } from "./client.js";
 import { Ground } from "./ground.js";
 import type { GridPlan } from "./plan.js";
 
-/** Stores, clients and what happens to them. */
+/** Stores, clients and their faults. */
 export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
   readonly #checks: StoreChecks;
   #clients: StoresClient[] = [];
@@ -20,7 +20,7 @@ export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
     this.#checks = new StoreChecks(this);
   }
 
-  /** Runs until the end, or until something is wrong. */
+  /** Runs until the end, or until a violation. */
   async run(): Promise<void> {
     const { clients, every, durationMs } = this.plan;
     const clock = { monotonicMs: () => this.nowMs, wallMs: () => startWallMs + this.nowMs };
@@ -99,7 +99,8 @@ export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
     const client = random.pick(this.#clients);
     client.clock.offsetMs = this.randomOffsetMs();
     if (plan.wildRates) client.clock.setRate(this.nowMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
-    // What steps back unseen while a process is stopped and its steady clock is wrong too is not covered by anything (section 1).
+    // An unseen step back while a process is paused and its steady clock is wrong, too, is not covered by any
+    // assumption (section 1).
     const isSeen = uncountedIn(this.stores) === undefined && this.#clients.every((each) => !each.isPaused);
     if (plan.stepsTogether && isSeen && random.chance(0.1)) {
       // Every process looks at its clocks before and after: a step is not hidden between two looks.

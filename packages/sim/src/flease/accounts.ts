@@ -1,7 +1,7 @@
 import type { Observer } from "./stage/observer.js";
 import type { NodeView } from "./stage/node.js";
 
-/** Who is charged for what acceptors keep, as hosts have it: each node is an account of its own while it is connected. */
+/** The accounts that acceptors charge, as in hosts: each connected node has its own. */
 export class Accounts implements Observer {
   /** The living, by the owner under which they were introduced. */
   readonly #owners = new Map<NodeView, string>();

@@ -5,7 +5,7 @@ import { EventCode, Task } from "../kit/events.js";
 import type { ProgramNode, InstanceProgram } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
-/** A program wants the lease this soon after it was told something: it is told in the middle of a step. */
+/** The delay between an event and the program's reaction, as it learns of it in the middle of a step. */
 const soonMs = 0.05;
 
 /** A renewal that failed is asked for again after this share of the lease. */
@@ -139,7 +139,7 @@ export class Agent implements InstanceProgram {
     if (this.#servedInCalm && this.#world.hasWaist) return;
     const { calm, random, settings, workload } = this.#world;
     const thinkMs = random.exponential(workload.thinkMeanMs);
-    // That nobody wants a resource for a long time is no lack of progress.
+    // A resource without interest is no lack of progress.
     this.#again(calm ? Math.min(thinkMs, settings.ttlMaxMs) : thinkMs);
   }
 
@@ -147,7 +147,7 @@ export class Agent implements InstanceProgram {
     this.#world.schedule(this.#turn, delayMs);
   }
 
-  // Outcomes, told in the middle of a step of the node
+  // Outcomes, reported in the middle of a step of the node
 
   acquired(instance: Instance, fast: boolean): void {
     if (this.#fast && !fast) this.#world.counters.fastLosses += 1;

@@ -3,7 +3,7 @@ import type { NodeView } from "./stage/node.js";
 import type { FleaseCounters } from "./stage/counters.js";
 import type { AcceptorStep, Observer, Tenure } from "./stage/observer.js";
 
-/** Counts what can be seen from outside the nodes; the rest they count themselves. */
+/** Counts events that are visible from outside the nodes; nodes count the rest. */
 export class Counting implements Observer {
   readonly #counters: FleaseCounters;
   #newestView = 1;

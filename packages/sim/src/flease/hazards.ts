@@ -15,7 +15,7 @@ const startAgainMs = 50;
 /** A wall clock this far ahead agrees with no other. */
 const farMs = 3_600_000;
 
-/** What goes wrong among peers: crashes, pauses, partitions and clocks. */
+/** The faults among peers: crashes, pauses, partitions and clocks. */
 export class FleaseHazards {
   readonly #world: Stage;
   /** The number of the last joint view. */
@@ -54,7 +54,7 @@ export class FleaseHazards {
     ]);
   }
 
-  /** Nothing goes wrong any more, and what is wrong is put right. */
+  /** Ends all faults, and repairs what is broken. */
   end(): void {
     const world = this.#world;
     const { wall, stepsTogether } = world.assumptions;
@@ -139,14 +139,14 @@ export class FleaseHazards {
   #suspend(): void {
     const world = this.#world;
     const { random, plan } = world;
-    // One who holds something has the most to be wrong about.
+    // A holder has the most to lose.
     const holders = world.nodes.filter((each) => !each.paused && holdsAny(each, plan.resources));
     const node = holders.length > 0 && random.chance(0.7) ? random.pick(holders) : this.#anyone();
     if (node.peer === undefined || node.paused) return;
     const forMs = random.between(0.1, 1) * plan.chaos.suspendMaxMs;
     if (world.assumptions.stepsTogether && random.chance(0.5)) {
       const afterMs = random.next() * forMs;
-      // To about where it fell asleep.
+      // Back to about the time when it was suspended.
       const backMs = afterMs + random.between(-0.2, 1) * world.settings.ttlMaxMs;
       this.#later(afterMs, () => this.#stepTogether(-Math.max(world.settings.maxClockSkewMs, backMs)));
     }
@@ -198,11 +198,11 @@ export class FleaseHazards {
     });
   }
 
-  /** As its member sees it that asks all others; what was asked for has not begun meanwhile. */
+  /** From the view of the member that asks all others; the requested change has not begun meanwhile. */
   #mayBegin({ peer, paused, sleep }: MachineNode, next: Membership): boolean {
     if (peer === undefined || paused || sleep.isOn || peer.views.whyNoChange(next) !== undefined)
       return false;
-    // Who begins a change has seen to it that nobody else does: two at once may end in two halves for ever.
+    // The operator ensures that changes do not overlap: two at once may end in two halves for ever.
     const { rivals = false } = this.#world.plan.views ?? {};
     if (!rivals && peer.views.view.number < this.#newestChange) return false;
     const standings = new Map(

@@ -53,7 +53,7 @@ export class NodeViews {
     this.#stamp = this.#node.peer!.views.view.stamp;
   }
 
-  /** Looks whether the node has entered another view. */
+  /** Checks whether the node has entered another view. */
   look(): void {
     const { view } = this.#node.peer!.views;
     if (view.stamp === this.#stamp) return;
@@ -72,7 +72,7 @@ export class NodeViews {
     if (plan.views.asBytes === true) this.#send(packet);
   }
 
-  /** As the product does: the stamp of a message is a u32, and a note that cannot be read is no note. */
+  /** Like the product: the stamp of a message is a u32, and an unreadable note is no note. */
   #send(packet: Packet): void {
     if (packet.message !== undefined) packet.message.view >>>= 0;
     const { number, stamp } = packet.view?.view ?? { number: 0, stamp: 0 };

@@ -49,13 +49,13 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   peer: FleasePeer | undefined;
   owner = "";
   incarnation = 0;
-  /** Beside the protocol; only in worlds where somebody asks. */
+  /** Requests beside the protocol; only in worlds that have them. */
   side: Side | undefined;
-  /** What this node's programs use, if it has any that use the waist. */
+  /** The lease layer of this node's programs, if they use one. */
   waist: Waist | undefined;
-  /** Something that waits for a promise may go on here when the present event is over. */
+  /** A promise of this node may continue when the present event is over. */
   stirred = false;
-  /** Until when the node is stopped: it handles nothing, and its clocks run on. */
+  /** The end of a pause: the node handles nothing, and its clocks run on. */
   pausedUntilMs = 0;
   /** The greatest reading its wall clock ever gave (see A-wall on starts). */
   greatestWall = -Infinity;
@@ -67,7 +67,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   readonly #clockPort: Clock;
   readonly #echoes = new Echoes();
   #renames = 0;
-  /** It goes on as another owner, and nobody has been told. */
+  /** The node has a new owner name, which has not been reported yet. */
   #renamed = false;
   #wasReady = false;
   readonly #views: NodeViews;
@@ -172,7 +172,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#die();
   }
 
-  /** The process has ended as it wanted to. */
+  /** The process has exited cleanly. */
   leave(): void {
     this.#world.story?.(`${this.name} leaves`);
     this.#world.counters.clientDepartures += 1;
@@ -269,12 +269,12 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#world.stir(this);
   }
 
-  /** Says something to another beside the protocol. */
+  /** Sends a note to another node beside the protocol. */
   whisper(to: number, toIncarnation: number, note: string): void {
     this.#dispatch(to, toIncarnation, "", undefined, note);
   }
 
-  /** Its clocks run otherwise from now on. */
+  /** The rates of its clocks have changed. */
   rearm(): void {
     this.#timers?.rearm();
   }
@@ -296,7 +296,9 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       this.#beat();
   }
 
-  /** Idle links say that they are there, and what their end's clock shows: else a contradiction would never be taken back. */
+  /**
+   * Heartbeats on idle links carry the clock's reading; otherwise a contradiction would never be withdrawn.
+   */
   #beat(): void {
     for (const { index } of this.#world.nodes)
       if (index !== this.index) this.#dispatch(index, 0, "", undefined);

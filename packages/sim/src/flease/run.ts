@@ -21,10 +21,10 @@ export interface SimOptions {
   readonly greedy?: boolean;
   /** The cluster has many members, which change. */
   readonly many?: boolean;
-  /** Ends the run only at violations of these, whatever the mode promises. */
+  /** The run ends only at violations of these, whatever the mode promises. */
   readonly only?: readonly Invariant[];
   readonly mistakes?: WorldMistakes;
-  /** Features that this run does not have, whatever its seed says. */
+  /** Features to remove from this run, whatever its seed says. */
   readonly without?: readonly string[] | undefined;
   readonly story?: ((line: string) => void) | undefined;
 }

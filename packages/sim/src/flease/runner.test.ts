@@ -6,7 +6,7 @@ import { simulateMany } from "./run.js";
 /** Many seeds: `LEASEHOLD_SEEDS=1000`. */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
-/** What is beside the protocol, and would only stand around what runs it. */
+/** Features beside the protocol, which would only surround the runner. */
 const without = ["waist", "clients-that-come-and-go", "cells", "views"] as const;
 
 /** In `b` and `f` the steady clock alone excludes while wall clocks step, each by itself or together: restarts, and readings that must be fresh. */

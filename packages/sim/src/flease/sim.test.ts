@@ -22,7 +22,7 @@ const runsEach = 21;
 /** A seed near which the broken clocks of mode d let two hold. */
 const brokenClocksSeed = 670;
 
-/** What must have happened, all runs of one configuration together: well below what is usual. */
+/** The least counts, all runs of one configuration together: well below the usual ones. */
 const minima: Partial<Record<CounterName, number>> = {
   tenures: 600,
   fastWins: 150,
@@ -50,7 +50,7 @@ const minima: Partial<Record<CounterName, number>> = {
   viewRefusals: 300,
 };
 
-/** What happens on the waist only. */
+/** Counters of the lease layer only. */
 const waistMinima: typeof minima = {
   automaticRenewals: 250,
   waitsServedByHint: 100,

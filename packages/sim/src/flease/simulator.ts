@@ -4,7 +4,7 @@ import type { CounterName } from "./stage/counters.js";
 import { features } from "./features.js";
 import { simulate } from "./run.js";
 
-/** What does not happen in every clock mode, and where it does. */
+/** Counters that are zero in some clock modes, and the modes that have them. */
 const onlyWhere: Partial<Record<CounterName, (clocks: ClockAssumptions) => boolean>> = {
   // Clocks that can be relied on never show anything impossible.
   impossibleClocks: ({ wall, stepsTogether }) => !wall || stepsTogether,
@@ -13,10 +13,10 @@ const onlyWhere: Partial<Record<CounterName, (clocks: ClockAssumptions) => boole
   slews: ({ rate, suspends }) => rate && !suspends,
 };
 
-/** Nobody here wants more names than members keep: only tests have such a client. */
+/** No client here wants more names than members keep: only tests have such a client. */
 const neverHere: ReadonlySet<string> = new Set<CounterName>(["fullRefusals"]);
 
-/** Needs a majority that knows of one who waits, at the moment of a rare call: tests of waiting have it. */
+/** This needs a majority that knows a waiter at the moment of a rare call: tests of waiting have it. */
 const seldomHere: ReadonlySet<string> = new Set<CounterName>(["namedHeirs"]);
 
 /** A cluster of peers. */

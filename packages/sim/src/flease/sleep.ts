@@ -36,7 +36,7 @@ export class Sleep {
     return peer!.clock.apartMs(clock.monoAt(nowMs), clock.wallAt(nowMs)) <= settings.maxClockSkewMs;
   }
 
-  /** What is left out is the case at this moment. */
+  /** The excluded case has occurred at this moment. */
   get deceives(): boolean {
     const { assumptions, sharedWall } = this.#world;
     const { wall, rate } = assumptions;
@@ -50,7 +50,10 @@ export class Sleep {
     return !this.deceives && holdIsValid(until, end, this.#node.look());
   }
 
-  /** The node is about to look. What would deceive it shows: its steady clock is wrong by more. */
+  /**
+   * Called before the node reads its clocks. Shows an undetectable fault by a larger error of its steady
+   * clock.
+   */
   look(): void {
     const { settings, sharedWall } = this.#world;
     if (this.#node.peer !== undefined && this.deceives)

@@ -29,14 +29,16 @@ export interface WorldOptions {
   readonly story?: (line: string) => void;
   /** Builds the checkers, which report what must not be. */
   readonly checkers: (view: WorldView, report: FleaseReport) => Observer[];
-  /** Runs stop at the first violation that this asks for. */
+  /** Runs stop at the first violation of an invariant for which this is true. */
   readonly asserted: (invariant: Invariant) => boolean;
 }
 
-/** What waits for promises is taken to be at rest when it has asked nothing of the world for so many turns: eight would do today. */
+/**
+ * Turns without a request to the world after which promises are taken to be at rest: eight would do today.
+ */
 const quietTurns = 24;
 
-/** An event that stirs more turns than this has begun a loop without end. */
+/** The limit of turns after one event: more are an endless loop. */
 const turnsMax = 20_000;
 
 /** One deterministic run: nodes, network, clocks and programs on virtual time, driven by one random generator. */
@@ -61,7 +63,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   readonly #hazards: FleaseHazards;
   readonly #holds: Hold[] = [];
   readonly #stirred: SimNode[] = [];
-  /** By sender and receiver: when the last message on that way arrives. */
+  /** By sender and receiver: the arrival of the last message. */
   readonly #lastArrivals: number[] = [];
   /** Rises whenever something asks the world for anything. */
   #stirs = 0;
@@ -141,7 +143,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     else this.scheduleAt(packet, Math.ceil(arrivesMs / readEveryMs) * readEveryMs);
   }
 
-  /** Something in this node may go on when the present event is over. */
+  /** A promise of this node may continue when the present event is over. */
   stir(node: SimNode): void {
     this.#stirs += 1;
     if (node.stirred) return;
@@ -178,7 +180,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     this.#failure ??= { error };
   }
 
-  /** A client has ended as it wanted to. */
+  /** A client has exited cleanly. */
   left(node: SimNode): void {
     this.#hazards.comesBack(node);
   }
@@ -200,7 +202,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     this.nodes[packet.to]!.arrive(packet);
   };
 
-  /** By how much later than it was asked for a timer fires: on a busy machine. */
+  /** The delay of a timer, as on a busy machine. */
   drawLateMs(): number {
     const { timersLateMs } = this.plan;
     return this.calm || timersLateMs === 0 ? 0 : this.random.exponential(timersLateMs);
@@ -240,7 +242,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     if (this.plan.calmMs > 0) this.#hazards.end();
   }
 
-  /** L1: with everything well again each resource must find a holder in time. */
+  /** L1: after the last fault each resource must find a holder in time. */
   #checkProgress(): void {
     for (const calmEnded of this.observers.calmEnded) calmEnded();
     const idle = this.tenures.idleSince(this.plan.stormMs, this.plan.resources);
@@ -248,7 +250,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     if (this.plan.views?.asBytes === true) this.#checkViews();
   }
 
-  /** L1: a change that was begun alone ends, and everybody is in the view after it. */
+  /** L1: a change that is the only one completes, and all nodes enter the view after it. */
   #checkViews(): void {
     const [first, ...others] = this.nodes.map(({ name, peer }) => ({ name, view: peer?.views.view }));
     const other = others.find(({ view }) => view?.stamp !== first!.view?.stamp);

@@ -1,22 +1,22 @@
 import type { SimRandom } from "./random.js";
 
-/** Something that goes wrong again and again, at random times. */
+/** A fault that recurs at random times. */
 export interface Hazard {
   /** Mean time between two, ms; `Infinity`: it never happens. */
   readonly everyMs: number;
-  /** It happens before this true time only. Default: as long as the run lasts. */
+  /** The last true time. Default: the end of the run. */
   readonly untilMs?: number;
   readonly happens: () => void;
 }
 
-/** What things go wrong in. */
+/** The world, as faults see it. */
 export interface HazardousWorld {
   readonly nowMs: number;
   readonly random: SimRandom;
   at(timeMs: number, body: () => void): void;
 }
 
-/** Lets things go wrong. Which they are is each ground's own matter. */
+/** Schedules faults. Each ground has its own. */
 export class Chaos {
   readonly #world: HazardousWorld;
 

@@ -1,4 +1,4 @@
-/** Which of the protocol's two assumptions about clocks hold in a run (7.1). */
+/** The assumptions about clocks that hold in a run (7.1). */
 export const clockModes = ["a", "b", "c", "d", "e", "f", "g"] as const;
 export type ClockMode = (typeof clockModes)[number];
 
@@ -26,10 +26,10 @@ export const assumptionsOf: Readonly<Record<ClockMode, ClockAssumptions>> = {
 /** Where true time 0 lies on a perfect wall clock: an arbitrary moment, after the epoch of ballot numbers. */
 export const startWallMs = 1_800_000_000_000;
 
-/** What all wall clocks have in common: how far they stepped together. */
+/** The common part of all wall clocks: their joint steps. */
 export class SharedWall {
   offsetMs = 0;
-  /** How often that was backwards. */
+  /** The number of backward steps. */
   stepsBack = 0;
 
   stepBy(ms: number): void {
@@ -43,7 +43,7 @@ const wakeSlackMs = 0.001;
 
 /** One machine's two clocks, as functions of true time (ms since the run began). */
 export class SimClock {
-  /** How far the wall clock is off, besides what all share. */
+  /** The offset of the wall clock, besides the common part. */
   offsetMs = 0;
   readonly #shared: SharedWall;
   /** System clocks that show whole milliseconds, as `Date.now` does. */

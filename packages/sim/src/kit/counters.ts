@@ -1,10 +1,10 @@
 /**
- * How often each thing happened in a run, or in many: a batch in which the interesting things did not happen proves nothing (V).
- * Each ground has names of its own beside these two.
+ * Counters of a run, or of many: a batch without the interesting events proves nothing (V). Each ground has
+ * names of its own beside these two.
  */
 export type Counters = Record<string, number> & { runs: number; events: number };
 
-/** Adds what happened in more runs. */
+/** Adds the counters of more runs. */
 export function addCounters(total: Counters, more: Counters): void {
   for (const [name, count] of Object.entries(more)) total[name] = (total[name] ?? 0) + count;
 }

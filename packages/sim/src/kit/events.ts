@@ -1,16 +1,16 @@
 import type { DeadlineItem } from "leasehold/inner/common/deadlines.js";
 
-/** What waits in the world's queue. Events run in the order of (time, scheduling). */
+/** An event in the world's queue. Events run in the order of (time, scheduling). */
 export abstract class SimEvent implements DeadlineItem {
   /** Written by the world, when the event is scheduled. */
   dueMs = 0;
   heapIndex = -1;
-  /** What kind of event this is, for the trace hash. */
+  /** The kind of the event, for the trace hash. */
   abstract readonly code: number;
   abstract run(): void;
 }
 
-/** Something to be done at a time; it can be scheduled again and again. */
+/** Work at a given time; it can be scheduled repeatedly. */
 export class Task extends SimEvent {
   readonly code: number;
   readonly #body: () => void;

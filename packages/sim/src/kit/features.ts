@@ -1,9 +1,9 @@
-/** What can be taken out of a run, so that a failure is told without what it does not need. */
+/** Removable features of a run, so that a failure can be shown without what it does not need. */
 export class Features<Plan, Name extends string> {
   readonly names: readonly Name[];
   readonly #removals: Readonly<Record<string, (plan: Plan) => Plan>>;
 
-  /** @param removals by the feature's name: what a plan is without it */
+  /** @param removals by the feature's name: the plan without it */
   constructor(removals: Readonly<Record<Name, (plan: Plan) => Plan>>) {
     this.#removals = removals;
     this.names = Object.keys(removals) as Name[];

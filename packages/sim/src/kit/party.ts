@@ -3,14 +3,14 @@ import type { Clock, Random, Timers, World } from "leasehold/inner/common/ports.
 import type { SimClock } from "./clocks.js";
 import { EventCode, type SimEvent, Task } from "./events.js";
 
-/** What a process needs of true time. */
+/** True time, as a process sees it. */
 export interface TrueTime {
   readonly nowMs: number;
   readonly random: Random;
   at(timeMs: number, body: () => void, code?: number): void;
   scheduleAt(event: SimEvent, timeMs: number): void;
   cancel(event: SimEvent): void;
-  /** Something in a process goes on: what waits for its promises has to, before time passes. */
+  /** A process continues: its promises have to settle before time passes. */
   stir(): void;
 }
 
@@ -27,7 +27,7 @@ export class SimParty implements World {
   readonly random: Random;
   /** Its programs go on. */
   isAlive = true;
-  /** Nothing of it goes on any more. A process that ends in order first lays down what its drivers have to. */
+  /** The process has ended. One that exits cleanly first releases what its drivers hold. */
   isGone = false;
   pausedUntilMs = 0;
   readonly #time: TrueTime;
@@ -62,7 +62,7 @@ export class SimParty implements World {
     };
   }
 
-  /** What its clocks show now. */
+  /** Its present clock readings. */
   look(): BothClocks {
     return readBothClocks(this.clock);
   }
@@ -87,7 +87,7 @@ export class SimParty implements World {
     );
   }
 
-  /** What a program waits for. It never goes on once its process has ended. */
+  /** A promise for a program, which never settles once its process has ended. */
   async alive<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await work;

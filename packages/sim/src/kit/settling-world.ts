@@ -15,7 +15,7 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
   #stirs = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  /** Something in a process goes on: what waits for its promises has to, before time passes. */
+  /** A process continues: its promises have to settle before time passes. */
   stir(): void {
     this.#stirs += 1;
   }
@@ -25,7 +25,7 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
     this.#failure ??= { error };
   }
 
-  /** Runs until then, or until something is wrong. After each event, when all is quiet, `look` is called. */
+  /** Runs until then, or until a violation. After each event, when all is quiet, `look` is called. */
   protected async settleUntil(endMs: number, look: () => void = () => undefined): Promise<void> {
     let stirs = -1;
     for (;;) {

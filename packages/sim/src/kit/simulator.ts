@@ -2,7 +2,7 @@ import type { Counters } from "./counters.js";
 import { addCounters } from "./counters.js";
 import type { Violation } from "./violation.js";
 
-/** What came of one run. */
+/** The result of one run. */
 export interface SimResult<
   Plan = unknown,
   Invariant extends string = string,
@@ -10,39 +10,39 @@ export interface SimResult<
 > {
   readonly seed: number;
   readonly plan: Plan;
-  /** What somebody who reads of a failure wants to know of the plan. */
+  /** The facts of the plan that explain a failure. */
   readonly where: string;
   readonly violation: Violation<Invariant> | undefined;
-  /** Of every event of the run: two runs of one seed must agree. */
+  /** The hash of every event of the run: two runs of one seed must agree. */
   readonly traceHash: string;
   readonly counters: Counts;
 }
 
-/** Which run `leasehold sim` wants. */
+/** The run that `leasehold sim` requests. */
 export interface RunWanted {
   readonly seed: number;
-  /** One of the simulator's, if it has any. */
+  /** One of the simulator's modes, if it has any. */
   readonly mode: string | undefined;
-  /** Features that the run does not have, whatever its seed says. */
+  /** Features to remove from the run, whatever its seed says. */
   readonly without: readonly string[];
   readonly story?: ((line: string) => void) | undefined;
 }
 
 /** One ground, as `leasehold sim` sees it. */
 export interface Simulator {
-  /** Clock modes. A seed runs in the one that it falls to, if nobody says another. */
+  /** Clock modes. By default the seed determines the mode. */
   readonly modes: readonly string[];
-  /** What can be taken out of a run. */
+  /** The removable features of a run. */
   readonly features: readonly string[];
   readonly tellsStories: boolean;
   run(wanted: RunWanted): SimResult | Promise<SimResult>;
   /** A violation is a lack of progress, and not of safety. */
   isLiveness(invariant: string): boolean;
-  /** Whether runs of that mode, or of all, should see such a thing now and then. */
+  /** Whether runs of that mode, or of all, must have seen this event. */
   canHappen(counter: string, mode: string | undefined): boolean;
 }
 
-/** What came of many runs: they end with the first that fails. */
+/** The result of many runs, which end with the first failure. */
 export class Batch<Result extends SimResult> {
   readonly counters: Result["counters"];
   failed: Result | undefined;
@@ -53,7 +53,7 @@ export class Batch<Result extends SimResult> {
     this.counters = counters;
   }
 
-  /** Whether another run is to follow. */
+  /** Whether another run follows. */
   goesOn(goOn: (runs: number) => boolean): boolean {
     return this.failed === undefined && goOn(this.counters.runs);
   }
@@ -68,7 +68,7 @@ export class Batch<Result extends SimResult> {
 /** Runs of seed after seed. */
 export type BatchOptions<Options> = Omit<Options, "seed" | "story"> & {
   readonly firstSeed: number;
-  /** Asked before each run. */
+  /** Called before each run. */
   readonly goOn: (runs: number) => boolean;
 };
 
@@ -109,7 +109,7 @@ export async function shorten<
   return best;
 }
 
-/** One line that says what failed, and where. */
+/** One line with the failure and its place. */
 export function failureText({ seed, where, violation }: SimResult): string {
   if (violation === undefined) return "no violation";
   const { invariant, text, atMs, event } = violation;

@@ -18,9 +18,9 @@ export interface Queue {
 /** A process as its timers see it. */
 export interface TimedProcess {
   readonly clock: SimClock;
-  /** Runs what is due as an event of the process. One that is stopped does so when it runs again. */
+  /** Runs due timers as an event of the process. A paused one runs them when it resumes. */
   turn(wake: Task, body: () => void): void;
-  /** By how much later than it was asked for a timer is to fire, ms. */
+  /** The delay of a timer, ms. */
   drawLateMs(): number;
 }
 

@@ -11,7 +11,7 @@ export interface StoreUser {
   awake(body: () => void): void;
 }
 
-/** What lies between processes and stores. */
+/** The network between processes and stores. */
 export interface StoreNetwork<User> {
   /**
    * A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. Also when the process that
@@ -23,7 +23,7 @@ export interface StoreNetwork<User> {
 /** One process's way to a store: to the drivers in it this is the store. */
 export class StorePath<User extends StoreUser> implements Store {
   readonly traits: StoreTraits;
-  /** What it leads to: another store may have taken that one's place for processes that begin later. */
+  /** The target: another store may have replaced it for processes that start later. */
   readonly target: SimStore;
   readonly #network: StoreNetwork<User>;
   readonly #user: User;

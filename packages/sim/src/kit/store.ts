@@ -7,26 +7,28 @@ import {
   type StoreTraits,
 } from "leasehold/inner/delta/store.js";
 
-/** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */
+/**
+ * The content of one simulated store, and its handling of a request at the moment in which that takes effect.
+ */
 export class SimStore {
   readonly kind: StoreTraits["kind"];
   readonly name: string;
   /** Requests stop here until then: true time. */
   stalledUntilMs = 0;
-  /** It is not reached before this true time. */
+  /** The store is unreachable before this true time. */
   silentUntilMs = 0;
   /** From this true time on it never answers. */
   silentFromMs = Infinity;
-  /** When it forgot last, true time. */
+  /** The true time of its last loss. */
   forgotAtMs = -Infinity;
   conflicts = 0;
-  /** Whether it counts: asked for often, and seldom another. `undefined`: to be found out. */
+  /** Whether it counts, cached. `undefined`: unknown. */
   #counts: boolean | undefined;
   #registers = new Map<string, Map<string, Uint8Array>>();
   #generation = 0;
-  /** How often something was announced, by register. */
+  /** The number of announcements, by register. */
   readonly #announced = new Map<string, number>();
-  /** When the last write of a slot takes effect: writes of one slot keep their order. */
+  /** The time at which the last write of a slot takes effect: writes of one slot keep their order. */
   readonly #lastPutMs = new Map<string, number>();
 
   constructor(kind: StoreTraits["kind"], name: string) {
@@ -38,7 +40,7 @@ export class SimStore {
     return `${this.name}.${this.#generation}`;
   }
 
-  /** It loses everything, its marker too. */
+  /** Loses everything, including its marker. */
   forget(nowMs: number): void {
     this.#registers = new Map();
     this.#generation += 1;
@@ -55,12 +57,12 @@ export class SimStore {
     return ordered;
   }
 
-  /** What stands in a register. */
+  /** The content of a register. */
   cells(register: string): readonly Uint8Array[] {
     return [...(this.#registers.get(register)?.values() ?? [])];
   }
 
-  /** By what stands in the store itself: it has not forgotten, or has been waited for. */
+  /** By the store's own content: it has not forgotten, or has been waited for. */
   get counts(): boolean {
     if (this.#counts === undefined) {
       const cell = mergeFarmCells(this.cells(farmRegister).map(decodeFarmCell));

@@ -8,5 +8,5 @@ export interface Violation<Invariant extends string = string> {
   readonly text: string;
 }
 
-/** How a checker says that an invariant does not hold. */
+/** Reports a violation. */
 export type Report<Invariant extends string> = (invariant: Invariant, text: string) => void;

@@ -14,13 +14,14 @@ export interface SimWorldOptions<Invariant extends string, Counts extends Counte
   readonly counters: Counts;
   /** Gets each thing that happens as a line of text. */
   readonly story?: ((line: string) => void) | undefined;
-  /** The run ends at the first violation that this asks for. Default: at any. */
+  /** The run ends at the first violation of an invariant for which this is true. Default: every one. */
   readonly asserted?: ((invariant: Invariant) => boolean) | undefined;
 }
 
 /**
- * What the worlds of all grounds have: true time, the events in their order, one random generator, and the first invariant that the
- * run breaks. The order of events decides the run, and the hash is of all of them: two runs of one seed must agree.
+ * The common part of all worlds: true time, the events in order, one random generator, and the first
+ * violation. The order of events determines the run, and the hash covers all of them: two runs of one seed
+ * must agree.
  */
 export class SimWorld<Invariant extends string, Counts extends Counters> {
   readonly random: SimRandom;
@@ -41,7 +42,7 @@ export class SimWorld<Invariant extends string, Counts extends Counters> {
     this.#asserted = asserted ?? (() => true);
   }
 
-  /** Something happens at that time, or now when it has passed; at `Infinity` never. */
+  /** Schedules work at that time, or now if it has passed; at `Infinity` never. */
   at(timeMs: number, body: () => void, code: number = EventCode.chaos): void {
     if (timeMs !== Infinity) this.scheduleAt(new Task(code, body), Math.max(timeMs, this.nowMs));
   }
@@ -72,7 +73,10 @@ export class SimWorld<Invariant extends string, Counts extends Counters> {
     return this.#queue.nextDueMs();
   }
 
-  /** Takes the next event out of the queue, and it is its time. Undefined after `endMs`, and once something was found. */
+  /**
+   * Takes the next event from the queue, and advances time to it. Undefined after `endMs`, and after a
+   * violation.
+   */
   next(endMs: number): SimEvent | undefined {
     if (this.violation !== undefined) return undefined;
     const event = this.#queue.popDue(endMs);

@@ -6,8 +6,8 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
 /**
- * Every key that hangs on a lease when it ends is gone in one revision, which is no other lease's, and no
- * other key.
+ * The keys attached to a lease are deleted when it ends, in one revision, which contains no other lease's
+ * keys and no other key.
  */
 export class LeaseKeys implements ReferenceObserver {
   readonly #report: CoreReport;

@@ -22,18 +22,18 @@ export class LeaseLife implements ReferenceObserver {
     this.#rateMax = 1 + clockRateError;
   }
 
-  /** A client has been told that its lease has so long from when it asked. */
+  /** A client was promised this TTL from the time of its request. */
   promised(id: bigint, sentMs: number, ttlMs: number): void {
     this.relied(id, sentMs + ttlMs / this.#rateMax);
   }
 
-  /** A holder takes its lease to last until then, true time. */
+  /** A holder relies on its lease until this true time. */
   relied(id: bigint, untilMs: number): void {
     this.#promisedMs.set(id, Math.max(untilMs, this.#promisedMs.get(id) ?? 0));
     this.#check(id);
   }
 
-  /** A client has been told that its lease is over. */
+  /** A client was told that its lease is over. */
   denied(id: bigint): void {
     const untilMs = this.#promisedMs.get(id) ?? -Infinity;
     if (this.#nowMs() < untilMs)
@@ -49,7 +49,7 @@ export class LeaseLife implements ReferenceObserver {
     }
   }
 
-  /** What was granted since is lost; what has ended since is there again, and is nobody's. */
+  /** Leases granted since are lost; leases that ended since exist again, without a holder. */
   replaced({ leases }: CoreState): void {
     for (const id of this.#promisedMs.keys()) if (leases.get(id) === undefined) this.#promisedMs.delete(id);
     this.#expiredMs.clear();

@@ -9,7 +9,7 @@ export type KeyInput =
   | { readonly kind: "read"; readonly key: string }
   | { readonly kind: "put"; readonly key: string; readonly value: string }
   | { readonly kind: "delete"; readonly key: string }
-  /** `from` undefined: only if there is no such key. */
+  /** `from` undefined: only if the key does not exist. */
   | {
       readonly kind: "swap";
       readonly key: string;
@@ -18,7 +18,7 @@ export type KeyInput =
     };
 
 export interface KeyOutput {
-  /** A read: what it is. A put: what it was. */
+  /** A read: the value. A put: the former value. */
   readonly value?: string | undefined;
   /** A deletion or a swap: whether it changed anything. */
   readonly did?: boolean;
@@ -28,7 +28,7 @@ type Operation = HistoryOperation<KeyInput, KeyOutput>;
 
 type Value = string | undefined;
 
-/** A key as one caller at a time would find it. */
+/** The sequential model of a key. */
 const keyModel: SequentialModel<Value, KeyInput, KeyOutput> = {
   initial: undefined,
   step(state, input, output) {
@@ -52,7 +52,7 @@ const stepsMax = 300_000;
  */
 export class Linearizability {
   readonly #report: CoreReport;
-  /** Of one core after the other, and since when. */
+  /** The histories of successive cores, with their start. */
   readonly #histories: { readonly fromMs: number; readonly operations: Operation[] }[] = [
     { fromMs: -Infinity, operations: [] },
   ];
@@ -70,8 +70,8 @@ export class Linearizability {
   }
 
   /**
-   * Another core goes on with what stands in this state: what of the former operations it has is judged by
-   * `restored`. Here they have happened in their order, and those to come find what is there.
+   * Another core continues with this state: `restored` judges which of the former operations it has. Here
+   * they have happened in their order, and later operations find their result.
    */
   replaced(found: ReadonlyMap<string, string>, nowMs: number): void {
     const operations = Array.from(found, ([key, value]): Operation => ({
@@ -83,7 +83,7 @@ export class Linearizability {
     this.#histories.push({ fromMs: nowMs, operations });
   }
 
-  /** A good guess for what to compare with. */
+  /** A likely value to compare with. */
   lastSeen(key: string): string | undefined {
     return this.#lastSeen.get(key);
   }

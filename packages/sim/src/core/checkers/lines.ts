@@ -13,17 +13,17 @@ interface Place {
 }
 
 /**
- * Strict order in a line: who is given the name has no place behind that of another, by the revisions at which
- * the places were created. Two places of one process are not told apart.
+ * Strict order in a queue: the next holder's place was created before those of all others, by revision. Two
+ * places of one process are not distinguished.
  */
 export class Lines implements ReferenceObserver {
   readonly #report: CoreReport;
   readonly #line: string;
   readonly #key: string;
   readonly #places = new Map<string, Place>();
-  /** By holder: one that has lost its place goes by the one that it had. */
+  /** By holder: the last place counts for a caller that has lost it. */
   readonly #last = new Map<string, number>();
-  /** By token: who was passed. Nobody may ever come to have that tenure. */
+  /** By token: the callers that were passed over. None may ever get that tenure. */
   readonly #passed = new Map<bigint, string>();
 
   constructor(report: CoreReport, resource: string) {
@@ -39,7 +39,7 @@ export class Lines implements ReferenceObserver {
     }
   }
 
-  /** A program has the name. */
+  /** A program has acquired the name. */
   began(token: bigint, process: string): void {
     const passed = this.#passed.get(token);
     if (passed !== undefined) this.#report("line", `${process} was served before ${passed}`);

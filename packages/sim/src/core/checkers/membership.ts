@@ -1,8 +1,8 @@
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * A server that was removed, and does not know it, deposes nobody (thesis 4.2.3). And all members agree on
- * who they are.
+ * A removed server that does not know it deposes no leader (thesis 4.2.3), and all members agree on the
+ * membership.
  */
 export function checkMembers(world: CoreWorld): void {
   const { lateElections } = world.counters;

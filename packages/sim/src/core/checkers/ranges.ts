@@ -3,10 +3,7 @@ import { keyOf } from "@leasehold/core/inner/state/keys.js";
 import { finish } from "@leasehold/core/inner/state/steps.js";
 import type { CoreWorld } from "../world/world.js";
 
-/**
- * The answer about many keys is what stood there at one revision, however many turns it took to put it
- * together.
- */
+/** A range of many keys is the state of one revision, however many turns the read took. */
 export class Ranges {
   readonly #world: CoreWorld;
 
@@ -17,7 +14,7 @@ export class Ranges {
   heard(request: RangeRequest, response: RangeResponse): void {
     const { state } = this.#world.reference;
     const revision = request.revision > 0n ? request.revision : response.header!.revision;
-    // Nothing can be known of it any more.
+    // The revision has been compacted.
     if (Number(revision) < state.revisions.compacted) return;
     const expected = finish(state.read({ ...request, revision }));
     const [got, should] = [response, expected].map(

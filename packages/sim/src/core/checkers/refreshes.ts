@@ -4,8 +4,8 @@ import { bytes } from "../world/requests.js";
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * An acknowledged refresh implies that the lease's keys stood at the revision of its header, and that the
- * server that answered had not been deposed when the client asked.
+ * An acknowledged refresh implies that the lease's keys existed at the revision of its header, and that the
+ * answering server had not been deposed when the client asked.
  */
 export class Refreshes {
   readonly #world: CoreWorld;
@@ -14,7 +14,7 @@ export class Refreshes {
     this.#world = world;
   }
 
-  /** @param termBefore the newest term of which anything was committed when the client asked */
+  /** @param termBefore the newest term with a committed entry when the client asked */
   acknowledged(
     key: string,
     keyRevision: bigint | undefined,
@@ -25,7 +25,7 @@ export class Refreshes {
       this.#world.report("refresh", `refreshed in term ${raftTerm}, after ${termBefore} had begun`);
     const { revisions } = this.#world.reference.state;
     const at = Number(revision);
-    // Nothing is known of the key, or nothing can be known any more.
+    // The key is unknown, or its history compacted.
     if (keyRevision === undefined || revision < keyRevision || at < revisions.compacted) return;
     if (revisions.getAt(keyOf(bytes(key)), at) === undefined)
       this.#world.report("refresh", `refreshed at revision ${revision}, where ${key} was gone`);

@@ -8,8 +8,8 @@ import type { Reference } from "../world/reference.js";
 import { text } from "../world/requests.js";
 
 /**
- * Each server of a core that begins with the state of another has all of it, and nothing else: by the log of
- * the former core up to then, replayed here.
+ * Each server of a core that begins with the state of another has exactly that state, according to the former
+ * core's log, which is replayed here.
  */
 export function checkRestored({ reference, servers }: NewCore, report: CoreReport): void {
   for (const { disk, id } of servers)
@@ -17,8 +17,8 @@ export function checkRestored({ reference, servers }: NewCore, report: CoreRepor
 }
 
 /**
- * A backup is of one moment: all that the log has said up to then, and nothing of what came next. What time
- * leases have left may be newer.
+ * A backup is consistent: it has everything that the log said up to its index, and nothing after it. The
+ * remaining times of leases may be newer.
  */
 export function checkBackup({ index, pieces }: TakenBackup, former: Reference, report: CoreReport): void {
   const got = withoutTime(restoreState(pieces));
@@ -37,7 +37,7 @@ function compare(found: CoreState, expected: CoreState, report: CoreReport, what
     if (got[part] !== should) report("restored", `${what} has ${part} ${got[part]}, and not ${should}`);
 }
 
-/** Text for each part: what two states that are the same have in common. */
+/** A text for each part, equal for equal states. */
 function contentOf(state: CoreState): Record<string, string> {
   const { auth, cluster, corruptAlarms, leases, members, revisions, spaceAlarms } = state;
   const json = (value: unknown) =>

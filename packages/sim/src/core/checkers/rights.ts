@@ -6,9 +6,9 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 
 /**
- * Nobody reads or writes without the right to do so, and nobody who has it is refused. What was answered about
- * rights holds at every server from then on; and in the log no command of a user is carried out between the
- * end of its rights and their next beginning, by a count that is kept here.
+ * No user reads or writes without the right, and none with the right is refused. An answered change holds at
+ * every server from then on; and no command of a user in the log is applied between the end of its rights and
+ * their next beginning, by a count that is kept here.
  */
 export class RightsJudge implements ReferenceObserver {
   readonly #world: CoreWorld;
@@ -37,13 +37,15 @@ export class RightsJudge implements ReferenceObserver {
     this.#hasRole = ann?.roles.includes("some") === true;
   }
 
-  /** Of a server that began after it was certain that who asks has no right: it shows nothing by what it knew before. */
+  /** A server that started after the right had certainly ended shows nothing from before its start. */
   shown(isShown: boolean, what: string): void {
     this.#world.counters.rightsAtStart += 1;
     if (isShown) this.#report("rights", `${what} is shown by a server that began after its right had ended`);
   }
 
-  /** What became of a use that was asked after the change was answered, and answered before the next one. */
+  /**
+   * The outcome of a use that was requested after the answer to a change and answered before the next change.
+   */
   used(outcome: Outcome, what: string, isAllowed: boolean): void {
     if (outcome === "lost") return;
     const failure = outcome instanceof CoreError ? outcome.failure : undefined;

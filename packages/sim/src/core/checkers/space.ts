@@ -2,12 +2,12 @@ import { AuthState } from "@leasehold/core/inner/state/auth-state.js";
 import { sizeOf } from "@leasehold/core/inner/state/revisions.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** A leader may wait until a tenth more has come together. */
+/** The leader compacts when a tenth more has accumulated. */
 const keptFactor = 1.1;
 
 /**
- * At the end, when nothing is under way: history is as short as it was to be, and each server knows what its
- * state takes.
+ * At the end, with nothing in flight, the history is as short as configured, and each server knows the size
+ * of its state.
  */
 export function checkSpace(world: CoreWorld): void {
   const { keepRevisions } = world.plan;
@@ -23,7 +23,7 @@ export function checkSpace(world: CoreWorld): void {
 }
 
 function countedBytes({ reference: { state } }: CoreWorld): number {
-  // Users and roles counted anew.
+  // Users and roles are counted again.
   const auth = new AuthState();
   auth.restore({ users: state.auth.users(), roles: state.auth.roles() });
   let bytes = state.leases.bytes + auth.bytes;

@@ -3,8 +3,8 @@ import { keyOf } from "@leasehold/core/inner/state/keys.js";
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * A watch gets each change of its keys once, in the order of revisions, whole revisions at a time, and none
- * is left out.
+ * A watch receives each change of its keys once, in the order of revisions, whole revisions at a time,
+ * without a gap.
  */
 export class Watches {
   readonly #world: CoreWorld;
@@ -13,7 +13,7 @@ export class Watches {
     this.#world = world;
   }
 
-  /** @returns from where it goes on */
+  /** @returns the next revision */
   heard(prefix: string, next: number, events: readonly Event[]): number {
     if (events.length === 0) return next;
     const last = Number(events.at(-1)!.kv!.modRevision);
@@ -24,7 +24,7 @@ export class Watches {
     return last + 1;
   }
 
-  /** Clients go on from there: nothing before it is left out. @returns from where it goes on */
+  /** Clients resume there: nothing before it may be missing. @returns the next revision */
   toldOfProgress(prefix: string, next: number, revision: number): number {
     const untold = this.#changes(prefix, next, revision);
     if (untold.length > 0) this.#world.report("watch", `progress up to ${revision} without ${untold.join()}`);

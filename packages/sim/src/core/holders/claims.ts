@@ -2,25 +2,25 @@ import { greatest } from "leasehold/inner/common/lists.js";
 import type { CoreForm } from "../world/plan.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** How a program holds a name: of shared leases a reader or a writer. */
+/** How a program holds a name; for shared leases as a reader or a writer. */
 export type Hold = Exclude<CoreForm, "shared"> | "reader" | "writer";
 
-/** What a program takes itself to hold. */
+/** A hold, as its program sees it. */
 export interface Claim {
   readonly process: string;
   readonly resource: string;
   readonly hold: Hold;
   readonly token: bigint;
   readonly slot: number;
-  /** Of a counted lease, as its caller has given it. */
+  /** The limit of a counted lease, as its caller gave it. */
   readonly limit: number;
-  /** By the process's clocks of this moment, from its last look. */
+  /** By the process's present clocks, from its last look. */
   remainingMs(): number;
 }
 
 /**
- * Who holds beside whom, and by which tokens. A hold begins, and is found extended, at a look of its program,
- * so it is enough to compare then.
+ * Concurrent holders, and their tokens. A hold begins, and is found extended, at a look of its program, so
+ * comparing then is enough.
  */
 export class Claims {
   readonly #world: CoreWorld;
@@ -45,7 +45,7 @@ export class Claims {
     this.#present.delete(claim);
   }
 
-  /** Whoever was there has crashed. */
+  /** The process has crashed. */
   gone(process: string): void {
     for (const claim of this.#present) if (claim.process === process) this.#present.delete(claim);
   }
@@ -73,8 +73,8 @@ export class Claims {
   }
 
   /**
-   * Each is greater than all before; readers come beside each other, and theirs are greater than all writers'
-   * before.
+   * A token is greater than all before; readers are concurrent, and their tokens are greater than all
+   * writers' before.
    */
   #checkToken(claim: Claim): void {
     const { hold, resource, slot, token } = claim;

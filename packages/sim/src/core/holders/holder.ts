@@ -58,13 +58,13 @@ export class HolderProcess {
     return this.party.isAlive;
   }
 
-  /** kill -9: what is under way to servers arrives. */
+  /** kill -9: requests in flight still arrive. */
   crash(): void {
     this.party.isGone = true;
     this.#over("crashes");
   }
 
-  /** It ends as a program does, and gives back what it has. */
+  /** A clean exit: releases its leases. */
   leave(): void {
     this.#over("leaves");
     this.#stage.world.stir();

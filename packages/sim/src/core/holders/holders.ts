@@ -7,10 +7,10 @@ const pauseMsMax = 8_000;
 const cutMsMax = 8_000;
 const stepMsMax = 20_000;
 
-/** How many of those that end do so in order. */
+/** The share of clean exits. */
 const orderlyRate = 0.25;
 
-/** Processes with leases, and what happens to them. */
+/** Processes with leases, and their faults. */
 export class Holders {
   readonly #stage: HoldersStage;
   readonly #processes: HolderProcess[] = [];
@@ -36,7 +36,7 @@ export class Holders {
       { everyMs: plan.cutEveryMs, untilMs, happens: () => this.#cut() },
       { everyMs: plan.stepEveryMs, untilMs, happens: () => this.#step() },
     ]);
-    // One dies when all else is well: what is promised for that case can be held against it.
+    // One dies when all else is well, so that the guarantees for that case can be checked.
     world.at(this.#stage.settledFromMs, () => this.#crash(this.#any()));
   }
 
@@ -96,7 +96,7 @@ export class Holders {
     holder.cut({ untilMs, breaks: random.chance(0.5) });
   }
 
-  /** Of a system clock, in whatever direction. */
+  /** Steps a system clock in either direction. */
   #step(): void {
     const { random, world } = this.#stage;
     const { clock, party } = this.#any();

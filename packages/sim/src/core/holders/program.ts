@@ -13,21 +13,21 @@ const limitMax = 3;
 const readerRate = 0.7;
 const tryRate = 0.3;
 const abortRate = 0.15;
-/** Whose lease is not renewed. */
+/** The share of leases that are not renewed. */
 const lapseRate = 0.15;
 
-/** A program waits for so many of its leases at most, and holds for so many. */
+/** Limits of waiting and holding, in leases. */
 const patienceLeases = 6;
 const holdLeases = 1.5;
 
-/** In good times nobody holds for longer than so many leases, but readers, of whom one is always in. */
+/** In good times no program holds for longer, in leases, except readers, one of which always holds. */
 const calmHoldLeases = 0.4;
 const calmReadLeases = 1.2;
 
-/** So often each waits in line in the end: somebody always waits there for longer than its ttl. */
+/** The number of waits in the queue at the end: one caller always waits for longer than its TTL. */
 const calmLineTurns = 3;
 
-/** In good times a caller is in line after so long. */
+/** In good times a caller enters the queue within this time. */
 const arrivalMsMax = 6_000;
 
 interface Wanted {
@@ -36,11 +36,11 @@ interface Wanted {
 }
 
 interface LookedClaim extends Claim {
-  /** What is left of it, ms. */
+  /** The remaining time, ms. */
   look(): number;
 }
 
-/** Takes leases in all forms, looks at them while it works, and gives them back in time, late or never. */
+/** Takes leases in all forms, looks at them while it works, and releases them in time, late or never. */
 export class Program {
   readonly #stage: HoldersStage;
   readonly #party: SimParty;
@@ -63,7 +63,10 @@ export class Program {
     await this.#lastTurns();
   }
 
-  /** When all is well again everybody has to be served, with readers in at all times while somebody writes. */
+  /**
+   * When all is well again every program has to be served, with readers holding at all times while a writer
+   * waits.
+   */
   async #lastTurns(): Promise<void> {
     const { plan, served, turns } = this.#stage;
     const wait = { wait: Infinity };
@@ -75,7 +78,7 @@ export class Program {
       const who = `${this.#party.index}/${this.#index} ${turn}`;
       if (turn === "writer" && reads) continue;
       const form = turn === "writer" ? "shared" : turn;
-      // However short its own lease is, the readers must not outlast it.
+      // The readers must not outlast the wait, however short its own lease is.
       const mode: AcquireOptions = turn === "writer" ? { mode: "exclusive", autoRenew: false } : {};
       for (let left = turn === "fair" ? calmLineTurns : 1; left > 0 && !served.has(who);)
         if (await this.#turn(form, { ...wait, ...mode }, holdMs)) left -= 1;
@@ -83,7 +86,7 @@ export class Program {
     }
   }
 
-  /** As it comes: now and then with a change of mind, or without patience. */
+  /** Random options, now and then with a cancellation or a short wait. */
   #anyhow(): AcquireOptions {
     const { counters } = this.#stage.world;
     const { plan, random } = this.#stage;
@@ -101,7 +104,7 @@ export class Program {
     };
   }
 
-  /** @returns whether it had what it wanted */
+  /** @returns whether it acquired */
   async #turn(form: CoreForm, given: AcquireOptions, holdMs: number): Promise<boolean> {
     if (form === "several") return this.#takeSeveral(given, holdMs);
     const { hold, options } = this.#wanted(form, given);
@@ -132,7 +135,7 @@ export class Program {
     if (form !== "shared") return { hold: form, options };
     const mode = options.mode ?? (random.chance(readerRate) ? "shared" : "exclusive");
     if (mode === "shared") return { hold: "reader", options: { ...options, mode } };
-    // A call that says nothing is a writer.
+    // A call without a mode is a writer.
     return { hold: "writer", options: { ...options, mode: undefined } };
   }
 
@@ -153,7 +156,7 @@ export class Program {
     }
   }
 
-  /** By its last look: a judge's own look would end a lease of a process that is stopped. */
+  /** By its last look: a checker's own look would end a lease of a stopped process. */
   #claimOf(
     { resource, slot, token }: Lease,
     hold: Hold,

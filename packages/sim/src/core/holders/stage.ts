@@ -5,7 +5,7 @@ import type { CoreForm } from "../world/plan.js";
 import { type CoreWorld, drawRate } from "../world/world.js";
 import type { Claims } from "./claims.js";
 
-/** The name that is taken in each form. */
+/** The name for each form. */
 export const nameOf: Readonly<Record<Exclude<CoreForm, "several">, string>> = {
   exclusive: "e",
   shared: "s/~rw",
@@ -13,27 +13,27 @@ export const nameOf: Readonly<Record<Exclude<CoreForm, "several">, string>> = {
   fair: "f",
 };
 
-/** Of those that take several at once. */
+/** The names that are acquired together. */
 export const several = ["a1", "a2", "a3"];
 
 const leaseIdBase = 1n << 60n;
 
-/** When nothing goes wrong any more, a leader is found and knows all leases in that time. */
+/** After the last fault a leader is found and knows all leases within this time. */
 const settledMs = 15_000;
 
-/** What processes with leases are like, in one run. */
+/** The plan of processes with leases in one run. */
 export interface HoldersPlan {
   readonly forms: readonly CoreForm[];
   readonly processes: number;
   readonly programs: number;
   readonly ttlMs: number;
-  /** Means, ms. */
+  /** Mean times, ms. */
   readonly thinkMs: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
   readonly cutEveryMs: number;
   readonly stepEveryMs: number;
-  /** Of their steady clocks. */
+  /** Rates of their steady clocks. */
   readonly rates: readonly number[];
 }
 
@@ -58,7 +58,7 @@ export function drawHolders(
   };
 }
 
-/** What the programs of a run share. */
+/** The shared state of a run's programs. */
 export class HoldersStage {
   readonly world: CoreWorld;
   readonly plan: HoldersPlan;
@@ -66,9 +66,9 @@ export class HoldersStage {
   readonly claims: Claims;
   readonly lines: Lines;
   readonly aftermath: Aftermath;
-  /** Who has had what since all is well, as text. */
+  /** Programs served since all is well, as text. */
   readonly served = new Set<string>();
-  /** Callers in line since all is well, and when they came. */
+  /** Callers in the queue since all is well, and their arrival times. */
   readonly inLine = new Map<object, number>();
   #leaseIds = 0n;
 
@@ -88,30 +88,30 @@ export class HoldersStage {
     return this.world.nowMs > this.world.plan.stableFromMs;
   }
 
-  /** That no server draws, and nobody else here. */
+  /** Unique here, and drawn by no server. */
   drawLeaseId(): bigint {
     this.#leaseIds += 1n;
     return leaseIdBase + this.#leaseIds;
   }
 
-  /** A leader is there, and stays. */
+  /** A leader exists, and stays. */
   get settledFromMs(): number {
     return this.world.plan.stableFromMs + settledMs;
   }
 
-  /** What each program has to have had in the end. */
+  /** The leases that each program must have had at the end. */
   get turns(): readonly (CoreForm | "writer")[] {
     return this.plan.forms.map((form) => (form === "shared" ? "writer" : form));
   }
 
-  /** Somebody who wants to write waits still, or will. */
+  /** A writer still waits, or will. */
   get writersAreLeft(): boolean {
     const { forms, processes, programs } = this.plan;
     const writers = forms.includes("shared") ? processes * (programs - 1) : 0;
     return [...this.served].filter((who) => who.endsWith(" writer")).length < writers;
   }
 
-  /** Whose turn has not come, as text. */
+  /** Programs that were not served, as text. */
   get missing(): readonly string[] {
     const { processes, programs } = this.plan;
     const missing: string[] = [];
@@ -125,7 +125,7 @@ export class HoldersStage {
     return missing;
   }
 
-  /** All that is to be had was had by all. */
+  /** Checks that all programs were served. */
   check(): void {
     const { missing } = this;
     if (missing.length > 0) this.world.report("served", `never had a turn: ${missing.join()}`);

@@ -13,7 +13,7 @@ import type { SimParty } from "../../kit/party.js";
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld, Outcome, WatchConnection } from "../world/world.js";
 
-/** What a method asks of a server, as the production server has it. */
+/** Maps a method to the request, as the production server does. */
 const kinds: Readonly<Record<string, ClientRequest["kind"]>> = {
   Range: "range",
   Txn: "txn",
@@ -22,20 +22,20 @@ const kinds: Readonly<Record<string, ClientRequest["kind"]>> = {
   LeaseTimeToLive: "leaseTimeToLive",
 };
 
-/** A stream that wants a leader outlives the one of its server by so many election timeouts. */
+/** A stream that requires a leader outlives the leader of its server by this many election timeouts. */
 const leaderlessFactor = 3;
 
-/** What goes wrong on the way. */
+/** A fault of the connection. */
 export interface Trouble {
-  /** Until then nothing arrives; true time. */
+  /** Nothing arrives until this true time. */
   readonly untilMs: number;
-  /** The connection breaks, and the client knows. Without it what was sent arrives when the cut is over. */
+  /** The connection breaks, and the client notices. Otherwise the data arrives when the fault is over. */
   readonly breaks: boolean;
 }
 
 /**
- * One process's way to one of a core's addresses. To the client this is gRPC: what was sent arrives in order
- * and once, late after a cut, or the connection breaks and nothing more comes of what was under way.
+ * One process's connection to one of a core's addresses. To the client this is gRPC: requests arrive in order
+ * and once, late after a fault, or the connection breaks and drops everything in flight.
  */
 export class Way implements Connection {
   readonly #world: CoreWorld;
@@ -45,7 +45,7 @@ export class Way implements Connection {
   #cutUntilMs = 0;
   #isBroken = false;
 
-  /** @param address leads to a member of the core, as behind a balancer */
+  /** @param address leads to a member of the core, as behind a load balancer */
   constructor(world: CoreWorld, party: SimParty, address: number) {
     this.#world = world;
     this.#party = party;
@@ -101,7 +101,7 @@ export class Way implements Connection {
     });
   }
 
-  /** Also when the caller hears no answer any more: what was sent is carried out. */
+  /** The request is carried out even if the caller gets no answer. */
   call(request: ClientRequest, timeoutMs: number, answered: (outcome: Outcome) => void): void {
     this.#arrive(() =>
       this.#world.call(this.#server, request, answered, undefined, { timeoutMs, wantsLeader: true }),
@@ -149,7 +149,7 @@ export class Way implements Connection {
     });
   }
 
-  /** Many under way at once, answered in the order in which they were asked. */
+  /** Many in flight, answered in order. */
   #refreshes(): SimStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse> {
     const waiting: { outcome: Outcome | undefined }[] = [];
     const answer = () => {
@@ -186,7 +186,7 @@ export class Way implements Connection {
     return stream;
   }
 
-  /** Now, or when the cut is over; whatever waits for that keeps its order. */
+  /** Arrives now, or when the fault is over, in order. */
   #arrive(body: () => void): void {
     if (this.#world.nowMs < this.#cutUntilMs) this.#world.at(this.#cutUntilMs, () => this.#arrive(body));
     else body();
@@ -195,7 +195,7 @@ export class Way implements Connection {
 
 type Told = "data" | "end" | "error";
 
-/** As much of a gRPC stream as clients of leases use. */
+/** The part of a gRPC stream that clients of leases use. */
 class SimStream<Request, Answer> {
   readonly write: (request: Request) => void;
   /** The connection breaks. */

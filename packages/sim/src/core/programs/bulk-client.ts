@@ -13,15 +13,15 @@ const putsPerRequest = 128;
 
 const putsBeside = 24;
 
-/** The keys of it all, and the end of their range. */
+/** The prefix of all its keys. */
 export const bulkPrefix = "b/";
 const rangeEnd = bytes("b0");
 
-/** Writes, reads and deletes many keys at a time. Other requests come between the turns that this takes. */
+/** Writes, reads and deletes many keys at a time. Other requests interleave with the turns of the server. */
 export class BulkClient {
   readonly #world: CoreWorld;
   readonly #ranges: Ranges;
-  /** The next key to be written; all are there when it is past the last. */
+  /** The next key to write; past the last, all exist. */
   #next = 0;
   #count = 0;
 
@@ -52,7 +52,7 @@ export class BulkClient {
     return putAll(Array.from({ length: putsPerRequest }, (_, index) => nameOf(first + index)));
   }
 
-  /** Beside writes into the middle of what is read, of keys that are there and of new ones. */
+  /** Reads during writes to existing and new keys of the range. */
   #read(): void {
     const { counters, plan, random, servers } = this.#world;
     const more = random.pick([

@@ -5,7 +5,7 @@ import type { Refreshes } from "../checkers/refreshes.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 import { grant, keepAlive, put, register, revoke } from "../world/requests.js";
 
-/** Before a client stops refreshing: it has died, or is cut off. */
+/** The time until a client stops refreshing: it has died, or is cut off. */
 const lifeMeanMs = 12_000;
 const lateRate = 0.2;
 const ttlSecondsMin = 2;
@@ -17,18 +17,18 @@ interface Held {
   readonly key: string;
   /** Its key was written with this lease, at this revision. */
   keyRevision: bigint | undefined;
-  /** How many cores there had been by then. */
+  /** The number of cores by then. */
   cores: number;
   readonly diesMs: number;
 }
 
-/** Takes a lease, hangs a key on it, refreshes it at a third of its time, and dies some day. */
+/** Takes a lease, attaches a key, refreshes at a third of the TTL, and eventually dies. */
 export class LeaseClient {
   readonly #world: CoreWorld;
   readonly #life: LeaseLife;
   readonly #refreshes: Refreshes;
   readonly #name: string;
-  /** Of its steady clock. */
+  /** The rate of its steady clock. */
   readonly #rate: number;
   #count = 0;
 
@@ -82,7 +82,7 @@ export class LeaseClient {
     });
   }
 
-  /** Mostly in good time; now and then when it is nearly, or just, too late. */
+  /** Refreshes mostly in time; now and then nearly, or just, too late. */
   #goOn(held: Held): void {
     const { random } = this.#world;
     const isLate = random.chance(lateRate);
@@ -113,7 +113,7 @@ export class LeaseClient {
     });
   }
 
-  /** Undefined also if the core that has it is lost, and its successor is older than that. */
+  /** Undefined also if the core with the key is lost, and its successor is older than the key. */
   #keptRevision({ cores, keyRevision = 0n }: Held): bigint | undefined {
     return keyRevision > 0n && keyRevision <= this.#world.keptSince(cores) ? keyRevision : undefined;
   }

@@ -2,14 +2,14 @@ import { CoreError } from "@leasehold/core/inner/state/errors.js";
 import { grant, put } from "../world/requests.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** Of the keys that hang on leases, of whatever program. */
+/** The prefix of all keys attached to leases. */
 export const leasePrefix = "lease/";
 
 const ttlSeconds = 2;
-/** Between two times, mean. */
+/** The mean pause between two rounds. */
 const restMs = 2_000;
 
-/** Takes many leases at once, hangs a key on each and lets them end: one command ends most of them. */
+/** Takes many leases at once, attaches a key to each and lets them expire: one command ends most of them. */
 export class MassLeases {
   readonly #world: CoreWorld;
   readonly #leases: number;

@@ -10,15 +10,15 @@ import type { CoreMember } from "@leasehold/core/inner/state/members.js";
 import { SimRandom } from "../../kit/random.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** Where the seeds of what operators choose begin: other draws of a run stay as they are. */
+/** The stream of operators' choices: other draws of a run stay as they are. */
 const operatorStream = 2 ** 51;
 
 const membersMost = 5;
 const membersLeast = 2;
 
 /**
- * Adds servers, promotes learners and removes servers, all the while that other things go wrong. A server
- * that is removed goes on, as a process would that does not hear of it: the others must not care.
+ * Adds servers, promotes learners and removes servers, during other faults. A removed server runs on, like a
+ * process that has not noticed: it must not disturb the others.
  */
 export class Operator {
   readonly #world: CoreWorld;
@@ -34,7 +34,7 @@ export class Operator {
     const { membershipEveryMs = Infinity, stableFromMs } = this.#world.plan;
     const inMs = this.#random.exponential(membershipEveryMs);
     if (this.#world.nowMs + inMs > stableFromMs) {
-      // Whoever was added last gets its server, and comes to what the others have.
+      // The last added member gets its server, and catches up.
       this.#world.at(stableFromMs, () => this.#startAdded());
       return;
     }
@@ -46,7 +46,7 @@ export class Operator {
     const { reference, servers } = this.#world;
     const { all } = reference.state.members;
     const up = servers.filter((server) => server.isUp);
-    // Before it has begun, or when nobody can be asked.
+    // Before the start, or when no server is up.
     if (all.length === 0 || up.length === 0) {
       this.begin();
       return;
@@ -75,7 +75,7 @@ export class Operator {
     return { kind: "memberAdd", request: create(MemberAddRequestSchema, { peerURLs, isLearner }) };
   }
 
-  /** Also those of whom the operator's request was answered with nothing. */
+  /** Starts added members, also those whose addition had no answer. */
   #startAdded(): void {
     const { reference, servers } = this.#world;
     for (const { id } of reference.state.members.all)

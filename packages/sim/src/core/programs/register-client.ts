@@ -11,7 +11,7 @@ import type { KeyInput, KeyOutput, Linearizability } from "../checkers/lineariza
 import type { CoreWorld, Outcome } from "../world/world.js";
 import { bytes, put, range, remove, text, txn } from "../world/requests.js";
 
-/** At the end the slowest disk comes to rest. */
+/** At the end, time for the slowest disk to finish. */
 const quietMs = 20_000;
 
 /** Reads and writes a few keys through any server, and has its history judged. */
@@ -59,7 +59,7 @@ export class RegisterClient {
   #record(input: KeyInput, calledAt: number, outcome: Outcome): void {
     const { counters, nowMs } = this.#world;
     if (outcome instanceof CoreError) {
-      // Whatever says that nothing was proposed has to be believed: a client repeats it.
+      // An error that says that nothing was proposed must be true: clients repeat the request.
       if (outcome.failure !== "timeout") return;
     } else if (outcome !== "lost") {
       this.#judge.record({ input, output: outputOf(outcome), calledAt, returnedAt: nowMs });
@@ -70,7 +70,7 @@ export class RegisterClient {
   }
 }
 
-/** What stands in the keys of such clients. */
+/** The values of such clients' keys. */
 export function registersIn({ revisions }: CoreState): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const history of revisions.histories()) {

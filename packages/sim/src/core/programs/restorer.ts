@@ -5,29 +5,29 @@ import { forcedCore, type NewCore, restoredCore, type TakenBackup } from "../wor
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** Where the seeds of what it chooses begin: other draws of a run stay as they are. */
+/** The stream of its choices: other draws of a run stay as they are. */
 const restorerStream = 2 ** 48;
 
-/** Before all is well again a new core has its bad days, too. */
+/** A new core has faults, too, before all is well again. */
 const lastMs = 8_000;
 const backupEveryMsDefault = 3_000;
 
 /** Pieces that a client takes at a time. */
 const piecesAtOnce = 16;
 
-/** A server comes back after so long, at most. */
+/** The longest time until a server comes back. */
 const backMsMax = 4_000;
 
 /**
- * Takes backups of servers that go on. Then all servers are lost, and a new core begins with the last of them,
- * or with what one of the servers has on its disk. The former servers come back, and call the new ones.
+ * Takes backups of running servers. Then all servers are lost, and a new core begins with the last backup, or
+ * with one server's disk. The former servers come back, and call the new ones.
  */
 export class Restorer {
   readonly #world: CoreWorld;
   readonly #random: SimRandom;
   #left: number;
   #backup: TakenBackup | undefined;
-  /** Of the core of which a backup is taken. */
+  /** The number of the core in the backup. */
   #cores = 0;
 
   constructor(world: CoreWorld) {
@@ -74,7 +74,7 @@ export class Restorer {
     });
   }
 
-  /** In parts, as a stream: the server goes on meanwhile. */
+  /** Reads in parts, as a stream: the server runs on meanwhile. */
   #read(reading: Reading): void {
     const { index, life, pieces, server, taken } = reading;
     if (!server.isUp || server.life !== life) {
@@ -103,9 +103,9 @@ export class Restorer {
     checkBackup(backup, reference, report);
   }
 
-  // What comes after the end
+  // The successor
 
-  /** If there is a backup, it is mostly that. */
+  /** Uses the backup, if there is one, most of the time. */
   #lose(): void {
     if (this.#isLate) return;
     if (this.#backup === undefined || this.#random.chance(0.3)) this.#force();
@@ -123,7 +123,7 @@ export class Restorer {
     const { counters, reference, report } = this.#world;
     const fit = this.#world.members().filter(({ disk }) => disk.recovered.snapshot.index > 0);
     const server = this.#random.pick(fit);
-    // What it was writing is lost, or a part of it.
+    // Its pending write is lost, or a part of it.
     this.#world.crash(server);
     counters.forcedCores += 1;
     const cluster = BigInt(1 + Math.floor(this.#random.next() * 1e9));

@@ -9,28 +9,27 @@ import { auth, bytes, put, range, txn } from "../world/requests.js";
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 
-/** Where the seeds of what it chooses begin: other draws of a run stay as they are. */
+/** The stream of its choices: other draws of a run stay as they are. */
 const rightsStream = 2 ** 52;
 
-/** At the end the slowest disk comes to rest. */
+/** At the end, time for the slowest disk to finish. */
 const quietMs = 20_000;
 
 const root: Credentials = { kind: "user", user: "root" };
-/** Who says no name has none. */
+/** The anonymous user. */
 const nobody: Credentials = { kind: "user", user: "" };
 const secret = bytes("secret");
 const keys = { key: bytes("r/"), rangeEnd: bytes("r0") };
 
-/** How often a server begins anew when a right has ended. */
+/** The share of ended rights after which a server restarts. */
 const restartChance = 0.3;
 
-/** So often a change is asked for until it is answered. */
+/** The pause between requests for a change until one is answered. */
 const pauseMs = 200;
 
 /**
- * Gives a user rights, takes them away and deletes the user, one after the other, at any server; in between
- * the user reads and writes, with a token or known by a certificate. What was answered has to hold at every
- * server from then on.
+ * Grants a user rights, revokes them and deletes the user, in turn, at any server; in between the user reads
+ * and writes, with a token or a certificate. Answered changes must hold at every server from then on.
  */
 export class RightsClient {
   readonly #world: CoreWorld;
@@ -38,9 +37,9 @@ export class RightsClient {
   readonly #random: SimRandom;
   #count = 0;
   #token: Credentials | undefined;
-  /** What belongs to an earlier one is void: another core has taken over, and may know less. */
+  /** Work of an earlier session is void: another core has taken over, and may know less. */
   #session = 0;
-  /** It is certain that the user has no right, and nobody has asked for one again. */
+  /** The right has certainly ended, and has not been requested again. */
   #isWithdrawn = false;
 
   constructor(world: CoreWorld, judge: RightsJudge) {
@@ -49,7 +48,7 @@ export class RightsClient {
     this.#random = new SimRandom(world.plan.seed + rightsStream);
     world.whenReplaced(() => {
       this.#session += 1;
-      // No core takes the tokens of another.
+      // No core accepts another's tokens.
       this.#setUp(() => this.#oldToken());
     });
   }
@@ -70,7 +69,7 @@ export class RightsClient {
     this.#all(setUp, then);
   }
 
-  /** The user comes to have the right, and uses it for a while. */
+  /** The user gets the right, and uses it for a while. */
   #grant(): void {
     this.#isWithdrawn = false;
     const commands: AuthCommand[] = [
@@ -80,7 +79,7 @@ export class RightsClient {
     this.#all(commands, () => this.#authenticate(() => this.#use(true, 4, () => this.#withdraw())));
   }
 
-  /** While it writes: what is applied afterwards is refused. */
+  /** Revokes the right during writes: later ones are refused. */
   #withdraw(): void {
     if (this.#isOver) return;
     this.#ask(this.#write(), this.#user(), () => undefined);
@@ -99,8 +98,8 @@ export class RightsClient {
   }
 
   /**
-   * A server crashes and is there again at once: what it answers by itself, asked before and after it can have
-   * heard of a leader. It is certain by now that who asks has no right.
+   * Restarts a server and asks it for its own answers, before and after it can have heard of a leader. The
+   * right has certainly ended by then.
    */
   #askAtStart(who: Credentials): void {
     const world = this.#world;
@@ -146,7 +145,7 @@ export class RightsClient {
     });
   }
 
-  /** A user of the same name does not inherit the token. */
+  /** A new user of the same name must not inherit the token. */
   #oldToken(): void {
     this.#isWithdrawn = false;
     const token = this.#token;
@@ -181,7 +180,7 @@ export class RightsClient {
     });
   }
 
-  /** So often, at any server. */
+  /** Uses the right `times` times, at any server. */
   #use(isAllowed: boolean, times: number, then: () => void): void {
     if (this.#isOver) return;
     if (times === 0) {
@@ -205,7 +204,7 @@ export class RightsClient {
     return put("r/1", `${this.#count}`);
   }
 
-  /** One after the other, each until it is certain that it is so. */
+  /** Sends the commands in turn, each until it has certainly taken effect. */
   #all(commands: readonly AuthCommand[], then: () => void): void {
     if (this.#isOver) return;
     const [command, ...rest] = commands;
@@ -240,7 +239,7 @@ export class RightsClient {
   }
 }
 
-/** An earlier try that was not answered has done it. */
+/** An earlier attempt without an answer has done it. */
 const isAlreadySo: ReadonlySet<string> = new Set([
   "userExists",
   "roleExists",

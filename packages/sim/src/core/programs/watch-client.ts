@@ -5,35 +5,35 @@ import type { CoreWorld, WatchConnection } from "../world/world.js";
 import { leasePrefix } from "./mass-leases.js";
 import { bytes } from "../world/requests.js";
 
-/** In a response about progress. */
+/** The id in a progress response. */
 const allWatches = -1n;
-/** Before a client goes over to another server, with what it has. */
+/** The mean time until a client moves to another server. */
 const stayMeanMs = 8_000;
-/** Before the end of a run each client stays where it is: from the oldest change on it needs seconds. */
+/** Before the end of a run each client stays: it needs seconds from the oldest change on. */
 const lastStayMs = 15_000;
 
-/** Between two questions how far it is, mean. */
+/** The mean pause between two progress requests. */
 const progressMeanMs = 25;
 
-/** Follows a prefix, through one server after another, and misses nothing. */
+/** Watches a prefix, through one server after another, and misses nothing. */
 export class WatchClient {
   readonly #world: CoreWorld;
   readonly #judge: Watches;
   readonly prefix: string;
   readonly #goesBack: boolean;
-  /** Where it goes on. */
+  /** The next revision. */
   #next: number;
   #connection: WatchConnection | undefined;
   #session = 0;
 
-  /** @param goesBack it begins each time with the oldest change that is kept */
+  /** @param goesBack it restarts at the oldest kept change each time */
   constructor(world: CoreWorld, judge: Watches, prefix: string, goesBack: boolean) {
     this.#goesBack = goesBack;
     this.#world = world;
     this.#judge = judge;
     this.prefix = prefix;
     this.#next = 2;
-    // What it has heard of since is lost with the core that has said it.
+    // Later changes are lost with the core that sent them.
     world.whenReplaced((_, keptRevision) => (this.#next = Math.min(this.#next, keptRevision + 1)));
   }
 

@@ -6,7 +6,7 @@ import type { SimRandom } from "../../kit/random.js";
 import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
 
-/** The servers of a world, the present ones and those of before. */
+/** The servers of a world, present and former. */
 interface Servers {
   readonly servers: readonly SimServer[];
   readonly former: readonly SimServer[];
@@ -14,13 +14,12 @@ interface Servers {
   readonly report: CoreReport;
   readonly random: SimRandom;
   readonly plan: { readonly lossRate: number };
-  /** On which side of a split network each server is. */
+  /** The side of each server in a split network. */
   readonly side: ReadonlyMap<MemberId, number>;
 }
 
 /**
- * Who answers where a server takes another to be: the servers of a new core have the addresses of the former
- * ones.
+ * The server that answers at another's address: servers of a new core have the addresses of the former ones.
  */
 export function called({ former, servers }: Servers, sender: SimServer, to: MemberId): SimServer | undefined {
   if (!sender.reaches(to)) return undefined;
@@ -32,7 +31,7 @@ export function called({ former, servers }: Servers, sender: SimServer, to: Memb
   return servers.find(({ plan }) => plan.address === meant.plan.address) ?? meant;
 }
 
-/** The members, as the servers that were asked and have answered list them. */
+/** The members, as listed by the servers that answered. */
 function answers({ plan, random, servers, side }: Servers, asker: SimServer): (readonly CoreMember[])[] {
   const answering = servers.filter(
     (other) =>
@@ -46,8 +45,8 @@ function answers({ plan, random, servers, side }: Servers, asker: SimServer): (r
 }
 
 /**
- * Whether the receiver takes what the sender says. Among servers of one core all is taken in most runs, also of
- * those that were removed: their network is worse than the real one.
+ * Whether the receiver accepts the sender's messages. Within one core all are accepted in most runs, also
+ * from removed servers: this network is worse than the real one.
  */
 export function listens(world: Servers, receiver: SimServer, sender: SimServer, to: MemberId): boolean {
   const isStranger = world.former.includes(sender) && !world.former.includes(receiver);
@@ -57,7 +56,7 @@ export function listens(world: Servers, receiver: SimServer, sender: SimServer, 
       receiver.meet(sender);
       return true;
     }
-    // As `core/server/peers`: it asks those that it knows, and hears the next message.
+    // Like `core/server/peers`: it asks those that it knows, and receives the next message.
     receiver.take(answers(world, receiver));
     return false;
   }

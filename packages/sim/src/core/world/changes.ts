@@ -2,8 +2,8 @@ import type { CoreReport } from "./invariants.js";
 import type { SimServer } from "./server.js";
 
 /**
- * Only a voter leads, by the newest membership of its own log. One that a change removes may lead until that
- * is committed (thesis 4.2.2).
+ * Only a voter leads, by the newest membership in its own log. A leader that a change removes may lead until
+ * the change is committed (thesis 4.2.2).
  */
 export function checkLeader(report: CoreReport, server: SimServer): void {
   const { commit, membership } = server.replica!.status();

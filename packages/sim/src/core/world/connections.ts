@@ -5,7 +5,7 @@ import type { SimRandom } from "../../kit/random.js";
 import type { CorePlan } from "./plan.js";
 import type { SimServer } from "./server.js";
 
-/** What connections need of their world. */
+/** The world, as connections see it. */
 export interface ConnectedWorld {
   readonly plan: CorePlan;
   readonly random: SimRandom;
@@ -16,17 +16,17 @@ export interface ConnectedWorld {
   /** The server with that id; undefined if there is none. */
   called(sender: SimServer, to: MemberId): SimServer | undefined;
   isParted(from: MemberId, to: MemberId): boolean;
-  /** It takes it, or does not listen. */
+  /** Delivers a message, which the receiver may reject. */
   deliver(receiver: SimServer, sender: SimServer, message: PeerMessage): void;
 }
 
-/** Between attempts to connect, as `core/server/peers`. */
+/** The pause between dials, as in `core/server/peers`. */
 const redialMs = 200;
 
-/** A connection on which nothing has moved for so long is given up. */
+/** An idle connection is closed after this time. */
 const silenceMs = 5_000;
 
-/** What leaves at once: whatever comes then waits for so much. */
+/** The unit of sending: later data waits for this much. */
 const pieceBytes = 256;
 
 const headBytes = 50;
@@ -36,21 +36,21 @@ interface Parcel {
   restBytes: number;
 }
 
-/** From one process to another: what it carries arrives in order, or is lost with it. */
+/** A connection between two processes: data arrives in order, or is lost with it. */
 interface Connection {
   readonly receiver: SimServer;
   readonly receiverLife: number;
-  /** Arrivals after that are lost. */
+  /** Later arrivals are lost. */
   untilMs: number;
 }
 
-/** All that one process sends to another server. */
+/** Everything that one process sends to another server. */
 interface Way {
   readonly sender: SimServer;
   readonly life: number;
   readonly to: MemberId;
   connection: Connection | undefined;
-  /** Two sockets share what the way carries; the second one waits. */
+  /** Two sockets share the bandwidth; the second one waits. */
   urgent: Parcel[];
   bulk: Parcel[];
   bulkBytes: number;
@@ -62,8 +62,8 @@ interface Way {
 }
 
 /**
- * The network as TCP makes it: bytes take time, sockets have room for so many, a message that the socket does
- * not take is handed back, and a connection that is cut loses what it carried, from some byte on.
+ * A network of TCP connections: data takes time, sockets have limited buffers, a message that does not fit is
+ * returned, and a broken connection loses its data from some byte on.
  */
 export class Connections {
   readonly #world: ConnectedWorld;
@@ -73,7 +73,7 @@ export class Connections {
     this.#world = world;
   }
 
-  /** @returns whether the socket takes it */
+  /** @returns whether the socket accepts it */
   send(sender: SimServer, message: PeerMessage): boolean {
     const way = this.#wayOf(sender, message.to);
     if (way.connection === undefined) return false;
@@ -90,7 +90,7 @@ export class Connections {
     return true;
   }
 
-  /** One of the connections that are there, if any. */
+  /** Breaks one of the connections, if there are any. */
   cutOne(): void {
     const { counters, random } = this.#world;
     const open = [...this.#ways.values()].filter((way) => this.#isAlive(way) && way.connection !== undefined);
@@ -146,7 +146,7 @@ export class Connections {
     way.sender.step({ kind: "connected", member: way.to, takesRepeats: true });
   }
 
-  /** What has left may still arrive, up to some moment before there is another connection. */
+  /** Sent data may still arrive, until the connection is replaced. */
   #cut(way: Way): void {
     const { nowMs, plan, random } = this.#world;
     way.connection!.untilMs = nowMs + Math.min(random.exponential(plan.latencyMs), redialMs);
@@ -156,7 +156,7 @@ export class Connections {
     this.#dial(way, redialMs);
   }
 
-  /** The next piece leaves. */
+  /** Sends the next piece. */
   #move(way: Way): void {
     const { connection } = way;
     const queue = way.urgent.length > 0 ? way.urgent : way.bulk;

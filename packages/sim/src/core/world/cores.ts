@@ -13,27 +13,27 @@ import { Reference } from "./reference.js";
 import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
 
-/** A server that is to be there. */
+/** A server of a new core. */
 export interface NewServer {
   readonly id: MemberId;
-  /** Where others call it. */
+  /** Its address. */
   readonly address: string;
   readonly cluster: bigint;
   readonly founding: readonly CoreMember[];
   readonly disk: FirstContent;
 }
 
-/** A core of which the world has seen nothing yet. */
+/** A core that is new to the world. */
 export interface NewCore {
   readonly reference: Reference;
-  /** The last revision of the core before that is the same here: what came after it is lost. */
+  /** The last revision that both cores share: later ones are lost. */
   readonly keptRevision: number;
   readonly servers: readonly NewServer[];
 }
 
-/** All of a state at one moment, as some server has read it out. */
+/** The whole state of a server at one moment. */
 export interface TakenBackup {
-  /** How far that server had applied the log. */
+  /** The applied index of that server. */
   readonly index: number;
   readonly pieces: readonly Uint8Array[];
 }
@@ -48,7 +48,7 @@ interface SimIdentity {
   readonly members: readonly { readonly id: MemberId; readonly address: string }[];
 }
 
-/** Numbers that are short enough to be read. Those of the first core are its addresses'. */
+/** Short, readable ids. Those of the first core are derived from its addresses. */
 const identify: Identify<string, SimIdentity> = (addresses, name, token) => {
   const salt = token === firstToken ? 0n : 1n + (hashOf(new TextEncoder().encode(token)) % saltMax);
   const members = addresses.map((address) => ({ address, id: 100n * salt + BigInt(address.slice(1)) }));
@@ -68,7 +68,7 @@ function hashOf(bytes: Uint8Array, before = offset): bigint {
 
 const addressesOf = (servers: number) => Array.from({ length: servers }, (_, index) => `s${index + 1}`);
 
-/** One that nobody has added is where the first ones are. */
+/** The address of a member; the first members have fixed ones. */
 export function addressOf(member: CoreMember | undefined, id: MemberId): string {
   return /[^/]+(?=:)/.exec(member?.peerUrls[0] ?? "")?.[0] ?? `s${id}`;
 }
@@ -89,7 +89,7 @@ function foundingMember({ address, id }: SimIdentity["members"][number]): CoreMe
   };
 }
 
-/** Servers with nothing but each other's addresses. */
+/** Servers that know only each other's addresses. */
 export function firstServers(count: number): NewServer[] {
   const addresses = addressesOf(count);
   return addresses.map((address) => {
@@ -124,7 +124,7 @@ export function restoredCore(
   return { keptRevision, servers, reference: new Reference(report, { index: 1, term: 1, begin, changes }) };
 }
 
-/** The server goes on alone with what is on its disk, as with `--force-new-cluster`. */
+/** The server continues alone with its disk, as with `--force-new-cluster`. */
 export function forcedCore(
   { disk: { recovered, snapshot }, id, plan }: SimServer,
   cluster: bigint,
@@ -164,8 +164,8 @@ function snapshotOf(
 }
 
 /**
- * What must be there of a core that is gone: all but who its servers were, and what time its leases had left.
- * Said here once more, and not asked of the product.
+ * The state that a successor must have: all but the membership and the remaining times of leases. It is
+ * computed here and not by the product.
  */
 function asNew(state: CoreState): CoreState {
   state.cluster = 0n;

@@ -1,4 +1,4 @@
-/** What is counted in a run of a consistent core. */
+/** Counters of a run of a core. */
 export const coreCounters = () => ({
   runs: 0,
   events: 0,
@@ -8,40 +8,43 @@ export const coreCounters = () => ({
   pauses: 0,
   partitions: 0,
   transfers: 0,
-  /** Of connections with a bandwidth: cuts, proposals that were sent again, and such as had to wait. */
+  /**
+   * Of connections with limited bandwidth: breaks, proposals that were sent again, and proposals that had to
+   * wait.
+   */
   cuts: 0,
   repeats: 0,
   backPressure: 0,
-  /** That an operator has asked for, and those of them that were acknowledged. */
+  /** Membership changes that an operator requested, and those that were acknowledged. */
   memberChanges: 0,
   memberChangesDone: 0,
   removalsHeard: 0,
-  /** Whole states that were read out of a server that went on; cores that began with such a one. */
+  /** Backups of running servers, and cores that began with one. */
   backups: 0,
   restores: 0,
   /** Cores that began with what one server had. */
   forcedCores: 0,
-  /** Messages of servers of a former core that nobody listened to. */
+  /** Rejected messages of servers of a former core. */
   strangersRefused: 0,
-  /** When nothing goes wrong any more, and a leader has had its time to be found. */
+  /** After the last fault, when a leader has had time to be elected. */
   lateElections: 0,
   elections: 0,
   snapshots: 0,
   compactions: 0,
-  /** Of what servers have, and copies of others that were found to be the same. */
+  /** Comparisons of servers' state, and copies found equal. */
   comparisons: 0,
   sameCopies: 0,
   grants: 0,
   refreshes: 0,
-  /** Turns of a leader that was certain by its clock that nobody else leads. */
+  /** Turns of a leader that relied on its clock. */
   ledByClock: 0,
   leasesEnded: 0,
   watchEvents: 0,
   watchResumes: 0,
   watchProgress: 0,
-  /** Changes of users and rights that were asked for; what a user was given, and what it was refused. */
+  /** Requested changes of users and rights; granted and refused uses. */
   rightsChanges: 0,
-  /** Asked right after a server had begun. */
+  /** Uses right after the start of a server. */
   rightsAtStart: 0,
   rightsUses: 0,
   rightsRefusals: 0,
@@ -49,7 +52,7 @@ export const coreCounters = () => ({
   ranges: 0,
   /** Turns after which there was more to do. */
   turnsLeft: 0,
-  /** Of processes with leases: what they had, and what happened to them. */
+  /** Of processes with leases: their holds, and their faults. */
   exclusiveTenures: 0,
   readerTenures: 0,
   writerTenures: 0,

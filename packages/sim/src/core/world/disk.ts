@@ -5,7 +5,7 @@ import type { SnapshotToWrite } from "@leasehold/core/inner/replica/types.js";
 import { greatest } from "leasehold/inner/common/lists.js";
 import type { SimRandom } from "../../kit/random.js";
 
-/** A snapshot takes so much longer than a write to the log. */
+/** The duration of a snapshot, in writes to the log. */
 const snapshotFactor = 20;
 
 export interface StoredSnapshot {
@@ -13,7 +13,7 @@ export interface StoredSnapshot {
   readonly pieces: readonly Uint8Array[];
 }
 
-/** What a disk has when its server starts for the first time. */
+/** The content of a disk at its server's first start. */
 export interface FirstContent {
   readonly recovered: Recovered;
   /** Absent: the state before the first entry. */
@@ -28,24 +28,21 @@ interface Write {
   readonly done: Done;
 }
 
-/** What a disk needs of its world. */
+/** The world, as a disk sees it. */
 export interface DiskTiming {
   after(delayMs: number, body: () => void): void;
-  /** Of one write, drawn anew for each. */
+  /** The duration of one write, drawn for each. */
   writeMs(): number;
 }
 
-/**
- * Writes in order. What survives a crash is what was finished, and perhaps a beginning of the next write (a
- * torn write).
- */
+/** Writes in order. A crash keeps finished writes, and perhaps a prefix of the next (a torn write). */
 export class SimDisk implements HostDisk {
   readonly #timing: DiskTiming;
   #recovered: Recovered;
   /** Absent: the state before the first entry. */
   snapshot: StoredSnapshot | undefined;
   #writes: Write[] = [];
-  /** What was begun before a crash is never finished. */
+  /** Writes begun before a crash never finish. */
   #crashes = 0;
 
   constructor(recovered: Recovered, timing: DiskTiming) {
@@ -57,7 +54,7 @@ export class SimDisk implements HostDisk {
     return this.#recovered;
   }
 
-  /** Up to where a snapshot has replaced the log, which is not on disk yet; 0 if none has. */
+  /** The index up to which a snapshot that is not on disk yet has replaced the log; 0 for none. */
   get installingIndex(): number {
     return greatest(
       this.#writes.map(({ persist }) => persist.snapshot?.index ?? 0),
@@ -82,11 +79,11 @@ export class SimDisk implements HostDisk {
     });
   }
 
-  /** The power fails: what was being written is lost, or a part of it. */
+  /** Power failure: the pending write is lost, or a part of it. */
   crash(random: SimRandom): void {
     this.#crashes += 1;
     const [write] = this.#writes.splice(0);
-    // Whole records, from the first on, are there; a broken one is cut off.
+    // A prefix of whole records survives; a torn one is cut off.
     if (write !== undefined && random.chance(0.5))
       this.#write(write, random.below(write.persist.entries.length + 3));
   }
@@ -105,7 +102,7 @@ export class SimDisk implements HostDisk {
     if (records > 2) this.#append(persist.entries.slice(0, records - 2));
   }
 
-  /** A snapshot of this server's own: the log before it may go. */
+  /** This server's own snapshot: the log before it may be dropped. */
   #take(snapshot: StoredSnapshot): void {
     if (snapshot.meta.index <= this.#recovered.snapshot.index) return;
     this.snapshot = snapshot;

@@ -1,6 +1,6 @@
 import type { Report } from "../../kit/violation.js";
 
-/** What must hold of the consistent core. Their meaning is in the checkers, one a file. */
+/** The invariants of the consistent core. Their meaning is in the checkers, one a file. */
 export const coreInvariants = [
   "agreement",
   "durability",

@@ -3,19 +3,19 @@ import type { CoreCounters } from "./counters.js";
 import type { CoreReport } from "./invariants.js";
 import type { SimServer } from "./server.js";
 
-/** Longer than anybody waits for a transfer of leadership. */
+/** Longer than any wait for a transfer of leadership. */
 const lateWordMs = 1_500;
 
-/** Now and then the one that shall lead hears of it when nobody expects that any more. No draw. */
+/** Delays a transfer now and then until nobody expects it any more. No draw. */
 export function lateMsOf(message: PeerMessage): number {
   return message.kind === "timeout-now" && message.term % 2 === 0 ? lateWordMs : 0;
 }
 
-/** Who is certain by the clock that nobody else leads is right. */
+/** A leader that relies on its clock is the only one. */
 export class LeaderTime {
   readonly #report: CoreReport;
   readonly #counters: CoreCounters;
-  /** The newest that anybody has led in. */
+  /** The newest term with a leader. */
   #ledTerm = 0;
 
   constructor(report: CoreReport, counters: CoreCounters) {
@@ -32,7 +32,7 @@ export class LeaderTime {
     this.#ledTerm = 0;
   }
 
-  /** A turn that it ends after it stood still it began before: that is as if its answers were late on their way. */
+  /** A turn that ends after a pause has begun before it, as if its answers were delayed. */
   check({ id, knowsTime, replica }: SimServer): void {
     if (!knowsTime || !replica!.leadsByClock) return;
     this.#counters.ledByClock += 1;

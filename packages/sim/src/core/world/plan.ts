@@ -3,11 +3,11 @@ import type { ReplicaLimits } from "@leasehold/core/inner/replica/options.js";
 import { clockRateErrorDefault } from "leasehold/inner/common/clock-rates.js";
 import type { SimRandom } from "../../kit/random.js";
 
-/** Forms in which programs take leases of the core, by the waist and the provider of production. */
+/** Forms in which programs take leases of the core, by the lease layer and provider of production. */
 export const coreForms = ["exclusive", "shared", "counted", "fair", "several"] as const;
 export type CoreForm = (typeof coreForms)[number];
 
-/** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
+/** The plan of a run. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
 export interface CorePlan {
   readonly seed: number;
   readonly servers: number;
@@ -16,39 +16,36 @@ export interface CorePlan {
   readonly clusterTimeMs: number;
   readonly limits: Partial<ReplicaLimits>;
   readonly raftLimits: Partial<RaftLimits>;
-  /** One way, mean. */
+  /** Mean one-way latency. */
   readonly latencyMs: number;
   readonly lossRate: number;
-  /**
-   * Servers have connections as TCP makes them, which carry so much; else each message comes by itself, late
-   * or never.
-   */
+  /** The bandwidth of servers' TCP connections; without it each message travels by itself, late or never. */
   readonly bytesPerMs?: number | undefined;
-  /** What a socket has room for. */
+  /** The size of a socket's buffer. */
   readonly socketBytes?: number | undefined;
-  /** A connection is cut, and made again at once; mean. */
+  /** The mean time between two breaks of a connection, which is redialled at once. */
   readonly cutEveryMs?: number | undefined;
-  /** When a process goes on that stood still, its timers come before what has arrived. */
+  /** After a pause a process's timers run before its messages. */
   readonly timersFirst?: boolean | undefined;
-  /** Nothing fails for long: no outcome of a request stays unknown. */
+  /** No fault lasts long: every request gets an answer. */
   readonly allAnswered?: boolean | undefined;
-  /** Of the log's own messages. */
+  /** The share of duplicated messages of the log. */
   readonly duplicateRate: number;
-  /** A write to disk, mean. */
+  /** The mean duration of a write to disk. */
   readonly writeMs: number;
-  /** The same when nothing goes wrong any more; no other one if it is not given. */
+  /** The same after the last fault; default: unchanged. */
   readonly calmWriteMs?: number | undefined;
-  /** One of the disks is slower by this. */
+  /** The slowdown of one of the disks. */
   readonly slowDiskFactor: number;
-  /** Steady clocks run faster or slower by up to this. */
+  /** The largest rate error of steady clocks. */
   readonly clockRateError: number;
-  /** What servers take that to be; the same if it is not given. */
+  /** The rate error that servers assume; default: the true bound. */
   readonly clockRateTaken?: number | undefined;
-  /** For how much of an election timeout servers hold to a leader; as in production if it is not given. */
+  /** The part of an election timeout for which servers hold to a leader; default: as in production. */
   readonly holdShare?: number | undefined;
-  /** Servers differ in their election timeouts, and each begins again with another one. */
+  /** Servers have different election timeouts, and another one after each restart. */
   readonly unequal?: boolean | undefined;
-  /** A server stands still because its machine is suspended: so does its steady clock. */
+  /** Pauses suspend the machine, and its steady clock. */
   readonly suspends?: boolean | undefined;
   readonly crashEveryMs: number;
   readonly downMsMax: number;
@@ -60,48 +57,49 @@ export interface CorePlan {
   readonly keys: number;
   readonly leaseClients: number;
   readonly watchClients: number;
-  /** Of a client that reads, writes and deletes so many at a time; 0: there is none. */
+  /** Keys of the client that reads, writes and deletes many at a time; 0: no such client. */
   readonly bulkKeys: number;
-  /**
-   * How long after an event a server has its turn, mean; 0: at once. What comes meanwhile has the same turn.
-   */
+  /** The mean delay of a server's turn after an event; 0: at once. Later events join the same turn. */
   readonly turnMs: number;
-  /** Effects that a server carries out in one turn; the rest follows in another one. */
+  /** Effects that a server carries out in one turn; the rest follows in another. */
   readonly turnsAtOnce: number;
-  /** How long a client waits for an answer. */
+  /** Timeout of a client's request. */
   readonly timeoutMs: number;
-  /** Of clients between two operations, mean. */
+  /** The mean pause of clients between two operations. */
   readonly thinkMs: number;
   readonly compactEveryMs: number;
-  /** The leader has all but so many revisions compacted. */
+  /** Revisions that the leader's compaction keeps. */
   readonly keepRevisions?: number | undefined;
-  /** The leader has what is older compacted. */
+  /** The age that the leader's compaction keeps. */
   readonly keepMs?: number | undefined;
   readonly quotaBytes?: number | undefined;
-  /** The leader has the servers' keys compared so often. */
+  /** The pause between comparisons of the servers' keys. */
   readonly corruptCheckMs?: number | undefined;
-  /** An operator adds, promotes or removes a server, mean; never if it is not given. */
+  /** The mean time between membership changes by an operator; never if absent. */
   readonly membershipEveryMs?: number | undefined;
-  /** Servers call each other as in production: each takes what it hears from those it knows. */
+  /** Servers introduce themselves as in production: each accepts messages only from those it knows. */
   readonly introduced?: boolean | undefined;
-  /** Servers of the former version and of this one: each life has one of the two, until all are of this one. */
+  /** Servers run the former version or this one in each life, until all run this one. */
   readonly upgrades?: boolean | undefined;
-  /** The whole core is lost, and restored from a backup or from one server's disk, at most so often. */
+  /**
+   * The largest number of losses of the whole core, which is restored from a backup or from one server's
+   * disk.
+   */
   readonly restores?: number | undefined;
-  /** Backups are taken, mean. */
+  /** The mean time between backups. */
   readonly backupEveryMs?: number | undefined;
-  /** So many leases are taken at once and end together, and watches are asked how far they are. */
+  /** Leases that are taken at once and end together; watches request progress. */
   readonly massLeases?: number | undefined;
-  /** Users and rights change all the while, and every client has a user. */
+  /** Users and rights change continuously, and every client has a user. */
   readonly rights?: boolean | undefined;
-  /** Processes come, with programs that take leases in these forms. */
+  /** Forms of the leases that programs of additional processes take. */
   readonly forms?: readonly CoreForm[] | undefined;
-  /** From here on nothing more goes wrong. */
+  /** The time of the last fault. */
   readonly stableFromMs: number;
   readonly endMs: number;
 }
 
-/** Small enough that every bound is met now and then. */
+/** Small, so that every bound is reached now and then. */
 const smallLimits: Partial<ReplicaLimits> = {
   snapshotEntries: 60,
   snapshotPieceBytes: 256,
@@ -112,40 +110,42 @@ const smallLimits: Partial<ReplicaLimits> = {
   roundsMax: 2,
 };
 
-/** One run in so many has a history that takes a server many turns to go through. */
+/** One run in this many has a history that takes a server many turns to process. */
 const bulkyEvery = 8;
 
-/** In one run of so many several inputs may come to one turn. */
+/** In one run of this many several inputs may share a turn. */
 const batchedEvery = 4;
 
-/** In one run of so many servers are compared. No draw, either. */
+/** In one run of this many servers are compared. No draw, either. */
 const comparingEvery = 16;
 const corruptCheckMs = 3_000;
 
-/** In one run of so many users and rights change. No draw, either. */
+/** In one run of this many users and rights change. No draw, either. */
 const rightsEvery = 10;
 
-/** In one run of so many servers come and go. No draw, either. */
+/** In one run of this many the membership changes. No draw, either. */
 const changingEvery = 6;
 const membershipMs = 2_000;
 
-/** In every second of these each server hears those only whom it knows. */
+/** In every second of these, servers accept messages only from those they know. */
 const introducedEvery = 2 * changingEvery;
 
-/** In one run of so many machines are suspended, and in so many servers hold to a leader for long. No draws. */
+/**
+ * In one run of this many machines are suspended, and in as many servers hold to a leader for long. No draws.
+ */
 const suspendedEvery = 4;
 const longHoldEvery = 2;
 
-/** In one run of so many servers have election timeouts of their own. No draw, either. */
+/** In one run of this many servers have election timeouts of their own. No draw, either. */
 const unequalEvery = 8;
 
-/** In one run of so many there are processes with leases. No draw, either. */
+/** In one run of this many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
 
-/** In one run of so many messages go by connections. No draw, either. */
+/** In one run of this many messages use connections. No draw, either. */
 const connectedEvery = 24;
 
-/** Of connections that carry a message of a client in some 50 ms, and are full with a few. */
+/** Connections that carry a client's message in some 50 ms, and are full with a few. */
 export const connected = {
   bytesPerMs: 4,
   socketBytes: 150,
@@ -156,8 +156,8 @@ export const connected = {
 } satisfies Partial<CorePlan>;
 
 /**
- * Three servers with connections that are cut and slow, and that stand still for a moment: every request is
- * answered all the same.
+ * Three servers whose connections break and are slow, and that pause briefly: every request is answered all
+ * the same.
  */
 export const patient = {
   ...connected,
@@ -194,19 +194,22 @@ export const patient = {
   endMs: 40_000,
 } satisfies Partial<CorePlan>;
 
-/** In one run of so many the core is restored. What programs took since the backup is lost: they stay away. */
+/**
+ * In one run of this many the core is restored. Programs with leases are absent there, as leases since the
+ * backup are lost.
+ */
 const restoredEvery = 11;
 const restoresMost = 2;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
-/** What such a run is like. */
+/** The plan of such a run. */
 export const bulky = { watchClients: 4, bulkKeys: 1_500, turnMs: 0.5, turnsAtOnce: 1, limits: bulkyLimits };
 
-/** In one run of so many leases end together, by commands that take several turns. No draw, either. */
+/** In one run of this many leases end together, by commands that take several turns. No draw, either. */
 const endingEvery = 24;
 
-/** What such a run is like. */
+/** The plan of such a run. */
 export const ending = {
   massLeases: 60,
   watchClients: 2,
@@ -259,7 +262,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     timeoutMs: random.pick([1_000, 5_000]),
     thinkMs: random.magnitude(20, 600),
     compactEveryMs: often(10_000),
-    // Not drawn: the seeds that show a mistake would all be others.
+    // Not drawn, so that the seeds that show a mistake stay the same.
     keepRevisions: seed % 3 === 0 ? 40 : undefined,
     rights: seed % rightsEvery === 7 ? true : undefined,
     corruptCheckMs: seed % comparingEvery === 9 ? corruptCheckMs : undefined,

@@ -9,42 +9,42 @@ import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
 import { append } from "leasehold/inner/common/lists.js";
 
-/** Hears of each command of the log once, in order, as soon as the first server has applied it. */
+/** Receives each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {
   applied(applied: Applied, command: Command, index: number): void;
-  /** Another core has taken the place of the one before, and begins with this. */
+  /** Another core has replaced the one before, and begins with this state. */
   replaced?(state: CoreState): void;
 }
 
-/** What a core begins with. */
+/** The initial state of a core. */
 export interface Beginning {
   readonly index: number;
   readonly term: number;
-  /** Makes its state, another object each time. */
+  /** Creates its state, a new object each time. */
   readonly begin: () => CoreState;
-  /** That its history has, and what was compacted away. */
+  /** The changes in its history, and the compacted ones. */
   readonly changes: readonly Version[];
 }
 
 const nothing: Beginning = { index: 1, term: 1, begin: () => new CoreState(), changes: [] };
 
 /**
- * What the cluster as a whole has come to: one state, made of what servers have applied. Every server is held
- * against it: at the same place in the log all are in the same state, and none has applied what is not on its
- * own disk.
+ * The state of the cluster as a whole, made of the commands that servers have applied. Every server is
+ * compared with it: at the same index all have the same state, and none has applied entries that are not on
+ * its own disk.
  */
 export class Reference {
   readonly state: CoreState;
   readonly changes: Version[];
   readonly #beginning: Beginning;
-  /** Those that were applied, in their order. */
+  /** The applied entries, in order. */
   readonly #entries: Entry[] = [];
   readonly #observers: ReferenceObserver[] = [];
   readonly #report: CoreReport;
-  /** By index: what a server has to look like that has applied it. */
+  /** By index: the expected digest of a server that has applied it. */
   readonly #marks = new Map<number, string>();
   readonly #terms = new Map<number, number>();
-  /** Up to where each server, in its present life, was looked at. */
+  /** The index up to which each server's present life was checked. */
   readonly #seen = new Map<string, number>();
   #index: number;
   #term: number;
@@ -59,7 +59,7 @@ export class Reference {
     this.#mark();
   }
 
-  /** From now on everybody who has listened here hears of another core. */
+  /** Moves all observers to another core. */
   handOver(next: Reference): void {
     for (const observer of this.#observers) {
       next.attach(observer);
@@ -76,7 +76,7 @@ export class Reference {
     return this.#index;
   }
 
-  /** Of the newest entry that is committed. */
+  /** The term of the newest committed entry. */
   get term(): number {
     return this.#term;
   }
@@ -87,7 +87,7 @@ export class Reference {
     const from = this.#seen.get(life) ?? 0;
     if (applied > from) this.#takeFrom(server, from, applied);
     this.#seen.set(life, applied);
-    // Of the leases that one command ends some have gone: it is at neither mark.
+    // Some leases of one command have ended, others not yet: the state is at neither mark.
     if (server.replica!.isApplying) return;
     const mark = markOf(revision, leases, keys);
     const expected = this.#marks.get(applied);
@@ -135,14 +135,14 @@ export class Reference {
 
   // For another core that takes over from this one
 
-  /** What a server has when it has applied that entry, from the first one on. */
+  /** The state of a server that has applied that entry, from the first one on. */
   stateAt(index: number): CoreState {
     const state = this.#beginning.begin();
     for (const entry of this.#entries) if (entry.index <= index) this.replay(state, entry);
     return state;
   }
 
-  /** @returns what it changes */
+  /** @returns the changes */
   replay(state: CoreState, { data, index, term }: Entry): readonly Version[] {
     if (data.length === 0) return [];
     const { changes } = state.apply(fromBinary(CommandSchema, data), term, index);
@@ -150,7 +150,7 @@ export class Reference {
     return changes;
   }
 
-  /** Up to where a server's log is the one that was applied. */
+  /** The index up to which a server's log is the applied one. */
   agreedIndex({ entries, snapshot }: Recovered): number {
     let { index } = snapshot;
     for (const entry of entries)

@@ -13,7 +13,7 @@ import {
 import { AlarmRequestSchema } from "leasehold/etcd/gen/etcd/cluster_pb.js";
 import type { AuthCommand, ClientRequest } from "@leasehold/core/inner/replica/types.js";
 
-/** Requests as a client writes them. */
+/** Requests of a client. */
 export const bytes = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(new TextEncoder().encode(text));
 export const text = (content: Uint8Array): string => new TextDecoder().decode(content);
@@ -65,7 +65,7 @@ export function keepAlive(id: bigint): ClientRequest {
   return { kind: "leaseKeepAlive", request: create(LeaseKeepAliveRequestSchema, { ID: id }) };
 }
 
-/** A change of users, roles and rights, or a user who has authenticated. */
+/** A change of users, roles and rights, or an authentication. */
 export function auth(request: AuthCommand): ClientRequest {
   return { kind: "auth", request };
 }

@@ -16,7 +16,7 @@ import type { SimRandom } from "../../kit/random.js";
 import { type DiskTiming, type FirstContent, SimDisk, type StoredSnapshot } from "./disk.js";
 import type { CoreReport } from "./invariants.js";
 
-/** What a simulated server needs from its world. */
+/** The world, as a simulated server sees it. */
 export interface ServerWorld {
   readonly random: SimRandom;
   readonly report: CoreReport;
@@ -26,36 +26,36 @@ export interface ServerWorld {
   /** True time. */
   readonly nowMs: number;
   after(delayMs: number, body: () => void): void;
-  /** Of a write to this server's disk, drawn anew for each. */
+  /** The duration of a write to this server's disk, drawn for each. */
   writeMs(server: SimServer): number;
-  /** @returns whether the network takes it */
+  /** @returns whether the network accepts it */
   send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean;
-  /** It leads from now on. */
+  /** The server has become the leader. */
   leads(server: SimServer): void;
   /** After every turn, when its effects have been carried out. */
   stepped(server: SimServer): void;
-  /** It has looked at so many things in one turn. */
+  /** The work units of one turn. */
   worked(server: SimServer, units: number): void;
-  /** There is more to do in another turn. */
+  /** More work is left for another turn. */
   hasMore(): void;
   savesSnapshot(): void;
-  /** It has heard that it is no member any more. */
+  /** The server has learnt that it was removed. */
   removed(server: SimServer): void;
   /** Its process has ended with an error. */
   failed(server: SimServer, error: unknown): void;
-  /** It has compared what the servers have. */
+  /** The server has compared the servers' state. */
   compared(server: SimServer, comparison: Comparison): void;
-  /** It goes on after an error that nothing in a simulated world may bring about. */
+  /** The server continues after an error that must not occur in a simulated world. */
   trouble(server: SimServer, text: string): void;
 }
 
 export interface ServerPlan {
   readonly id: MemberId;
-  /** Where others call it. */
+  /** Its address. */
   readonly address: string;
   readonly cluster: bigint;
   readonly disk: FirstContent;
-  /** Absent: nobody's name or address is known, and the members stay who they are. */
+  /** Absent: no names or addresses are known, and the membership stays as it is. */
   readonly founding: readonly CoreMember[] | undefined;
   readonly self: SelfDescription | undefined;
   readonly tickMs: number;
@@ -71,11 +71,11 @@ export interface ServerPlan {
   /** Each life has an election timeout of its own. */
   readonly unequal?: boolean | undefined;
   readonly timersFirst?: boolean | undefined;
-  /** It takes and sends only what `core/server/peers` would. */
+  /** It accepts and sends only what `core/server/peers` would. */
   readonly introduced?: boolean | undefined;
-  /** Of its steady clock, which begins at `offsetMs`. */
+  /** Its steady clock, which begins at `offsetMs`. */
   readonly clockMs: () => number;
-  /** What the rates of steady clocks are taken to be within. */
+  /** The assumed bound of the rates of steady clocks. */
   readonly clockRateError: number;
   readonly holdMs: number;
   readonly clockRate: number;
@@ -84,39 +84,39 @@ export interface ServerPlan {
 /** Election timeouts of servers that differ in them, in the order in which each one has them. */
 const timeoutFactors = [1, 2, 0.5];
 
-/** What has come to a process that stands still. */
+/** Events that arrived during a pause. */
 interface Arrival {
   readonly body: (host: CoreHost) => void;
   readonly isRequest: boolean;
 }
 
-/** A server: host and replica as in production, on a disk that can lose what was not synced. */
+/** A server: host and replica as in production, on a disk that can lose unsynced data. */
 export class SimServer {
   readonly plan: ServerPlan;
   readonly #world: ServerWorld;
   readonly disk: SimDisk;
   replica: Replica | undefined;
   #host: CoreHost | undefined;
-  /** How often it has begun: what belongs to an earlier life is void. */
+  /** Counts starts: events of an earlier life are void. */
   life = 0;
-  /** It has looked at a clock since it stood still. */
+  /** The process has read a clock since its last pause. */
   knowsTime = false;
-  /** The process stands still: what comes waits. */
+  /** The process is paused: events wait. */
   isPaused = false;
   #arrivals: Arrival[] = [];
-  /** Of its steady clock: what passed while its machine was suspended. */
+  /** Time that its steady clock lost while its machine was suspended. */
   #lostMs = 0;
   #suspendedAtMs: number | undefined;
   /** The host's next turn, if it follows the present event at once. */
   #turn: (() => void) | undefined;
   #isInTurn = false;
   #roll: Roll = { members: [], removed: new Set(), version: oldestVersion };
-  /** What it speaks at most, in this life. */
+  /** Its newest protocol version in this life. */
   version = newestVersion;
-  /** For the next lives, if a test decides it. */
+  /** The version of the next lives, if a test sets it. */
   nextVersion: number | undefined;
   #listed = new ListedMembers();
-  /** Which life of each other server has said what it speaks. */
+  /** The life of each other server that has announced its version. */
   readonly #heard = new Map<MemberId, number>();
 
   constructor(plan: ServerPlan, world: ServerWorld) {
@@ -200,31 +200,31 @@ export class SimServer {
     return { electionTicks: Math.round(electionTicks * factor), holdMs: holdMs * factor };
   }
 
-  // As `core/server/peers` makes connections
+  // Connections as `core/server/peers` makes them
 
-  /** Whether it has somewhere to send what is for that server. */
+  /** Whether it knows where to send messages for that server. */
   reaches(id: MemberId): boolean {
     return this.plan.introduced !== true || this.#knows(id);
   }
 
-  /** A connection begins: the sender says what it speaks. */
+  /** A connection begins: the sender announces its version. */
   meet({ id, life, version }: SimServer): void {
     if (this.#heard.get(id) === life) return;
     this.#heard.set(id, life);
     this.step({ kind: "peer-version", member: id, version });
   }
 
-  /** As it answers others that ask. */
+  /** The members in its answers to others. */
   get members(): readonly CoreMember[] {
     return this.#roll.members;
   }
 
-  /** Where it asks who the members are: by its log, and by its flags. */
+  /** The servers that it asks for the members: by its log, and by its flags. */
   asks(id: MemberId): boolean {
     return [...this.#roll.members, ...(this.plan.founding ?? [])].some((member) => member.id === id);
   }
 
-  /** What the others have answered. */
+  /** Takes over the others' answers. */
   take(lists: readonly (readonly CoreMember[])[]): void {
     this.#listed.take(lists);
   }
@@ -243,13 +243,13 @@ export class SimServer {
     this.disk.crash(random);
   }
 
-  /** It goes on where it stood, with all that has come meanwhile. */
+  /** Resumes, with everything that arrived meanwhile. */
   resume(random: SimRandom): void {
     this.#goOn();
     const arrivals = this.#arrivals;
     this.#arrivals = [];
-    // Connections have no order among them: clients may be heard before the servers that have elected another
-    // leader.
+    // Connections are not ordered among each other: messages of clients may arrive before those of servers
+    // that have elected another leader.
     if (this.plan.timersFirst === true && random.chance(0.5)) this.step({ kind: "tick" });
     if (random.chance(0.5)) arrivals.sort((one, other) => Number(other.isRequest) - Number(one.isRequest));
     for (const { body, isRequest } of arrivals) this.enter(body, isRequest);
@@ -260,12 +260,12 @@ export class SimServer {
     this.enter((host) => host.step(input));
   }
 
-  /** A snapshot has come over the network, whole. */
+  /** A complete snapshot has arrived from the network. */
   receiveSnapshot(message: InstallSnapshot, { pieces }: StoredSnapshot): void {
     this.enter((host) => host.receiveSnapshot(message, pieces, this.#restore(pieces)));
   }
 
-  /** One event of the process: something comes to the host, which has its turn then, or a little later. */
+  /** One event of the process: an input for the host, whose turn is then or a little later. */
   enter(body: (host: CoreHost) => void, isRequest = false): void {
     if (this.#host === undefined) return;
     if (this.isPaused) {
@@ -285,7 +285,7 @@ export class SimServer {
     if (this.isUp) this.#world.stepped(this);
   }
 
-  /** What the host gets from its machine, in its present life. */
+  /** The ports of the host in its present life. */
   #ports(): HostPorts {
     const { life } = this;
     const { turnMs } = this.plan;
@@ -314,10 +314,7 @@ export class SimServer {
     };
   }
 
-  /**
-   * Servers do not tick at the same moments. What is due while the process stands still comes once, when it
-   * goes on.
-   */
+  /** Servers tick at different moments. Ticks due during a pause come once, at its end. */
   #every(periodMs: number, run: () => void): () => void {
     const { life } = this;
     let isOver = false;
@@ -330,7 +327,7 @@ export class SimServer {
     return () => (isOver = true);
   }
 
-  /** The replica, and a count of what it looks at. */
+  /** The replica, with a count of its work. */
   #watched(replica: Replica): ServerLogic {
     return {
       step: (input, now) => {
@@ -349,8 +346,7 @@ export class SimServer {
   }
 
   /**
-   * What reads snapshots, a disk or a connection, takes pieces up to a bound, here one that few versions
-   * fill.
+   * Readers of snapshots, disks and connections, take pieces up to a bound, here one that few versions fill.
    */
   #restore(pieces: readonly Uint8Array[]): CoreState {
     const { snapshotPieceBytes = Infinity } = this.plan.limits;
@@ -361,8 +357,7 @@ export class SimServer {
   }
 
   /**
-   * The newest snapshot on disk stands in for the one that the log asked for; at first there is an empty
-   * state.
+   * The newest snapshot on disk replaces the one that the log asked for; at first there is an empty state.
    */
   #send(message: PeerMessage): boolean {
     if (message.kind !== "snapshot") return this.#world.send(this, message, undefined);

@@ -29,16 +29,16 @@ import type { CorePlan } from "./plan.js";
 import { Reference } from "./reference.js";
 import { type ServerPlan, type ServerWorld, SimServer } from "./server.js";
 
-/** What a client learns: an answer, or that it will learn nothing. */
+/** The outcome for a client: an answer, or none. */
 export type Outcome = ClientResponse | CoreError | "lost";
 
-/** Applying, reading, watching, cleaning up, comparing: each has its share of a turn. */
+/** Applying, reading, watching, cleaning up and comparing each have a share of a turn. */
 const kindsOfWork = 5;
 
-/** Beyond it, as the smallest steps are not nothing: what 128 operations look at. */
+/** The allowance beyond a turn's share, as a step is not divisible: the work of 128 operations. */
 const unitsOfOneCommandMax = 900;
 
-/** When nothing goes wrong any more, a leader is found in that time, and stays. */
+/** After the last fault a leader is found within this time, and stays. */
 const settledMs = 15_000;
 
 interface Call {
@@ -55,7 +55,7 @@ interface OpenWatch {
   readonly server: SimServer;
   readonly heard: (response: WatchResponse) => void;
   readonly lost: () => void;
-  /** When the last response arrives: they keep their order. */
+  /** The arrival time of the last response: they keep their order. */
   lastMs: number;
 }
 
@@ -72,16 +72,16 @@ export interface CoreWorldOptions {
 /** Servers of a core, their disks and network, and clients. */
 export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implements ServerWorld {
   readonly plan: CorePlan;
-  /** Those of the present core. */
+  /** The servers of the present core. */
   readonly servers: SimServer[] = [];
-  /** Of cores that others have taken the place of; they may come back. */
+  /** The servers of replaced cores; they may come back. */
   readonly former: SimServer[] = [];
-  /** Of each core that took the place of another: the last revision that it has of that one. */
+  /** For each replacement core: the last revision that it kept. */
   readonly #keptRevisions: number[] = [];
   readonly #replacedListeners: ((state: CoreState, keptRevision: number) => void)[] = [];
-  /** Servers that hear each other have the same number. */
+  /** Servers on the same side have the same number. */
   readonly side = new Map<MemberId, number>();
-  /** Whose content a test has changed. */
+  /** Servers whose content a test has changed. */
   readonly tampered = new Set<MemberId>();
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
@@ -105,11 +105,11 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     return this.#reference;
   }
 
-  /** A server that somebody has added to the members starts, with nothing on its disk. */
+  /** Starts an added member, with an empty disk. */
   join(id: MemberId): void {
     this.say(`${id} joins`);
     const [{ cluster }] = this.servers.map(({ plan }) => plan) as [ServerPlan];
-    // The others say who is there.
+    // The others know the members.
     const founding = this.reference.state.members.all;
     const address = addressOf(this.reference.state.members.get(id), id);
     const disk = { recovered: joining(), snapshot: undefined };
@@ -132,8 +132,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 
   /**
-   * All servers end, and those of another core are there instead, not started yet. Clients go on with them, and
-   * know nothing of it.
+   * Replaces all servers by those of another core, which are not started yet. Clients continue with them
+   * without notice.
    */
   replace({ keptRevision, reference, servers }: NewCore): void {
     for (const server of this.servers) this.crash(server);
@@ -152,19 +152,19 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.#replacedListeners.push(listener);
   }
 
-  /** How many cores there have been. */
+  /** The number of cores so far. */
   get cores(): number {
     return 1 + this.#keptRevisions.length;
   }
 
-  /** The last revision that the present core has of the one that was the last of so many. */
+  /** The last revision that the present core shares with an earlier one. */
   keptSince(cores: number): number {
     return least([Infinity, ...this.#keptRevisions.slice(cores - 1)]);
   }
 
   // Time
 
-  /** Until then, or until something is found that must not be; without programs that wait for promises. */
+  /** Runs until then, or until a violation; without programs that wait for promises. */
   runUntil(endMs: number): void {
     for (let event = this.next(endMs); event !== undefined; event = this.next(endMs)) this.happen(event);
     this.nowMs = Math.max(this.nowMs, endMs);
@@ -181,7 +181,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.guard(() => event.run());
   }
 
-  /** What a server notices of itself ends the run, too. */
+  /** A failure that a server detects itself ends the run, too. */
   guard(body: () => void): void {
     try {
       body();
@@ -213,7 +213,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.#loseClients(server);
   }
 
-  /** Clients turn away from servers that are no members; the processes go on, and must not disturb. */
+  /** Clients leave removed servers; the processes run on, and must not disturb. */
   retireRemoved(): void {
     const members = this.members();
     for (const server of this.servers) {
@@ -254,7 +254,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     return leaders.sort((a, b) => b.replica!.status().term - a.replica!.status().term)[0];
   }
 
-  // What servers need
+  // Ports of servers
 
   send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean {
     // A snapshot has a connection of its own.
@@ -308,7 +308,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
       : this.servers.filter(({ id }) => all.some((member) => member.id === id));
   }
 
-  /** Some stop, as in production; the others go on, as if they were told of it late or never. */
+  /** Some removed servers stop, as in production; others run on, as if the notice came late or never. */
   removed(server: SimServer): void {
     this.say(`${server.id} hears that it was removed`);
     this.counters.removalsHeard += 1;
@@ -417,7 +417,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     });
   }
 
-  /** Where nothing fails for long, nobody is told that nothing is known of a request. */
+  /** Without long faults every request has a known outcome. */
   #judgePatience(result: ClientResponse | CoreError, { kind }: ClientRequest): void {
     if (this.plan.allAnswered === true && result instanceof CoreError && result.failure === "timeout")
       this.report("answered", `the outcome of a request (${kind}) is not known`);
@@ -449,7 +449,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     };
   }
 
-  /** Responses of one connection keep their order, and get lost with their server. */
+  /** Responses on one connection keep their order, and are lost with their server. */
   watched(server: SimServer, number: number, { stream, response }: WatchAnswer): void {
     const watch = this.#watches.get(number);
     if (watch === undefined) return;
@@ -468,7 +468,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 }
 
-/** Of a steady clock, a third of them as far off as may be. */
+/** Draws the rate of a steady clock, a third of them at the bound. */
 export function drawRate(random: SimRandom, clockRateError: number): number {
   return 1 + clockRateError * Math.max(-1, Math.min(1, random.between(-1.5, 1.5)));
 }

@@ -1,7 +1,10 @@
 import type { StorageReport, StorageObserver } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 
-/** Uniform agreement and validity (Fig. 8, Lemma 11): all that ever decide decide the same, and somebody had proposed it. */
+/**
+ * Uniform agreement and validity (Fig. 8, Lemma 11): all processes that ever decide decide the same proposed
+ * value.
+ */
 export class Agreement implements StorageObserver {
   readonly #report: StorageReport;
   readonly #proposed = new Set<string>();

@@ -26,7 +26,9 @@ export function claimExclusion(view: WorldView, report: StorageReport): StorageO
   return { began: look, renewed: (_claim, succeeded) => succeeded && look() };
 }
 
-/** Counted leases: each slot is one process's, and no more hold than the greatest limit among those who do. */
+/**
+ * Counted leases: each slot has one holder, and there are no more holders than the greatest limit among them.
+ */
 function lookAtSlots(claims: Iterable<Claim>, exclusion: Exclusion<Claim>, report: StorageReport): void {
   const held = [...claims].filter((claim) => claim.remainingMs() > 0);
   const places = held.map(({ place }) => place!);

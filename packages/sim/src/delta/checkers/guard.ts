@@ -1,8 +1,8 @@
 import type { Claim, StorageReport, StorageObserver } from "../stage/observer.js";
 
 /**
- * What is fenced is never harmed, whatever the delays: once it has taken the write of another tenure, it takes none of an
- * earlier one any more, also while two believe that they hold.
+ * The fenced resource is never harmed, whatever the delays: after the write of a later tenure it accepts none
+ * of an earlier one, also while two processes believe that they hold.
  */
 export class Guard implements StorageObserver {
   readonly #report: StorageReport;

@@ -3,7 +3,9 @@ import type { StorageReport, StorageObserver } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 import { stampText } from "../stage/stage.js";
 
-/** What one reader reads never goes back: a write that its writer left half done would otherwise come and go for ever. */
+/**
+ * The values of one reader never go back: an incomplete write would otherwise appear and disappear for ever.
+ */
 export class NoFlicker implements StorageObserver {
   readonly #report: StorageReport;
   readonly #last = new Map<SimParty, Stamp>();

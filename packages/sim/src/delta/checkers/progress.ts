@@ -2,10 +2,7 @@ import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 
-/**
- * Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. A claim whose caller gave up costs
- * one, too, and may not be held against those who want it.
- */
+/** The limit of waits without a winner. A lost claim costs one wait, and so does a cancelled one. */
 const waitsMax = 4;
 
 /**

@@ -1,7 +1,9 @@
 import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 
-/** So many times what it has to wait is too long, if delays are bounded and somebody is always there to wait. */
+/**
+ * The limit, in multiples of the required wait, if delays are bounded and a process is always there to wait.
+ */
 const waitsMax = 5;
 
 /** A store that has forgotten counts again after a while, however short its users live. */

@@ -2,7 +2,7 @@ import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 
-/** In this many waits after the last crash one process must have become leader. */
+/** Within this many waits after the last crash one process must have become the leader. */
 const waitsMax = 4;
 
 /**
@@ -13,7 +13,7 @@ export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: StorageReport;
   #leader: SimParty | undefined;
-  /** It has been told to stop, and may lead until the renewal that it had begun has come to an end. */
+  /** The process that was told to stop: it may lead until its pending renewal ends. */
   #stopping: SimParty | undefined;
   #sinceMs = 0;
 

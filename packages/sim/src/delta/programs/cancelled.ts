@@ -1,13 +1,16 @@
 import type { Cancellation } from "leasehold/inner/lease/provider.js";
 import type { Stage } from "../stage/stage.js";
 
-/** A caller gives up within so many δ: in the first question, in the first few, or in the wait that comes after them. */
+/**
+ * The patience of callers in δ: they give up in the first request, in the first few, or in the wait after
+ * them.
+ */
 const patienceDelays = [0.3, 3, 30] as const;
 
-/** One for all: to make one costs more than to give up. */
+/** Shared, as creating an error costs more than the cancellation. */
 const gaveUp = new Error("its caller has given up");
 
-/** A caller that may want no more, in both forms in which drivers are told. */
+/** A caller that may cancel, in both forms that drivers accept. */
 export class Caller implements Cancellation {
   cancelled = false;
   onCancel: (() => void) | undefined;
@@ -24,7 +27,7 @@ export class Caller implements Cancellation {
   }
 }
 
-/** An operation whose caller wants no more at some moment of it, unless it ends before. */
+/** An operation whose caller cancels at some moment, unless it ends before. */
 export async function cancelled<Result>(
   { plan, party, random, counters }: Stage,
   operation: (caller: Caller) => Promise<Result>,
@@ -42,7 +45,7 @@ export async function cancelled<Result>(
   return result;
 }
 
-/** Now and then the caller gives up. */
+/** Cancels the operation now and then. */
 export function perhapsCancelled<Result>(
   stage: Stage,
   operation: (caller?: Caller) => Promise<Result>,

@@ -7,16 +7,19 @@ import type { Stage } from "../stage/stage.js";
 export interface Holding {
   readonly token: bigint;
   readonly shared: boolean;
-  /** By the process's clocks of this moment. A look changes nothing. */
+  /** By the process's present clocks. A look changes nothing. */
   remainingMs(): number;
   /** True when it lasts longer now. */
   renew(caller?: Caller): Promise<boolean>;
   release(caller?: Caller): Promise<void>;
-  /** Its caller may give up a renewal, too. */
+  /** The caller may cancel a renewal, too. */
   readonly renewalMayEnd: boolean;
 }
 
-/** A program that wants a lease again and again, works under it, renews it, and lays it down in time, late, or not at all. */
+/**
+ * A program that acquires a lease repeatedly, works under it, renews it, and releases it in time, late, or
+ * not at all.
+ */
 export async function holder(
   stage: Stage,
   acquire: (caller?: Caller) => Promise<Holding | undefined>,

@@ -13,10 +13,13 @@ import { isConditional } from "../stage/plan.js";
 import { readAndWrite } from "./register.js";
 import type { PartsStage, Stage } from "../stage/stage.js";
 
-/** As few as may be, so that they have to be raised all the time. */
+/** The minimum, so that epochs have to be reserved all the time. */
 export const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
 
-/** What a process does for as long as it lives: opens the farm, with the drivers of production, and does what its ground is about. */
+/**
+ * The life of a process: it opens the farm, with the drivers of production, and runs the programs of its
+ * ground.
+ */
 export async function runProcess(stage: Stage): Promise<void> {
   const { plan, party, stores, settings, random } = stage;
   const driver = new Driver(stores, party);
@@ -45,7 +48,7 @@ export async function runProcess(stage: Stage): Promise<void> {
   }
 }
 
-/** Whether the stores are no farm any more: drivers tell it when nothing can be had. */
+/** Watches for the loss of the farm, which drivers report when no lease can be acquired. */
 function watch(stage: Stage, farm: Farm): void {
   const { party, plan, failed } = stage;
   party.timers.after(plan.delayMs, () => {
@@ -68,7 +71,7 @@ async function runParts(stage: PartsStage): Promise<void> {
       return lead(stage, oracleOf(stage));
     default: {
       const oracle = oracleOf(stage);
-      // Two of one process: they know nothing of each other.
+      // Two participants in one process, independent of each other.
       const parts = ["a", "b"].map((part) => agree(stage, oracle, `${party.writer}/${part}`));
       await Promise.all([lead(stage, oracle), ...parts]);
     }

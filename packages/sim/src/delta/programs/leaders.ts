@@ -2,7 +2,7 @@ import { LeaderOracle } from "leasehold/inner/delta/paper/leader-oracle.js";
 import { perhapsCancelled } from "./cancelled.js";
 import { leaseMsOf, type PartsStage } from "../stage/stage.js";
 
-/** Before delays are bounded a process believes at times that it leads, whatever the oracle says: agreement must not mind. */
+/** The share of false beliefs in leadership before delays are bounded: agreement must tolerate them. */
 const delusionRate = 0.5;
 
 /** The leader oracle (Fig. 7) of one process. */
@@ -13,7 +13,7 @@ export function oracleOf(stage: PartsStage): LeaderOracle {
   return oracle;
 }
 
-/** The leader oracle for a caller that gives up now and then, and comes again. */
+/** The leader oracle for a caller that gives up now and then, and returns. */
 export async function lead(stage: PartsStage, oracle: LeaderOracle): Promise<void> {
   const { parts, party } = stage;
   const laidDown = () => {

@@ -31,7 +31,7 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
   return {
     token: grant.token,
     shared: false,
-    // Not the grant's own answer, which ends the tenure when it is over: a look must not change what happens.
+    // Not the grant's own method, which ends an expired tenure: a look must change nothing.
     remainingMs: () =>
       tenure.lost === undefined
         ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, party.look()))
@@ -80,7 +80,7 @@ async function contended(
       return !isOver;
     },
     async release(releaser) {
-      // After a renewal that failed nobody knows which record stands there.
+      // After a failed renewal the record is unknown.
       if (isOver) return;
       isOver = true;
       await party.alive(parts.run(release(site, held), releaser?.signal));

@@ -6,30 +6,30 @@ import { leaseMsOf, type ProviderStage } from "../stage/stage.js";
 import type { Claim } from "../stage/observer.js";
 
 const counted = "r";
-/** Of readers, and writers: calls that say nothing. */
+/** The resource of readers and writers; a call without a mode is a writer. */
 const book = "r/~rw";
 
-/** How many of those who want it are readers, how many ask once, and whose lease is not renewed. */
+/** The shares of readers, of single attempts, and of leases without renewal. */
 const readerRate = 0.7;
 const tryRate = 0.3;
 const lapseRate = 0.2;
 
-/** A program waits for so many of its leases at most, and holds for so many. */
+/** Limits of waiting and holding, in leases. */
 const patienceLeases = 6;
 const holdLeases = 1.5;
 
 /** The limit of a counted lease changes from call to call. */
 const limitMax = 3;
 
-/** What a program wants of the waist, and how its holding is called. */
+/** The requested lease, and the name of the hold. */
 interface Wish {
   readonly form: Pick<AcquireOptions, "limit" | "mode">;
   readonly name: "reads" | "writes" | "counts";
 }
 
 /**
- * Readers and writers, or holders of a counted lease, as users have them: the waist on the conditional lease,
- * which makes all of exclusive ones.
+ * Readers and writers, or holders of a counted lease, as users have them: the lease layer on the conditional
+ * lease, which builds all of them from exclusive ones.
  */
 export async function sharers(stage: ProviderStage): Promise<void> {
   const { plan, party, random } = stage;
@@ -78,7 +78,7 @@ async function wanted(
   }
 }
 
-/** What it claims is by its last look: a checker's own look would end a lease of a process that is stopped. */
+/** The claim is by its last look: a checker's own look would end a lease of a stopped process. */
 async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): Promise<void> {
   const { plan, party, random, counters } = stage;
   let looked = { at: party.look(), leftMs: lease.remaining() };

@@ -1,4 +1,4 @@
-/** What is counted in a run on shared storage. */
+/** Counters of a run on shared storage. */
 export const storageCounters = () => ({
   runs: 0,
   events: 0,

@@ -1,4 +1,4 @@
-/** What must hold on shared storage. Their meaning is in the checkers, one a file. */
+/** The invariants on shared storage. Their meaning is in the checkers, one a file. */
 export const storageInvariants = [
   "exclusion",
   "counted",

@@ -2,7 +2,7 @@ import { clockRateErrorDefault } from "leasehold/inner/common/clock-rates.js";
 import type { StoreTraits } from "leasehold/inner/delta/store.js";
 import type { SimRandom } from "../../kit/random.js";
 
-/** What the processes of a run do. */
+/** The grounds, one for each kind of program. */
 export const grounds = [
   "conditional",
   "paper",
@@ -16,18 +16,18 @@ export const grounds = [
 ] as const;
 export type Ground = (typeof grounds)[number];
 
-/** Where leases are conditional: exclusion and the order of tokens need no bound on delays. */
+/** Whether leases are conditional: exclusion and the order of tokens need no bound on delays. */
 export function isConditional(ground: Ground): boolean {
   return ground === "conditional" || ground === "forms" || ground === "counted";
 }
 
-/** Everything about a run that is decided before it begins. */
+/** The plan of a run, decided before it begins. */
 export interface StoragePlan {
   readonly seed: number;
   readonly ground: Ground;
   /** One for each store. */
   readonly kinds: readonly StoreTraits["kind"][];
-  /** How many stores never answer from some moment on. */
+  /** The number of stores that never answer from some moment on. */
   readonly silent: number;
   readonly processes: number;
   /** The longest Δ, ms. Processes differ when `mixedLeases`. */
@@ -35,11 +35,11 @@ export interface StoragePlan {
   readonly mixedLeases: boolean;
   /** δ, ms. */
   readonly delayMs: number;
-  /** ρ, as everybody counts with it. */
+  /** ρ, the assumed rate error of clocks. */
   readonly clockRateError: number;
-  /** How far steady clocks are off. */
+  /** The true rate error of steady clocks. */
   readonly clockDrift: number;
-  /** From when on δ holds, ms: 0 for ND. */
+  /** The time from which δ holds, ms: 0 for ND. */
   readonly stableFromMs: number;
   readonly endMs: number;
   /** Before that, the part of requests that take longer than δ. */
@@ -52,18 +52,21 @@ export interface StoragePlan {
   readonly pauseMaxMs: number;
   readonly stallEveryMs: number;
   readonly forgetEveryMs: number;
-  /** How often another store takes one's place for processes that begin from then on. The others still have the old one. */
+  /**
+   * The mean time between replacements of a store for processes that start from then on. The others still
+   * have the old one.
+   */
   readonly replaceEveryMs: number;
-  /** How long a process lives at most, ms: shorter than a store has to wait that has forgotten, or for ever. */
+  /** The longest life of a process, ms: shorter than the wait of a store that has forgotten, or unlimited. */
   readonly lifeMs: number;
-  /** How a holder behaves at each turn. */
+  /** Probabilities of a holder's actions at each turn. */
   readonly releaseRate: number;
-  /** The part of renewals and releases that come as late as they may, or later. */
+  /** The share of renewals and releases that come as late as allowed, or later. */
   readonly lazyRate: number;
   readonly thinkMeanMs: number;
-  /** The part of operations whose caller wants no more before they end. */
+  /** The share of operations that their caller cancels. */
   readonly cancelRate: number;
-  /** The part of writes in the middle of which a process crashes: some stores get them, others never do. */
+  /** The share of writes during which a process crashes: some stores get them, others never do. */
   readonly tornRate: number;
 }
 
@@ -76,7 +79,10 @@ export const renewalDelays = 7;
 /** 83,333 ppm. */
 export const slewed = 1 / 12;
 
-/** A run lasts this many longest waits of a contender after its stabilisation, so that each sees several tenures. */
+/**
+ * The duration of a run after its stabilisation, in longest waits of a contender, so that each sees several
+ * tenures.
+ */
 const stableWaits = 14;
 const unstableWaits = 6;
 
@@ -127,7 +133,7 @@ function drawRates(random: SimRandom): Pick<StoragePlan, "clockRateError" | "clo
   return { clockRateError: clockDrift === slewed ? clockRateErrorDefault : clockDrift, clockDrift };
 }
 
-/** Which stores an algorithm can stand on. */
+/** The kinds of stores that an algorithm supports. */
 function drawKinds(ground: Ground, n: number, random: SimRandom): StoreTraits["kind"][] {
   const all = (kind: StoreTraits["kind"]) => Array.from({ length: n }, () => kind);
   if (isConditional(ground) || ground === "consensus") return all("atomic");

@@ -10,7 +10,7 @@ import type { Claim, StorageObserver } from "./observer.js";
 import type { SimParty } from "../../kit/party.js";
 import type { StoragePlan } from "./plan.js";
 
-/** What a process's programs stand on: the process, its stores, and those who watch it. */
+/** The process of a program, its stores, and their observers. */
 export interface Stage {
   readonly plan: StoragePlan;
   readonly party: SimParty;
@@ -25,22 +25,22 @@ export interface Stage {
   end(claim: Claim): void;
   /** Sends a write with its token to the guarded resource. */
   guard(claim: Claim): void;
-  /** Whom `looked` calls a leader. */
+  /** Registers the leader for `looked`. */
   leads(asked: () => boolean): void;
-  /** What the process does when it ends in order. */
+  /** Registers the process's clean exit. */
   leaves(close: () => Promise<void>): void;
-  /** What went wrong for good. */
+  /** Reports a permanent failure. */
   failed(error: LeaseholdError): void;
   /** A line of the story. */
   say(text: string): void;
 }
 
-/** Where the parts of the paper run. */
+/** The stage of the paper's parts. */
 export interface PartsStage extends Stage {
   readonly parts: FarmParts;
 }
 
-/** Where leases are had as in a program of users. */
+/** The stage of providers, as programs of users have them. */
 export interface ProviderStage extends Stage {
   readonly provider: DeltaProvider;
 }

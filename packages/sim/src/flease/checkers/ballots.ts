@@ -9,7 +9,7 @@ interface OwnerBook {
   readonly node: NodeView;
   readonly incarnation: number;
   last: number;
-  /** To whom the last ballot has been announced. */
+  /** The receivers of the last ballot. */
   readonly announced: Set<number>;
 }
 
@@ -53,7 +53,8 @@ export class Ballots implements Observer {
   #checkAhead({ node }: OwnerBook, number: number): void {
     const { assumptions, settings, nowMs } = this.#view;
     if (!assumptions.wall || assumptions.stepsTogether) return;
-    // ε that a seen ballot was ahead, ε that the own clock has gone back since, and the rounding to milliseconds.
+    // ε by which a seen ballot was ahead, ε by which the own clock has gone back since, and the rounding to
+    // milliseconds.
     const wallMax = node.clock.wallAt(nowMs) + 2 * settings.maxClockSkewMs + 1;
     if (number > numberAt(wallMax))
       this.#report("I9", `${node.name} is ahead of its wall clock with ballot ${number}`);

@@ -4,8 +4,8 @@ import { isOfForms } from "../waist/sharer.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
- * L1: between two events whatever a node with programs on the waist holds is some program's. What was granted to a
- * caller that had given up, or was released and not passed on, would keep others waiting for nobody's sake.
+ * L1: between two events every hold of a node with programs on the lease layer belongs to some program. A
+ * grant to a caller that had given up, or a release that was not passed on, would block others for nothing.
  */
 export class HeldForNobody implements Observer {
   readonly #view: WorldView;

@@ -5,7 +5,7 @@ import { Cells } from "leasehold/inner/flease/protocol/cells.js";
 import type { NodeView } from "../stage/node.js";
 import type { AcceptorStep, FleaseReport, Hold, Observer, WorldView } from "../stage/observer.js";
 
-/** What was decided last for a hold, and in which view. */
+/** The last decision for a hold, and its view. */
 interface Decided {
   readonly number: number;
   readonly until: number;
@@ -14,8 +14,8 @@ interface Decided {
 }
 
 /**
- * In which view each hold was decided. A decision is looked at in the event that made it, before the view of
- * its node can change again.
+ * The view in which each hold was decided. A decision is recorded in its event, before the view of its node
+ * can change again.
  */
 export class DecidedViews {
   readonly #decided = new WeakMap<Instance, Decided>();
@@ -90,7 +90,7 @@ export class ViewChanges implements Observer {
     const { view, isLearner } = node.peer!.views;
     const { number } = view;
     const before = this.#numbers.get(node) ?? 0;
-    // Without a vote it does no harm by that, and stands for nobody.
+    // Without a vote this is harmless: the node represents nobody.
     if (node.isMember && isLearner) this.#numbers.delete(node);
     else {
       if (number < before) this.#report("I16", `${node.name} goes back from view ${before} to ${number}`);

@@ -1,7 +1,7 @@
 import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
- * L1 for those who wait on the waist. After the faults have ended every program wants its resource once more,
+ * L1 for waiters on the lease layer. After the last fault every program acquires its resource once more,
  * keeps it briefly, and has enough time for that. One that still waits at the end was forgotten.
  */
 export class Waiters implements Observer {

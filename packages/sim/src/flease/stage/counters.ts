@@ -1,4 +1,4 @@
-/** What is counted in a run among peers. */
+/** Counters of a run among peers. */
 export const fleaseCounters = () => ({
   runs: 0,
   events: 0,
@@ -13,7 +13,7 @@ export const fleaseCounters = () => ({
   cancellations: 0,
   takeoversAfterCrash: 0,
   takeoversAfterLapse: 0,
-  /** Two-phase acquisitions of a lease that was released and would not be over yet. */
+  /** Two-phase acquisitions of a released lease that has not expired. */
   takeoversOfReleased: 0,
   lateDecisions: 0,
   floorRefusals: 0,
@@ -21,7 +21,7 @@ export const fleaseCounters = () => ({
   promiseRefusals: 0,
   staleRefusals: 0,
   boundRefusals: 0,
-  /** To a client that wants more than members keep. */
+  /** Refusals of a client that wants more than members keep. */
   fullRefusals: 0,
   crashes: 0,
   rejoins: 0,
@@ -30,25 +30,25 @@ export const fleaseCounters = () => ({
   slews: 0,
   clockAlarms: 0,
   impossibleClocks: 0,
-  /** From a release to the next tenure of the same resource. */
+  /** Handovers from a release to the next tenure of the same resource. */
   handOvers: 0,
   handOverMs: 0,
-  // Of the programs on the waist
+  // Programs on the lease layer
   automaticRenewals: 0,
   waitsServedByHint: 0,
-  /** From one caller to the next in one process. */
+  /** Handovers from one caller to the next in one process. */
   localHandOvers: 0,
   electionsWon: 0,
   electionsLost: 0,
   breaks: 0,
-  /** Hand-overs to one who waited. */
+  /** Handovers to a waiter. */
   namedHeirs: 0,
   requestsFollowed: 0,
   queriesAnswered: 0,
   changesSeen: 0,
   /** Counted and shared leases. */
   shares: 0,
-  /** Joint views that somebody was the first to enter, and views after such. */
+  /** First entries of a joint view, and of views after one. */
   changesBegun: 0,
   changesEnded: 0,
   /** Members whose kept view was lost. */

@@ -5,14 +5,14 @@ import { EventCode, SimEvent } from "../../kit/events.js";
 import { faultlessNetwork, type NetworkPlan } from "./plan.js";
 import type { SimRandom } from "../../kit/random.js";
 
-/** A message under way. */
+/** A message in flight. */
 export class Packet extends SimEvent {
   readonly code = EventCode.packet;
   readonly from: number;
   readonly to: number;
   /** Undefined in a heartbeat, which carries clock bounds only. */
   readonly message: Message | undefined;
-  /** What the message is about; replies do not name it themselves. */
+  /** The resource of the message; replies do not have it themselves. */
   readonly resource: string;
   /** The sender's incarnation, to which a reply is bound. */
   readonly fromIncarnation: number;

@@ -18,7 +18,7 @@ export interface MachineSleep {
   reliesOn(until: number, end: number): boolean;
 }
 
-/** What checkers and books see of a node. They change nothing. */
+/** A node, as checkers and indexes see it. They change nothing. */
 export interface NodeView {
   readonly index: number;
   readonly name: string;
@@ -29,7 +29,7 @@ export interface NodeView {
   readonly owner: string;
   readonly incarnation: number;
   readonly sleep: MachineSleep;
-  /** Until when the node is stopped: it handles nothing, and its clocks run on. */
+  /** The end of a pause: the node handles nothing, and its clocks run on. */
   readonly pausedUntilMs: number;
   readonly paused: boolean;
   /** Present when its programs use the waist. */
@@ -38,7 +38,7 @@ export interface NodeView {
   look(): Reading;
 }
 
-/** What the programs of a node need of it. */
+/** A node, as its programs see it. */
 export interface ProgramNode extends NodeView {
   readonly side: NodeSide | undefined;
   /** The product's; undefined while the node is down. */
@@ -47,15 +47,15 @@ export interface ProgramNode extends NodeView {
   step(resource: string | undefined, body: (now: Reading) => void): void;
   /** Puts off an event while the node is stopped. True when it has. */
   deferred(event: Task): boolean;
-  /** Makes a program hear what becomes of an instance. */
+  /** Reports the outcomes of an instance to a program. */
   assign(instance: Instance, program: InstanceProgram): void;
-  /** Says something to another beside the protocol. */
+  /** Sends a note to another node beside the protocol. */
   whisper(to: number, toIncarnation: number, note: string): void;
-  /** The process has ended as it wanted to. */
+  /** The process has exited cleanly. */
   leave(): void;
 }
 
-/** What a node asks and answers beside the protocol. */
+/** A node's requests and answers beside the protocol. */
 export interface NodeSide {
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
   /** A node has died or goes on as another owner: connections to what it was are gone. */
@@ -91,7 +91,7 @@ export interface MachineNode extends NodeView {
   start(): void;
   crash(): void;
   pause(forMs: number): void;
-  /** What it has kept of its view is gone: while it is down. */
+  /** Loses the persisted view of a node that is down. */
   loseView(): void;
   /** Its operator changes the members. */
   changeMembers(next: Membership): void;

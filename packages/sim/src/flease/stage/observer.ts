@@ -9,7 +9,7 @@ import type { NodeView } from "./node.js";
 import type { Report } from "../../kit/violation.js";
 import type { Invariant } from "./invariants.js";
 
-/** What an observer may see of the world. */
+/** The world, as observers see it. */
 export interface WorldView {
   readonly nowMs: number;
   readonly settings: FleaseSettings;
@@ -22,7 +22,7 @@ export interface WorldView {
   readonly claims: ClaimLookup;
 }
 
-/** What one program was given, and what it has seen of it since. */
+/** A lease of one program, and what it has seen of it since. */
 export interface Claim {
   readonly node: NodeView;
   readonly incarnation: number;
@@ -32,9 +32,9 @@ export interface Claim {
   /** A reader's: others that are shared do not exclude it. */
   readonly shared: boolean;
   readonly beganMs: number;
-  /** When its program last looked and saw it held. */
+  /** The last time at which its program saw it held. */
   heldMs: number;
-  /** When its program stopped to use the resource, or saw that it must; undefined while it goes on. */
+  /** The time at which its program stopped using the resource, or saw that it must; undefined before. */
   endedMs: number | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Waiter {
   readonly sinceMs: number;
 }
 
-/** What a waist asks of its provider. */
+/** Requests of a lease layer to its provider. */
 export type WaistRequest = "attempt" | "renew" | "release";
 
 export type FleaseReport = Report<Invariant>;
@@ -71,7 +71,7 @@ export interface WriteLookup {
   find(owner: string, number: number, sequence: number): SentWrite | undefined;
 }
 
-/** What is known of the programs on the waist. */
+/** The claims of programs on the lease layer. */
 export interface ClaimLookup {
   /** Whether a program of this node uses the resource. */
   has(node: NodeView, resource: string): boolean;
@@ -89,7 +89,7 @@ export interface AcceptorStep {
   request: Message;
   /** The acceptor's clock at the request's receipt. */
   now: Reading;
-  /** What the acceptor kept of the resource before; `present` is false when nothing. */
+  /** The acceptor's former entry of the resource; `present` is false if it had none. */
   before: Entry & { present: boolean };
   after: Readonly<Entry> | undefined;
   /** The answer; undefined when there was none. */
@@ -105,7 +105,7 @@ export interface Tenure {
   readonly beganMs: number;
   /** Begun in one round trip. */
   readonly fast: boolean;
-  /** How it ended; undefined while it runs. */
+  /** Its end; undefined while it lasts. */
   ended: "released" | "lapsed" | "crashed" | undefined;
   endedMs: number;
   /** The end of its last lease on its owner's wall clock. */
@@ -120,7 +120,7 @@ export interface Hold {
   valid: boolean;
 }
 
-/** What can be noticed in a run. Each checker, and each counter, cares for some of it. */
+/** The events of a run. Each checker and counter handles some of them. */
 export interface Observer {
   /** A message leaves a node. */
   sent?(from: NodeView, to: number, message: Message): void;

@@ -9,10 +9,10 @@ import { drawViews, withoutViews } from "./views-plan.js";
 import type { ViewsPlan } from "./views-plan.js";
 import type { Populated, WaistPlan } from "./waist-plan.js";
 
-/** How the network treats messages. Times in ms, rates as probabilities of one message. */
+/** The network. Times in ms, rates as probabilities for one message. */
 export interface NetworkPlan {
   readonly lossRate: number;
-  /** Of releases, besides. */
+  /** The additional loss rate of releases. */
   readonly releaseLossRate: number;
   readonly duplicationRate: number;
   readonly meanDelayMs: number;
@@ -44,10 +44,10 @@ export interface ChaosPlan {
   readonly partitionEveryMs: number;
   readonly partitionMaxMs: number;
   readonly offsetEveryMs: number;
-  /** How far a wild wall clock steps at most. */
+  /** The largest step of a wild wall clock. */
   readonly offsetStepMaxMs: number;
   readonly rateEveryMs: number;
-  /** How long a wild steady clock stays wild at most. */
+  /** The longest time that a steady clock runs wild. */
   readonly rateMaxMs: number;
   readonly stepTogetherEveryMs: number;
   /** Clients that leave, and are back later as others. */
@@ -60,7 +60,7 @@ export interface ChaosPlan {
   readonly slewMaxMs: number;
 }
 
-/** What the programs that use the leases do. */
+/** The workload of programs. */
 export interface WorkloadPlan {
   readonly thinkMeanMs: number;
   /** Probability that an acquisition tries one round trip first. */
@@ -77,11 +77,11 @@ export interface WorkloadPlan {
   readonly mixedTtl: boolean;
 }
 
-/** Everything about a run that is decided before it begins. */
+/** The plan of a run, decided before it begins. */
 export interface RunPlan extends Populated {
   readonly seed: number;
   readonly mode: ClockMode;
-  /** How long things go wrong, and how long they must then go well. */
+  /** The duration of faults, and of the calm after them. */
   readonly stormMs: number;
   readonly calmMs: number;
   readonly network: NetworkPlan;
@@ -94,14 +94,14 @@ export interface RunPlan extends Populated {
   readonly wholeMs: boolean;
   /** Messages carry clock bounds, and impossible ones are refused (3.10). */
   readonly skewWatch: boolean;
-  /** By how much timers are late on average. */
+  /** The mean delay of timers. */
   readonly timersLateMs: number;
 }
 
 /** A storm lasts this many longest leases, so that runs with long leases see as much as others. */
 const stormLeases = 14;
 
-/** Where the seeds of the other streams begin; those of runs are far smaller. */
+/** The first of the other streams; seeds of runs are far smaller. */
 const waistStream = 2 ** 48;
 const suspensionStream = 2 ** 49;
 const rateStream = 2 ** 50;
@@ -277,8 +277,8 @@ function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
 const clockFaultMs = 1_500;
 
 /**
- * How long after the storm some waiting node must have acquired each resource (L1): pauses run out, clock faults
- * are noticed, each of which costs a recovery wait, and then leases that nobody holds.
+ * The time after the last fault within which some waiter must have acquired each resource (L1): pauses end,
+ * clock faults are detected, each of which costs a recovery wait, and then leases without a holder expire.
  */
 function calmMs(settings: FleaseSettings, pauseMaxMs: number): number {
   const waitMs = Math.max(settings.waitWallMs, settings.waitRateMs);

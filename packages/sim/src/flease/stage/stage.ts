@@ -25,7 +25,7 @@ export interface WorldMistakes {
   readonly leases?: (leases: Leases) => Leases;
 }
 
-/** The index of who held what when, as the programs were told. */
+/** The index of tenures, as the programs were told. */
 export interface TenureIndex extends TenureLookup {
   begin(node: NodeView, instance: Instance): Tenure;
   end(node: NodeView, resource: string, how: "released" | "lapsed"): void;
@@ -33,7 +33,7 @@ export interface TenureIndex extends TenureLookup {
   crash(node: NodeView): void;
 }
 
-/** The index of what the programs on the waist see. */
+/** The index of claims on the lease layer. */
 export interface ClaimIndex extends ClaimLookup {
   waits(node: NodeView, resource: string): Waiter;
   waited(waiter: Waiter): void;
@@ -46,7 +46,7 @@ export interface ClaimIndex extends ClaimLookup {
   crash(node: NodeView): void;
 }
 
-/** What the parts of the world among peers need of it, each of them a little. */
+/** The world of peers, as its parts see it. */
 export interface Stage extends WorldView {
   readonly plan: RunPlan;
   readonly workload: WorkloadPlan;
@@ -68,17 +68,17 @@ export interface Stage extends WorldView {
   schedule(event: SimEvent, delayMs: number): void;
   scheduleAt(event: SimEvent, dueMs: number): void;
   cancel(event: SimEvent): void;
-  /** Something in this node may go on when the present event is over. */
+  /** A promise of this node may continue when the present event is over. */
   stir(node: NodeView): void;
   /** Async functions of a program's or a provider's own, between two calls: a few turns in which others get on. */
   pass(turnsMax: number): Promise<void>;
   /** A program has failed as none may: the run ends. */
   fail(error: unknown): void;
-  /** A client has ended as it wanted to. */
+  /** A client has exited cleanly. */
   left(node: NodeView): void;
   settingsOf(node: NodeView): FleaseSettings;
   readonly arrive: (packet: Packet) => void;
-  /** By how much later than it was asked for a timer is to fire, ms. */
+  /** The delay of a timer, ms. */
   drawLateMs(): number;
   /** The name under which a node's proposer works. */
   ownerFor(node: NodeView, owner: string): string;

@@ -4,9 +4,9 @@ import type { SimRandom } from "../../kit/random.js";
 
 /** Runs in which the members change all the time. */
 export interface ViewsPlan {
-  /** Of the view that the run begins with; the settings name all that may ever be members. */
+  /** The members of the initial view; the settings name all that may ever be members. */
   readonly first: Membership;
-  /** Of the same run without changes. */
+  /** The calm of the same run without changes. */
   readonly stayingCalmMs: number;
   /** Several may begin changes at one moment, which may end in halves that cannot go on: L1 is not checked. */
   readonly rivals: boolean;
@@ -16,11 +16,11 @@ export interface ViewsPlan {
   readonly changeEveryMs: number;
   /** Share of messages that tell the sender's view. */
   readonly noteRate: number;
-  /** Stamps and numbers of views are what arrives of them over the wire. */
+  /** Stamps and numbers of views are encoded as on the wire. */
   readonly asBytes?: boolean;
 }
 
-/** What of a run depends on whether its members change. */
+/** The part of a plan that depends on changes of the members. */
 interface Changing {
   readonly settings: FleaseSettings;
   readonly agents: readonly { readonly node: number; readonly resource: string }[];

@@ -2,7 +2,7 @@ import type { FleaseSettings } from "leasehold/inner/flease/protocol/settings.js
 import type { SimRandom } from "../../kit/random.js";
 import { greatest } from "leasehold/inner/common/lists.js";
 
-/** What programs on the waist do, and where there are any. Rates are probabilities at each turn of a program. */
+/** Programs on the lease layer. Rates are probabilities at each turn of a program. */
 export interface WaistPlan {
   /** Nodes whose programs use the waist; those of the others drive their proposers themselves. */
   readonly nodes: readonly number[];
@@ -12,11 +12,11 @@ export interface WaistPlan {
   readonly jobsEach: number;
   /** Programs of one node that take counted and shared leases. */
   readonly sharersEach: number;
-  /** Wants to lead instead of to hold. */
+  /** Leads instead of holding. */
   readonly electRate: number;
   /** Tries, and does not wait. */
   readonly tryRate: number;
-  /** Asks who holds what. */
+  /** Lists or inspects leases. */
   readonly queryRate: number;
   /** Asks the holder to release, or breaks its lease. */
   readonly breakRate: number;
@@ -39,16 +39,16 @@ export const noWaist: WaistPlan = {
   shortRate: 0,
 };
 
-/** What of a run has to do with who wants what. */
+/** The part of a plan that determines which programs want which resources. */
 export interface Populated {
   readonly settings: FleaseSettings;
   readonly clients: number;
   readonly resources: readonly string[];
-  /** Which (node, resource) pairs have a program that wants it, as indices. */
+  /** The (node, resource) pairs with a program, as indices. */
   readonly agents: readonly { readonly node: number; readonly resource: string }[];
 }
 
-/** What is drawn for the waist, and for what came to the world with it. */
+/** The part of a plan that is drawn for the lease layer and its companions. */
 interface Peopling {
   readonly waist: WaistPlan;
   readonly settings: FleaseSettings;
@@ -61,7 +61,7 @@ interface Peopling {
 /** Runs whose resources have cells of their own: so many members coordinate one, of five. */
 const cellSize = 3;
 
-/** How many of the runs with programs have such as share leases: each run of theirs costs several others. */
+/** The share of runs with programs that share leases: each of them costs several others. */
 const sharersRate = 0.15;
 
 /** When the storm is over everybody wants its resource once more; so much of the longest lease each may keep it waiting. */
@@ -71,8 +71,8 @@ const turnLeases = 1.2;
 const patienceMs = 8_000;
 
 /**
- * What came to the world later: the waist, clients that come and go, cells. It is drawn from a stream of its own, so that the
- * rest of a run is as if it were not there.
+ * Draws later additions: the lease layer, clients that come and go, cells. They have a stream of their own,
+ * so that the rest of a run is as if they did not exist.
  */
 export function drawWaist({ settings, clients }: Populated, random: SimRandom): Peopling {
   const members = settings.members.length;
@@ -90,7 +90,7 @@ export function drawWaist({ settings, clients }: Populated, random: SimRandom): 
   };
 }
 
-/** So long it takes at most, beside programs that wait, until everybody who wants one resource has had it. */
+/** The longest time until every program that wants one resource has had it. */
 export function turnsMs({
   agents,
   resources,

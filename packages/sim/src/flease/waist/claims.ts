@@ -6,7 +6,7 @@ import type { Stage } from "../stage/stage.js";
 /** In half of the cases all who believe that they hold a resource look when another is given it. */
 const othersLookRate = 0.5;
 
-/** The index of what the programs on the waist see. */
+/** The index of claims on the lease layer. */
 export class Claims implements ClaimLookup {
   readonly #world: Stage;
   readonly #present = new Set<Claim>();

@@ -4,7 +4,7 @@ import type { Stage } from "../stage/stage.js";
 import { expectedCodes, sleepOn } from "./program.js";
 import type { Waist } from "./waist.js";
 
-/** Why a job ended a wait of its own. */
+/** The reason for cancelling a wait of the job's own. */
 class HasAnother extends Error {}
 
 /** Callers of one job that begin in one turn, and how often each of them asks, at most. */
@@ -21,14 +21,14 @@ const triesMax = 8;
 const holdLeases = 0.15;
 const restLeases = 0.05;
 
-/** How many jobs take the first of all names, and how many of these by `race` and not by `any`. */
+/** The shares of jobs that take the first of all names, and of those that use `race` and not `any`. */
 const anyRate = 0.5;
 const raceRate = 0.3;
 
-/** How many end a wait of another caller before they ask themselves. */
+/** The share of jobs that cancel another caller's wait before they ask themselves. */
 const recallRate = 0.4;
 
-/** How many want the resource again in the turn in which they give it back. */
+/** The share of jobs that want the resource again in the turn in which they release it. */
 const againRate = 0.4;
 
 /**
@@ -41,7 +41,7 @@ export class Job {
   readonly #waist: Waist;
   readonly #leases: Leases;
   readonly #names: readonly string[];
-  /** Of the waits under way. */
+  /** The pending waits. */
   readonly #waits: AbortController[] = [];
 
   constructor(world: Stage, waist: Waist, names: readonly string[]) {
@@ -89,7 +89,7 @@ export class Job {
     return (await this.#tries(name)) ?? this.#wait([name]);
   }
 
-  /** Nobody wants any more what one of the job's other callers waits for. */
+  /** Cancels the wait of one of the job's other callers. */
   #recall(): void {
     if (this.#waits.length > 0) this.#world.random.pick(this.#waits).abort(new HasAnother());
   }

@@ -6,10 +6,10 @@ import type { Stage } from "../stage/stage.js";
 import type { Claim, Waiter } from "../stage/observer.js";
 import type { Waist } from "./waist.js";
 
-/** Why a program ended its own wait. */
+/** The reason for cancelling a program's own wait. */
 class ChangedItsMind extends Error {}
 
-/** What a program must be ready for. */
+/** The errors that a program must expect. */
 export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
   "LEASE_LOST",
   "LEASE_HELD",
@@ -26,10 +26,10 @@ export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
 /** Programs look at their leases about this often while they hold. */
 const looksPerLease = 4;
 
-/** How many of the holders that are asked for their lease give it back. */
+/** The share of holders that obey a request to release. */
 const obedience = 0.7;
 
-/** How many of those who change their mind do so when it is too late. */
+/** The share of cancellations that come too late. */
 const tooLateRate = 0.3;
 
 /** In calm weather nobody keeps others waiting: shares of the longest lease. */
@@ -48,7 +48,7 @@ export class Program {
   readonly #waist: Waist;
   readonly #leases: Leases;
   readonly #resource: string;
-  /** It has had the resource since the storm was over. */
+  /** The program has held the resource since the last fault. */
   #servedInCalm = false;
 
   constructor(world: Stage, waist: Waist, resource: string) {
@@ -122,7 +122,7 @@ export class Program {
     claims.look(claim);
     await released;
     await this.#sleep(random.next() * settings.rpcTimeoutMs);
-    // What is over stays so, also when the program itself has not noticed how it ended.
+    // An ended lease stays ended, also when the program has not noticed its end.
     claims.look(claim);
   }
 
@@ -171,7 +171,7 @@ export class Program {
         return;
       }
     }
-    // Who has lost it may come back late to find out; it must still be lost.
+    // A program that has lost it may notice late; it must still be lost.
     await this.#sleep(random.next() * settings.ttlMaxMs);
     claims.look(claim);
   }

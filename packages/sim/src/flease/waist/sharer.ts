@@ -4,16 +4,16 @@ import type { Stage } from "../stage/stage.js";
 import { expectedCodes, sleepOn } from "./program.js";
 import type { Waist } from "./waist.js";
 
-/** What sharers want: a counted lease on the one, a shared lease on the other. */
+/** The resources of sharers: a counted lease on the one, a shared lease on the other. */
 const pool = "pool";
 const book = "book/~rw";
 const limitMax = 3;
 
-/** How many are readers of those who want the book, and how many want the pool instead. */
+/** The share of readers among users of the book, and the share of users of the pool. */
 const readerRate = 0.6;
 const poolRate = 0.4;
 
-/** How many ask once, give up while they wait, and have a lease that is not renewed. */
+/** The shares of single attempts, of cancelled waits, and of leases without renewal. */
 const tryRate = 0.4;
 const abortRate = 0.3;
 const lapseRate = 0.2;
@@ -22,10 +22,13 @@ const lapseRate = 0.2;
 const thinkLeases = 0.2;
 const holdLeases = 1.5;
 
-/** Why a sharer ended its own wait. */
+/** The reason for cancelling a sharer's own wait. */
 class ChangedItsMind extends Error {}
 
-/** Whether it belongs to a counted or shared lease: the waist has some of these in passing, for no program. */
+/**
+ * Whether it belongs to a counted or shared lease: the lease layer holds some of these temporarily, for no
+ * program.
+ */
 export function isOfForms(resource: string): boolean {
   return resource === pool || resource === book || resource.includes("/~");
 }
@@ -65,7 +68,7 @@ export class Sharer {
     const { random, settings, workload } = this.#world;
     const isPool = random.chance(poolRate);
     const isReader = !isPool && random.chance(readerRate);
-    // A call that says nothing is a writer.
+    // A call without a mode is a writer.
     const form: TryAcquireOptions = isPool
       ? { limit: 1 + random.below(limitMax) }
       : isReader

@@ -50,7 +50,7 @@ interface Note {
   readonly error?: string;
 }
 
-/** Nobody says anything of itself here. */
+/** Labels are empty here. */
 const noLabels: AdminLabels<Connection> = {
   set: () => true,
   of: () => undefined,
@@ -58,7 +58,7 @@ const noLabels: AdminLabels<Connection> = {
   sweep: () => {},
 };
 
-/** What one life of a node asks and answers beside the protocol. */
+/** The requests and answers of one life of a node beside the protocol. */
 export class Side implements NodeSide, AdminHost<Connection> {
   readonly calls: AdminRpc<Connection>;
   readonly peer: FleasePeer;
@@ -114,7 +114,7 @@ export class Side implements NodeSide, AdminHost<Connection> {
     return { releaseRequested: (request) => this.#node.waist?.provider.releaseRequested(request) };
   }
 
-  /** As a program's driver asks a member. */
+  /** Asks a member, like a program's driver. */
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
     const to = this.#world.nodes[member]!;
     if (to.peer === undefined) throw unreachable(to.name);

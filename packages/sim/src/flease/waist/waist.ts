@@ -18,9 +18,9 @@ export class Waist implements FleaseDriver {
   readonly leases: Leases;
   readonly clock: Clock;
   readonly node: ProgramNode;
-  /** By resource: who will not want it any more in the very moment in which it is granted. */
+  /** By resource: the caller that cancels at the moment of the grant. */
   readonly tooLate = new Map<string, () => void>();
-  /** It has been told to leave. */
+  /** The node is leaving. */
   closing = false;
   readonly #world: Stage;
 
@@ -49,7 +49,7 @@ export class Waist implements FleaseDriver {
     this.leases = handed?.(leases) ?? leases;
   }
 
-  /** Leaves as a program does that ends: gives back what it has, and says so when nothing is left. */
+  /** A clean exit: releases its leases, and reports when none is left. */
   leave(): void {
     if (this.closing) return;
     this.closing = true;
@@ -57,7 +57,7 @@ export class Waist implements FleaseDriver {
     void this.leases.close();
   }
 
-  /** The provider has granted, and the waist has not heard of it yet. */
+  /** The provider has granted, and the lease layer does not know yet. */
   granted(resource: string): void {
     const changesItsMind = this.tooLate.get(resource);
     this.tooLate.delete(resource);

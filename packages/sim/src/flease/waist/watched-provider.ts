@@ -17,7 +17,7 @@ import type { Stage } from "../stage/stage.js";
 /** Other providers answer some turns of promises later than this one, at most. */
 const answerTurnsMax = 16;
 
-/** Between the waist and its provider: notes what the one asks and the other tells, and changes nothing. */
+/** Records the requests of the lease layer and the answers of its provider, and changes nothing. */
 export class WatchedProvider implements Provider {
   readonly #world: Stage;
   readonly #node: ProgramNode;
@@ -113,7 +113,7 @@ export class WatchedProvider implements Provider {
     for (const answered of this.#world.observers.answered) answered(this.#life, resource, granted);
   }
 
-  /** From here on nothing is held by the ballots that were sent until now. */
+  /** From here on no hold rests on earlier ballots. */
   #closed(resource: string): void {
     this.#world.tenures.end(this.#node, resource, "released");
   }

@@ -1,10 +1,10 @@
-/** What holds are on one ground. */
+/** Holds on one ground. */
 export interface HoldRules<Hold> {
-  /** Whether its holder relies on it at this instant, by its own clocks. */
+  /** Whether its holder relies on it now, by its own clocks. */
   isHeld(hold: Hold): boolean;
-  /** Who holds, and by what. */
+  /** A description of the holder. */
   nameOf(hold: Hold): string;
-  /** Default: nobody's is. Two that are shared do not exclude each other. */
+  /** Default: false. Two shared holds do not exclude each other. */
   isShared?(hold: Hold): boolean;
 }
 
@@ -24,7 +24,7 @@ export class Exclusion<Hold> {
     let first: Hold | undefined;
     for (const hold of holds) {
       if (!isHeld(hold)) continue;
-      // Enough to compare with the first: who shares with it shares with all that do.
+      // Comparing with the first is enough: a hold that shares with it shares with all that do.
       if (first === undefined) first = hold;
       else if (isShared?.(first) !== true || !isShared(hold)) {
         this.#report(`${nameOf(first)} and ${nameOf(hold)} both hold ${resource}`);

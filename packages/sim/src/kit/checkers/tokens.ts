@@ -9,7 +9,7 @@ export interface Given<Token> {
   readonly resource: string;
   readonly token: Token;
   readonly who: string;
-  /** Others that share may have the same token. Default: nobody may. */
+  /** Shared holds may have the same token. Default: none may. */
   readonly shared?: boolean;
   /** Whether tokens of this moment must rise. Default: they must. */
   readonly ordered?: boolean;
