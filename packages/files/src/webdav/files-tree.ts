@@ -5,7 +5,7 @@ import type { DavEntry, DavTree } from "./tree.js";
 
 /**
  * Replicated files have no folders, so an empty file of this name represents one. It is hidden, and refused
- * as any other name.
+ * in all other places.
  */
 const folderMark = ".leasehold-folder";
 /** The folder of uploads that replace a file, until they are complete. */
