@@ -133,7 +133,7 @@ const rooms = [
 ];
 
 /** Rooms that print with `sayLine` and its kin, which look like declarations. */
-const roomsThatPrint = ["files/src/command", "sim/src"];
+const roomsThatPrint = ["files/src/command", "leasehold/src/cli", "sim/src"];
 
 test.each([...rooms, ...roomsThatPrint])("every comment in %s begins with its subject", (room) => {
   const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));

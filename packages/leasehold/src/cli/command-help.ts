@@ -43,7 +43,7 @@ export const fairOption = () =>
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");
 
-/** What reads such a number, for commander. */
+/** A parser of whole numbers, for commander. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

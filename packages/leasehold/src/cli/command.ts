@@ -6,7 +6,7 @@ import { buildProgram, usageFault } from "./program.js";
 import { asksForJson } from "./common/shared-options.js";
 import { outputFault, sayError, sayErrorsAsJson } from "./output/say.js";
 
-/** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
+/** Runs one command and returns its exit code; errors have been printed by then. */
 export async function main(words: readonly string[]): Promise<number> {
   let code = exitCode("ok");
   const program = await buildProgram(
@@ -19,11 +19,11 @@ export async function main(words: readonly string[]): Promise<number> {
     program.outputHelp();
     return exitCode("usage");
   }
-  // Before they are parsed: what is wrong with them is for programs as well.
+  // Before the words are parsed, as their errors are JSON, too.
   if (asksForJson(words)) sayErrorsAsJson();
   try {
     const unreadable = firstUnreadableWord(words);
-    // Two names that differ in such bytes alone would be one.
+    // Invalid UTF-8 is decoded to U+FFFD, so that two names could become equal.
     if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
     await program.parseAsync([...words], { from: "user" });
     return told(code);
@@ -36,7 +36,7 @@ export async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-/** A command that did what it should, but could not say so to a full disk, has not done all. */
+/** A command whose output could not be written, for example to a full disk, has not succeeded. */
 function told(code: number): number {
   const fault = outputFault();
   if (code !== exitCode("ok") || fault === undefined) return code;

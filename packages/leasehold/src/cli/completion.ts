@@ -4,10 +4,10 @@ import { usageError } from "./common/failure.js";
 import { usefulOptions } from "./common/shared-options.js";
 import { sayLines } from "./output/say.js";
 
-/** The cluster is asked for names while somebody waits at a prompt. */
+/** Timeout of the query for names, as the user waits at a prompt. */
 const NAMES_TIMEOUT = "500ms";
 
-/** Commands whose first word is a resource, or the beginning of one. */
+/** Commands whose first word is a resource, or a prefix of one. */
 const RESOURCE_COMMANDS = ["run", "hold", "elect", "ls", "get", "watch", "release", "handover", "break"];
 
 const scripts: Readonly<Record<string, (program: Command) => string[]>> = { bash, zsh, fish };

@@ -6,7 +6,7 @@ import { usefulOptions } from "./common/shared-options.js";
 /** As wide as commander's own lines. */
 const WIDTH_MAX = 78;
 
-/** The names of what `leasehold help` explains beside commands. */
+/** Topics of `leasehold help` beside commands. */
 const topics = ["options", "exit-codes"];
 
 const isTopic = (command: Command): boolean => topics.includes(command.name());
@@ -21,7 +21,7 @@ export function tellSharedOptionsOnce(program: Command): void {
         ? shown.filter(({ long }) => long === "--help" || long === "--version")
         : shown;
     },
-    // Told below the commands.
+    // Listed below the commands.
     visibleCommands(command) {
       return Help.prototype.visibleCommands.call(this, command).filter((each) => each.name() !== "help");
     },

@@ -3,7 +3,7 @@ import { holdSignals } from "./common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();
-// Should nothing be left to wait for before the command has ended, that is no success.
+// An early exit with nothing left to wait for is no success.
 process.exitCode = 1;
 
 /** Not awaited at the top: the file into which the command is bundled is a CommonJS module. */
@@ -23,7 +23,7 @@ async function start(): Promise<void> {
       process.exit(code);
     }
   } catch (error) {
-    // To load a module takes a descriptor.
+    // Loading a module takes a descriptor.
     const shortage = shortageOf(error);
     if (shortage === undefined) throw error;
     process.stderr.write(`leasehold: ${shortage}\n`, () => process.exit(shortageExitCode));

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
 
-/** How long a change is waited for. */
+/** The time limit of a change. */
 const within = {
   flags: "--within <duration>",
   text: "how long to wait; a change that has begun goes on after it",
   default: "5m",
 };
 
-/** `leasehold member …`: who the members of a running cluster are. */
+/** `leasehold member …`: the members of a running cluster. */
 export function addMember(program: Command, finish: Finish): void {
   const member = program
     .command("member")

@@ -3,7 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import { loadPackage } from "../runtime/optional-package.js";
 import type { Finish } from "./command-help.js";
 
-/** The commands that packages of their own bring: they are installed by those who use them. */
+/** The commands of optional packages. */
 export const packageCommands = [
   {
     name: "core",
@@ -23,14 +23,14 @@ export const packageCommands = [
   },
 ] as const;
 
-/** What the `./command` export of such a package is. */
+/** The `./command` export of such a package. */
 interface CommandModule {
   addCommand(program: Command, finish: Finish): void;
 }
 
 /**
  * Adds these commands. A package is loaded only if `words` contain its command's name, or if `words` is
- * absent. One that is not installed gets a command that says how to install it.
+ * absent. A package that is not installed gets a command that explains how to install it.
  */
 export async function addPackageCommands(
   program: Command,
@@ -58,7 +58,7 @@ export async function addPackageCommands(
   }
 }
 
-/** The module, or why it is not there. */
+/** Loads the module, or returns why it is missing. */
 async function loaded(name: string, from: string): Promise<CommandModule | LeaseholdError> {
   const path: string = `${from}/command`;
   try {

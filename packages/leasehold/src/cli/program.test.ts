@@ -34,7 +34,7 @@ async function fault(...words: string[]): Promise<string | undefined> {
   return undefined;
 }
 
-/** What each command's help prints. */
+/** The help text of each command. */
 async function helpTexts(): Promise<Map<string, string>> {
   const { commands } = await buildProgram(() => undefined);
   const texts = commands.map((command) => {
@@ -60,7 +60,7 @@ describe("options that all commands share", () => {
     expect(settingsOf(options as object).endpoints).toEqual(["flease://a:1", "flease://b:2", "flease://c:3"]);
   });
 
-  test("an address of several stores is one, and what follows it with a scheme is another", () => {
+  test("an address of several stores is one, and text after it with a scheme is another", () => {
     expect(collectEndpoints("delta+file:///a,/b,/c")).toEqual(["delta+file:///a,/b,/c"]);
     expect(collectEndpoints("delta+redis://h1:6379,h2:6379,h3/0, delta+block:/x,/y,flease://c:3")).toEqual([
       "delta+redis://h1:6379,h2:6379,h3/0",
@@ -70,7 +70,7 @@ describe("options that all commands share", () => {
     expect(settingsOf({ endpoints: ["delta+file:///a,/b"] }).endpoints).toEqual(["delta+file:///a,/b"]);
   });
 
-  test("come from the environment when they are not given", async () => {
+  test("come from the environment by default", async () => {
     vi.stubEnv("LEASEHOLD_ENDPOINTS", "memory:x");
     vi.stubEnv("LEASEHOLD_OUTPUT", "ndjson");
     vi.stubEnv("LEASEHOLD_TIMEOUT", "250ms");
@@ -99,13 +99,13 @@ describe("options that all commands share", () => {
 });
 
 describe("run", () => {
-  test("takes its own options before and after the name, and leaves those of the command alone", async () => {
+  test("takes its own options before and after the name, and ignores those of the command", async () => {
     const [name, words, options] = await parse("run", "--ttl", "4s", "x", "--try", "--", "ls", "-o", "--try");
     expect([name, words]).toEqual(["x", ["ls", "-o", "--try"]]);
     expect(options).toMatchObject({ ttl: "4s", try: true, conflictExitCode: 75, lostExitCode: 76 });
   });
 
-  test("refuses what makes no sense", async () => {
+  test("refuses invalid options", async () => {
     expect(await fault("run", "x", "--try", "--wait", "3s", "--", "ls")).toMatch(
       /--try.*cannot be used with.*--wait/,
     );
@@ -146,7 +146,7 @@ describe("faults are one line and have an exit code", () => {
     expect(await fault("core", "--json")).toContain("--json has no meaning for core");
   });
 
-  test("JSON is asked for by the last word before -- that says so, or else by the environment", () => {
+  test("JSON is requested by the last word before -- that decides it, or else by the environment", () => {
     expect(asksForJson(["run", "x", "--", "ls", "--json"])).toBe(false);
     for (const words of [["--json"], ["-o", "json"], ["-ojson"], ["--output=ndjson"], ["--output", "json"]])
       expect(asksForJson(["ls", ...words])).toBe(true);
@@ -156,7 +156,7 @@ describe("faults are one line and have an exit code", () => {
     expect(asksForJson(["ls", "-o", "table"])).toBe(false);
   });
 
-  test("the help of a command names the shared options that mean something to it, and no others", async () => {
+  test("the help of a command names the shared options that it uses, and no others", async () => {
     const help = await helpTexts();
     const shared = (name: string) => /\nShared options .*:\n([^]*)$/.exec(help.get(name)!)?.[1] ?? "";
     expect(shared("ls")).toMatch(/--endpoints[^]*--timeout[^]*--key-file[^]*--role/);
@@ -167,7 +167,7 @@ describe("faults are one line and have an exit code", () => {
     expect(help.get("core")!.match(/--key-file/g)).toHaveLength(1);
   });
 
-  test("the help of status and the like fits a screen, and help options explains what they share", async () => {
+  test("the help of status and the like fits a screen, and help options explains shared options", async () => {
     const help = await helpTexts();
     for (const name of ["status", "ls", "get", "watch", "release", "handover", "break", "doctor"])
       expect(help.get(name)!.split("\n").length).toBeLessThanOrEqual(24);
@@ -177,7 +177,7 @@ describe("faults are one line and have an exit code", () => {
     expect(help.get("exit-codes")).toContain(exitCodeLines().join("\n"));
   });
 
-  test("the library's errors, foreseen ends and what nobody foresaw have each their message and exit code", () => {
+  test("errors of the library, expected failures and unexpected ones each have a message and an exit code", () => {
     expect(describeFailure(usageError("bad\n  thing"))).toEqual({
       message: "bad; thing",
       code: "USAGE",

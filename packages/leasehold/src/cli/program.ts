@@ -28,10 +28,10 @@ import { packageVersion } from "../runtime/package-version.js";
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
 const PORT_MAX = 65_535;
-/** A process for each, on this machine. */
+/** The limit of members, each of which is a process on this machine. */
 const MEMBERS_MAX = 31;
 
-/** The commands that have something to put in order before they end by a signal. */
+/** The commands that clean up before a signal ends them. */
 const listening: ReadonlySet<string> = new Set([
   "up",
   "run",
@@ -50,10 +50,10 @@ const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
 
 /**
- * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts
+ * Builds the command line. Each command's module is loaded only when that command runs, so that `run` starts
  * fast.
  *
- * @param words the command line; without it, the commands of all packages are loaded that are installed
+ * @param words the command line; without it, the commands of all installed packages are loaded
  */
 export async function buildProgram(finish: Finish, words?: readonly string[]): Promise<Command> {
   const program = new Command("leasehold")
@@ -64,7 +64,7 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
     .helpOption("-h, --help", "print help")
     .showHelpAfterError(false)
     .exitOverride()
-    // What commander has to complain about is thrown as well, and then said in our own form.
+    // Errors of commander are thrown as well, and printed in our own form.
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
   addSharedOptions(program);
   tellSharedOptionsOnce(program);
@@ -339,7 +339,7 @@ function collectMembers(text: string, before: readonly string[] = []): readonly 
   return [...before, text];
 }
 
-/** `undefined` for what is no fault: help and the version were asked for and have been printed. */
+/** `undefined` for help and version output, which are no faults. */
 export function usageFault(error: CommanderError): CommandFailure | undefined {
   if (error.exitCode === 0) return undefined;
   return usageError(error.message.replace(/^error: /, ""));

@@ -37,7 +37,7 @@ async function run(paths: string[], output: "table" | "json" = "table") {
 }
 
 describe("leasehold check", () => {
-  test("prints for the example in the documentation what stands there", async () => {
+  test("prints for the documentation's example what is documented", async () => {
     const page = readFileSync(new URL("../../../../../docs/internals/histories.md", import.meta.url), "utf8");
     const fences = [...page.matchAll(/^```ndjson (\S+)\n([\s\S]*?)^```$/gm)];
     const paths = fences.map(([, name, text]) => written(name!, text!));
@@ -50,7 +50,7 @@ describe("leasehold check", () => {
     );
   });
 
-  test("tells what is wrong and exits with 80", async () => {
+  test("reports violations and exits with 80", async () => {
     const path = written("bad", journalOf([...looks("a", 10, 0, 100), ...looks("b", 20, 50, 150)]));
     const { code, text } = await run([path]);
     expect(code).toBe(80);
@@ -86,7 +86,7 @@ describe("leasehold check", () => {
     });
   });
 
-  test("refuses a bad journal with its line, exits with 82 and says nothing else", async () => {
+  test("refuses a bad journal with its line, exits with 82 and prints nothing else", async () => {
     const good = written("good", journalOf(looks("a", 10, 0, 100)));
     const torn = written("torn", journalOf(looks("b", 20, 200, 300), "torn").slice(0, -20));
     const failure = await check([good, torn], {}).catch((error: unknown) => describeFailure(error));
@@ -110,7 +110,7 @@ describe("leasehold check", () => {
 /** `LEASEHOLD_LINES=2000000` for a large one. */
 const lines = Number(process.env["LEASEHOLD_LINES"] ?? 100_000);
 
-test(`a journal of ${lines} lines is read in a memory that does not go with them`, async () => {
+test(`a journal of ${lines} lines is read in constant memory`, async () => {
   const path = join(folder, "long");
   const perTenure = 500;
   const file = openSync(path, "w");

@@ -35,7 +35,7 @@ describe("ls", () => {
     ]);
   });
 
-  test("shows what holders say of themselves, if one does", () => {
+  test("shows labels, if a holder has one", () => {
     const labelled = presentLeases([{ ...found[0]!, label: "db-7 pid 12" }, found[1]!], "");
     expect(labelled.table(plain, 80)[2]).toBe("b         host-2     12      4.1 s  confirmed  db-7 pid 12");
   });
@@ -52,7 +52,7 @@ describe("ls", () => {
     });
   });
 
-  test("says in words that there is nothing, and as JSON an empty list", () => {
+  test("prints a sentence for an empty list, and as JSON an empty array", () => {
     expect(presentLeases([], "x/").table(plain, 80)).toEqual(["no lease below x/ is held"]);
     expect(presentLeases([], "x/").document).toEqual([]);
   });
@@ -71,11 +71,11 @@ describe("doctor of members", () => {
     return { id: "a", address: "h:1", reachable: true, status };
   };
 
-  test("is content with clocks and times that fit", () => {
+  test("accepts clocks and times that fit", () => {
     expect(examineMembers([report(-3, 2)], [])).toMatchObject({ verdict: "ok" });
   });
 
-  test("finds clocks that are near the bound, and leases that are short for their round trips", () => {
+  test("warns of clocks near the bound, and of leases that are short for their round trips", () => {
     const late = examineMembers([report(-253, 4)], []);
     expect(late.verdict).toBe("unfit");
     expect(late.findings.find(({ ok }) => !ok)?.text).toContain("clocks are apart by at least 251 ms");
@@ -95,21 +95,21 @@ describe("doctor of members", () => {
     ).toBe(true);
   });
 
-  test("accuses no clock of what may be a message that waited", () => {
-    // As seen on one machine under load.
+  test("blames no clock for what may be a delayed message", () => {
+    // Measured on one machine under load.
     const { verdict, findings } = examineMembers([report(-40.5, 81, 15_000, 50)], []);
     expect(verdict).toBe("ok");
     expect(findings.find(({ isHint }) => isHint)?.text).toContain("could not be measured well");
     expect(JSON.stringify(findings)).not.toContain("time servers");
   });
 
-  test("accuses no cluster of what may be a busy machine", () => {
+  test("blames no cluster for what may be a busy machine", () => {
     const { verdict, findings } = examineMembers([report(1, 60, 2_500)], []);
     expect(verdict).toBe("ok");
     expect(findings.find(({ isHint }) => isHint)?.text).toMatch(/60 ms.*merely be busy.*6.0 s is advised/);
   });
 
-  test("says when there is no majority", () => {
+  test("reports a missing majority", () => {
     const away = { id: "b", address: "h:2", reachable: false, reason: "gone" } as const;
     expect(examineMembers([report(1, 1), away], []).verdict).toBe("unavailable");
     expect(examineMembers([away], []).verdict).toBe("unavailable");
@@ -145,7 +145,7 @@ describe("get", () => {
     members,
   };
 
-  test("shows the holder, says why in sentences, and what each member knows", () => {
+  test("shows the holder, the reasons in sentences, and what each member knows", () => {
     expect(presentExplanation(explanation).table(plain, 120)).toEqual([
       "resource   reports",
       "state      held, tentative",
@@ -164,7 +164,7 @@ describe("get", () => {
     ]);
   });
 
-  test("shows who else holds: slots of a counted lease, or readers", () => {
+  test("shows other holders: slots of a counted lease, or readers", () => {
     const other = { state: "held", confirmed: true, remainingMs: 4_100 } as const;
     const slots = [
       { ...other, resource: "reports/~2", holder: "host-2.y", token: 8n },
@@ -193,7 +193,7 @@ describe("get", () => {
     });
   });
 
-  test("shows that a lease is free, or that nobody knows", () => {
+  test("shows that a lease is free, or that its state is unknown", () => {
     const free = {
       resource: "x",
       quorum: true,
@@ -211,7 +211,7 @@ describe("get", () => {
 describe("watch, release and break", () => {
   const at = new Date(2030, 0, 1, 12, 30, 5);
 
-  test("a change is a line for people and an object for programs", () => {
+  test("a change is a line for humans and an object for programs", () => {
     const held = {
       resource: "a",
       state: "held" as const,
@@ -237,7 +237,7 @@ describe("watch, release and break", () => {
     });
   });
 
-  test("say in a sentence what came of it", () => {
+  test("report their outcome in a sentence", () => {
     const say = (verb: "release" | "break", done: boolean, holder?: string) =>
       presentAction(verb, "a", {
         done,
@@ -304,7 +304,7 @@ describe("the settings of a peer", () => {
     });
   });
 
-  test("come from a file, and flags say otherwise", () => {
+  test("come from a file, and flags override them", () => {
     const config = file({ id: "a", members, ttlMax: 4_000, cluster: "one" });
     expect(memberOptionsOf({ config, id: "b", cluster: "two" })).toEqual({
       id: "b",
@@ -328,11 +328,11 @@ describe("the settings of a peer", () => {
     [{ members }, "--id"],
     [[], "one JSON object"],
     ["{", "is not JSON"],
-  ])("refuses %j and names what is wrong", (content, message) => {
+  ])("refuses %j and names the error", (content, message) => {
     expect(() => memberOptionsOf({ config: file(content) })).toThrow(message);
   });
 
-  test("refuses a member without an address, a member given twice and a file that is not there", () => {
+  test("refuses a member without an address, a member given twice and a missing file", () => {
     expect(() => memberOptionsOf({ id: "a", member: ["a"] })).toThrow(
       "--member a: it should be id=host:port",
     );
@@ -342,7 +342,7 @@ describe("the settings of a peer", () => {
 });
 
 describe("member roll", () => {
-  test("puts what the member is into the command, and refuses what a shell would take apart", () => {
+  test("puts the member's values into the command, and refuses values that a shell would split", () => {
     const member = { id: "b", address: "10.0.0.2:7400" };
     expect(commandFor("ssh {host} restart {id} {port} {address} {x}", member)).toBe(
       "ssh 10.0.0.2 restart b 7400 10.0.0.2:7400 {x}",

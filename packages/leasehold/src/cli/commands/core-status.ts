@@ -21,11 +21,11 @@ const COLUMNS: readonly Column[] = [
   { title: "ROUND TRIP", align: "right" },
 ];
 
-/** Left out on a terminal that has no room for all; `-o json` has everything. */
+/** Columns that narrow terminals omit; `-o json` has everything. */
 const spared: ReadonlySet<string> = new Set(["VERSION", "DATA", "SYNC p50", "p99"]);
 const widthOfAll = 110;
 
-/** A server that does not answer for so long is away, ms; it shall not keep the others' answers back. */
+/** Timeout of one server, ms; it must not delay the others' answers. */
 const askMsMax = 2_000;
 
 const megabyte = 1_000_000;
@@ -78,7 +78,7 @@ export function presentServers(report: CoreReport): Presentation {
   };
 }
 
-/** Each alarm once, whoever says it. */
+/** Each alarm once, however many servers report it. */
 export function alarmsOf({ servers }: CoreReport): string[] {
   const raised = new Set(answering(servers).flatMap(({ alarms }) => alarms));
   return [...raised].map((alarm) => {
@@ -115,7 +115,7 @@ function syncCells(syncs: SyncTimes | undefined): Cell[] {
   return [{ text: `${syncs.p50Ms.toFixed(1)} ms` }, { text: `${syncs.p99Ms.toFixed(1)} ms` }];
 }
 
-/** Of our servers, what counts against the quota; of an etcd, what is on disk. */
+/** For our servers, the size that counts against the quota; for an etcd, the size on disk. */
 function dataOf({ dataBytes, own }: AnsweringServer): string {
   if (own === undefined) return `${(Number(dataBytes) / megabyte).toFixed(1)} MB`;
   return `${(Number(own.stateBytes) / megabyte).toFixed(1)} of ${Math.round(Number(own.quotaBytes) / megabyte)} MB`;

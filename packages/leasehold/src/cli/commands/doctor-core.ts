@@ -16,13 +16,13 @@ import { askServers, hasLeader, presentServers } from "./core-status.js";
 import { type CoreMeasurement, type CoreSeen, examineCore } from "./examine-core.js";
 import { clockFindings, presentFindings } from "./findings.js";
 
-/** `leasehold doctor` of a core: how its servers are, and what leases cost there. */
+/** `leasehold doctor` of a core: the state of its servers, and the cost of leases. */
 export async function doctorCore(settings: Settings, durationMs: number): Promise<number> {
   const { ttlMaxMs, clockRateError } = parseCoreUrls(settings.endpoints);
   sayProgress("asking the servers …");
   const before = await askServers(settings);
   const { measured, refusal } = hasLeader(before) ? await tryLeases(settings, durationMs) : nothing;
-  // Their clocks are looked at all the same.
+  // Clocks are compared in any case.
   if (measured === undefined) await sleep(durationMs);
   const report = await askServers(settings);
   sayProgress("");
@@ -53,7 +53,7 @@ async function tryLeases(settings: Settings, durationMs: number): Promise<Tried>
   }
 }
 
-/** What this command shows to the servers. */
+/** The certificates that this command presents to servers. */
 async function ownCertificates({ security }: Settings): Promise<CertificateReport[]> {
   const { tls } = security;
   if (tls === undefined) return [];
@@ -61,7 +61,7 @@ async function ownCertificates({ security }: Settings): Promise<CertificateRepor
   return [{ towards: "", file: tls.cert, expiresMs: Date.parse(validTo), authority: false }];
 }
 
-/** Takes, renews and releases one lease again and again, of a name that nobody else has. */
+/** Acquires, renews and releases one lease with a unique name, repeatedly. */
 function measure(settings: Settings, durationMs: number): Promise<CoreMeasurement> {
   const name = `leasehold/doctor/${incarnation()}`;
   const [acquire, renew]: [number[], number[]] = [[], []];

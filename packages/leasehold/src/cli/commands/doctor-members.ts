@@ -4,19 +4,19 @@ import { shortTime } from "../output/present.js";
 import type { Examination, Finding } from "./findings.js";
 import { greatest } from "../../common/lists.js";
 
-/** Clocks that are this near to the bound are next to break it. */
+/** The share of the bound at which clocks cause a warning. */
 const skewPart = 0.5;
 
-/** A lease should outlast so many round trips for its renewal to fail now and then. */
+/** Round trips that a lease should outlast, so that a renewal can fail now and then. */
 const tripsPerLease = 100;
 
 /**
- * A lease that outlasts fewer cannot be relied upon. Between the two the members may merely be busy: the
- * smallest of the last round trips counts, but where every message waits, that one waits as well.
+ * A lease that outlasts fewer is unreliable. Between the two limits the members may merely be busy: the
+ * smallest of the recent round trips counts, but where every message waits, that one waits, too.
  */
 const tripsPerLeaseMin = 10;
 
-/** What round trips and clocks of a cluster's members mean for its settings. */
+/** Judges the round trips and clocks of a cluster's members against its settings. */
 export function examineMembers(reports: readonly MemberReport[], clocks: readonly Finding[]): Examination {
   const ready = reports.flatMap((report) =>
     report.reachable && report.status.state === "ready" ? [report.status] : [],
@@ -44,7 +44,7 @@ function tripsFinding(peers: readonly PeerStatus[], ttlMaxMs: number): Finding {
   return { ok: false, isHint: true, text };
 }
 
-/** What is known for certain of the clocks: what looks like a skew may be a message that had to wait. */
+/** The certain part of the skew: an apparent skew may be a delayed message. */
 function clocksFinding(peers: readonly PeerStatus[], maxClockSkewMs: number): Finding {
   const boundMs = skewPart * maxClockSkewMs;
   const bound = `and maxClockSkew is ${shortTime(maxClockSkewMs)}`;

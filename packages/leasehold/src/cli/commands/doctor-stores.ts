@@ -22,15 +22,15 @@ const COLUMNS: readonly Column[] = [
   { title: "SAMPLES", align: "right" },
 ];
 
-/** What was seen of this machine. */
+/** Observations of this machine. */
 export interface Surroundings {
-  /** Why its clocks are not to be trusted. */
+  /** The reason to distrust its clocks. */
   readonly tooFast?: string | undefined;
-  /** Directories that fail together. */
+  /** Directories on one disk, which fail together. */
   readonly oneDisk?: readonly (readonly string[])[];
 }
 
-/** What `leasehold doctor` found of stores. */
+/** The findings of `leasehold doctor` about stores. */
 export function presentFarm(
   report: FarmReport,
   address: FarmAddress,
@@ -89,7 +89,7 @@ function fine(ms: number): string {
   return ms < 100 ? `${ms.toFixed(1)} ms` : shortTime(ms);
 }
 
-/** Stores at which the same was tried with the same result are shown together. */
+/** Stores with equal results are shown together. */
 function alike(stores: readonly StoreReport[]): StoreReport[][] {
   const groups = new Map<string, StoreReport[]>();
   for (const store of stores) {
@@ -108,7 +108,7 @@ function storeLines(group: readonly StoreReport[], paint: Paint, widthMax: numbe
     const mark = ok ? paint("green", "✓") : paint("red", "✗");
     lines.push(`  ${mark} ${cut(printable(`${tried}: ${[...seen].join(" / ")}`), widthMax - 4)}`);
   });
-  // What was unfit has been said.
+  // Unsuitable stores have been reported.
   const isSaid = findings.some(({ ok }) => !ok);
   if (error !== undefined && !isSaid) lines.push(`  ${paint("red", "✗")} ${printable(error.message)}`);
   for (const limits of new Set(group.map(limitsOf)))
@@ -169,12 +169,12 @@ function proposalLines(proposal: Proposal, endpoints: readonly string[], paint: 
   return [
     `proposed: ${paint("bold", `maxStoreLatency=${delay}`)} (δ), ${paint("bold", `ttlMax=${ttl}`)} (Δ)`,
     ...reasons.map((reason) => `  ${reason}`),
-    // Never cut: this is to be copied.
+    // Never cut: users copy this line.
     `  --endpoints '${proposedEndpoints(proposal, endpoints).join(",")}'`,
   ];
 }
 
-/** The addresses as they were given, with the proposal on the first of them. */
+/** The given addresses, with the proposal on the first. */
 function proposedEndpoints(
   { maxStoreLatencyMs, ttlMaxMs }: Proposal,
   endpoints: readonly string[],

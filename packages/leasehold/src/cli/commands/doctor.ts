@@ -30,7 +30,7 @@ export interface DoctorOptions extends SharedOptions {
   readonly duration: string;
 }
 
-/** How often the terminal is told of the progress, ms. */
+/** The pause between progress messages, ms. */
 const progressEveryMs = 100;
 
 /** `leasehold doctor`: 78 when something is not suitable for leases, 69 when something cannot be reached. */
@@ -68,7 +68,7 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
   return exitCode(verdict === "ok" && tooFast !== undefined ? "unfit" : verdict);
 }
 
-/** What was asked for wrongly. */
+/** Errors of usage. */
 const usageCodes = new Set<ErrorCode>(["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED"]);
 
 function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "unavailable" {

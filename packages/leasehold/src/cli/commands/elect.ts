@@ -11,10 +11,10 @@ import { type OutputFormat, type Settings, settingsOf, ttlOf, dataOf } from "../
 import { type HoldOptions, tell, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 
-/** No exit code of a command: says that it was ended because the lease was lost. */
+/** Not an exit code of a command: the lease was lost. */
 const LOST = -1;
 
-/** `leasehold elect NAME [-- COMMAND]`: until it is interrupted, or the command has ended by itself. */
+/** `leasehold elect NAME [-- COMMAND]`: runs until it is interrupted, or the command ends by itself. */
 export async function elect(
   resource: string,
   words: readonly string[],
@@ -28,13 +28,13 @@ export async function elect(
     : await electToSay(settings, resource, term);
 }
 
-/** What is asked for in each term. */
+/** The options of each term. */
 interface Term {
   readonly ttl?: number;
   readonly data?: JsonValue;
 }
 
-/** The command is run in each term anew, guarded as by `run`. */
+/** Runs the command anew in each term, guarded like `run`. */
 async function electToRun(
   settings: Settings,
   resource: string,
@@ -75,7 +75,7 @@ async function electToSay(settings: Settings, resource: string, term: Term): Pro
   return exitCode("ok");
 }
 
-/** One term: it ends by its loss, by an interrupt, or because another asks for the lease. */
+/** One term, until its loss, an interrupt, or a request for the lease. */
 async function serve(lease: Lease, output: OutputFormat, signal: AbortSignal): Promise<void> {
   const { resource, token } = lease;
   tell(output, { type: "leading", resource, token }, `leading, token ${token}`);

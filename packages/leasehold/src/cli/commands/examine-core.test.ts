@@ -57,13 +57,13 @@ const seen: CoreSeen = {
   clocks: [],
 };
 
-/** The verdict, and what was not well. */
+/** The verdict, and the findings that are not ok. */
 function found(report: CoreReport, more: Partial<CoreSeen> = {}) {
   const { findings, verdict } = examineCore(report, { ...seen, ...more });
   return [verdict, ...findings.filter(({ ok }) => !ok).map(({ text }) => text)];
 }
 
-test("servers with several election timeouts are hinted at", () => {
+test("different election timeouts cause a hint", () => {
   const other = server("c", { own: { ...own, electionMs: 5_000 } });
   expect(found(core(server("a"), server("b"), other))).toEqual([
     "ok",
@@ -81,7 +81,7 @@ describe("status of a core", () => {
     expect(hasLeader({ ...core(server("a")), size: 1 })).toBe(true);
   });
 
-  test("one line for each server: what it does, how far it is, its disk", () => {
+  test("one line for each server: its role, its progress, its disk", () => {
     const learner = server("d", {
       isLearner: true,
       lag: 7n,
@@ -99,7 +99,7 @@ describe("status of a core", () => {
     ]);
   });
 
-  test("a terminal of 80 columns gets what fits in", () => {
+  test("a terminal of 80 columns gets the columns that fit", () => {
     const lines = presentServers(core(server("a", { address: "10.0.0.1:2379" }), away)).table(plain, 80);
     expect(lines.slice(0, 3)).toEqual([
       "SERVER  ADDRESS        STATE              TERM  APPLIED  LAG  ROUND TRIP",
@@ -108,7 +108,7 @@ describe("status of a core", () => {
     ]);
   });
 
-  test("an alarm is shown once, by the name of the server that it is of", () => {
+  test("an alarm is shown once, with the name of its server", () => {
     const alarms = ["memberID:11 alarm:NOSPACE"];
     const report = core(server("a", { alarms }), server("b", { alarms }), server("c"));
     expect(presentServers(report).table(plain, 200).slice(4)).toEqual(["b has raised the alarm NOSPACE"]);
@@ -121,7 +121,7 @@ describe("status of a core", () => {
       "",
       "the servers have different keys, and no majority says which are right: the alarm CORRUPT is raised",
     ],
-  ])("the alarm %sCORRUPT is told in words, and what to do", (member, text) => {
+  ])("the alarm %sCORRUPT is explained in words, with advice", (member, text) => {
     const report = core(server("a", { alarms: [`${member}alarm:CORRUPT`] }), server("b"), server("c"));
     expect(presentServers(report).table(plain, 200).slice(4)).toEqual([text]);
     expect(found(report).join()).toMatch(`${text}, and all changes are refused. Remove`);
@@ -129,11 +129,11 @@ describe("status of a core", () => {
 });
 
 describe("doctor of a core", () => {
-  test("is content when all answer, none lags and leases outlast many renewals", () => {
+  test("accepts a core that answers, with no lag and leases that outlast many renewals", () => {
     expect(found(core(...whole))).toEqual(["ok"]);
   });
 
-  test("names who is missing, and what to do", () => {
+  test("names missing servers, with advice", () => {
     expect(found(core(server("a"), server("b"), away))).toEqual([
       "unavailable",
       "c (c:1) does not answer: gone. Start it, or, if it is lost for good: etcdctl member remove c, and add another",
@@ -154,7 +154,7 @@ describe("doctor of a core", () => {
     ]);
   });
 
-  test("sees who lags, and who is cut off from the others only", () => {
+  test("detects servers that lag, and servers cut off from the others only", () => {
     expect(found(core(server("a"), server("b", { lag: 5_000n }), server("c", { lag: 5_001n })))).toEqual([
       "unfit",
       "c lags: 5001 entries are committed that it has not carried out: look at its disk, its processor and its way to the leader",
@@ -210,7 +210,7 @@ describe("doctor of a core", () => {
     expect(rate(0.8, 0.94)[1]).toMatch("the steady clock of b runs 6.0 % slower");
   });
 
-  test("rates are between the bounds that the questions leave, of servers that went on", () => {
+  test("rates are within the bounds of the round trips, for servers that were not restarted", () => {
     const at = (ms: number, uptimeMs: number): CoreReport => ({
       ...core(server("a", { own: { ...own, uptimeMs } })),
       clocks: new Map([["a", { thereMs: ms * 2, askedMs: ms, answeredMs: ms + 10 }]]),

@@ -6,37 +6,37 @@ import { shortTime } from "../output/present.js";
 import { alarmsOf, answering, hasLeader, nameOf, voters } from "./core-status.js";
 import type { Examination, Finding } from "./findings.js";
 
-/** A server that has so many committed entries still before it lags. */
+/** Unapplied committed entries from which a server lags. */
 const lagMax = 5_000n;
 
-/** A lease should outlast so many renewals for some of them to fail. */
+/** Renewals that a lease should outlast, so that some can fail. */
 const renewalsPerLease = 100;
 
-/** Clocks that are this near to the bound are next to break it. */
+/** The share of the bound at which clocks cause a warning. */
 const ratePart = 0.5;
 
-/** etcd's advice for the 99th percentile, ms: beyond it every write is felt. */
+/** etcd's advice for the 99th percentile, ms: slower syncs delay every write. */
 const syncMsAdvised = 10;
-/** A server whose writes take this part of an election timeout is next to lose its leadership by them. */
+/** The share of an election timeout at which slow writes endanger leadership. */
 const syncPart = 0.25;
 
-/** Beyond this part of the quota it is time to look. */
+/** The share of the quota that causes a warning. */
 const quotaPart = 0.8;
 
 const dayMs = 86_400_000;
-/** Renewed certificates have to be made and brought there. */
+/** Days before expiry that cause a warning, as renewal takes time. */
 const expiresSoonDays = 30;
 const expiresNowDays = 7;
 
-/** How long acquiring and renewing a lease of this core took, ms. */
+/** Durations of acquiring and renewing a lease of this core, ms. */
 export interface CoreMeasurement {
   readonly acquire: Latencies;
   readonly renew: Latencies;
 }
 
-/** What was looked at beside the servers' answers. */
+/** Observations beside the servers' answers. */
 export interface CoreSeen {
-  /** Absent where no lease could be had: because nobody leads, or for this reason. */
+  /** Absent if no lease could be acquired: because there is no leader, or for this reason. */
   readonly measured?: CoreMeasurement | undefined;
   readonly refusal?: string | undefined;
   readonly rates: readonly ClockRate[];
@@ -46,7 +46,7 @@ export interface CoreSeen {
   readonly certificates: readonly CertificateReport[];
   /** System time, ms since 1970. */
   readonly nowMs: number;
-  /** What the time service of this machine may do. */
+  /** Findings about the time service of this machine. */
   readonly clocks: readonly Finding[];
 }
 
@@ -54,7 +54,7 @@ const fault = (text: string): Finding => ({ ok: false, text });
 const hint = (text: string): Finding => ({ ok: false, isHint: true, text });
 const fine = (text: string): Finding => ({ ok: true, text });
 
-/** What the servers' answers and the measurement mean for leases, and what to do. */
+/** Judges the servers' answers and the measurement for leases, with advice. */
 export function examineCore(report: CoreReport, seen: CoreSeen): Examination {
   const findings = [
     ...silent(report),
@@ -173,7 +173,7 @@ function versions({ servers }: CoreReport): Finding[] {
   return found.size < 2 ? [] : [hint(`the servers are of ${found.size} versions: ${[...found].join(", ")}`)];
 }
 
-/** Nothing rests on it; but how soon a core has another leader then depends on who is left. */
+/** Different timeouts are safe, but the duration of an election then depends on the servers that are left. */
 function electionTimeouts({ servers }: CoreReport): Finding[] {
   const found = new Set(answering(servers).flatMap(({ own }) => (own === undefined ? [] : [own.electionMs])));
   if (found.size < 2) return [];
@@ -207,7 +207,7 @@ function rates({ servers }: CoreReport, { clockRateError, rates: all }: CoreSeen
   if (all.length === 0) return [];
   const allowed = ratePart * clockRateError;
   const wrong = all.flatMap(({ id, least, most }) => {
-    // What is certain of it: the time that the question took says nothing.
+    // The certain part of the rate error, without the uncertainty of the round trip.
     const off = Math.max(least - 1, 1 - most, 0);
     if (off <= allowed) return [];
     const server = answering(servers).find((each) => each.id === id);

@@ -3,11 +3,11 @@ import { isClockSynchronized } from "../../runtime/clock-sync.js";
 import type { Paint } from "../output/ansi.js";
 import type { Presentation } from "../output/present.js";
 
-/** What was seen, as a sentence. */
+/** An observation, as a sentence. */
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
-  /** Worth a look, and no fault. */
+  /** A hint, and not a fault. */
   readonly isHint?: true;
 }
 
@@ -16,7 +16,7 @@ export interface Examination {
   readonly findings: readonly Finding[];
 }
 
-/** Those who were asked, under their name in the document, and below them what was found. */
+/** The servers or stores, under their name in the document, with the findings below. */
 export function presentFindings(
   name: string,
   asked: Presentation,
@@ -37,7 +37,7 @@ function markOf({ ok, isHint }: Finding, paint: Paint): string {
   return isHint === true ? paint("yellow", "!") : paint("red", "✗");
 }
 
-/** Said where no time service keeps the system clock of this machine. */
+/** A hint for machines without a time service. */
 export async function syncHints(): Promise<Finding[]> {
   if ((await isClockSynchronized()) !== false) return [];
   const text =
@@ -45,7 +45,7 @@ export async function syncHints(): Promise<Finding[]> {
   return [{ ok: false, isHint: true, text }];
 }
 
-/** What the time service of this machine may do to its clocks, where that is too much; else nothing. */
+/** Findings about a time service that may change clocks too fast; otherwise none. */
 export async function clockFindings(clockRateError: number): Promise<Finding[]> {
   const text = whyTooFast(await clockSlew(), clockRateError);
   return text === undefined ? [] : [{ ok: false, text }];

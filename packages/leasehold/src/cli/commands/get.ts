@@ -19,10 +19,10 @@ const COLUMNS: readonly Column[] = [
   { title: "LEASE THAT IT KNOWS", shrinks: true },
   { title: "WAITING", align: "right" },
 ];
-/** Nobody leaves a trace in a store by waiting, and a store's name is its address. */
+/** Waiters leave no trace in a store, and a store's name is its address. */
 const STORE_COLUMNS: readonly Column[] = [{ title: "STORE" }, ...COLUMNS.slice(2, 4)];
 
-/** `leasehold get NAME`. Its exit code says that the cluster answered, not what it answered. */
+/** `leasehold get NAME`. The exit code reports that the cluster answered, whatever it answered. */
 export async function get(resource: string, options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   const [explanation, slots] = await withLeases(settings, async (leases) =>
@@ -35,7 +35,7 @@ export async function get(resource: string, options: SharedOptions): Promise<num
   return exitCode("ok");
 }
 
-/** Those of a counted lease beside the first, and of readers; what cannot be listed is left out. */
+/** The other slots of a counted lease, and readers; empty if they cannot be listed. */
 async function slotsOf(leases: Leases, resource: string, timeout: number): Promise<ResourceHint[]> {
   const listed = await leases
     .list(`${resource}${slotMark}`, { timeout, onIncomplete: () => undefined })
@@ -85,7 +85,7 @@ function factLines(explanation: Explanation, paint: Paint, widthMax: number): st
   return lines;
 }
 
-/** One who holds beside whoever is named above. */
+/** A line for another holder. */
 function slotLine(
   { resource, holder = "-", token, remainingMs }: ResourceHint,
   paint: Paint,

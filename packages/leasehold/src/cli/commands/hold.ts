@@ -29,7 +29,7 @@ export interface HoldOptions extends SharedOptions, FormOptions {
   readonly detach?: boolean;
 }
 
-/** What is asked for, in the forms of the library. */
+/** The requested lease, in the library's options. */
 interface Term {
   readonly wait: number;
   readonly signal: AbortSignal;
@@ -37,12 +37,12 @@ interface Term {
   readonly data?: JsonValue;
 }
 
-/** How long it may take to find out whether a release has arrived. */
+/** Timeout of the confirmation of a release. */
 const CONFIRM_TIMEOUT_MS = 2_000;
 
 /**
  * `leasehold hold NAME`, or `hold --attach HANDLE`: 0 when it was interrupted, or asked to release and did so
- * in time; 69 when it cannot be known whether the release has arrived; 76 when the lease was lost.
+ * in time; 69 when the release could not be confirmed; 76 when the lease was lost.
  */
 export async function hold(name: string | undefined, options: HoldOptions): Promise<number> {
   const wanted = wantedOf(name, options.attach, options);
@@ -67,7 +67,7 @@ export async function hold(name: string | undefined, options: HoldOptions): Prom
   );
 }
 
-/** @throws CommandFailure unless the release is seen to have arrived: the library only does its best. */
+/** @throws CommandFailure unless the release is confirmed: the library's release is best effort. */
 async function release(leases: Leases, lease: Lease, why: string): Promise<void> {
   const { resource } = lease;
   const endMs = performance.now() + lease.remaining();
@@ -83,7 +83,7 @@ async function release(leases: Leases, lease: Lease, why: string): Promise<void>
   );
 }
 
-/** Why the release may not have arrived; `undefined` when it has. */
+/** Why the release is unconfirmed; `undefined` when it is confirmed. */
 async function doubtOf(leases: Leases, { resource, token }: Lease): Promise<string | undefined> {
   try {
     const hint = await leases.holder(resource, { timeout: CONFIRM_TIMEOUT_MS });
@@ -95,9 +95,7 @@ async function doubtOf(leases: Leases, { resource, token }: Lease): Promise<stri
   }
 }
 
-/**
- * `hold --detach`: 0 says that the handle was printed. So an interrupt before that ends with 128 + n.
- */
+/** `hold --detach`: 0 means that the handle was printed. An interrupt before that ends with 128 + n. */
 async function holdDetached(
   wanted: Wanted,
   settings: Settings,
@@ -125,7 +123,7 @@ function take(leases: Leases, wanted: Wanted, { wait, ...term }: Term): Promise<
   return leases.acquire(wanted.resource, { wait, ...term, ...wanted.form });
 }
 
-/** Resolves when the lease is lost, or there is a reason to give it back; says which. */
+/** Resolves with the reason when the lease is lost or should be released. */
 export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<string> {
   const { releaseRequested } = lease;
   await aborted(AbortSignal.any([lease.signal, releaseRequested, signal]));
@@ -133,7 +131,7 @@ export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<str
   return reason instanceof LeaseholdError ? reason.message : "interrupted";
 }
 
-/** One line for a person or one object for a program. */
+/** One line for humans or one object for programs. */
 export function tell(output: OutputFormat, object: object, line: string): void {
   sayLine(output === "table" ? printable(line) : toJson(object));
 }

@@ -32,7 +32,7 @@ function start(...words: string[]): Running {
 const says = (command: Running, text: string) =>
   eventually(`${text} in ${command.stdout()}${command.stderr()}`, () => command.stdout().includes(text));
 
-test("hold, seen by watch, get and ls, is asked to release", async () => {
+test("a hold that watch, get and ls show is asked to release", async () => {
   const watch = start("watch", "demo/", "-o", "ndjson");
   const exact = start("watch", "--exact", "demo/", "-o", "ndjson");
   const hold = start("hold", "demo/a", "--label", "by hand");
@@ -61,7 +61,7 @@ test("hold, seen by watch, get and ls, is asked to release", async () => {
   expect((await start("release", "demo/a").finished).stdout).toBe("nobody holds demo/a\n");
 });
 
-test("run -n lets so many in, each with a slot, and one more with a greater n", async () => {
+test("run -n admits n holders, each with a slot, and one more with a greater n", async () => {
   const slot = (words: string[]) =>
     start("run", "gpu", ...words, "--", "sh", "-c", "echo $LEASE_SLOT; exec sleep 30");
   const first = [slot(["-n", "2"]), slot(["-n", "2"])];
@@ -79,7 +79,7 @@ test("run -n lets so many in, each with a slot, and one more with a greater n", 
   await Promise.all([...first, third].map(({ finished }) => finished));
 });
 
-test("run --shared runs beside others, and a run that says nothing alone, after them", async () => {
+test("runs with --shared overlap, and a run without it is alone, after them", async () => {
   const token = ["--", "sh", "-c", "echo $LEASE_TOKEN; exec sleep 30"];
   const readers = [
     start("run", "book/~rw", "--shared", ...token),
@@ -133,7 +133,7 @@ test("-n, --shared, --exclusive and a handle do not go together (2)", async () =
   }
 });
 
-test("--data of hold and elect is what others read, and ends with the tenure", async () => {
+test("--data of hold and elect is public, and ends with the tenure", async () => {
   const data = { port: 8080, zones: ["eu", null] };
   const hold = start("hold", "data/hold", "--data", JSON.stringify(data));
   const elect = start("elect", "data/elect", "--data", '"é"', "--", "sleep", "30");
@@ -159,7 +159,7 @@ test("--data of hold and elect is what others read, and ends with the tenure", a
 });
 
 test.each(["hold", "elect"])(
-  "%s refuses --data that is no JSON, or too long, before it connects",
+  "%s refuses --data that is not JSON, or too long, before it connects",
   async (command) => {
     const nowhere = ["--endpoints", "flease://127.0.0.1:1"];
     const told = (data: string) => leasehold([command, ...nowhere, "a", "--data", data]).finished;
@@ -195,12 +195,12 @@ test("members refuse to detach for another and to attach with 2, before anything
   expect((await start("run", "--try", "detached", "--", "true").finished).code).toBe(0);
 });
 
-test("a lease that is broken is lost at its end, and says why", async () => {
+test("a broken lease is lost at its end, with the reason", async () => {
   const hold = start("hold", "broken");
   await says(hold, "held, token");
   const broken = await start("break", "broken", "-o", "json").finished;
   expect(JSON.parse(broken.stdout)).toMatchObject({ resource: "broken", done: true });
-  // It obeys the request that comes with it; one that does not would lose the lease.
+  // It obeys the request; otherwise it would lose the lease.
   expect((await hold.finished).stdout).toContain("has broken the lease");
   const run = start("run", "broken", "--", "sleep", "30");
   const state = async () => {
@@ -269,7 +269,7 @@ test("bash completes commands, options and names, and the scripts of other shell
   expect((await start("completion", "tcsh").finished).code).toBe(2);
 });
 
-test("--wait is for the members as well: they come after the command, and long after --timeout", async () => {
+test("--wait includes the wait for members that start after the command, and long after --timeout", async () => {
   const [port] = await freePorts(1);
   const words = ["--endpoints", `127.0.0.1:${port}`, "--timeout", "100ms"];
   const patient = leasehold(["run", "late", "--wait", "30s", ...words, "--", "true"]);
@@ -309,7 +309,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test.skipIf(process.platform !== "linux")("output to a full disk is told by the exit code", async () => {
+test.skipIf(process.platform !== "linux")("output to a full disk fails with its exit code", async () => {
   const full = openSync("/dev/full", "w");
   for (const words of [["--version"], ["ls", "--endpoints", "memory:"], ["completion", "bash"]]) {
     const { code, stderr } = await leasehold(words, { stdio: ["ignore", full, "pipe"] }).finished;

@@ -36,7 +36,7 @@ export function leaseView({
   };
 }
 
-/** What a member or store is, in words. */
+/** The state of a member or store, in words. */
 export function stateCell({ state, reason, readyInMs = 0 }: MemberView): Cell {
   if (state === "ready") return { text: state, style: "green" };
   if (state === "recovering")
@@ -44,7 +44,7 @@ export function stateCell({ state, reason, readyInMs = 0 }: MemberView): Cell {
   return { text: state === "unreachable" ? `${state}: ${reason ?? "no answer"}` : state, style: "red" };
 }
 
-/** `yes` when a whole majority said the same; a hint is never more than a hint. */
+/** `yes` when a whole majority agreed; a hint stays a hint. */
 export function confirmedText(confirmed: boolean | undefined): string {
   return confirmed === true ? "confirmed" : "tentative";
 }

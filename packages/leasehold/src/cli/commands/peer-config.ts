@@ -4,7 +4,7 @@ import type { MemberOptions } from "../../flease/tcp/types.js";
 import { usageError } from "../common/failure.js";
 import { type SecurityFlags, securityOf } from "../common/security-options.js";
 
-/** What is wrong with a value, and where; nothing if it may stand there. */
+/** The errors in a value, with their path; empty if it is valid. */
 type Check = (value: unknown, path: string) => readonly string[];
 
 const expected =
@@ -24,7 +24,7 @@ const texts: Check = (value, path) =>
     ? Object.entries(value).flatMap(([key, entry]) => text(entry, `${path}.${key}`))
     : [`${path}: expected an object`];
 
-/** Each key of `required` is there, and no others than these and the keys of `optional`. */
+/** Requires each key of `required`, and allows no others than these and the keys of `optional`. */
 const shape =
   (required: Readonly<Record<string, Check>>, optional: Readonly<Record<string, Check>> = {}): Check =>
   (value, path) => {
@@ -43,9 +43,7 @@ const shape =
     ];
   };
 
-/**
- * The settings of a member as a file gives them. What the values may be is checked where they are used, once.
- */
+/** The settings of a member in a file. Values are validated once, where they are used. */
 const checkConfig = shape(
   { id: text, members: texts },
   {
@@ -64,7 +62,7 @@ const checkConfig = shape(
   },
 );
 
-/** The settings of a member as the command line gives them. */
+/** The settings of a member on the command line. */
 export interface PeerFlags extends SecurityFlags {
   readonly config?: string;
   readonly id?: string;
@@ -79,7 +77,7 @@ export interface PeerFlags extends SecurityFlags {
   readonly insecure?: boolean;
 }
 
-/** The file's settings, each of them replaced by the flag that says otherwise. */
+/** The file's settings, overridden by flags. */
 export function memberOptionsOf(flags: PeerFlags): MemberOptions {
   const { config, member, ...rest } = flags;
   const given = config === undefined ? {} : readConfig(config);
@@ -99,7 +97,7 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
   }
   if (member !== undefined) flagged["members"] = parseMembers(member);
   const security = securityOf(flags);
-  // One way to prove who we are replaces another.
+  // One way of authentication replaces another.
   if (Object.keys(security).length > 0) Object.assign(given, { tls: undefined, keyFile: undefined });
   const merged = { ...given, ...flagged, ...security };
   if (!("id" in merged)) throw usageError("which member is this? give --id, or a file with --config");
@@ -138,7 +136,7 @@ function parseMembers(entries: readonly string[]): Record<string, string> {
   return members;
 }
 
-/** Leaves out what was not given, so that defaults are the library's alone. */
+/** Omits missing settings, so that defaults are the library's alone. */
 function check(value: object, source: string): MemberOptions {
   const wrong = checkConfig(value, "");
   if (wrong.length > 0) throw usageError(`${source}: ${wrong.join("; ")}`);

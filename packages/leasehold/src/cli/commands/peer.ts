@@ -11,12 +11,12 @@ import { stopRequested } from "../common/stop-requested.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
 
-/** What a member that was forked tells its parent. */
+/** Messages of a forked member to its parent. */
 export type PeerNews =
   | { readonly type: "listening"; readonly id: string; readonly address: string }
   | { readonly type: "ready"; readonly id: string };
 
-/** A clean end takes at most this long; then the process ends anyway. */
+/** Time limit of a clean shutdown; then the process exits anyway. */
 const CLOSE_MS_MAX = 3_000;
 
 const logger: Logger = {
@@ -44,7 +44,7 @@ function announce(member: Member, output: OutputFormat): void {
     sayLine(`${id} is recovering, ready in ${shortTime(readyInMs)}`);
   member.ready().then(
     () => tell({ type: "ready", id }, output, `${id} is ready`),
-    () => undefined, // It was closed before it was ready.
+    () => undefined, // The member was closed before it was ready.
   );
 }
 

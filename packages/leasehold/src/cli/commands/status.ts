@@ -64,7 +64,7 @@ function rowOf(report: MemberReport): Cell[] {
   ];
 }
 
-/** The state of a member in words, as the screen of `up` says it too. */
+/** The state of a member in words, as on the screen of `up`. */
 export function stateOf(report: MemberReport): { text: string; style: Style } {
   if (!report.reachable) return { text: `unreachable: ${report.reason}`, style: "red" };
   const { state, readyInMs } = report.status;

@@ -54,7 +54,7 @@ test("run, hold, ls, get, watch, status, release and elect work on stores", asyn
   expect(led).toMatchObject({ code: 0, stdout: expect.stringContaining("led") });
 });
 
-test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold give the lease back", async (signal) => {
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold release the lease", async (signal) => {
   const hold = start("hold", "given back");
   await says(hold, "held, token");
   hold.process.kill(signal);
@@ -79,7 +79,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("hold does not say that it has released what may not have arrived", async () => {
+test("hold reports no release that may not have arrived", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "away", name));
   for (const store of stores) mkdirSync(store, { recursive: true });
   const hold = leasehold([
@@ -99,10 +99,10 @@ test("hold does not say that it has released what may not have arrived", async (
   );
 });
 
-test("by the handle of hold --detach one hold or run goes on with the lease, and no second", async () => {
+test("by the handle of hold --detach one hold or run continues the lease, and no second", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "handed", name));
   for (const store of stores) mkdirSync(store, { recursive: true });
-  // A handle is good for one ttl, and a busy machine is slow to start processes.
+  // A handle is valid for one TTL, and a busy machine starts processes slowly.
   const long = `delta+file://${stores.join(",")}?ttlMax=5m&maxStoreLatency=500ms`;
   const onLong = (command: string, ...words: string[]) => {
     const started = leasehold([command, "--endpoints", long, ...words]);
@@ -182,7 +182,7 @@ test("run, hold, ls, get, status, release and doctor work on flease+…", async 
   expect(doctor).toMatchObject({ code: 0, stdout: expect.stringContaining("Flease on stores") });
 });
 
-test("break makes a holder that obeys give the lease back, and one that does not lose it at its end", async () => {
+test("break makes an obedient holder release the lease, and another one lose it at its end", async () => {
   const hold = start("hold", "broken");
   await says(hold, "held, token");
   await start("break", "broken").finished;
@@ -198,7 +198,7 @@ test("break makes a holder that obeys give the lease back, and one that does not
   expect(ended.stderr).toContain("has broken the lease");
 });
 
-test("a store that is away shows in status, a majority that is away ends with 69", async () => {
+test("status shows an absent store, and ends with 69 without a majority", async () => {
   renameSync(join(root, "c"), join(root, "gone"));
   const one = await start("status").finished;
   expect(one.code).toBe(0);
@@ -212,7 +212,7 @@ test("a store that is away shows in status, a majority that is away ends with 69
   renameSync(join(root, "gone too"), join(root, "b"));
 });
 
-test("doctor probes, measures and proposes, and tells what is away, unfit and misused by its exit code", async () => {
+test("doctor probes, measures and proposes; its exit code reports absent and unsuitable stores, and misuse", async () => {
   const well = await start("doctor", "--duration", "200ms", "-o", "json").finished;
   expect(well).toMatchObject({ code: 0, stderr: "" });
   const report = JSON.parse(well.stdout) as {
@@ -228,12 +228,12 @@ test("doctor probes, measures and proposes, and tells what is away, unfit and mi
     expect(measurement.writes.p50).toBeGreaterThan(0);
   }
   expect(report.farm).toMatchObject({ kind: "farm", leaseMsMax: 2_000 });
-  // Three directories in one are no three disks.
+  // Three directories on one disk are not three disks.
   expect((report as { oneDisk?: string[][] }).oneDisk).toEqual([
     expect.arrayContaining([`file://${root}/a`]),
   ]);
   expect(report.proposal.endpoints[0]).toMatch(/\?maxStoreLatency=\d+(?:ms|s)&ttlMax=\d/);
-  // What is proposed can be used as it is.
+  // The proposal can be used as it is.
   const proposed = report.proposal.endpoints.join(",");
   expect((await leasehold(["ls", "--endpoints", proposed]).finished).code).toBe(0);
 

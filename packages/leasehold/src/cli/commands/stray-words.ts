@@ -1,11 +1,10 @@
 import { usageError } from "../common/failure.js";
 
 /**
- * The command begins after "--", and nothing but the name, if there is one, stands before: without it an
- * option of the command would be taken for one of ours (`run x ls -o json`), and a second word before it for
- * the command (`run x y -- true`).
+ * Requires "--" before the command, and at most the name before it. Otherwise an option of the command would
+ * be taken for one of ours (`run x ls -o json`), and a second word for the command (`run x y -- true`).
  *
- * @param form how the command line begins, for the message.
+ * @param form the beginning of the command line, for the message
  */
 export function refuseStrayWords(form: string, words: readonly string[]): void {
   const { argv } = process;

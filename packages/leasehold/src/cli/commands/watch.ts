@@ -15,7 +15,7 @@ export interface WatchCommandOptions extends SharedOptions {
   readonly exact?: boolean;
 }
 
-/** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or nobody reads what it prints. */
+/** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or its reader has gone. */
 export async function watch(prefix: string, options: WatchCommandOptions): Promise<number> {
   const settings = settingsOf(options);
   const paint = paintFor(process.stdout.isTTY === true, process.env);
@@ -33,10 +33,7 @@ export async function watch(prefix: string, options: WatchCommandOptions): Promi
   return exitCode("ok");
 }
 
-/**
- * One change as `-o json` and `-o ndjson` write it: there is no end to wait for, so both are one object a
- * line.
- */
+/** One change for `-o json` and `-o ndjson`: the stream is endless, so both write one object a line. */
 export function changeView(change: Change, at: Date): object {
   return { at: at.toISOString(), ...leaseView(change) };
 }

@@ -1,7 +1,6 @@
 /**
- * The words and the environment of a command as the bytes that they are. Node decodes both as UTF-8, and what
- * is none becomes U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte
- * ("latin1").
+ * The words and the environment of a command as raw bytes. Node decodes both as UTF-8, and replaces invalid
+ * bytes by U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte ("latin1").
  */
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
@@ -9,19 +8,19 @@ import { isBehind } from "./front.js";
 
 export interface CommandBytes {
   readonly words: readonly string[];
-  /** `NAME=value`, those variables alone that a shell or Node would not hand on as they are. */
+  /** `NAME=value` of the variables that a shell or Node would not pass on unchanged. */
   readonly variables: readonly string[];
 }
 
 const NUL = "\0";
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*=/;
 
-/** Of a program's own words, encoded as UTF-8. */
+/** The bytes of a program's own words, in UTF-8. */
 export function bytesOf(words: readonly string[]): CommandBytes {
   return { words: words.map((word) => Buffer.from(word).toString("latin1")), variables: [] };
 }
 
-/** The last words of this process, of which `words` is what Node made. */
+/** The last words of this process, which Node decoded to `words`. */
 export function ownCommandBytes(words: readonly string[]): CommandBytes {
   const given = split("cmdline").slice(-words.length);
   const isSame = given.length === words.length && given.every((word, at) => decoded(word) === words[at]);
@@ -31,7 +30,7 @@ export function ownCommandBytes(words: readonly string[]): CommandBytes {
   return isSame ? { words: given, variables } : { ...bytesOf(words), variables };
 }
 
-/** The position, from 1, of the first word before `--` that is no UTF-8; `undefined` when all are. */
+/** The position, from 1, of the first word before `--` that is not UTF-8; `undefined` if all are. */
 export function firstUnreadableWord(words: readonly string[]): number | undefined {
   const end = words.indexOf("--");
   const given = words.length === 0 ? [] : split("cmdline").slice(-words.length);
@@ -39,7 +38,7 @@ export function firstUnreadableWord(words: readonly string[]): number | undefine
   return at === -1 ? undefined : at + 1;
 }
 
-/** Of the process that was started: what the one behind it has was decoded once. */
+/** Reads the front's file: the process behind has only decoded values. */
 function split(file: "cmdline" | "environ"): string[] {
   try {
     const text = readFileSync(`/proc/${isBehind() ? process.ppid : "self"}/${file}`, "latin1");

@@ -6,10 +6,10 @@ import { unlessAborted } from "../../common/abort-watch.js";
 import { few } from "../../common/lists.js";
 
 /**
- * Opens the leases, uses them, and closes them whatever happened.
+ * Opens the leases, uses them, and always closes them.
  *
- * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held
- * then, and what is under way ends with the process.
+ * @param signal cancels the opening; the promise rejects with its reason. Nothing is held then, and pending
+ *   work ends with the process.
  */
 export async function withLeases<T>(
   settings: Settings,
@@ -24,21 +24,21 @@ export async function withLeases<T>(
   }
 }
 
-/** The options of a command that waits its turn. */
+/** Options of a command that waits for a lease. */
 export interface WaitOptions {
   readonly wait?: string;
   readonly try?: boolean;
 }
 
-/** When a wait is over before anything was asked, one look is left. */
+/** The rest of an expired wait, enough for one attempt. */
 const WAIT_LEFT_MS_MIN = 1;
 
 /**
- * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well.
- * A `--wait` that was given overrides `--timeout`: a longer one for when hundreds of commands start at once,
- * a shorter one as nobody wants to wait longer than that.
+ * The same for a command that waits for a lease: the wait begins here, and includes the connection to the
+ * members or stores. An explicit `--wait` overrides `--timeout`: a longer one for when hundreds of commands
+ * start at once, a shorter one as a stricter limit.
  *
- * @param use is told how much of the wait is left, ms; 0 for a command that is not to wait.
+ * @param use receives the rest of the wait, ms; 0 for a command that must not wait
  */
 export function withLeasesInTurn<T>(
   settings: Settings,

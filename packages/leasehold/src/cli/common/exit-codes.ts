@@ -71,12 +71,11 @@ export function exitCode(name: ExitName): number {
   return codeByName.get(name) as number;
 }
 
-/** What a shell reports for a process that a signal ended is 128 plus the number of the signal. */
+/** A shell reports 128 plus the number of the signal that ended a process. */
 export const SIGNAL_BASE = 128;
 
 /**
- * How each error of the library ends a command. A code that is added to the library's table must be added
- * here.
+ * The exit code of each error of the library. Codes that are added to the library's table must be added here.
  */
 const exitByErrorCode: Record<ErrorCode, ExitName> = {
   LEASE_LOST: "lost",

@@ -2,14 +2,14 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { shortageOf } from "./shortage.js";
 import { type ExitName, exitCode, exitCodeOfError } from "./exit-codes.js";
 
-/** What programs read of an error: a code that stays, and how the process ends. */
+/** An error for programs: a stable code, and the exit code. */
 export interface ErrorCodes {
-  /** One of the library's, or the name of the exit code in capitals. */
+  /** A code of the library, or the name of the exit code in capitals. */
   readonly code: string;
   readonly exitCode: number;
 }
 
-/** An end of a command that was foreseen: one line for the person, one number for the script. */
+/** An expected failure of a command: one line for humans, one number for scripts. */
 export class CommandFailure extends Error {
   readonly exitCode: number;
   /** For programs. */
@@ -32,10 +32,7 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, "; ").trim();
 }
 
-/**
- * What to say and how to exit for whatever was thrown. Never a stack trace: those are for authors, not for
- * users.
- */
+/** The message and exit code of any error. Never a stack trace: those are for developers. */
 export function describeFailure(error: unknown): ErrorCodes & { readonly message: string } {
   if (error instanceof CommandFailure) {
     const { message, code, exitCode: exit } = error;

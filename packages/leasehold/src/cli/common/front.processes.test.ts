@@ -14,7 +14,7 @@ import {
 
 // The process behind, as the front starts it, with a front that has gone already.
 
-test("a process behind whose front is killed while it starts ends without a word", async () => {
+test("a process behind ends silently if its front is killed during its start", async () => {
   const words = [mainPath, "ls", "--endpoints", "delta+file:///nowhere"];
   const behind = spawn(process.execPath, words, {
     argv0: "leasehold-behind",
@@ -23,7 +23,7 @@ test("a process behind whose front is killed while it starts ends without a word
   let said = "";
   for (const output of [behind.stdout, behind.stderr])
     output!.setEncoding("utf8").on("data", (text: string) => (said += text));
-  // Node needs longer to start than this takes.
+  // Node starts more slowly than this.
   behind.stdio[3]!.destroy();
   const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
     behind.on("close", (...how) => resolve(how));
@@ -51,7 +51,7 @@ describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and free
     await eventually("the processes behind end", () => !store.behind.some(isAlive));
   });
 
-  test("hold does not say that it has released what cannot have arrived", async () => {
+  test("hold reports no release that cannot have arrived", async () => {
     const store = new FrozenStore();
     store.thaw();
     const hold = leasehold(["hold", "job", "--endpoints", store.endpoint]);
@@ -73,7 +73,7 @@ describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and free
       front.process.kill("SIGTERM");
       await eventually("the process behind is dying", () => !isAlive(behind));
       front.process.kill("SIGINT");
-      // The one that the front ends by, had it waited, is the first.
+      // The first signal ends the front, if it waits.
       expect(await front.finished).toMatchObject({ code: null, signal: "SIGINT" });
     },
   );

@@ -1,13 +1,13 @@
 /**
- * Stores that are files may hang: an operation on a dead file server or a frozen file system never ends, and
- * Node cannot end before it, however it is asked to. So where such stores are used, the command runs in a
- * process *behind* the one that was started, the *front*. The front touches no store. It passes signals on,
- * and ends with the exit code of the command whatever becomes of the process behind, which ends by itself
- * when the store goes on. The two are one: when the front dies, so does what is behind.
+ * Stores on file systems may hang: an operation on a dead file server or a frozen file system never ends, and
+ * Node cannot exit before it. Where such stores are used, the command therefore runs in a process *behind*
+ * the one that was started, the *front*. The front touches no store. It passes signals on, and exits with the
+ * code of the command whatever becomes of the process behind, which ends by itself when the store responds.
+ * When the front dies, the process behind dies, too.
  *
- * A signal does not end a process with a thread in such an operation either: it becomes a zombie that nobody
- * can reap, and its descriptors stay open. So the process behind closes its outputs before it dies, and the
- * front waits only for a short time for one that was signaled and is a zombie or blocked.
+ * A signal does not end a process with a thread in such an operation either: it becomes a zombie that cannot
+ * be reaped, and its descriptors stay open. The process behind therefore closes its outputs before it dies,
+ * and after a signal the front waits only briefly for one that is a zombie or blocked.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, readFileSync, writeSync } from "node:fs";
@@ -16,12 +16,12 @@ import { constants } from "node:os";
 import { shortageExitCode, shortageOf } from "./shortage.js";
 import { letSignalsGo, listenToSignals } from "./signals.js";
 
-/** What the process behind is called: other than a variable, this is not handed on to what it starts. */
+/** The name of the process behind: unlike a variable, children do not inherit it. */
 const NAME_BEHIND = "leasehold-behind";
 
 /**
- * The descriptor, behind, of the pipe that ties it to the front: a byte when signals are heard there, then
- * one with the exit code.
+ * The descriptor of the pipe from the process behind to the front: a byte when signals are handled there,
+ * then one with the exit code.
  */
 const FRONT_FD = 3;
 
@@ -30,14 +30,14 @@ const FILES = /\+(?:file|block|sanlock):/i;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-/** Signals that ask a command to end. */
+/** Signals that end a command. */
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 const endingSignals: ReadonlySet<NodeJS.Signals> = new Set(ENDING);
 
 const STUCK_LOOK_MS = 100;
 /**
- * After a signal, the front waits this long for a process behind that is stuck. Leases need no longer wait: a
- * process that is stuck releases none.
+ * The wait of the front for a stuck process after a signal. A stuck process releases no leases, so that a
+ * longer wait is useless.
  */
 const STUCK_MAX_MS = 1_000;
 
@@ -46,25 +46,24 @@ export function isBehind(): boolean {
   return process.argv0 === NAME_BEHIND;
 }
 
-/** True when this process is to be a front: its words, or the environment, name stores that are files. */
+/** True when this process must be a front: its words, or the environment, name stores on file systems. */
 export function needsFront(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   const own = end === -1 ? words : words.slice(0, end);
   return [...own, process.env["LEASEHOLD_ENDPOINTS"] ?? ""].some((text) => FILES.test(text));
 }
 
-/** Runs the same command in a process behind, and ends as it does. */
+/** Runs the same command in a process behind, and exits like it. */
 export function beFront(): void {
   const behind = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     argv0: NAME_BEHIND,
     stdio: ["inherit", "inherit", "inherit", "pipe"],
-    // What a terminal sends to all of the foreground must reach it once.
+    // The process behind must get signals of the terminal only once.
     detached: true,
   });
   let hears = false;
   /**
-   * The first that came before the process behind heard any. If it never does, a second one ends it all the
-   * same.
+   * The first signal before the process behind handled any. If it never does, a second one ends the front.
    */
   let early: NodeJS.Signals | undefined;
   const pass = passer(behind);
@@ -82,7 +81,7 @@ export function beFront(): void {
     writeSync(process.stderr.fd, `leasehold: ${shortage ?? `unexpected: ${error.message}`}\n`);
     process.exit(shortage === undefined ? 1 : shortageExitCode);
   });
-  // Node makes no pipes for a process that could not be started for want of descriptors.
+  // Node creates no pipes if the process could not be started for lack of descriptors.
   if (behind.pid === undefined) return;
   behind.stdio[FRONT_FD]?.on("data", (bytes: Buffer) => bytes.forEach(onByte));
   behind.stdio[FRONT_FD]?.on("error", () => undefined);
@@ -92,7 +91,7 @@ export function beFront(): void {
   });
 }
 
-/** Passes signals on; ends the front when the process behind is stuck and so cannot end. */
+/** Passes signals on; ends the front when the process behind is stuck. */
 function passer(behind: ChildProcess): (signal: NodeJS.Signals) => void {
   let looking: NodeJS.Timeout | undefined;
   return (signal) => {
@@ -115,7 +114,7 @@ function leave(pid: number | undefined, signal: NodeJS.Signals): void {
       `leasehold: ended by ${signal}; process ${pid} still waits for a file system and ends when that responds\n`,
     );
   } catch {
-    // Nobody reads it.
+    // There is no reader.
   }
   endBySignal(signal);
 }
@@ -123,13 +122,13 @@ function leave(pid: number | undefined, signal: NodeJS.Signals): void {
 function endBySignal(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
-  // A signal that this process does not die of.
+  // This signal does not end the process.
   setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
 }
 
 /**
  * True when the first thread of the process is dead while others are not, or is in an operation that cannot
- * be interrupted. Elsewhere than on Linux that is not known.
+ * be interrupted. Unknown on other systems than Linux.
  */
 function isStuck(pid: number | undefined): boolean {
   try {
@@ -139,7 +138,7 @@ function isStuck(pid: number | undefined): boolean {
   }
 }
 
-/** Whether the front is there to take a byte. */
+/** Whether the front accepts a byte. */
 function reaches(byte: number): boolean {
   try {
     return writeSync(FRONT_FD, Uint8Array.of(byte)) === 1;
@@ -149,8 +148,8 @@ function reaches(byte: number): boolean {
 }
 
 /**
- * Behind: says that signals are heard, and looks whether the front is still there. What it guards ends as if
- * this process had been killed, and so it is.
+ * Behind: announces that signals are handled, and watches for the end of the front. The guarded command ends
+ * as if this process had been killed, which it is.
  */
 export function watchFront(): void {
   const end = (): void => void process.kill(process.pid, "SIGKILL");
@@ -161,16 +160,16 @@ export function watchFront(): void {
 }
 
 /**
- * Behind: tells the front to end. Nothing more is written, so readers of our output need not wait for this
+ * Behind: ends the front. Nothing more is written, so that readers of our output need not wait for this
  * process.
  */
 export function endFront(code: number): void {
-  // A front that has gone in this moment needs no code.
+  // A front that has just exited needs no code.
   reaches(code);
   closeOutputs();
 }
 
-/** For a command that does not look after signals: behind, it dies of them with its outputs closed. */
+/** For commands that do not handle signals: the process behind dies of them with its outputs closed. */
 export function letSignalsEnd(): void {
   if (!isBehind()) {
     letSignalsGo();

@@ -2,7 +2,7 @@ import { listenToSignals } from "./signals.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Aborts when this process is asked to end. Dispose of it when nobody looks any more. */
+/** Aborts on a signal that ends this process. Dispose of it when it is no longer used. */
 export class Interrupt implements Disposable {
   readonly #controller = new AbortController();
   readonly #stop = listenToSignals(SIGNALS, () => this.#controller.abort());
@@ -16,7 +16,7 @@ export class Interrupt implements Disposable {
   }
 }
 
-/** For `catch`: what was given up because of the signal has not failed. */
+/** For `catch`: work that a signal cancelled has not failed. */
 export function ifAborted<T>(signal: AbortSignal, result: () => T): (error: unknown) => T {
   return (error) => {
     if (!signal.aborted || error !== signal.reason) throw error;

@@ -1,13 +1,13 @@
 /**
- * The process that forked this one, if one did. The channel between the two closes when the parent ends,
- * however it ends: that is how its children know.
+ * Whether a process forked this one. The channel between the two closes when the parent ends, however it
+ * ends, and so notifies its children.
  */
 
 export function isForked(): boolean {
   return process.send !== undefined;
 }
 
-/** Calls `run` once the parent is gone; at once if it went before we could listen. */
+/** Calls `run` once the parent has exited; at once if it already has. */
 export function onParentGone(run: () => void): void {
   if (!isForked()) return;
   process.on("disconnect", run);
@@ -15,6 +15,6 @@ export function onParentGone(run: () => void): void {
 }
 
 export function tellParent(message: object): void {
-  // A parent that has just gone is no fault of ours: the closed channel says so, too.
+  // A parent that has just exited is no fault: the channel reports it, too.
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }

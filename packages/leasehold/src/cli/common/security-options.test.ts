@@ -12,7 +12,7 @@ vi.mock("../up/up.js", () => ({ up: vi.fn(async () => 0) }));
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** What a client would open with. */
+/** The security options of a client. */
 async function opened(...args: string[]) {
   const { list } = await import("../commands/list.js");
   await (await buildProgram(() => {})).parseAsync(["ls", ...args], { from: "user" });
@@ -29,7 +29,7 @@ describe("how to prove who we are", () => {
     expect(Object.keys(await opened())).toEqual(["timeout"]);
   });
 
-  test("comes from the environment, which the processes of a local cluster do not see", async () => {
+  test("comes from the environment, which the processes of a local cluster do not get", async () => {
     vi.stubEnv("LEASEHOLD_TLS_CA", "ca.pem");
     vi.stubEnv("LEASEHOLD_TLS_CERT", "me.pem");
     vi.stubEnv("LEASEHOLD_TLS_KEY", "me.key");
@@ -39,19 +39,19 @@ describe("how to prove who we are", () => {
     expect(environmentWithoutSecurity()["PATH"]).toBe(process.env["PATH"]);
   });
 
-  test("is refused when it is incomplete, or is two things at once", () => {
+  test("is refused when it is incomplete or contradictory", () => {
     expect(() => securityOf({ tlsCa: "a", tlsCert: "b" })).toThrow(/needed together/);
     expect(() => securityOf({ tlsCa: "a", tlsCert: "b", tlsKey: "c", keyFile: "d" })).toThrow(
       /cannot be used/,
     );
   });
 
-  test("is refused where it means nothing", async () => {
+  test("is refused where it has no meaning", async () => {
     const parsing = (await buildProgram(() => {})).parseAsync(["up", "--key-file", "x"], { from: "user" });
     await expect(parsing).rejects.toThrow(/--key-file has no meaning for up/);
   });
 
-  test("stands in a member's file, and options replace it", () => {
+  test("comes from a member's file, and options override it", () => {
     const folder = mkdtempSync(join(tmpdir(), "leasehold-peer-"));
     const config = join(folder, "a.json");
     writeFileSync(config, JSON.stringify({ id: "a", members: { a: "127.0.0.1:1" }, keyFile: "cluster.key" }));

@@ -4,7 +4,7 @@ import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { usageError } from "./failure.js";
 
-/** How to prove who we are, as commander hands it over. */
+/** Authentication options, as commander passes them. */
 export interface SecurityFlags {
   readonly tlsCa?: string;
   readonly tlsCert?: string;
@@ -24,7 +24,7 @@ const fileOptions = [
   },
 ] as const;
 
-/** The options of every command that say how to prove who we are. */
+/** The authentication options of every command. */
 export function addSecurityOptions(program: Command): void {
   for (const { flag, variable, what } of fileOptions) {
     program.addOption(new Option(`${flag} <file>`, what).env(variable));
@@ -39,7 +39,7 @@ export function addSecurityOptions(program: Command): void {
   );
 }
 
-/** Nothing when nothing was given. */
+/** Undefined without such options. */
 export function securityOf({ tlsCa, tlsCert, tlsKey, keyFile }: SecurityFlags): SecurityOptions {
   if (tlsCa === undefined && tlsCert === undefined && tlsKey === undefined) {
     return keyFile === undefined ? {} : { keyFile };
@@ -51,9 +51,7 @@ export function securityOf({ tlsCa, tlsCert, tlsKey, keyFile }: SecurityFlags): 
   return { tls: { ca: tlsCa, cert: tlsCert, key: tlsKey } };
 }
 
-/**
- * The local cluster is for looking at, on loopback and without credentials, whatever the environment says.
- */
+/** The local cluster is a demonstration on loopback without credentials, whatever the environment has. */
 export function environmentWithoutSecurity(): NodeJS.ProcessEnv {
   const ours = new Set<string>(["LEASEHOLD_ROLE", ...fileOptions.map(({ variable }) => variable)]);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.has(name)));

@@ -13,18 +13,18 @@ const shownMax = 80;
 
 export type OutputFormat = "table" | "json" | "ndjson";
 
-/** What the options that every command shares say. */
+/** The values of the shared options. */
 export interface Settings {
   readonly endpoints: readonly string[];
   readonly output: OutputFormat;
   readonly timeoutMs: number;
   readonly cluster?: string;
-  /** What others read of the leases that this command holds. */
+  /** The label of the leases of this command. */
   readonly label?: string;
   readonly security: SecurityOptions & Pick<FleaseOptions, "role">;
 }
 
-/** The options as commander hands them over: text that nobody has looked at yet. */
+/** The options as commander passes them, not validated. */
 export interface SharedOptions extends SecurityFlags {
   readonly endpoints?: readonly string[];
   readonly output?: OutputFormat;
@@ -39,20 +39,19 @@ export interface SharedOptions extends SecurityFlags {
  */
 export const LOCAL_PORT = 7400;
 
-/** Where the members of the local cluster are, when nothing else is said. */
+/** The default endpoints, those of the local cluster. */
 export const LOCAL_ENDPOINTS: readonly string[] = [0, 1, 2].map(
   (n) => `flease://127.0.0.1:${LOCAL_PORT + n}`,
 );
 
 export const TIMEOUT_DEFAULT = "5s";
 
-/** How long a command waits for its turn. */
+/** The default wait for a lease. */
 export const WAIT_DEFAULT = "1m";
 
 /**
- * Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option
- * twice. What follows the address of stores or of a core without a scheme of its own belongs to it:
- * `delta+file:///mnt/a,/mnt/b` is one address.
+ * Adds one `--endpoints` to the former ones; `a,b` equals the option given twice. Text without a scheme after
+ * an address of stores or of a core belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
  */
 export function collectEndpoints(text: string, before: readonly string[] = []): readonly string[] {
   const given: string[] = [];
@@ -81,7 +80,7 @@ export function settingsOf(options: SharedOptions): Settings {
   };
 }
 
-/** For a command that asks how the others are: leases in memory have no others. */
+/** Refuses `memory:` for commands about other processes: leases in memory have none. */
 export function refuseMemory(command: string, { endpoints }: Settings): void {
   if (!endpoints.some((endpoint) => endpoint.startsWith("memory:"))) return;
   throw usageError(
@@ -89,12 +88,12 @@ export function refuseMemory(command: string, { endpoints }: Settings): void {
   );
 }
 
-/** `--ttl` in ms, as something to spread: it is looked at before anything is opened. */
+/** `--ttl` in ms, to be spread: validated before anything is opened. */
 export function ttlOf(ttl: string | undefined): { readonly ttl?: number } {
   return ttl === undefined ? {} : { ttl: parseDuration(ttl, "--ttl") };
 }
 
-/** `--data` as something to spread: it is looked at before anything is opened. */
+/** `--data`, to be spread: validated before anything is opened. */
 export function dataOf(text: string | undefined): { readonly data?: JsonValue } {
   if (text === undefined) return {};
   let data: JsonValue;
@@ -107,7 +106,7 @@ export function dataOf(text: string | undefined): { readonly data?: JsonValue } 
   return { data };
 }
 
-/** `host:port` alone means a member: people write it so, and there is nothing else that it could be. */
+/** `host:port` alone means a member, as nothing else has that form. */
 function withScheme(endpoint: string): string {
   const isWhole = endpoint.startsWith("/") || /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint);
   return isWhole ? endpoint : `flease://${endpoint}`;

@@ -1,10 +1,10 @@
 import type { Command, Option } from "commander";
 import { usageError } from "./failure.js";
 
-/** The options of the program that a command has no use for, by their attribute names, and why. */
+/** The program's options without meaning for a command, by attribute name, and the reason. */
 interface Useless {
   readonly names: readonly string[];
-  /** Absent where they do no harm, as in a script that gives them to every command. */
+  /** Absent where they do no harm, as in scripts that pass them to every command. */
   readonly why?: string;
 }
 
@@ -12,14 +12,14 @@ const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
 const all = [...aboutAsking, ...credentials, "cluster", "output", "json"] as const;
 const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
-/** Nodes of files are believed by their certificates, and believe a name and password. */
+/** Nodes of files authenticate by certificates, and users by name and password. */
 const askedOfFiles = asked.filter((name) => name !== "tlsCa" && name !== "cluster");
 const isOutput = (name: string) => name === "output" || name === "json";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
   up: { names: [...aboutAsking, ...credentials], why: "its cluster is on this machine only" },
   peer: { names: aboutAsking, why: "it is a member itself, and asks no running member" },
-  // It has a --key-file of its own, as etcd has: its server's private key.
+  // The server has a --key-file of its own, like etcd: its private key.
   core: { names: all, why: "it is a server itself, and asks no running member" },
   "core snapshot status": { names: all.filter((name) => !isOutput(name)), why: "it reads a file" },
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
@@ -43,12 +43,12 @@ function uselessOf(command: Command): Useless | undefined {
   return uselessFor[path] ?? uselessFor[path.split(" ")[0]!];
 }
 
-/** The whole command line, whose options all commands share. */
+/** The program, whose options all commands share. */
 function programOf(command: Command): Command {
   return command.parent === null ? command : programOf(command.parent);
 }
 
-/** Whether JSON is asked for, by the last of these words that say so, or else by the environment. */
+/** Whether JSON is requested, by the last of these words that decides it, or else by the environment. */
 export function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   const own = end === -1 ? words : words.slice(0, end);
@@ -60,7 +60,7 @@ export function asksForJson(words: readonly string[]): boolean {
   return ["json", "ndjson"].includes(formats.at(-1) ?? process.env["LEASEHOLD_OUTPUT"] ?? "");
 }
 
-/** Makes `--json` the output that it stands for. */
+/** Sets the output format for `--json`. */
 export function takeJson(program: Command): void {
   if (program.getOptionValue("json") !== true) return;
   const output: unknown = program.getOptionValue("output");
@@ -69,7 +69,7 @@ export function takeJson(program: Command): void {
   program.setOptionValueWithSource("output", "json", "cli");
 }
 
-/** Those of the program's options that mean something to this command: its help shows no others. */
+/** The program's options with a meaning for this command: its help shows no others. */
 export function usefulOptions(command: Command): Option[] {
   const useless = uselessOf(command)?.names ?? [];
   return programOf(command).options.filter((option) => !useless.includes(option.attributeName()));

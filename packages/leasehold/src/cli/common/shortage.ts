@@ -1,4 +1,4 @@
-/** As `EX_OSERR` of sysexits.h: the system cannot give what every command needs. */
+/** `EX_OSERR` of sysexits.h: the system lacks resources that every command needs. */
 export const shortageExitCode = 71;
 
 const shortages: Readonly<Record<string, string>> = {
@@ -6,7 +6,7 @@ const shortages: Readonly<Record<string, string>> = {
   ENFILE: "too many open files: this machine has no more for anybody",
 };
 
-/** What to say when there was no file descriptor left. Needs no other module: it could not be loaded then. */
+/** The message for a lack of file descriptors. Imports no other module, which could not be loaded then. */
 export function shortageOf(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return Object.hasOwn(shortages, code) ? `${code}: ${shortages[code]}` : undefined;

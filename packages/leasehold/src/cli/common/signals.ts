@@ -1,11 +1,11 @@
 /**
- * The signals that ask a command to end. They are held from the first moment on, as loading a command takes
- * longer than a script may wait before it changes its mind, and then told to the command that listens. It
- * imports nothing, so that nothing is before it.
+ * Signals that end a command. They are held from the start, as loading a command takes longer than a script
+ * may wait before it sends one, and then passed to the command's listener. This module imports nothing, so
+ * that nothing runs before it.
  */
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT" | "SIGUSR1" | "SIGUSR2";
 
-/** Not SIGUSR1: it starts Node's debugger, and would end the process instead once it had been held. */
+/** SIGUSR1 is excluded: it starts Node's debugger, and would end the process once it had been held. */
 const HELD: readonly Signal[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"];
 
 const held: Signal[] = [];
@@ -14,20 +14,20 @@ function hold(signal: Signal): void {
   held.push(signal);
 }
 
-/** What a signal does to a process that does not listen. */
+/** The default action of a signal. */
 function die(signal: NodeJS.Signals): void {
   process.off(signal, die);
   process.kill(process.pid, signal);
 }
 
-/** The first thing that this program does. */
+/** Called first in this program. */
 export function holdSignals(): void {
   for (const signal of HELD) process.on(signal, hold as NodeJS.SignalsListener);
 }
 
 /**
- * Tells the listener of these signals, first of those that were held. Whatever else was held is no longer:
- * what it does to a process that does not listen, it does now.
+ * Passes these signals to the listener, beginning with the held ones. Other held signals take their default
+ * action now.
  *
  * @returns stops listening.
  */
@@ -40,8 +40,7 @@ export function listenToSignals<Listened extends Signal>(
   const rest = HELD.filter((signal) => !listeners.some(([listened]) => listened === signal));
   for (const signal of rest) process.on(signal, die);
   for (const signal of HELD) process.off(signal, hold as NodeJS.SignalsListener);
-  // Node hears of a signal when it polls. One that has arrived and was not heard yet would be lost with its
-  // listener.
+  // Node learns of a signal when it polls. A pending one would be lost with its listener.
   setImmediate(() =>
     setImmediate(() => {
       for (const signal of rest) process.off(signal, die);
@@ -57,7 +56,7 @@ export function listenToSignals<Listened extends Signal>(
   };
 }
 
-/** For a command that does not look after signals. */
+/** For commands that do not handle signals. */
 export function letSignalsGo(): void {
   listenToSignals([], () => undefined);
 }

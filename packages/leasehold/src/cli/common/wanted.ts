@@ -1,13 +1,13 @@
 import type { AcquireOptions } from "../../lease/types.js";
 import { usageError } from "./failure.js";
 
-/** A counted or shared lease, or one for which it waits in order, as `acquire` takes it. */
+/** A counted, shared or fair lease, as `acquire` takes it. */
 type Form = Pick<AcquireOptions, "limit" | "mode" | "fair">;
 
-/** The lease that a command is to take: that of a resource in its turn, or the detached one of a handle. */
+/** The lease for a command: a resource to acquire, or the handle of a detached lease. */
 export type Wanted = { readonly resource: string; readonly form?: Form } | { readonly handle: string };
 
-/** The same, as the options of a command say it. */
+/** The same, as options of a command. */
 export interface FormOptions {
   readonly limit?: number;
   readonly shared?: boolean;
@@ -15,7 +15,7 @@ export interface FormOptions {
   readonly fair?: boolean;
 }
 
-/** What was given by name or by `--attach`: one of the two, as a handle names its resource. */
+/** The lease given by name or by `--attach`: one of the two, as a handle names its resource. */
 export function wantedOf(
   name: string | undefined,
   attach: string | undefined,

@@ -1,4 +1,4 @@
-/** The few escape sequences that we use, and the decision whether to use them. */
+/** The escape sequences in use, and the decision whether to use them. */
 
 const ESC = "\u001b[";
 
@@ -14,27 +14,27 @@ const styles = {
 
 export type Style = keyof typeof styles;
 
-/** Gives a text a style; without colours it gives it back unchanged. */
+/** Styles a text; without colours it is unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
 export const colours: Paint = (style, text) => `${ESC}${styles[style]}m${text}${ESC}0m`;
 
-/** Colours are for people at a terminal who have not declined them (no-color.org). */
+/** Colours are for terminals, unless the user has declined them (no-color.org). */
 export function paintFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): Paint {
   const declined = (environment["NO_COLOR"] ?? "") !== "" || environment["TERM"] === "dumb";
   return isTerminal && !declined ? colours : plain;
 }
 
-/** For a program that takes the whole screen. */
+/** Sequences for full-screen programs. */
 export const screen = {
   enter: `${ESC}?1049h${ESC}?25l${ESC}2J`,
   leave: `${ESC}?25h${ESC}?1049l`,
   clear: `${ESC}2J`,
-  /** To the beginning of a line; the first is 1. */
+  /** Moves to the beginning of a line; the first is 1. */
   line: (number: number): string => `${ESC}${number};1H`,
   clearToEndOfLine: `${ESC}K`,
-  /** The terminal shows a frame only when it is whole; those that do not know this ignore it. */
+  /** The terminal shows only complete frames; unsupporting ones ignore it. */
   beginFrame: `${ESC}?2026h`,
   endFrame: `${ESC}?2026l`,
 } as const;

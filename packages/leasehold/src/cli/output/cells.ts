@@ -1,4 +1,4 @@
-/** How many columns of a terminal a text takes, and how to cut or pad it to a number of them. */
+/** The width of texts in terminal columns, and cutting and padding to a width. */
 
 /**
  * Ranges of characters that terminals show in two columns: East Asian wide and full-width forms, and emoji.
@@ -19,7 +19,7 @@ const WIDE: readonly (readonly [number, number])[] = [
 ];
 
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
-/** Marks that combine with the character before, and characters that only direct others. */
+/** Combining marks, and format characters. */
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 
 function characterCells(character: string): number {
@@ -29,7 +29,7 @@ function characterCells(character: string): number {
   return WIDE.some(([from, to]) => point >= from && point <= to) ? 2 : 1;
 }
 
-/** Columns of a text; colours take none. */
+/** The columns of a text; colours have none. */
 export function cellsOf(text: string): number {
   let cells = 0;
   for (const character of text.replaceAll(ESCAPES, "")) cells += characterCells(character);
@@ -55,8 +55,8 @@ export function pad(text: string, cells: number, align: "left" | "right" = "left
 }
 
 /**
- * What others chose (names of holders, say) as harmless text: control characters could move the cursor or
- * rename the reader's window.
+ * Makes text from others (names of holders, say) harmless: control characters could move the cursor or rename
+ * the window.
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");

@@ -7,7 +7,7 @@ import { shortTime } from "./present.js";
 import { tableLines } from "./table.js";
 
 describe("cells", () => {
-  test("count wide and combining characters, and no colours", () => {
+  test("count wide and combining characters, but no colours", () => {
     expect(cellsOf("lease")).toBe(5);
     expect(cellsOf("租约")).toBe(4);
     expect(cellsOf("e\u0301")).toBe(1);
@@ -15,7 +15,7 @@ describe("cells", () => {
     expect(cellsOf(colours("red", "lost"))).toBe(4);
   });
 
-  test("cut text says that it is cut, and never is wider than asked", () => {
+  test("cut text ends with an ellipsis, and is never too wide", () => {
     expect(cut("reports/nightly", 8)).toBe("reports…");
     expect(cut("租约租约", 4)).toBe("租…");
     fc.assert(
@@ -25,7 +25,7 @@ describe("cells", () => {
     );
   });
 
-  test("what others chose cannot move the cursor", () => {
+  test("text from others cannot move the cursor", () => {
     expect(printable("a\u001b[2Jb\r\nc\u202ed")).toBe("a\ufffd[2Jb\ufffd\ufffdc\ufffdd");
   });
 
@@ -34,7 +34,7 @@ describe("cells", () => {
   });
 });
 
-test("colours are for terminals whose owner has not declined them", () => {
+test("colours are for terminals whose user has not declined them", () => {
   expect(paintFor(true, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
   for (const paint of [
     paintFor(false, {}),
@@ -65,7 +65,7 @@ describe("a table", () => {
     ]);
   });
 
-  test("is cut where it may be cut, when the terminal is narrow", () => {
+  test("is cut in shrinkable columns, when the terminal is narrow", () => {
     expect(tableLines(columns, rows, plain, 25)).toEqual([
       "NAME          TOKEN  SEEN",
       "reports/n…        7  yes",
@@ -84,7 +84,7 @@ describe("a table", () => {
   });
 });
 
-test("times are written in the units that people read", () => {
+test("durations have readable units", () => {
   expect([0, 850, 999.6, 4_100, 59_949, 60_000, 200_000, 7_500_000].map(shortTime)).toEqual([
     "0 ms",
     "850 ms",
@@ -101,7 +101,7 @@ test("tokens become decimal strings in JSON", () => {
   expect(toJson({ token: 18446744073709551616n })).toBe('{"token":"18446744073709551616"}');
 });
 
-test("no control character of others reaches a terminal, in JSON either", () => {
+test("no control character of others reaches a terminal, not even in JSON", () => {
   const name = "a\u007fb\u009b31mc\u202ed\u001be";
   expect(printable(name)).toBe("a\ufffdb\ufffd31mc\ufffdd\ufffde");
   const written = toJson({ name, token: 7n });

@@ -3,9 +3,9 @@ import { sayLine, sayLines } from "./say.js";
 import type { OutputFormat } from "../common/settings.js";
 import { type Paint, paintFor } from "./ansi.js";
 
-/** What a command found, in each of the forms in which it can be printed. */
+/** The result of a command, in each output format. */
 export interface Presentation {
-  /** Lines for people. */
+  /** Lines for humans. */
   readonly table: (paint: Paint, widthMax: number) => readonly string[];
   /** One document. As `ndjson` a list of them is one a line. */
   readonly document: unknown;
@@ -27,7 +27,7 @@ export function present(format: OutputFormat, { document, table }: Presentation)
   }
 }
 
-/** A length of time as people read it at a glance: `850 ms`, `4.1 s`, `3 min 20 s`, `2 h 5 min`. */
+/** A duration for humans: `850 ms`, `4.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function shortTime(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;

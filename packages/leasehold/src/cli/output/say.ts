@@ -6,24 +6,18 @@ import { toJson } from "./json.js";
 
 const STDOUT = 1;
 const STDERR = 2;
-/**
- * A reader that is slow to empty its pipe is given this many turns; then the line is dropped rather than the
- * lease.
- */
+/** Attempts to write to a full pipe; then the line is dropped, so that the lease is not. */
 const WRITE_TRIES = 200;
 const RETRY_MS = 5;
 
-/** Why something could not be written to the standard output, other than that its reader has gone. */
+/** Why the standard output could not be written, except that its reader has exited. */
 let fault: string | undefined;
 
 export function outputFault(): string | undefined {
   return fault;
 }
 
-/**
- * True when the reader has gone (`leasehold ls | head -1`): nothing is wrong then, there is just nobody to
- * tell.
- */
+/** True when the reader has exited (`leasehold ls | head -1`), which is no fault. */
 function write(fd: number, text: string): boolean {
   let rest = Buffer.from(text, "utf8");
   for (let tries = 0; rest.length > 0 && tries < WRITE_TRIES;) {
@@ -43,18 +37,18 @@ function write(fd: number, text: string): boolean {
   return rest.length === 0;
 }
 
-/** Standard error has objects, one a line. */
+/** Standard error has JSON objects, one a line. */
 let isJson = false;
 
-/** From now on what is said on standard error is for programs. */
+/** From now on messages on standard error are JSON. */
 export function sayErrorsAsJson(): void {
   isJson = true;
 }
 
 /**
- * Says an error, or without codes a note. Writes straight to the descriptor: `process.stderr` would put a
+ * Prints an error, or without codes a note. Writes directly to the descriptor: `process.stderr` would put a
  * shared pipe into non-blocking mode, and the child of `run`, which inherits the same pipe, would then fail
- * on it with EAGAIN.
+ * with EAGAIN.
  */
 export function sayError(message: string, codes?: ErrorCodes): void {
   const type = codes === undefined ? "note" : "error";
@@ -62,7 +56,7 @@ export function sayError(message: string, codes?: ErrorCodes): void {
   write(STDERR, `${line}\n`);
 }
 
-/** Writes whole lines to the standard output; false when its reader has gone. */
+/** Writes whole lines to the standard output; false when its reader has exited. */
 export function sayLines(lines: readonly string[]): boolean {
   return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
 }
@@ -71,12 +65,12 @@ export function sayLine(line: string): boolean {
   return sayLines([line]);
 }
 
-/** Whether people see what {@link sayProgress} says. */
+/** Whether {@link sayProgress} is visible. */
 export function isSeen(): boolean {
   return isatty(STDERR) && !isJson;
 }
 
-/** One line that the next one replaces, for people who wait at a terminal; empty: nothing is left of it. */
+/** A line that the next one replaces, on a terminal; empty: removes it. */
 export function sayProgress(line: string): void {
   if (isSeen()) write(STDERR, `\r\u001b[K${line}`);
 }

@@ -10,12 +10,12 @@ export interface Cell {
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** May be cut when the terminal is too narrow; what is left keeps at least a few columns. */
+  /** The column may be cut on a narrow terminal, to a minimum width. */
   readonly shrinks?: boolean;
 }
 
 const GAP = "  ";
-/** A column that is cut further tells nobody anything. */
+/** A narrower column would be unreadable. */
 const SHRUNK_CELLS_MIN = 8;
 
 /** Aligned lines, the titles first. Without `widthMax` nothing is cut. */
@@ -39,7 +39,7 @@ export function tableLines(
         const width = widths[index] ?? 0;
         const shown = cut(text, width);
         const padded = pad(shown, width, columns[index]?.align);
-        // Only the text is painted: underlined or coloured blanks are ugly, and the last column needs none.
+        // Only the text is painted, without the padding, which the last column does not need.
         return padded.replace(shown, () => style(index, shown));
       })
       .join(GAP)
@@ -57,7 +57,7 @@ export function tableLines(
   return [head, ...body];
 }
 
-/** Takes what is too much from the widest column that may shrink, again and again. */
+/** Repeatedly narrows the widest column that may shrink. */
 function shrink(columns: readonly Column[], natural: readonly number[], widthMax: number): number[] {
   const widths = [...natural];
   const gaps = GAP.length * (columns.length - 1);

@@ -15,7 +15,7 @@ function limited(files: number, words: readonly string[]): Promise<Finished> {
 
 const shortage = /^leasehold: (?:\S+: )?EMFILE: too many open files: .*ulimit -n\)\n$/;
 
-test("with too few files for its modules `run` says so in one line, and ends with 71; with enough it runs", async () => {
+test("with too few files for its modules `run` prints one line, and ends with 71; with enough it runs", async () => {
   const ended: Finished[] = [];
   for (const files of [24, 26, 28, 30, 40, 64]) {
     const words = [mainPath, "run", "--endpoints", "memory:x", "a", "--", "echo", "ran"];
@@ -39,7 +39,7 @@ const withNoneLeft = (load: string, run: string) => [
   ${run}`,
 ];
 
-test("when none is left for the guard, `run` says so in one line, ends with 71, and has given the lease back", async () => {
+test("when none is left for the guard, `run` prints one line, ends with 71, and has released the lease", async () => {
   const load = `
   const { runUnderLease } = await import("${dist}/cli/run/run-under-lease.js");
   const { SignalRelay } = await import("${dist}/cli/run/signal-relay.js");
@@ -56,7 +56,7 @@ test("when none is left for the guard, `run` says so in one line, ends with 71, 
   expect(stdout).toMatch(/^leasehold: EMFILE: too many open files: .* 71 0\n$/);
 });
 
-test("when none is left for the process behind a front, the front says so", async () => {
+test("when none is left for the process behind a front, the front reports it", async () => {
   const load = `const { beFront } = await import("${dist}/cli/common/front.js");`;
   const { code, stderr } = await limited(64, withNoneLeft(load, "beFront();"));
   expect({ code, stderr }).toEqual({ code: 71, stderr: expect.stringMatching(shortage) as string });

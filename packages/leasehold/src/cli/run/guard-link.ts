@@ -3,21 +3,19 @@ import { readBothClocks } from "../../common/both-clocks.js";
 import type { Clock } from "../../common/ports.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
 
-/** What `run` tells its guard. */
+/** Messages of `run` to its guard. */
 export type ToGuard =
   | {
       readonly type: "start";
-      /** One character for each byte: the command, its arguments. */
+      /** The command and its arguments, one character for each byte. */
       readonly words: readonly string[];
-      /** Variables that only `env` can hand on as they are; in the same form. */
+      /** Variables that only `env` can pass on unchanged; in the same form. */
       readonly variables: readonly string[];
       readonly env: Readonly<Record<string, string>>;
       readonly deadline: Deadline;
       readonly limits: Limits;
     }
-  /**
-   * `run` knows the process group: the command may start, if the deadline as it is now leaves time for that.
-   */
+  /** `run` knows the process group: the command may start, if the present deadline leaves time for that. */
   | { readonly type: "go"; readonly deadline: Deadline }
   /** A renewal moved the deadline (or a clock fault brought it nearer). */
   | { readonly type: "deadline"; readonly deadline: Deadline }
@@ -26,27 +24,27 @@ export type ToGuard =
   /** The lease is lost: end the child at once. */
   | { readonly type: "lost" };
 
-/** What the guard tells `run`. */
+/** Messages of the guard to `run`. */
 export type FromGuard =
-  /** The process group is there; nothing of the command has been executed. */
+  /** The process group exists; the command has not been executed. */
   | { readonly type: "ready"; readonly groupId: number }
   | { readonly type: "not-started"; readonly code: string; readonly message: string }
-  /** The child and all that it started are gone, but for the daemons. */
+  /** The child and all its descendants have ended, except for daemons. */
   | {
       readonly type: "gone";
       /** 128 + n after a death by signal n. */
       readonly code: number | null;
-      /** What ended the shell above the command, which then could not say how the command ended. */
+      /** The signal that ended the shell above the command, which then could not report the command's end. */
       readonly signal: NodeJS.Signals | null;
       readonly cause?: Cause;
-      /** The deadline had not come by then. */
+      /** The command ended before the deadline. */
       readonly inTime: boolean;
       readonly daemons: readonly string[];
     };
 
 /**
- * The descriptors, in the guard, of the two pipes that tie it to `run`. One for each direction: a write to a
- * guard that has just ended closes its pipe, and what the guard said last has to be readable all the same.
+ * The guard's descriptors of the two pipes to `run`. There is one for each direction: a write to a guard that
+ * has just ended closes its pipe, and the guard's last message must still be readable.
  */
 export const FROM_RUN_FD = 3;
 export const TO_RUN_FD = 4;
@@ -58,13 +56,13 @@ export function send(link: Socket, message: ToGuard | FromGuard): void {
   if (link.writable) link.write(`${JSON.stringify(message)}\n`);
 }
 
-/** For a pipe that is only written to: that nobody reads it any more is heard by the other pipe. */
+/** For a write-only pipe: the other pipe reports the loss of its reader. */
 export function ignoreErrors(link: Socket): void {
   link.on("error", () => undefined);
   link.resume();
 }
 
-/** Calls `onMessage` for each line, `onEnd` once when the other side has gone. */
+/** Calls `onMessage` for each line, and `onEnd` once when the other side has closed. */
 export function receive<Message>(
   link: Socket,
   onMessage: (message: Message) => void,
@@ -84,7 +82,7 @@ export function receive<Message>(
     for (const line of lines) onMessage(JSON.parse(line) as Message);
     if (pending.length > LINE_CHARS_MAX) link.destroy();
   });
-  // A reset is the same news as an end: the other side has gone.
+  // A reset means the same as an end.
   link.on("error", end);
   link.on("end", end);
   link.on("close", end);
@@ -95,7 +93,7 @@ const clock: Clock = {
   wallMs: () => Date.now(),
 };
 
-/** Now, on both clocks that a {@link Deadline} is given on. */
+/** The present time on both clocks of a {@link Deadline}. */
 export function now(): Deadline {
   return readBothClocks(clock);
 }

@@ -21,7 +21,7 @@ function at(nowMs: number, deadlineMs: number, more: Partial<Facts> = {}): Facts
 }
 
 describe("what the guard does", () => {
-  test("waits while the deadline is further away than the time that the child gets to end", () => {
+  test("waits while the deadline is further away than the child's time to end", () => {
     expect(decide(at(0, 4_000), limits)).toEqual({ action: "wait", wakeInMs: 100 });
     expect(decide(at(2_950, 4_000), limits)).toEqual({ action: "wait", wakeInMs: 50 });
   });
@@ -45,7 +45,7 @@ describe("what the guard does", () => {
     expect(decide(at(1_000, 10_000, told), limits)).toMatchObject({ action: "kill", cause: "orphaned" });
   });
 
-  test("an orphan near the deadline does not get its whole time", () => {
+  test("an orphan near the deadline gets less time", () => {
     expect(decide(at(9_800, 10_000, { orphaned: true, terminatedAtMs: 9_700 }), limits).action).toBe("kill");
   });
 
@@ -53,7 +53,7 @@ describe("what the guard does", () => {
     expect(decide(at(0, 10_000, { lost: true }), limits)).toMatchObject({ action: "kill", cause: "lost" });
   });
 
-  test("a renewal that comes after SIGTERM neither takes it back nor repeats it", () => {
+  test("a renewal after SIGTERM neither withdraws nor repeats it", () => {
     expect(decide(at(3_100, 8_000, { terminatedAtMs: 3_000 }), limits).action).toBe("wait");
     expect(decide(at(4_000, 8_000, { terminatedAtMs: 3_000 }), limits).action).toBe("kill");
   });
@@ -83,7 +83,7 @@ describe("limits from the length of the lease", () => {
     expect(killMarginMs(300)).toBe(75);
   });
 
-  test("the default is always one that would be allowed", () => {
+  test("the default is always allowed", () => {
     const anyTtl = fc.integer({ min: 1, max: 1e9 });
     fc.assert(
       fc.property(anyTtl, (ttl) => {
@@ -101,7 +101,7 @@ describe("for any clock readings and renewals", () => {
     renewals: fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 20 }),
   });
 
-  test("SIGKILL has been sent when the margin begins, if each look comes when it was asked for", () => {
+  test("SIGKILL has been sent when the margin begins, if each look is on time", () => {
     fc.assert(
       fc.property(scenario, ({ ttl, share, orphanedAt, renewals }) => {
         const own = { killAfterMs: ttl * share, killMarginMs: killMarginMs(ttl) };

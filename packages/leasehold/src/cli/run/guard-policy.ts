@@ -1,6 +1,6 @@
 /**
- * When a guarded process has to end: pure decisions, so that each of them can be tested without a process or
- * a clock.
+ * The decision when a guarded process has to end, as pure functions that can be tested without a process or a
+ * clock.
  */
 
 /** A deadline on both clocks of the machine; whichever comes first counts. */
@@ -15,18 +15,18 @@ export interface Deadline {
 }
 
 export interface Limits {
-  /** How long the child has between SIGTERM and SIGKILL, if the deadline leaves as much. */
+  /** The time between SIGTERM and SIGKILL, if the deadline leaves as much. */
   readonly killAfterMs: number;
-  /** SIGKILL goes out this long before the deadline: it has to have worked when the deadline comes. */
+  /** SIGKILL is sent this long before the deadline, as it has to take effect by then. */
   readonly killMarginMs: number;
 }
 
 export type Cause =
   /** The deadline came close: the lease was not renewed in time. */
   | "deadline"
-  /** The pipe to `run` closed: nobody renews the lease any more. */
+  /** The pipe to `run` closed: the lease is no longer renewed. */
   | "orphaned"
-  /** `run` said that the lease is lost. */
+  /** `run` reported the loss of the lease. */
   | "lost";
 
 export interface Facts {
@@ -41,13 +41,13 @@ export interface Facts {
 export interface Decision {
   readonly action: "wait" | "terminate" | "kill";
   readonly cause?: Cause;
-  /** Look again after this long at the latest. */
+  /** The longest time until the next decision. */
   readonly wakeInMs: number;
 }
 
 /** The child has this long for its own cleaning up, unless the lease is short. */
 const KILL_AFTER_DEFAULT_MS = 5_000;
-/** A quarter: renewals start at a third of the ttl, so many fail before the child hears of it. */
+/** A quarter: renewals start at a third of the TTL, so many fail before the child is terminated. */
 const KILL_AFTER_SHARE = 4;
 /** A busy machine runs a timer tens of milliseconds late; SIGKILL must still come before the deadline. */
 const KILL_MARGIN_MIN_MS = 100;
@@ -55,7 +55,7 @@ const KILL_MARGIN_SHARE = 20;
 /** SIGKILL is repeated this often until the group is gone. */
 const KILL_AGAIN_MS = 20;
 /**
- * The guard looks at the clocks at least this often: no timer runs while the machine is suspended, and
+ * The longest pause between two looks at the clocks: no timer runs while the machine is suspended, and
  * afterwards only the system time shows that the deadline has passed.
  */
 const LOOK_MS = 100;
@@ -69,10 +69,7 @@ export function killMarginMs(ttlMs: number): number {
   return Math.min(Math.max(KILL_MARGIN_MIN_MS, ttlMs / KILL_MARGIN_SHARE), ttlMs / KILL_AFTER_SHARE);
 }
 
-/**
- * `killAfter` must be less than half the ttl: else SIGTERM would go out before a few renewals had their
- * chance.
- */
+/** `killAfter` must be less than half the TTL: otherwise SIGTERM would precede several attempts to renew. */
 export function killAfterMsMax(ttlMs: number): number {
   return ttlMs / 2;
 }
@@ -81,7 +78,7 @@ export function remainingMs(now: Deadline, deadline: Deadline): number {
   return Math.min(deadline.monotonicMs - now.monotonicMs, deadline.wallMs - now.wallMs);
 }
 
-/** What to do now. A child that has been told to end is not told otherwise by a later renewal. */
+/** The present action. SIGTERM is not withdrawn by a later renewal. */
 export function decide(facts: Facts, limits: Limits): Decision {
   const remaining = remainingMs(facts.now, facts.deadline);
   const untilKillMs = remaining - limits.killMarginMs;

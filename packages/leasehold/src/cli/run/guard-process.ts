@@ -1,8 +1,7 @@
 /**
- * The guard of `leasehold run`: starts the command and sees to it that the command is gone before its lease
- * can pass to another, whatever happens to `run`. It is tied to `run` by a pipe alone: the pipe's end means
- * that `run` is dead. It loads nothing that it does not need, because the lease's time already runs while it
- * starts.
+ * The guard of `leasehold run`: starts the command and ends it before its lease can pass to another holder,
+ * whatever happens to `run`. A pipe alone connects it to `run`: the pipe's end means that `run` is dead. It
+ * loads nothing unnecessary, because the lease's time already runs while it starts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
@@ -21,10 +20,10 @@ import { listenToSignals } from "../common/signals.js";
 import { type Cause, type Deadline, type Limits, decide, remainingMs } from "./guard-policy.js";
 import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 
-/** What the guard ignores: signals are for the command, and `run` passes them on. */
+/** Signals that the guard ignores: they are for the command, and `run` passes them on. */
 const IGNORED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-/** How often it looks whether the last process of the command has gone. */
+/** The pause between checks whether the last process of the command has ended. */
 const GONE_LOOK_MS = 5;
 
 type Start = Extract<ToGuard, { type: "start" }>;
@@ -39,11 +38,11 @@ class Guard {
   #gate: ChildProcess | undefined;
   #words: readonly string[] = [];
   #processes: CommandProcesses | undefined;
-  /** Where the command is: behind the gate, on its way through, or at work. */
+  /** The state of the command: behind the gate, starting, or running. */
   #progress: "waiting" | "opened" | "started" = "waiting";
   /** `run` knows the process group. */
   #mayOpen = false;
-  /** For a command that has not started yet: nothing would hear them. */
+  /** Signals for a command that has not started yet, which would be lost. */
   #signals: NodeJS.Signals[] = [];
   /** The exit status of the command, as a shell has it. */
   #status: number | undefined;
@@ -117,16 +116,16 @@ class Guard {
     );
     gate.on("exit", (_code, signal) => this.#sweep(signal));
     send(this.#toRun, { type: "ready", groupId: gate.pid });
-    // A gate that is never opened is gone by the deadline, too.
+    // An unopened gate is closed by the deadline, too.
     this.#lookSoon();
   }
 
-  /** Without a process, and it is said why, when there are too many variables, processes or the like. */
+  /** Reports the reason if no process can be created, for example for too many variables or processes. */
   #spawnGate(env: Start["env"]): ChildProcess | undefined {
     const refused = ({ code = "", message }: NodeJS.ErrnoException): void =>
       this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
     try {
-      // A session of its own: the command's processes are one group, and the terminal's signals come through
+      // The session is new: the command's processes are one group, and the terminal's signals come through
       // `run` only.
       const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
         stdio: ["inherit", "inherit", "inherit", "pipe"],
@@ -136,7 +135,7 @@ class Guard {
       gate.on("error", (error) => gate.pid === undefined && refused(error));
       return gate;
     } catch (error) {
-      // Node tells of some failures by an event and throws others.
+      // Node reports some failures by an event and throws others.
       refused(error as NodeJS.ErrnoException);
       return undefined;
     }
@@ -157,9 +156,9 @@ class Guard {
   }
 
   /**
-   * Looks when all that has arrived is read: a process that started late, was stopped, or has to wait for a
-   * processor, finds one deadline after the other, and only the last counts. Timers run before the pipe is
-   * read, immediates after it.
+   * Decides after all pending messages have been read: a process that started late, was stopped, or waits for
+   * a processor, reads several deadlines, and only the last counts. Timers run before the pipe is read,
+   * immediates after it.
    */
   #lookSoon(): void {
     clearImmediate(this.#soon);
@@ -172,7 +171,7 @@ class Guard {
     if (processes === undefined) return;
     clearTimeout(this.#timer);
     const { action, cause, wakeInMs } = this.#decide();
-    // A deadline that is close while the command waits to start may still be moved: then it starts.
+    // A near deadline may still be moved while the command waits to start: then it starts.
     if (action === "wait" && this.#mayOpen && this.#progress === "waiting") this.#open(this.#gate!);
     if (action !== "wait" && !this.#hasTime) {
       this.#cause ??= cause;
@@ -186,13 +185,13 @@ class Guard {
     this.#timer = setTimeout(() => this.#lookSoon(), wakeInMs);
   }
 
-  /** Nothing runs that needs time to end: until the deadline itself `run` may send a later one. */
+  /** Nothing runs that needs time to end: `run` may send a later deadline until the present one. */
   get #hasTime(): boolean {
     const isAwaited = this.#progress === "waiting" && !this.#orphaned && !this.#lost;
     return isAwaited && remainingMs(now(), this.#deadline) > 0;
   }
 
-  /** The command has ended: what it left behind must not outlive the lease either. */
+  /** The command has ended: its remaining processes must not outlive the lease either. */
   #sweep(signal: NodeJS.Signals | null): void {
     const [processes, gate] = [this.#processes, this.#gate];
     if (processes === undefined || gate === undefined) return;

@@ -5,14 +5,14 @@ import { MARK_VARIABLE, markWithin } from "./process-group.js";
 const GUARD_PATH = fileURLToPath(new URL("./guard.js", import.meta.url));
 
 /**
- * A guard without work costs memory. When the lease is waited for that long, the guard ends, and another is
+ * The idle time of a guard, which costs memory. It ends after a longer wait for the lease, and another is
  * started for the command.
  */
 const IDLE_MS_MAX = 2_000;
 
-/** Its descriptors 3 and 4 tie it to this process: it ends when they close before it has work. */
+/** Descriptors 3 and 4 connect the guard to this process: it ends when they close before it has work. */
 export function startGuard(path: string = GUARD_PATH): ChildProcess {
-  // Its own session: what the terminal sends to the foreground must not end the guard before the command.
+  // The session is new: signals of the terminal must not end the guard before the command.
   return spawn(process.execPath, [path], {
     stdio: ["inherit", "inherit", "inherit", "pipe", "pipe"],
     detached: true,
@@ -20,7 +20,7 @@ export function startGuard(path: string = GUARD_PATH): ChildProcess {
   });
 }
 
-/** Starts a guard beside the acquisition of the lease: to start Node takes longer than that. */
+/** Starts a guard during the acquisition of the lease, which is faster than the start of Node. */
 export class GuardStarter implements Disposable {
   readonly #path: string | undefined;
   #early: ChildProcess | undefined;
@@ -30,7 +30,7 @@ export class GuardStarter implements Disposable {
   constructor(path?: string) {
     this.#path = path;
     this.#early = startGuard(path);
-    // A guard that cannot be started, or dies, is started once more for the command, and its fault told then.
+    // A guard that fails is started once more for the command, and its error reported then.
     this.#early.on("error", this.#forget);
     this.#early.on("exit", this.#forget);
     this.#idle = setTimeout(() => this[Symbol.dispose](), IDLE_MS_MAX);
@@ -52,7 +52,7 @@ export class GuardStarter implements Disposable {
     return early;
   }
 
-  /** Ends a guard that nobody took. */
+  /** Ends an unused guard. */
   [Symbol.dispose](): void {
     clearTimeout(this.#idle);
     const early = this.#early;

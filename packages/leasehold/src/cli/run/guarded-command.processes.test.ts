@@ -12,7 +12,7 @@ function deadlineIn(ms: number): Deadline {
 }
 
 test.skipIf(process.platform !== "linux")(
-  "a command whose variables are too long for the system is not started, and the guard says so",
+  "a command whose variables are too long for the system is not started, and the guard reports it",
   async () => {
     const command = new GuardedCommand({
       bytes: { words: ["true"], variables: [] },
@@ -26,14 +26,14 @@ test.skipIf(process.platform !== "linux")(
 );
 
 test.skipIf(process.platform !== "linux")(
-  "a command that could not start as the deadline was close starts when the deadline is moved",
+  "a command that could not start near the deadline starts when the deadline is moved",
   async () => {
     const before = childrenOf(process.pid);
     const command = new GuardedCommand({
       bytes: { words: ["true"], variables: [] },
       env: {},
       deadline: deadlineIn(20_000),
-      // Too close for a command: there would be no time to end it.
+      // Too close for a command, which could not be ended in time.
       limits: { killAfterMs: 30_000, killMarginMs: 500 },
       guardPath,
     });

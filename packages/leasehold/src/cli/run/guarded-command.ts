@@ -15,7 +15,7 @@ import type { Cause, Deadline, Limits } from "./guard-policy.js";
 import { type GuardStarter, startGuard } from "./guard-starter.js";
 import { CommandProcesses, MARK_VARIABLE, markWithin } from "./process-group.js";
 
-/** How a guarded command ended; it and all that it started are gone in every case, but for daemons. */
+/** How a guarded command ended; in every case it and its descendants are gone, except for daemons. */
 export type Ending =
   | {
       readonly kind: "ended";
@@ -24,9 +24,9 @@ export type Ending =
       readonly signal: NodeJS.Signals | null;
       /** Set when the guard ended the command, or this process did. */
       readonly cause?: Cause;
-      /** All was gone before the deadline that the guard knew. */
+      /** Everything had ended before the deadline that the guard knew. */
       readonly inTime: boolean;
-      /** What left the command's session and goes on. */
+      /** Processes that left the command's session and run on. */
       readonly daemons: readonly string[];
     }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string }
@@ -42,20 +42,20 @@ export interface GuardedStart {
   readonly limits: Limits;
   /** The compiled guard; another one only in tests. */
   readonly guardPath?: string;
-  /** Has a guard that was started before. */
+  /** Guards that were started before. */
   readonly guards?: GuardStarter | undefined;
 }
 
-/** A guard answers within milliseconds; this is for a machine that is very busy. */
+/** Timeout of the guard, which answers within milliseconds unless the machine is very busy. */
 const GUARD_ANSWER_MS = 1_000;
-/** How often we look whether a command that we ended ourselves has gone. */
+/** The pause between checks whether a command that we killed has ended. */
 const GONE_LOOK_MS = 5;
-/** Enough that no two marks of a machine are the same. */
+/** Enough for marks that are unique on a machine. */
 const MARK_BYTES = 8;
 
-/** The side of `run`: starts the guard, which starts the command, and stays tied to it by pipes. */
+/** The side of `run`: starts the guard, which starts the command, and stays connected to it by pipes. */
 export class GuardedCommand {
-  /** Settles when the command, and all that it started, is gone. Never rejects. */
+  /** Settles when the command and its descendants have ended. Never rejects. */
   readonly ended: Promise<Ending>;
   readonly #guard: ChildProcess;
   /** Absent when the guard could not be started. */
@@ -87,7 +87,7 @@ export class GuardedCommand {
       (message) => this.#onMessage(message),
       () => undefined,
     );
-    // Not "exit": what the guard said last may still be in the pipe then.
+    // Not "exit": the guard's last message may still be in the pipe then.
     this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
     const env = { ...start.env, [MARK_VARIABLE]: this.#mark };
     send(this.#toGuard, { type: "start", ...bytes, env, deadline, limits });
@@ -102,14 +102,16 @@ export class GuardedCommand {
     this.#tell({ type: "signal", signal });
   }
 
-  /** The lease is lost: the command has to go at once. Told to the guard, and done here as well. */
+  /**
+   * The lease is lost: the command must end at once. The guard is notified, and the command killed here as
+   * well.
+   */
   lose(): void {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#tell({ type: "lost" });
     this.#processes?.kill();
-    // A guard that does not answer (stopped, say) is of no use any more: without it, we look after the
-    // command ourselves.
+    // An unresponsive guard (stopped, say) is useless: we end the command ourselves.
     const impatient = setTimeout(() => this.#guard.kill("SIGKILL"), GUARD_ANSWER_MS);
     void this.ended.then(() => clearTimeout(impatient));
   }
@@ -128,10 +130,10 @@ export class GuardedCommand {
         this.#end({ kind: "not-started", code: message.code, message: message.message });
         break;
       case "gone": {
-        // From now on the number may belong to others.
+        // The group's number may be reused from now on.
         this.#processes = undefined;
         const { code, signal, daemons, inTime } = message;
-        // What this process killed may be gone before the guard has read why.
+        // Processes that this process killed may have ended before the guard reads the reason.
         const cause = message.cause ?? (this.#isLost ? "lost" : undefined);
         this.#end({ kind: "ended", code, signal, daemons, inTime, ...(cause && { cause }) });
         break;
@@ -139,7 +141,7 @@ export class GuardedCommand {
     }
   }
 
-  /** The guard has said its last, and ends by itself: nothing waits for that. */
+  /** The guard has sent its last message, and exits by itself. */
   #end(last: Ending): void {
     this.#last = last;
     this.#settle(last);
@@ -157,7 +159,7 @@ export class GuardedCommand {
       this.#settle({ kind: "ended", code: null, signal: null, cause: "lost", inTime: false, daemons: [] });
       return;
     }
-    // Without a group that we know of, the gate has never been opened, and has closed for good.
+    // Without a known group the gate was never opened, and has closed for good.
     this.#settle({ kind: "unguarded", how, isKilled: processes !== undefined });
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CommandProcesses } from "./process-group.js";
 
-/** Processes as /proc shows them, by their numbers; and what happens just before one is looked at. */
+/** Processes in /proc, by number; and an event just before one is read. */
 const machine = vi.hoisted(() => ({
   processes: new Map<string, { group: number; session: number }>(),
   beforeLook: (_pid: string): void => undefined,
@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 describe.skipIf(process.platform !== "linux")("the processes of a command", () => {
-  test("are not gone while a child of one that died during the look is there, in a group of its own", () => {
+  test("are not gone while a child of a process that died during the look exists, in a group of its own", () => {
     machine.processes.set("100", { group: 100, session: 100 });
     const command = new CommandProcesses(100, "mark");
     machine.beforeLook = (pid) => {
@@ -40,7 +40,7 @@ describe.skipIf(process.platform !== "linux")("the processes of a command", () =
     expect(command.sweep()).toEqual([]);
   });
 
-  test("are looked for a bounded number of times, however fast others start", () => {
+  test("are listed a bounded number of times, however fast others start", () => {
     const command = new CommandProcesses(100, "mark");
     let last = 200;
     machine.processes.set("200", { group: 1, session: 1 });

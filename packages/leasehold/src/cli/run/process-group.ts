@@ -12,12 +12,12 @@ function send(target: number, signal: NodeJS.Signals): void {
     process.kill(target, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // ESRCH: all gone. EPERM: a process that changed its user; there is nothing that we may do about it.
+    // ESRCH: all have ended. EPERM: a process changed its user, and is beyond our control.
     if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }
 
-/** True when no process of the group can run any more. The dead that nobody has collected do not count. */
+/** True when no process of the group can run any more. Unreaped zombies do not count. */
 export function groupIsGone(groupId: number): boolean {
   try {
     process.kill(-groupId, 0);
@@ -27,13 +27,10 @@ export function groupIsGone(groupId: number): boolean {
   return isLinux && !stats().some(({ group }) => group === groupId);
 }
 
-/**
- * The variable that every process of a command inherits; its value ends with what belongs to this command
- * alone.
- */
+/** The variable that every process of a command inherits; its value ends with the command's unique mark. */
 export const MARK_VARIABLE = "LEASE_RUN";
 
-/** The mark of a command: that of the `run` in which this one runs, if there is one, then its own. */
+/** The mark of a command: that of the enclosing `run`, if there is one, then its own. */
 export function markWithin(outer: string | undefined, own: string): string {
   return outer === undefined || outer === "" ? own : `${outer}/${own}`;
 }
@@ -41,22 +38,22 @@ export function markWithin(outer: string | undefined, own: string): string {
 interface Found {
   /** In the command's process group. */
   readonly group: readonly Stat[];
-  /** In its session, in another group: what `timeout` and the jobs of `set -m` are. */
+  /** In its session, in another group, like `timeout` and the jobs of `set -m`. */
   readonly session: readonly Stat[];
-  /** In a session of its own, as it belongs to a `leasehold run` within the command. */
+  /** In a session of its own, as part of a nested `leasehold run`. */
   readonly nested: readonly Stat[];
-  /** In a session of its own: a daemon, which means to stay. */
+  /** In a session of its own: a daemon, which is meant to stay. */
   readonly daemons: readonly Stat[];
 }
 
 /**
- * All processes of one command. Where there is no /proc, its process group; on Linux also what has left the
+ * All processes of one command. Without /proc, its process group; on Linux also processes that have left the
  * group: by the session, which a program leaves only on purpose, and by the mark in the environment.
  */
 export class CommandProcesses {
   readonly #groupId: number;
   readonly #mark: string;
-  /** When the command began: what is older is none of its processes. */
+  /** The start of the command: older processes are not its own. */
   readonly #since: number;
 
   constructor(groupId: number, mark: string) {
@@ -65,7 +62,7 @@ export class CommandProcesses {
     this.#since = readStat(String(groupId))?.started ?? 0;
   }
 
-  /** A signal that somebody sent to the command: to its process group, as a terminal does it. */
+  /** Passes a signal to the command: to its process group, like a terminal. */
   forward(signal: NodeJS.Signals): void {
     signalGroup(this.#groupId, signal);
   }
@@ -73,7 +70,7 @@ export class CommandProcesses {
   /** SIGTERM for all but daemons. A `run` within the command passes it on by itself. */
   terminate(): void {
     const { session } = this.#find();
-    // A stopped process acts on SIGTERM only when it goes on.
+    // A stopped process handles SIGTERM only when it continues.
     for (const signal of ["SIGTERM", "SIGCONT"] as const) {
       signalGroup(this.#groupId, signal);
       for (const { pid } of session) send(pid, signal);
@@ -81,7 +78,7 @@ export class CommandProcesses {
   }
 
   /**
-   * The lease ends: nothing may go on, not even a daemon. What is forked meanwhile is found by the next look.
+   * The lease ends: kills everything, even daemons. The next look finds processes that were forked meanwhile.
    */
   kill(): void {
     const { session, nested, daemons } = this.#find();
@@ -89,8 +86,8 @@ export class CommandProcesses {
   }
 
   /**
-   * The command has ended: kills what it left behind, but for daemons. When there is nothing, returns the
-   * daemons that go on, as `name (pid)`.
+   * The command has ended: kills its remaining processes, except for daemons. When there are none, returns
+   * the daemons as `name (pid)`.
    */
   sweep(): string[] | undefined {
     const { group, session, nested, daemons } = this.#find();
@@ -128,7 +125,7 @@ export class CommandProcesses {
     try {
       environment = readFileSync(`/proc/${pid}/environ`, "latin1");
     } catch {
-      return undefined; // It ended while we looked, or is another user's.
+      return undefined; // It ended meanwhile, or is another user's.
     }
     const at = environment.indexOf(this.#mark);
     if (at === -1) return undefined;
@@ -174,7 +171,7 @@ function readStat(processId: string): Stat | undefined {
   try {
     text = readFileSync(`/proc/${processId}/stat`, "latin1");
   } catch {
-    return undefined; // It ended while we looked.
+    return undefined; // The process ended meanwhile.
   }
   // The name in parentheses may itself hold blanks and parentheses: the fields begin after the last one.
   const end = text.lastIndexOf(")");

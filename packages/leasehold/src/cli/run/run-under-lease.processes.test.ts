@@ -24,7 +24,7 @@ class FakeLease {
   /** As `on("renewed")` has it. */
   readonly heard = new Set<(event: { readonly lease: Lease }) => void>();
   releasedAtMs: number | undefined;
-  /** What was true when the lease was given back. */
+  /** Called when the lease is released. */
   atRelease: () => void = () => undefined;
 
   readonly ttlMs: number;
@@ -42,7 +42,7 @@ class FakeLease {
     this.#requests.abort(new LeaseholdError("RELEASE_REQUESTED", "ada asks for it"));
   }
 
-  /** As a renewal does it: this process hears of it at once. */
+  /** Like a renewal, which this process learns of at once. */
   renew(): void {
     this.endMs = performance.now() + this.ttlMs;
     for (const run of this.heard) run({ lease: this as unknown as Lease });
@@ -94,7 +94,7 @@ function requestOf(script: string, more: Partial<RunRequest> = {}): RunRequest {
   return {
     resource: "demo/x",
     command: "/bin/sh",
-    // What a shell says of killed children is not for the output of the tests.
+    // A shell's messages about killed children are not for the output of the tests.
     args: ["-c", `exec 2>/dev/null; ${script}`],
     ttl: 10_000,
     conflictExitCode: exitCode("conflict"),
@@ -133,7 +133,7 @@ function startedPid(): Promise<number> {
 test("a guard that starts later than the first lease lasts runs the command under the renewed one", async () => {
   const ttl = 3_000;
   const slow = join(folder, "slow-guard.mjs");
-  // As on a machine that is very busy: all messages of `run` wait in the pipe meanwhile.
+  // Like on a very busy machine: all messages of `run` wait in the pipe meanwhile.
   const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
   writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
   const ended = start("exit 5", { guardPath: slow, ttl });
@@ -143,7 +143,7 @@ test("a guard that starts later than the first lease lasts runs the command unde
   expect(said).toEqual([]);
 });
 
-test("a command is not started when its guard starts later than a lease lasts that is not renewed", async () => {
+test("a command is not started when its guard starts after the end of a lease without renewal", async () => {
   const ttl = 1_000;
   const slow = join(folder, "slow-guard.mjs");
   const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
@@ -153,7 +153,7 @@ test("a command is not started when its guard starts later than a lease lasts th
 });
 
 describe("the exit code", () => {
-  test("is the command's own, and the lease is given back", async () => {
+  test("is the command's own, and the lease is released", async () => {
     expect(await start("exit 7")).toBe(7);
     expect(lease.releasedAtMs).toBeDefined();
     expect(said).toEqual([]);
@@ -163,7 +163,7 @@ describe("the exit code", () => {
     expect(await start("kill -KILL $$")).toBe(137);
   });
 
-  test("says that there is no such command, or that it cannot be executed", async () => {
+  test("reports that there is no such command, or that it cannot be executed", async () => {
     expect(await start("", { command: "/nonexistent/command" })).toBe(exitCode("notFound"));
     const text = join(folder, "text");
     writeFileSync(text, "", { mode: 0o644 });
@@ -171,7 +171,7 @@ describe("the exit code", () => {
     expect(said).toEqual(["/nonexistent/command: command not found", `${text}: permission denied`]);
   });
 
-  test("says that another holds the lease, and the message who", async () => {
+  test("reports that another holds the lease, and the message names the holder", async () => {
     const held = fakeLeases(() => Promise.reject(new LeaseholdError("LEASE_HELD")));
     await expect(start("exit 0", { wait: 0 }, held)).rejects.toMatchObject({
       exitCode: 75,
@@ -181,7 +181,7 @@ describe("the exit code", () => {
     await expect(start("exit 0", { conflictExitCode: 9 }, late)).rejects.toMatchObject({ exitCode: 9 });
   });
 
-  test("says why nobody can have it, when that is so", async () => {
+  test("reports why no caller can acquire it", async () => {
     const late = fakeLeases(() => Promise.reject(new LeaseholdError("TIMEOUT")));
     const reasons = ["nobody can say who holds it", "a is recovering and takes part in 1m"];
     Object.assign(late, {
@@ -209,7 +209,7 @@ test("the command has the name, the token and the deadline of its lease in its e
   expect(Number(deadline)).toBeLessThanOrEqual(Date.now() + 10_000);
 });
 
-test("what the command left behind in its group is gone before the lease is given back", async () => {
+test("remaining processes of the command's group are gone before the lease is released", async () => {
   const ending = start(`${announce()} ${IGNORE_TERM} (${FOR_EVER}) & exit 3`);
   const group = await startedPid();
   let goneAtRelease: boolean | undefined;
@@ -230,7 +230,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as co
 );
 
 test.each([true, false])(
-  "who asks for the lease is told of, and the command is asked to end only with --yield (here: %s)",
+  "a request for the lease is printed, and the command is asked to end only with --yield (here: %s)",
   async (yields) => {
     const ending = start(`trap 'exit 42' TERM; ${announce()} sleep 0.3; exit 0`, { yields });
     await startedPid();
@@ -256,7 +256,7 @@ test("a signal during the wait ends it, and nothing is started", async () => {
 test.each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
-  // A command may take these for something else than a wish that it ends.
+  // A command may use these signals for something else than its end.
   ["SIGHUP", 0],
   ["SIGQUIT", 0],
 ] as const)(
@@ -307,7 +307,7 @@ describe("when the lease ends first", () => {
     expect(leftMs).toBeGreaterThan(0);
   });
 
-  test("a process that stood still says so, as the reason of a renewal that failed", async () => {
+  test("a stall of the process is printed as the reason of a failed renewal", async () => {
     const ending = start(`${announce()} ${FOR_EVER}`, { ttl: 6_000 });
     await startedPid();
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
@@ -332,17 +332,17 @@ describe("when the lease ends first", () => {
     expect(await ending).toBe(76);
   });
 
-  test("the guard hears of a renewal in the turn in which it is confirmed", async () => {
+  test("the guard learns of a renewal in the turn in which it is confirmed", async () => {
     const ending = start(`${announce()} sleep 5; exit 5`, { ttl: 6_000 });
     await startedPid();
     await sleep(2_500);
     lease.renew();
-    // As long as this process stands still, the guard has what it was told.
+    // While this process is blocked, the guard keeps its last deadline.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
     expect(await ending).toBe(5);
   });
 
-  test("a guard that stood still goes by the deadline that has arrived meanwhile", async () => {
+  test("a guard that was stopped uses the deadline that has arrived meanwhile", async () => {
     const before = childrenOf(process.pid);
     const ending = start(`${announce()} sleep 8; exit 5`, { ttl: 6_000 });
     await startedPid();
@@ -355,7 +355,7 @@ describe("when the lease ends first", () => {
     expect(await ending).toBe(5);
   });
 
-  test("a renewed lease lets the command go on", async () => {
+  test("a renewed lease lets the command continue", async () => {
     const ending = start(`${announce()} sleep 1.5; exit 5`, { ttl: 1_000 });
     await startedPid();
     const renewing = setInterval(() => (lease.endMs = performance.now() + 1_000), 50);
@@ -364,10 +364,10 @@ describe("when the lease ends first", () => {
   });
 });
 
-test("a command that has ended in time has its own exit code, also when that is heard after the lease is over", async () => {
+test("a command that ended in time has its own exit code, also when it is read after the end of the lease", async () => {
   const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 1_000 });
   await startedPid();
-  // As if this process were stopped for so long.
+  // As if this process were stopped for this time.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
   expect(lease.remaining()).toBe(0);
   expect(await ending).toBe(5);

@@ -24,51 +24,48 @@ export type RunRequest = Wanted & RunTerms;
 interface RunTerms {
   readonly command: string;
   readonly args: readonly string[];
-  /** The same as bytes, when it is not the UTF-8 of these words. */
+  /** The same as bytes, if it differs from the UTF-8 of these words. */
   readonly bytes?: CommandBytes;
   readonly ttl?: Duration;
-  /** What others read of the tenure. */
+  /** Data of the tenure for others. */
   readonly data?: JsonValue | undefined;
-  /** For the turn, which a handle does not take. 0: do not wait. */
+  /** The wait for the lease; a handle has none. 0: no wait. */
   readonly wait?: Duration;
   readonly killAfter?: Duration;
   readonly conflictExitCode: number;
   readonly lostExitCode: number;
-  /** End the command with SIGTERM when somebody asks for the lease. */
+  /** Whether to end the command with SIGTERM when another asks for the lease. */
   readonly yields?: boolean;
   readonly guardPath?: string;
-  /** Has a guard that was started beside the acquisition. */
+  /** Guards that were started during the acquisition. */
   readonly guards?: GuardStarter;
-  /** Where messages go: errors, which have codes, and notes. */
+  /** Prints messages: errors, which have codes, and notes. */
   readonly say: (message: string, codes?: ErrorCodes) => void;
 }
 
 /**
- * The guard hears of a deadline that was moved by something else than a renewal within this share of the ttl:
- * a clock that was set.
+ * The guard learns of a deadline that moved without a renewal, by a change of the clock, within this share of
+ * the TTL.
  */
 const WATCH_SHARE = 20;
 const WATCH_MIN_MS = 25;
-/** When half of the margin is left in which the guard kills, it is known that it does not. */
+/** The guard has failed to kill when half of its margin is left. */
 const LAST_MARGIN_SHARE = 2;
-/** A process that stood still for this share of the ttl is the likely reason of a renewal that failed. */
+/** A stall for this share of the TTL is the likely reason of a failed renewal. */
 const STALL_SHARE = 10;
 /** Deadlines that differ by less are the same one, read twice. */
 const DEADLINE_CHANGE_MS = 5;
-/**
- * When the lease is lost, how long we wait to hear that the command is gone before saying that we do not
- * know.
- */
+/** After the loss of the lease, the wait for the command's end before it is reported as unknown. */
 const LOST_CONFIRM_MS = 5_000;
-/** How long a refused `--try` may take to find out who holds the lease, for its message. */
+/** Timeout of the query for the holder after a refused `--try`, for the message. */
 const WHO_HOLDS_TIMEOUT_MS = 1_000;
 
 /**
- * Takes the lease, runs the command under it and gives the lease back when the command is gone.
+ * Acquires the lease, runs the command under it and releases the lease when the command has ended.
  *
  * @returns the exit code: the command's own, 128 + n for a signal, or one of those in the request.
  * @throws CommandFailure, LeaseholdError when the lease could not be had; the reason of the relay's
- * `withoutCommand` when a signal came before there was a command.
+ *   `withoutCommand` when a signal came before there was a command.
  */
 export async function runUnderLease(
   leases: Leases,
@@ -84,7 +81,7 @@ export async function runUnderLease(
   const limits = limitsOf(request.killAfter, ttlMs);
   const lease = await acquire(leases, request, ttlMs, signals.withoutCommand);
   try {
-    // A signal that came just as the lease did: nothing has been started, so nothing has to be told.
+    // The signal came together with the lease: nothing has been started.
     signals.withoutCommand.throwIfAborted();
     return await runHolding(leases, lease, limits, request, signals);
   } finally {
@@ -120,7 +117,7 @@ async function acquire(
     signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
-    // Of a counted or shared lease no single holder is the reason.
+    // A counted or shared lease has no single holder to name.
     if (Object.keys(form).length > 0) throw conflict(error.message, error.code, request);
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
     const { why, isConflict } = await whyNot(leases, resource);
@@ -151,7 +148,7 @@ async function attach(
   }
 }
 
-/** A conflict, unless nobody can have the lease: then another is not the reason. */
+/** A conflict, unless no caller can acquire the lease: then another holder is not the reason. */
 async function whyNot(leases: Leases, resource: string): Promise<{ why: string; isConflict: boolean }> {
   const options = { timeout: WHO_HOLDS_TIMEOUT_MS };
   const hint = await leases.holder(resource, options).catch(() => undefined);
@@ -197,9 +194,7 @@ async function runHolding(
   }
 }
 
-/**
- * The command is told by SIGTERM, if the caller wants that; how long it takes to end is then its own choice.
- */
+/** Sends SIGTERM to the command, if the caller wants that; the time until its end is its own choice. */
 function answerRequests(lease: Lease, command: GuardedCommand, request: RunRequest): void {
   const { releaseRequested } = lease;
   const onRequest = (): void => {
@@ -221,12 +216,12 @@ function deadlineOf(lease: Lease): Deadline {
   return { monotonicMs: monotonicMs + remaining, wallMs: wallMs + remaining };
 }
 
-/** For how long this process did not get to work since the last renewal. */
+/** Stalls of this process since the last renewal. */
 class Stalls {
   longestMs = 0;
   #lookedMs = performance.now();
 
-  /** @param afterMs when this look was due, counted from the one before */
+  /** @param afterMs when this look was due, counted from the former */
   look(afterMs: number): void {
     const nowMs = performance.now();
     this.longestMs = Math.max(this.longestMs, nowMs - this.#lookedMs - afterMs);
@@ -251,7 +246,7 @@ async function watch(
   let last: NodeJS.Timeout | undefined;
   const look = (): void => {
     stalls.look(everyMs);
-    // The guard has ended the command by then, unless it has been stopped.
+    // The guard has killed the command by then, unless it has been stopped.
     const untilLastMs = lease.remaining() - marginMs / LAST_MARGIN_SHARE;
     if (untilLastMs <= 0) command.lose();
     else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
@@ -260,7 +255,7 @@ async function watch(
   const tell = (): void => {
     const deadline = deadlineOf(lease);
     const isMoved = Math.abs(deadline.monotonicMs - told.monotonicMs) >= DEADLINE_CHANGE_MS;
-    // The guard must not wait for a time that comes twice. A clock that was set forward it takes for a
+    // The guard must not wait for a time that repeats. It takes a clock that was set forward for a
     // suspension, which looks the same.
     const isSetBack = told.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
     if (!isMoved && !isSetBack) return;
@@ -269,7 +264,7 @@ async function watch(
     command.moveDeadline(deadline);
   };
   const watching = setInterval(look, everyMs);
-  // At once: on a busy machine it may take long until this process gets to look again.
+  // Sent at once: on a busy machine this process may run again much later.
   const stopHearing = leases.on("renewed", ({ lease: { resource, token } }) => {
     if (resource === lease.resource && token === lease.token) tell();
   });
@@ -319,8 +314,8 @@ function conclude(
   }
   const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
   if (ending.kind === "no-guard") throw ending.error;
-  // A signal to a whole service also reaches the guard and the gate, which listen a little later than this
-  // process.
+  // A signal to a whole service also reaches the guard and the gate, which handle signals a little later than
+  // this process.
   if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;
   if (ending.kind === "not-started") {
     const isMissing = ending.code === "ENOENT";
@@ -329,7 +324,7 @@ function conclude(
     say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`, { code, exitCode: exit });
     return exit;
   }
-  // Heard late, as when this process was stopped meanwhile, the end of a command counts from when it was.
+  // If this process was stopped meanwhile, the command's end counts from when it happened.
   const endedInTime = ending.kind === "ended" && ending.cause === undefined && ending.inTime;
   if (!endedInTime && lease.remaining() <= 0) {
     const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };

@@ -14,8 +14,8 @@ import {
 } from "../../../../../test/support/built.js";
 
 /**
- * What happens to the command when `run`, or its guard, is killed or stopped: only real processes can tell.
- * The lease is one of an in-memory provider inside the process of `run`.
+ * The command after `run` or its guard is killed or stopped, which only real processes can show. The lease is
+ * one of an in-memory provider inside the process of `run`.
  */
 
 const TTL_MS = 3_000;
@@ -71,10 +71,7 @@ function guardOf(run: Running): number {
   return guard;
 }
 
-/**
- * When the lease of a `run` that was stopped or killed at a time is over at the latest: before a renewal,
- * exactly.
- */
+/** The latest end of the lease of a `run` that was stopped or killed at a time: before a renewal, exactly. */
 function endMs({ deadlineMs }: Facts, atMs: number): number {
   const mayBeRenewed = atMs > deadlineMs - (TTL_MS * 2) / 3;
   return mayBeRenewed ? atMs + TTL_MS : deadlineMs;
@@ -95,12 +92,12 @@ describe
       const killedAtMs = Date.now();
       const goneMs = await goneAtMs(facts);
       expect(goneMs).toBeLessThan(endMs(facts, killedAtMs));
-      // The pipe's end is enough: the guard does not wait until the deadline comes close.
+      // The pipe's end suffices: the guard does not wait for the deadline.
       expect(goneMs).toBeLessThan(killedAtMs + KILL_AFTER_MS + SLACK_MS);
       expect(goneMs).toBeGreaterThanOrEqual(killedAtMs + KILL_AFTER_MS - SLACK_MS);
     });
 
-    test("when run is killed late: the time to end does not go beyond the deadline", async ({ expect }) => {
+    test("when run is killed late: the time to end does not exceed the deadline", async ({ expect }) => {
       const facts = await startStubborn("--kill-after", "1400ms");
       const guard = guardOf(facts.run);
       facts.run.process.kill("SIGSTOP");
@@ -111,7 +108,7 @@ describe
       await eventually("the guard is gone too", () => !isAlive(guard));
     });
 
-    test("when run is stopped; and it says so when it goes on", async ({ expect }) => {
+    test("when run is stopped, which it reports when it continues", async ({ expect }) => {
       const facts = await startStubborn();
       facts.run.process.kill("SIGSTOP");
       const end = endMs(facts, Date.now());
@@ -153,7 +150,7 @@ function runScript(script: string): Promise<Finished> {
   return run.finished;
 }
 
-/** The processes that sleep for exactly so many seconds. */
+/** The processes that sleep for exactly this many seconds. */
 function sleepers(seconds: string): number[] {
   const commandLine = `sleep\0${seconds}\0`;
   return readdirSync("/proc")
@@ -163,8 +160,8 @@ function sleepers(seconds: string): number[] {
 }
 
 /**
- * A shell that starts `leasehold`, as bytes that are no UTF-8 cannot be handed to it from here. What is
- * printed is read as latin1.
+ * Starts `leasehold` by a shell, as bytes that are not UTF-8 cannot be passed from here. The output is read
+ * as latin1.
  */
 async function printedBy(script: string): Promise<string> {
   const env = { ...process.env, NODE: process.execPath, MAIN: mainPath };
@@ -191,7 +188,7 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     expect(sleepers(seconds)).toEqual([]);
   });
 
-  test("a daemon goes on, and run says which", async ({ expect }) => {
+  test("a daemon runs on, and run names it", async ({ expect }) => {
     const script =
       "setsid sleep 300.73 >/dev/null 2>&1 & until grep -qa ^sleep /proc/$!/cmdline; do sleep 0.05; done; echo $!; exit 3";
     const { code, stdout, stderr } = await runScript(script);
@@ -216,7 +213,9 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     expect(sleepers("300.74")).toEqual([]);
   });
 
-  test("what is no UTF-8, or what a shell would drop, reaches the command as it is", async ({ expect }) => {
+  test("bytes that are not UTF-8, or that a shell would drop, reach the command unchanged", async ({
+    expect,
+  }) => {
     const run = `"$NODE" "$MAIN" run demo/x --endpoints memory: --`;
     const words = `"$(printf '\\377')" "it's" '' "$(printf 'a\\nb')"`;
     expect(await printedBy(`${run} printf '%s|' ${words}`)).toBe("\xff|it's||a\nb|");
@@ -224,7 +223,7 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     expect(await printedBy(`${variables} ${run} printenv a.b LATIN`)).toBe("1\n2\ncaf\xe9\n");
   });
 
-  test("a name that is no UTF-8 is refused, by every command", async ({ expect }) => {
+  test("a name that is not UTF-8 is refused by every command", async ({ expect }) => {
     const run = `"$NODE" "$MAIN" run "$(printf 'a\\377')" --endpoints memory: -- echo ran`;
     const get = `"$NODE" "$MAIN" get "$(printf 'a\\377')" --endpoints memory:`;
     expect(await printedBy(`exec 2>&1; ${run}; echo $?; ${get}; echo $?`)).toBe(
@@ -241,7 +240,7 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     running.push(run);
     const sleeper = await eventually("it sleeps", () => sleepers(seconds)[0], START_MS_MAX);
     run.process.kill("SIGHUP");
-    // As long as a hang-up takes on its way through two processes, with some more.
+    // The time of a hang-up through two processes, with a margin.
     await new Promise((resolve) => setTimeout(resolve, 500));
     if (isAlive(sleeper)) process.kill(sleeper, "SIGTERM");
     expect((await run.finished).code).toBe(code);

@@ -6,20 +6,20 @@ import type { GuardedCommand } from "./guarded-command.js";
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 type Forwarded = (typeof FORWARDED)[number];
 
-/** The two signals that ask nobody to end. While there is no command, there is nothing for them to do. */
+/** The two signals that do not end a process. Without a command they are ignored. */
 const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
 
 /**
- * Those that only ask to end. By SIGHUP many programs read their settings anew, and by SIGQUIT some tell what
- * they do.
+ * Signals that only request the end. SIGHUP makes many programs reload their settings, and SIGQUIT makes some
+ * print their state.
  */
 const ENDING: ReadonlySet<Forwarded> = new Set(["SIGINT", "SIGTERM"]);
 
-/** Signals end the opening and the wait for the lease; while a command runs they are the command's. */
+/** Signals end the opening and the wait for the lease; while a command runs they are passed to it. */
 export class SignalRelay implements Disposable {
   readonly #abort = new AbortController();
   #received: Forwarded | undefined;
-  /** The first that asked the command to end, and so whatever would come after it. */
+  /** The first signal that requested the command's end, and that of any later command. */
   #asked: Forwarded | undefined;
   #command: GuardedCommand | undefined;
   readonly #stop = listenToSignals(FORWARDED, (signal) => this.#on(signal));
@@ -30,27 +30,27 @@ export class SignalRelay implements Disposable {
   }
 
   /**
-   * The exit code for the first signal that asked to end: before there was a command, or of the one that
-   * there is.
+   * The exit code for the first signal that requested the end: before a command started, or of the present
+   * one.
    */
   get exitCode(): number | undefined {
     return this.#received === undefined ? undefined : exitCodeOfSignal(this.#received);
   }
 
-  /** For `catch`: the exit code when a signal, which came while there was no command, ended what failed. */
+  /** For `catch`: the exit code when a signal without a command caused the error. */
   readonly caught = (error: unknown): number => {
     if (this.exitCode === undefined || error !== this.#abort.signal.reason) throw error;
     return this.exitCode;
   };
 
-  /** Until the relay is told that the command is gone. */
+  /** Forwards until `commandIsGone`. */
   forwardTo(command: GuardedCommand): void {
     this.#command = command;
   }
 
   /**
-   * What was passed on is done with, but for what asked to end: the command may have ended by the loss of its
-   * lease instead.
+   * Forgets forwarded signals, except a request to end: the command may have ended by the loss of its lease
+   * instead.
    */
   commandIsGone(): void {
     this.#command = undefined;

@@ -25,7 +25,7 @@ const released = (resource: string, token: string) =>
 const kinds = (): string[] => changes.map((change) => change.kind);
 
 describe("leases", () => {
-  test("of our workers carry their names, and are told once", () => {
+  test("of our workers carry their names, and are reported once", () => {
     board.observeWorker("worker-1", acquired("x", "5", 1_200), TTL_MS, 1_000);
     board.observeLeases([held("x", "worker-1.aa", 5n)], 1_500);
     board.observeLeases([held("x", "worker-1.aa", 5n, 3_900)], 2_000);
@@ -41,7 +41,7 @@ describe("leases", () => {
     expect(board.heldBy("worker-1")).toEqual(["x"]);
   });
 
-  test("of others come and go with what the cluster says", () => {
+  test("of others follow the cluster's answers", () => {
     board.observeLeases([held("y", "host-9.cc", 8n)], 1_000);
     board.observeLeases([], 2_000);
     expect(changes.map((change) => change.text)).toEqual([
@@ -75,7 +75,7 @@ describe("a killed holder", () => {
     board.observeWorker("worker-1", { type: "started", holder: "worker-1.ee" }, TTL_MS, 3_000);
   });
 
-  test("is marked until another takes over, and the log says after how long", () => {
+  test("is marked until another takes over, and the log has the delay", () => {
     board.observeLeases([held("x", "worker-1.aa", 5n, 1_500)], 3_500);
     expect(board.leases.get("x")).toMatchObject({ holder: "worker-1", killed: true });
     expect(board.heldBy("worker-1")).toEqual([]);
@@ -91,13 +91,13 @@ describe("a killed holder", () => {
     expect(board.leases.get("x")?.killed).toBe(false);
   });
 
-  test("one that is started again under the same name is somebody else", () => {
+  test("one that is restarted under the same name is another holder", () => {
     board.observeWorker("worker-1", acquired("z", "9"), TTL_MS, 3_100);
     expect(board.leases.get("z")?.killed).toBe(false);
     expect(board.heldBy("worker-1")).toEqual(["z"]);
   });
 
-  test("one that died before it could tell of its lease has an heir as well", () => {
+  test("one that died before it could report its lease has a successor as well", () => {
     board.observeLeases([held("w", "worker-1.aa", 7n)], 2_100);
     board.observeLeases([held("w", "host-9.cc", 8n)], 6_000);
     expect(changes.at(-1)?.text).toBe("host-9.cc took over w from worker-1 after 4.0 s, token 8");
@@ -110,7 +110,7 @@ describe("members", () => {
   ];
   const silent: MemberReport[] = [{ id: "a", address: "h:1", reachable: false, reason: "refused" }];
 
-  test("count down steadily, and each change is told once", () => {
+  test("count down steadily, and each change is reported once", () => {
     board.observeMembers(silent, 0);
     board.observeMembers(report("recovering", 4_100), 100);
     board.observeMembers(report("recovering", 3_560), 600);

@@ -3,7 +3,7 @@ import type { ResourceHint } from "../../lease/types.js";
 import { shortTime } from "../output/present.js";
 import type { WorkerNews } from "./news.js";
 
-/** One thing that happened, as the log shows it and `-o ndjson` writes it. */
+/** An event, for the log and `-o ndjson`. */
 export interface Change {
   /** System time, ms. */
   readonly atMs: number;
@@ -12,7 +12,7 @@ export interface Change {
   readonly resource?: string;
   readonly holder?: string;
   readonly token?: string;
-  /** How long the resource had nobody who worked on it. */
+  /** The time without a holder at work. */
   readonly afterMs?: number;
 }
 
@@ -31,9 +31,9 @@ export interface LeaseRow {
   /** System time at which the lease runs out unless it is renewed. */
   readonly endsAtMs: number;
   readonly sinceMs: number;
-  /** One of our workers holds it, and tells us of it. */
+  /** One of our workers holds it, and reports it. */
   readonly own: boolean;
-  /** The process that holds it has been killed: nobody will renew it. */
+  /** The holder's process has been killed: the lease is not renewed any more. */
   readonly killed: boolean;
 }
 
@@ -43,8 +43,8 @@ const LOG_MAX = 200;
 const COUNTDOWN_JITTER_MS = 150;
 
 /**
- * How long a dead worker's name is remembered: its leases, and answers that still show them, are over by
- * then.
+ * The time for which a dead worker's name is remembered: its leases, and answers that still show them, are
+ * over by then.
  */
 const DEAD_KEPT_MS = 60_000;
 
@@ -59,26 +59,24 @@ interface Worker {
 }
 
 /**
- * What the screen of `up` knows. What is held comes from asking the cluster, so that leases taken from other
- * terminals show as well; the workers' own news say why something changed.
+ * The state of the screen of `up`. Leases come from the cluster, so that those taken from other terminals
+ * show as well; the workers' own messages explain changes.
  */
 export class Board {
   readonly members = new Map<string, MemberRow>();
   readonly leases = new Map<string, LeaseRow>();
   readonly log: Change[] = [];
-  /** Which resource each of our waiting workers waits for. */
+  /** The resource that each waiting worker waits for. */
   readonly waiting = new Map<string, string>();
   readonly #report: (change: Change) => void;
-  /**
-   * Our workers by the name under which the cluster knows them: one that is started again is somebody else.
-   */
+  /** Our workers by their name in the cluster: a restarted worker has a new one. */
   readonly #workers = new Map<string, Worker>();
-  /** Resources whose holder died and that nobody has taken since. */
+  /** Resources whose holder died, without a successor yet. */
   readonly #orphans = new Map<string, Death>();
-  /** The last token that a worker of ours has given back: answers that still show it are out of date. */
+  /** The last token that a worker of ours has released: answers that still show it are out of date. */
   readonly #endedTokens = new Map<string, bigint>();
 
-  /** @param report hears of each change once. */
+  /** @param report receives each change once. */
   constructor(members: readonly { id: string; address: string }[], report: (change: Change) => void) {
     this.#report = report;
     for (const member of members) this.members.set(member.id, { ...member, state: "starting" });
@@ -134,7 +132,7 @@ export class Board {
     };
     if (isNew && worker === undefined) this.#taken(row, undefined, nowMs);
     if (isNew && worker?.diedAtMs !== undefined) {
-      // It died before it could say that it had the lease.
+      // The worker died before it could report its lease.
       this.#orphans.set(resource, { worker: worker.name, atMs: worker.diedAtMs });
     }
     this.leases.set(resource, row);
@@ -142,7 +140,7 @@ export class Board {
 
   #vanished(row: LeaseRow, nowMs: number): void {
     const { resource, holder, token } = row;
-    // A worker tells us of its lease before the cluster's answers show it.
+    // A worker reports its lease before the cluster's answers show it.
     if (row.own && !row.killed && nowMs < row.endsAtMs) return;
     this.leases.delete(resource);
     if (row.own) return;

@@ -17,31 +17,28 @@ export interface LocalPlan {
   readonly cluster?: string;
 }
 
-/**
- * Settings of the local cluster: short leases, so that there is something to see, and clocks that are one
- * clock.
- */
+/** Settings of the local cluster: short leases, for visible changes, and a single clock. */
 const TTL_MS = 2_500;
 const MAX_CLOCK_SKEW_MS = 50;
 const RPC_TIMEOUT_MS = 250;
 
-/** How often the cluster is asked who holds what, and its members how they are. */
+/** The pauses between queries for leases, and for the members' states. */
 const LOOK_LEASES_MS = 250;
 const LOOK_MEMBERS_MS = 500;
 const ASK_TIMEOUT_MS = 1_000;
-/** A process takes a moment to start; on a machine that is busy, several. */
+/** Timeout of the start of a process on a busy machine. */
 const START_MS_MAX = 20_000;
-/** A holder is killed after a time between these two, again and again. */
+/** The bounds of the time between two kills of a holder. */
 const KILL_MS_MIN = 8_000;
 const KILL_MS_MAX = 12_000;
 /** Ports that were free a moment ago. */
 const portAdvice =
   "; another program has taken the port meanwhile: try again, or choose other ports with --port";
-/** What the processes get to end by themselves. */
+/** Time for the processes to exit by themselves. */
 const WORKER_GRACE_MS = 1_500;
 const MEMBER_GRACE_MS = 2_000;
 
-/** Member processes, worker processes, and a client that looks on: everything that `up` starts. */
+/** Member processes, worker processes, and an observing client: everything that `up` starts. */
 export class LocalCluster {
   /** Kill a holder now and then. */
   kills: boolean;
@@ -52,7 +49,7 @@ export class LocalCluster {
   readonly #startedAtMs = Date.now();
   readonly #stop = new AbortController();
   readonly #listening = new Set<string>();
-  /** What kept a member from starting. */
+  /** Why a member could not start. */
   #fault: string | undefined;
   #leases: Leases | undefined;
   #loops: Promise<unknown> = Promise.resolve();
@@ -72,7 +69,7 @@ export class LocalCluster {
     });
   }
 
-  /** What to type into another terminal: no addresses when they are those that every command knows. */
+  /** A command for another terminal: without addresses when they are the defaults. */
   static tryCommand(plan: LocalPlan): string {
     const endpoints = endpointsOf(plan);
     const known = LOCAL_ENDPOINTS.every((endpoint, index) => endpoint === (endpoints[index] ?? endpoint));
@@ -181,7 +178,7 @@ export class LocalCluster {
     await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 
-  /** Stops the workers first, so that they can give their leases back, and the members last. */
+  /** Stops the workers first, so that they can release their leases, and the members last. */
   async stop(): Promise<void> {
     this.#stop.abort();
     // A signal to the whole process group reaches the members, too.
@@ -192,7 +189,7 @@ export class LocalCluster {
     await this.#members.stop(MEMBER_GRACE_MS);
   }
 
-  /** At once, without a word. */
+  /** Kills all processes at once. */
   killAll(): void {
     this.#workers.killAll();
     this.#members.killAll();

@@ -1,6 +1,6 @@
-/** What the processes of the local cluster tell the one that started them. */
+/** Messages of the local cluster's processes to their parent. */
 export type WorkerNews =
-  /** The name under which the cluster will show its leases. */
+  /** The name of the worker in the cluster. */
   | { readonly type: "started"; readonly holder: string }
   | { readonly type: "waiting"; readonly resource: string }
   | {
@@ -13,7 +13,7 @@ export type WorkerNews =
   | { readonly type: "lost"; readonly resource: string; readonly token: string; readonly reason: string }
   | { readonly type: "trouble"; readonly message: string };
 
-/** What a worker is told when it starts, as its one argument. */
+/** The instructions of a worker, its one argument. */
 export interface WorkerOrders {
   readonly name: string;
   readonly endpoints: readonly string[];

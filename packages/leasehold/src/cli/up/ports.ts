@@ -3,8 +3,8 @@ import { type AddressInfo, type Server, createServer } from "node:net";
 const HOST = "127.0.0.1";
 
 /**
- * `count` ports on loopback that are free now: from `first` on, and any other in place of one that is taken.
- * All are held until the last is found, so that none is found twice.
+ * `count` ports on loopback that are free now: from `first` on, and any other in place of a used one. All are
+ * held until the last is found, so that none is found twice.
  */
 export async function freePorts(first: number, count: number): Promise<number[]> {
   const servers: Server[] = [];

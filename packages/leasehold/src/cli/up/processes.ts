@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { environmentWithoutSecurity } from "../common/security-options.js";
 
 /**
- * A process that ends by itself is started again after this long, so that a broken one does not keep the
+ * The pause before a process that exits by itself is restarted, so that a broken one does not keep the
  * machine busy.
  */
 const RESTART_MS = 1_500;
@@ -23,8 +23,8 @@ export interface ProcessEvents {
 }
 
 /**
- * Processes that are started, started again when they end, and stopped together. Each is tied to us by an IPC
- * channel and ends when that closes: nothing is left running when we are killed.
+ * Processes that are started, restarted when they exit, and stopped together. Each is connected to us by an
+ * IPC channel and ends when that closes: nothing survives when we are killed.
  */
 export class Processes {
   readonly #events: ProcessEvents;
@@ -48,7 +48,7 @@ export class Processes {
       last = text.trimEnd().split("\n").at(-1) ?? last;
     });
     child.on("message", (message) => this.#events.message(plan.name, message));
-    // A message to a process that has just ended; its exit tells the same.
+    // The process has just exited, which its exit event reports.
     child.on("error", () => undefined);
     child.on("close", (code, signal) => {
       this.#running.delete(plan.name);
@@ -63,12 +63,12 @@ export class Processes {
     return this.#running.get(name)?.kill("SIGKILL") ?? false;
   }
 
-  /** What ends from now on is meant to: it is neither reported nor started again. */
+  /** Exits from now on are intended: they are neither reported nor followed by a restart. */
   expectEnds(): void {
     this.#stopping = true;
   }
 
-  /** Asks all to end, and ends those that have not after `graceMs`. */
+  /** Asks all to exit, and kills the rest after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.expectEnds();
     const children = [...this.#running.values()];
@@ -78,7 +78,7 @@ export class Processes {
     await Promise.race([gone, late.then(() => gone)]);
   }
 
-  /** At once; also while the process exits. */
+  /** Kills all at once; also while this process exits. */
   killAll(): void {
     this.expectEnds();
     for (const child of this.#running.values()) child.kill("SIGKILL");

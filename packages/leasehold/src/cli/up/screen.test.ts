@@ -91,13 +91,13 @@ describe("it says", () => {
     expect(shown({ notice: "stopping…", kills: false })).toMatch(/stopping…[^]*now and then: off/);
   });
 
-  test("what holders are called without letting them draw", () => {
+  test("names of holders without their control characters", () => {
     const [lease] = state().leases;
     expect(shown({ leases: [{ ...lease!, holder: "x\u001b[2J" }] })).not.toContain("\u001b");
   });
 });
 
-test("it is never higher or wider than the terminal, whatever there is to show", () => {
+test("it is never higher or wider than the terminal, whatever its content", () => {
   const text = fc.string({ unit: "grapheme", maxLength: 60 });
   const lease = fc.record({
     resource: text,

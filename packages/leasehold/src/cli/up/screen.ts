@@ -5,7 +5,7 @@ import type { Change, LeaseRow, MemberRow } from "./board.js";
 import { greatest } from "../../common/lists.js";
 import { majorityOf } from "../../common/majority.js";
 
-/** Everything that the screen shows. */
+/** The content of the screen. */
 export interface ScreenState {
   readonly nowMs: number;
   readonly startedAtMs: number;
@@ -19,9 +19,9 @@ export interface ScreenState {
   readonly ttlMs: number;
   readonly workers: number;
   readonly kills: boolean;
-  /** What to type into a second terminal. */
+  /** The command for a second terminal. */
   readonly tryCommand: string;
-  /** Set while everything is being stopped, or when the cluster does not answer. */
+  /** Set during shutdown, or when the cluster does not answer. */
   readonly notice?: string;
 }
 
@@ -77,7 +77,7 @@ export function renderScreen(state: ScreenState, size: ScreenSize, paint: Paint)
   const lines = [...head, ...middle, ...log, ...foot].map((line) =>
     line === "" ? "" : fit(MARGIN + line, size.columns),
   );
-  // On a very small screen the end matters most: it says how to leave.
+  // On a very small screen the end matters most, which has the key to quit.
   return lines.slice(Math.max(0, lines.length - size.rows));
 }
 
@@ -127,7 +127,7 @@ interface TableCells {
   readonly holder: number;
   readonly token: number;
   readonly bar: number;
-  /** Room for what is nice to know. */
+  /** There is room for optional columns. */
   readonly wide: boolean;
 }
 
@@ -192,7 +192,7 @@ function barStyle(lease: LeaseRow, share: number): Style {
   return share < 1 / 3 ? "yellow" : "green";
 }
 
-/** A bar of so many columns, filled to the nearest eighth of one. */
+/** A bar of `cells` columns, filled to the nearest eighth of one. */
 export function drainingBar(share: number, cells: number): string {
   const eighths = Math.round(Math.min(1, Math.max(0, share)) * cells * 8);
   const filled = "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? "");

@@ -6,9 +6,7 @@ const SIZE_DEFAULT: ScreenSize = { columns: 80, rows: 24 };
 
 const CTRL_C = "\u0003";
 
-/**
- * The terminal as a whole screen: entered once, drawn often, and given back as it was, whatever happens.
- */
+/** A full-screen terminal: entered once, drawn often, and always restored. */
 export class Terminal {
   #entered = false;
   #drawn: readonly string[] = [];
@@ -20,7 +18,10 @@ export class Terminal {
   };
   readonly #redraw: () => void;
 
-  /** @param onKey gets single keys; Ctrl-C comes as `q`, because in raw mode it is a key and not a signal. */
+  /**
+   * @param onKey receives single keys; Ctrl-C arrives as `q`, because in raw mode it is a key and not a
+   *   signal.
+   */
   constructor(onKey: (key: string) => void, redraw: () => void) {
     this.#onKey = onKey;
     this.#redraw = redraw;
@@ -33,8 +34,7 @@ export class Terminal {
 
   enter(): void {
     this.#entered = true;
-    // A terminal that has gone away makes every write fail: what then matters is to stop, and SIGHUP says
-    // that.
+    // Every write to a closed terminal fails: SIGHUP ends the process.
     process.stdout.on("error", () => undefined);
     process.stdout.on("resize", this.#onResize);
     process.stdout.write(screen.enter);

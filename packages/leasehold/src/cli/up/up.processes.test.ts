@@ -35,7 +35,7 @@ function changesOf(up: Running): Change[] {
   return whole.map((line) => JSON.parse(line) as Change);
 }
 
-/** Our own processes are members, workers, and what they may have started. */
+/** Our processes: members, workers, and their descendants. */
 function allBelow(pid: number): number[] {
   const children = childrenOf(pid);
   return children.concat(children.flatMap(allBelow));
@@ -69,7 +69,7 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
     );
   });
 
-  test("says that its members recover, and then that they are ready", () => {
+  test("reports that its members recover, and then that they are ready", () => {
     const members = changesOf(up).filter(({ kind }) => kind === "member");
     for (const id of ["a", "b", "c"]) {
       const texts = members.map(({ text }) => text).filter((text) => text.startsWith(`member ${id} `));
@@ -78,7 +78,7 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
     }
   });
 
-  test("its leases can be asked for, and a lease is taken and refused from other terminals", async () => {
+  test("its leases can be listed, and a lease is acquired and refused from other terminals", async () => {
     const hold = start(["run", "--endpoints", endpoints, "demo/hello", "--", "sleep", "60"]);
     await eventually("the lease of the other terminal shows", () =>
       changesOf(up).some(({ kind, resource }) => kind === "acquired" && resource === "demo/hello"),
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
     const refused = await start(["run", "--try", "--endpoints", endpoints, "demo/hello", "--", "true"])
       .finished;
     expect(refused).toMatchObject({ code: 75, stdout: "" });
-    // The second form when the hint of who holds it is, for a moment, behind what the attempt found.
+    // The second form appears when the hint about the holder lags behind the attempt.
     expect(refused.stderr).toMatch(
       /^leasehold: demo\/hello: (held by .*, \d\.\d s left unless renewed|another holds the lease)\n$/,
     );
@@ -137,7 +137,7 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
 
 describe.concurrent("each for itself", () => {
   test.skipIf(process.platform !== "linux")(
-    "an up that is killed leaves nothing running either",
+    "a killed up leaves nothing running either",
     async ({ expect }) => {
       const up = start(["up", "--port", String(await freePort()), "--workers", "2", "-o", "ndjson"]);
       await eventually("all are started", () => allBelow(up.pid).length === ALL);
@@ -147,7 +147,7 @@ describe.concurrent("each for itself", () => {
       expect(processes).toHaveLength(ALL);
     },
   );
-  test("a configuration of a peer that is refused is one line", async ({ expect }) => {
+  test("a refused configuration of a peer is one line", async ({ expect }) => {
     const refused = await start([
       "peer",
       "--id",
@@ -175,7 +175,7 @@ describe.concurrent("each for itself", () => {
     });
   });
 
-  test("a peer says when it listens, and ends on a signal", async ({ expect }) => {
+  test("a peer reports when it listens, and ends on a signal", async ({ expect }) => {
     const port = await freePort();
     const peer = start([
       "peer",

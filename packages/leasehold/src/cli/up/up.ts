@@ -23,7 +23,7 @@ export interface UpOptions extends SharedOptions {
   readonly duration?: string;
 }
 
-/** Ten frames a second: a draining bar looks smooth, and it costs next to nothing. */
+/** Ten frames a second: a draining bar looks smooth at little cost. */
 const FRAME_MS = 100;
 const RESOURCE_NAMES = [
   "reports",
@@ -37,9 +37,7 @@ const RESOURCE_NAMES = [
 ];
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/**
- * `leasehold up`: a local cluster with workers that contend for its leases, until somebody has seen enough.
- */
+/** `leasehold up`: a local cluster with workers that contend for its leases, until it is stopped. */
 export async function up(options: UpOptions): Promise<number> {
   const { output } = settingsOf(options);
   if (output === "json") throw usageError("up goes on and on: -o is table or ndjson here");
@@ -51,7 +49,7 @@ export async function up(options: UpOptions): Promise<number> {
   const show = output === "ndjson" ? showObject : showLine;
   const cluster = new LocalCluster(plan, options.kills, onScreen ? () => undefined : show);
   const view = onScreen ? new ScreenView(cluster, stop) : undefined;
-  // The last net: whatever ends this process, the others end with it and the terminal is given back.
+  // The last resort: whatever ends this process, the others end with it and the terminal is restored.
   process.on("exit", () => {
     view?.close();
     cluster.killAll();
@@ -102,7 +100,7 @@ function showObject({ atMs, ...change }: Change): void {
   sayLine(toJson({ at: new Date(atMs).toISOString(), ...change }));
 }
 
-/** The one place that knows whether it is time to stop. */
+/** The request to stop. */
 class StopRequest {
   readonly requested: Promise<void>;
   #resolve: () => void = () => undefined;
@@ -124,15 +122,15 @@ class StopRequest {
     this.#resolve();
   }
 
-  /** What to do when somebody asks again, because stopping takes too long for them. */
+  /** The action of a second request, when stopping takes too long. */
   onSecond(run: () => void): void {
     this.#second = run;
   }
 }
 
-/** Draws what the cluster's board knows. */
+/** Draws the board's state. */
 class ScreenView {
-  /** Shown below the members, in place of the board's own. */
+  /** A notice below the members, in place of the board's own. */
   notice: string | undefined;
   readonly #cluster: LocalCluster;
   readonly #terminal: Terminal;

@@ -1,6 +1,6 @@
 /**
- * A worker of the local cluster: a process of its own that takes one lease after another, for ever. It ends
- * with the process that started it, however that one ends: then the channel between them closes.
+ * A worker of the local cluster: a process that takes one lease after another, for ever. It ends with its
+ * parent, however that one ends: then the channel between them closes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -13,15 +13,17 @@ import { few } from "../../common/lists.js";
 
 const HOLD_MS_MIN = 2_000;
 const HOLD_MS_MAX = 8_000;
-/** Between two leases, so that a worker does not always take back what it just gave up. */
+/**
+ * The longest pause between two leases, so that a worker does not always re-acquire what it just released.
+ */
 const PAUSE_MS_MAX = 600;
-/** Then it tries another resource: without that, all would soon queue for the same one. */
+/** The shortest wait before it tries another resource: otherwise all would soon queue for the same one. */
 const WAIT_MS_MIN = 2_000;
 const WAIT_MS_MAX = 6_000;
 const OPEN_TIMEOUT_MS = 10_000;
-/** After a fault: the cluster may be starting, or may have lost its majority. */
+/** The pause after a fault: the cluster may be starting, or may have lost its majority. */
 const RETRY_MS = 500;
-/** Giving the lease back takes a few milliseconds; nobody waits longer for it at the end. */
+/** Time limit of the last release, which takes a few milliseconds. */
 const END_MS_MAX = 1_000;
 
 const stop = new AbortController();
@@ -34,7 +36,7 @@ function between(min: number, max: number): number {
   return min + Math.random() * (max - min);
 }
 
-/** Sleeps; wakes early, without complaint, when one of the signals aborts. */
+/** Sleeps; wakes early, without an error, when one of the signals aborts. */
 async function rest(ms: number, ...signals: AbortSignal[]): Promise<void> {
   await sleep(ms, undefined, { signal: AbortSignal.any([stop.signal, ...signals]) }).catch(() => undefined);
 }
@@ -77,7 +79,7 @@ async function work({ name, endpoints, resources }: WorkerOrders): Promise<void>
       if (stop.signal.aborted) break;
       const code = error instanceof LeaseholdError ? error.code : undefined;
       if (code === "TIMEOUT") continue;
-      // The members are still in their recovery wait, and the screen says so already.
+      // The members are still in their recovery wait, which the screen shows.
       const expected = code === "NO_QUORUM" && !served;
       if (!expected) tell({ type: "trouble", message: (error as Error).message });
       await rest(RETRY_MS);

@@ -11,7 +11,7 @@ import { type Presentation, present, shortTime } from "../../output/present.js";
 import { isSeen, sayError, sayLines, sayProgress } from "../../output/say.js";
 import { tableLines } from "../../output/table.js";
 
-/** What is said on the command line: `id=host:port` of the member that comes, the id of the one that goes. */
+/** The arguments of a change: `id=host:port` of the new member, the id of the removed one. */
 export interface ChangeWords {
   readonly added?: string;
   readonly remove?: string;
@@ -41,7 +41,7 @@ export async function change(
   const onProgress = (status: ViewStatus) => {
     const text = progressOf(status);
     sayProgress(text);
-    // What changes every second is for people who look on.
+    // Numbers change every second, and are only for a terminal.
     const kind = text.replaceAll(/[\d.]+/g, "");
     if (kind === noted) return;
     noted = kind;
@@ -66,7 +66,7 @@ export async function change(
   return exitCode("ok");
 }
 
-/** What is left to do when a change is over. */
+/** The remaining work after a change. */
 function nextSteps({ add, remove }: MemberChange): string[] {
   const lines: string[] = [];
   if (add !== undefined)
@@ -78,7 +78,7 @@ function nextSteps({ add, remove }: MemberChange): string[] {
   return lines;
 }
 
-/** Nobody else holds anything: what was waited for is not there. */
+/** A timeout means that the expected state was not reached, not that another holds a lease. */
 function failsInTime(error: unknown): never {
   if (error instanceof LeaseholdError && error.code === "TIMEOUT")
     throw new CommandFailure("unavailable", error.message);
@@ -101,7 +101,7 @@ function addressesOf(endpoints: readonly string[]): string[] {
   });
 }
 
-/** How a change stands, in one line. */
+/** The progress of a change, in one line. */
 export function progressOf({ number, joint, waiting }: ViewStatus): string {
   if (waiting !== undefined) return `view ${number}, not changed yet: ${waiting.text}`;
   if (joint === undefined) return `view ${number}`;

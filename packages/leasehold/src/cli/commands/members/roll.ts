@@ -16,12 +16,12 @@ export interface RollOptions extends SharedOptions {
   readonly within: string;
 }
 
-/** How often the members are asked meanwhile, ms. */
+/** The pause between two looks at the members, ms. */
 const lookEveryMs = 250;
 
 /**
- * `leasehold member roll`: restarts one member after another. The next is not touched before the one before
- * is another process and ready, and all others are: with one member away a majority is always there.
+ * `leasehold member roll`: restarts one member after another. The next one follows only when the former is a
+ * new process and all are ready: with one member away there is always a majority.
  */
 export async function roll(options: RollOptions): Promise<number> {
   const settings = settingsOf(options);
@@ -37,7 +37,7 @@ export async function roll(options: RollOptions): Promise<number> {
     const before = await ask();
     assertAllReady(before, goOn);
     const member = before.find((each) => each.id === id);
-    if (member === undefined) continue; // It has been removed meanwhile.
+    if (member === undefined) continue; // The member has been removed meanwhile.
     const place = `${id} (${index + 1} of ${turn.length})`;
     sayProgress(`${place}: restarting`);
     const code = await run(commandFor(options.with, member));
@@ -62,7 +62,7 @@ function isReady(report: MemberReport): boolean {
   return report.reachable && report.status.state === "ready";
 }
 
-/** What stands in braces is what the member is; only what a shell takes as one plain word. */
+/** Replaces placeholders in braces; accepts only values that a shell takes as one plain word. */
 export function commandFor(template: string, { id, address }: Pick<MemberReport, "id" | "address">): string {
   const colon = address.lastIndexOf(":");
   const words = { id, address, host: address.slice(0, colon), port: address.slice(colon + 1) };
@@ -71,7 +71,7 @@ export function commandFor(template: string, { id, address }: Pick<MemberReport,
   return template.replaceAll(/\{(id|address|host|port)\}/g, (_, word: keyof typeof words) => words[word]);
 }
 
-/** Its output goes where ours goes for people; it ends with the shell, whatever that left running. */
+/** The command's output goes to standard error; it ends with the shell, whatever that left running. */
 async function run(command: string): Promise<number | string> {
   const child = spawn("/bin/sh", ["-c", command], { stdio: ["ignore", 2, 2] });
   const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
