@@ -260,7 +260,7 @@ function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): vo
   if (match !== undefined && !isAmong(match)) throw new Refusal(412, "the content has changed");
   const none = request.headers["if-none-match"];
   if (none !== undefined && isAmong(none) && request.method !== "GET" && request.method !== "HEAD")
-    throw new Refusal(412, "the destination exists already");
+    throw new Refusal(412, "the resource exists already");
 }
 
 function isUnchanged({ headers }: IncomingMessage, { etag, modifiedMs }: DavEntry): boolean {
