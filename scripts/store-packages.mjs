@@ -11,7 +11,6 @@ const packages = {
   "ceph-common": existsSync("/usr/bin/ceph-authtool"),
   "ceph-mon": existsSync("/usr/bin/ceph-mon"),
   "ceph-osd": existsSync("/usr/bin/ceph-osd"),
-  sanlock: existsSync("/usr/sbin/sanlock"),
 };
 
 const missing = Object.keys(packages).filter((name) => !packages[name]);

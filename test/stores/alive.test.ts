@@ -9,10 +9,7 @@ import { PostgresServer } from "./servers/postgres.js";
 import { RedisServer } from "./servers/redis.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";
 
-/**
- * As `test/e2e/alive.test.ts`, on stores that have connections and devices. sanlock is not among them: its resources
- * are numbers, and its files are those of a disk.
- */
+/** As `test/e2e/alive.test.ts`, on stores that have connections and devices. */
 
 let folder: string;
 let redis: RedisServer;

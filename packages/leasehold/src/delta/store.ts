@@ -17,8 +17,6 @@ export interface StoreTraits {
   readonly pollMs: number;
   /** The default bound on one operation (δ), ms. */
   readonly delayMs: number;
-  /** False where cells have a format of their own, with no room for the data of a tenure. Default true. */
-  readonly takesData?: boolean | undefined;
 }
 
 /**

@@ -96,7 +96,6 @@ function meantBy(url: string): string | undefined {
   switch (scheme.toLowerCase()) {
     case "file":
     case "block":
-    case "sanlock":
     case "redis":
     case "rediss":
     case "postgres":

@@ -5,7 +5,7 @@ import { farmRegister, type StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./common/contract.js";
 import type { FarmAddress, Scheme, StorePlace } from "./farm-address.js";
-import { measureReads, type Measurement, measureStore } from "./measure.js";
+import { type Measurement, measureStore } from "./measure.js";
 import { openingMs, openStore } from "./open.js";
 import { type Proposal, propose } from "./proposal.js";
 
@@ -115,17 +115,14 @@ async function measureAll(candidates: readonly Candidate[], { durationMs, onProg
     return performance.now() < endMs;
   };
   return Promise.all(
-    candidates.map(
-      async ({ name, scheme, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
-        if (store === undefined) return error === undefined ? {} : { error };
-        try {
-          const measure = scheme === "sanlock" ? measureReads : measureStore;
-          return { measurement: await measure(store, goOn) };
-        } catch (failure) {
-          return { error: asError(name, failure) };
-        }
-      },
-    ),
+    candidates.map(async ({ name, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
+      if (store === undefined) return error === undefined ? {} : { error };
+      try {
+        return { measurement: await measureStore(store, goOn) };
+      } catch (failure) {
+        return { error: asError(name, failure) };
+      }
+    }),
   );
 }
 

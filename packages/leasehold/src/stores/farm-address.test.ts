@@ -77,7 +77,6 @@ describe("addresses of farms", () => {
     [["delta+file:///a?ttlMax=2s", "delta+file:///b?ttlMax=3s"], /contradict each other on ttlMax/],
     [["delta+file:///a?maxClockSkew=1s"], /for flease/],
     [["delta+memory:x", "delta+file:///a"], /cannot be mixed/],
-    [["delta+sanlock:/a?lockspace=L", "delta+file:///a"], /can.t be combined/],
     [Array.from({ length: storesMax + 1 }, (_, index) => `delta+file:///${index}`), /at most 31 stores/],
   ])("%j is refused", (given, why) => {
     expect(refused(...given)).toMatch(why);

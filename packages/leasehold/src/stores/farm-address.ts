@@ -5,7 +5,6 @@ import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 const schemes = {
   file: "paths",
   block: "paths",
-  sanlock: "paths",
   memory: "name",
   redis: "hosts",
   rediss: "hosts",
@@ -73,10 +72,6 @@ export function parseFarmUrls(urls: readonly string[]): FarmAddress {
     throw invalid(`a farm has at most ${storesMax} stores; ${places.length} were given`);
   if (places.some(({ scheme }) => scheme === "memory") && places.length > 1)
     throw invalid("stores in memory cannot be mixed with others");
-  if (places.some(({ scheme }) => scheme === "sanlock") && places.length > 1)
-    throw invalid(
-      "a lockspace of sanlock can't be combined with other stores: its records are overwritten without a check",
-    );
   return { ground: ground!, places, settings: mergeSettings(parsed.map((each) => each.settings)) };
 }
 

@@ -4,10 +4,7 @@ import type { Timer, Timers } from "../common/ports.js";
 import type { OpenedStore } from "./common/contract.js";
 
 /** The properties of a store that are known before it is opened. */
-export type AssumedTraits = Pick<
-  StoreTraits,
-  "name" | "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData"
->;
+export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "pollMs" | "delayMs">;
 
 /** Minimum pause after a failure before it is opened again, ms: about the duration of an operation. */
 const againMs = 1_000;
@@ -132,10 +129,6 @@ class LazyTraits implements StoreTraits {
 
   get delayMs(): number {
     return this.#known.delayMs;
-  }
-
-  get takesData(): boolean | undefined {
-    return this.#assumed.takesData;
   }
 
   get #known(): AssumedTraits {

@@ -1,4 +1,4 @@
-import { farmRegister, type Store, type StoreAnswer, type StoreRequest } from "../delta/store.js";
+import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
 import { probeRegister } from "./common/probe.js";
 import { operationMsMax } from "./common/server-limits.js";
 import { unlessAborted } from "../common/abort-watch.js";
@@ -20,8 +20,8 @@ export interface Latencies {
 
 export interface Measurement {
   readonly reads: Latencies;
-  /** `replace` on an atomic store, `put` on a slotted one. Absent where trial writes are impossible. */
-  readonly writes?: Latencies;
+  /** `replace` on an atomic store, `put` on a slotted one. */
+  readonly writes: Latencies;
 }
 
 /** Called with each sample; false ends the measurement. */
@@ -46,15 +46,6 @@ export async function measureStore(store: Store, goOn: GoOn): Promise<Measuremen
     await timed(writes, store, write);
   } while (goOn() && writes.length < samplesMax);
   return { reads: latenciesOf(reads), writes: latenciesOf(writes) };
-}
-
-/** As {@link measureStore} for a store whose every register is in use: it only reads. */
-export async function measureReads(store: Store, goOn: GoOn): Promise<Measurement> {
-  const reads: number[] = [];
-  do {
-    await timed(reads, store, { op: "read", register: farmRegister });
-  } while (goOn() && reads.length < samplesMax);
-  return { reads: latenciesOf(reads) };
 }
 
 /** Unique content of a record's size: a concurrent probe must be able to identify it. */

@@ -23,7 +23,6 @@ const slottedOpenMs = 15_000;
 
 const directory = async () => (await import("./directory/open.js")).openDirectoryStore;
 const block = async () => (await import("./block/open.js")).openBlockStore;
-const sanlock = async () => (await import("./sanlock/open.js")).openSanlockStore;
 const s3 = async () => (await import("./s3/open.js")).openS3Store;
 const redis = async () => (await import("./redis/open.js")).openRedisStore;
 const postgres = async () => (await import("./postgres/open.js")).openPostgresStore;
@@ -31,7 +30,6 @@ const postgres = async () => (await import("./postgres/open.js")).openPostgresSt
 const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
   file: { load: directory, ...kindTraits.directory },
   block: { load: block, openMs: slottedOpenMs, ...kindTraits.block },
-  sanlock: { load: sanlock, openMs: slottedOpenMs, ...kindTraits.sanlock },
   s3: { load: s3, ...kindTraits.s3 },
   redis: { load: redis, ...kindTraits.redis },
   rediss: { load: redis, ...kindTraits.redis },
@@ -64,8 +62,8 @@ export async function openStores(
 ): Promise<LazyStore[]> {
   const { world, timeoutMs, ...each } = options;
   const stores = places.map((place) => {
-    const { kind, bytesMax, pollMs, takesData } = kindOf(place);
-    const assumed = { name: place.name, kind, bytesMax, pollMs, takesData, delayMs: delayMsOf(place) };
+    const { kind, bytesMax, pollMs } = kindOf(place);
+    const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs: delayMsOf(place) };
     return new LazyStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
   });
   try {

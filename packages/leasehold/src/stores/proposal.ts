@@ -42,7 +42,7 @@ export interface Proposal {
 export function propose(examined: readonly Examined[], loopMs: number): Proposal {
   const isSlotted = examined.some(({ traits }) => traits.kind === "slotted");
   const tails = examined.map(({ measurement: { reads, writes } }) => {
-    const tailMs = Math.max(reads.p999, writes?.p999 ?? 0);
+    const tailMs = Math.max(reads.p999, writes.p999);
     return isSlotted ? phases * tailMs : tailMs;
   });
   const tailMs = greatest(tails);

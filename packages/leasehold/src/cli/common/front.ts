@@ -26,7 +26,7 @@ const NAME_BEHIND = "leasehold-behind";
 const FRONT_FD = 3;
 
 /** Kinds of stores whose operations use files. */
-const FILES = /\+(?:file|block|sanlock):/i;
+const FILES = /\+(?:file|block):/i;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 

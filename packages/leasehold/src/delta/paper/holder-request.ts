@@ -72,8 +72,6 @@ export function* requestTo(
 /**
  * Leaves a request for the holder in the given view. A broken lease stays broken, whatever is requested
  * later.
- *
- * @throws LeaseholdError `UNSUPPORTED` on stores without room for requests (sanlock's lockspaces).
  */
 export function* leaveRequest(
   environment: ProtocolEnvironment,

@@ -55,8 +55,7 @@ export function openFarm(
     const { settings, writer: holder, label } = environment;
     const protocol = protocolFor(stores, environment);
     const bytesMax = least(stores.map(({ traits }) => traits.bytesMax));
-    const takesData = stores.every(({ traits }) => traits.takesData !== false);
-    return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax, takesData });
+    return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax });
   });
 }
 

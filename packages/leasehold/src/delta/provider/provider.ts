@@ -41,8 +41,6 @@ export interface DeltaProviderParts {
   readonly label?: string | undefined;
   /** The longest record that every store takes. */
   readonly bytesMax: number;
-  /** Every store has room for the data of a tenure. Default true. */
-  readonly takesData?: boolean;
 }
 
 export class DeltaGrant implements Grant {
@@ -117,7 +115,7 @@ export class DeltaProvider implements Provider {
       // No algorithm compares one participant's clock with another's.
       maxClockSkewMs: 0,
       takeoverMsMax: protocol.takeoverMsMax,
-      data: parts.takesData ?? true,
+      data: true,
       attach: protocol.detach !== undefined,
       fair: "none",
       handOver: false,

@@ -8,20 +8,12 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * One step over `bytes` from a state, without the inversions at the beginning and the end: formats differ in
- * those.
- */
-export function crc32cUpdate(state: number, bytes: Uint8Array): number {
-  let remainder = state;
-  for (let index = 0; index < bytes.length; index += 1) {
-    remainder = table[(remainder ^ bytes[index]!) & 0xff]! ^ (remainder >>> 8);
-  }
-  return remainder >>> 0;
-}
-
-/**
  * The checksum of iSCSI, ext4 and others: finds every error of up to three bits, and every burst of up to 32.
  */
 export function crc32c(bytes: Uint8Array): number {
-  return ~crc32cUpdate(0xffff_ffff, bytes) >>> 0;
+  let remainder = 0xffff_ffff;
+  for (let index = 0; index < bytes.length; index += 1) {
+    remainder = table[(remainder ^ bytes[index]!) & 0xff]! ^ (remainder >>> 8);
+  }
+  return ~remainder >>> 0;
 }

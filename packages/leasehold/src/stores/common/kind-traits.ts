@@ -4,7 +4,7 @@ import type { StoreTraits } from "../../delta/store.js";
 const serverBytesMax = 65_536;
 
 /** The properties of every store of a kind, which are also assumed for an unreachable one. */
-type KindTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData">;
+type KindTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs">;
 
 export const kindTraits = {
   /**
@@ -18,11 +18,6 @@ export const kindTraits = {
    * and one of the longest with its register's name. The address may set another δ.
    */
   block: { kind: "slotted", bytesMax: 2_048, pollMs: 250, delayMs: 2_000 },
-  /**
-   * sanlock itself renews every two of its io_timeouts. A record is 200 bytes there; its texts are checked
-   * when it is written.
-   */
-  sanlock: { kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000, takesData: false },
   s3: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 1_000, delayMs: 2_000 },
   redis: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 100, delayMs: 500 },
   postgres: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 250, delayMs: 1_000 },
