@@ -1,5 +1,7 @@
 /** Real servers for the measurements on stores, as the tests of stores start them; what is missing is left out, and said. */
+import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { AwsClient } from "aws4fetch";
 import { runnerImport } from "vite";
 
 /** Those that were started, in the order of their starts. */
@@ -25,19 +27,18 @@ export async function stopServers() {
 
 /** A request to the bucket `bench` of a server, signed. */
 export async function s3Send({ server, module }, method, key, headers = {}, body = "") {
-  const dist =
-    process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../packages/leasehold/dist", import.meta.url));
-  const { sign } = await import(`${dist}/stores/s3/signature.js`);
-  const { host } = new URL(server.endpoint);
-  const path = `/bench${key === "" ? "" : `/${key}`}`;
   const { accessKeyId, secretAccessKey } = module;
-  const bytes = new TextEncoder().encode(body);
-  const request = { method, host, path, query: {}, headers, body: bytes };
-  const signed = sign(request, { accessKeyId, secretAccessKey }, "us-east-1", new Date());
-  return fetch(server.endpoint + path, {
+  const client = new AwsClient({
+    accessKeyId,
+    secretAccessKey,
+    service: "s3",
+    region: "us-east-1",
+    retries: 0,
+  });
+  return client.fetch(`${server.endpoint}/bench${key === "" ? "" : `/${key}`}`, {
     method,
-    headers: signed,
-    ...(method === "PUT" && { body: bytes }),
+    headers: { ...headers, "x-amz-content-sha256": createHash("sha256").update(body).digest("hex") },
+    ...(method === "PUT" && { body }),
   });
 }
 

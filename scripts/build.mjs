@@ -121,7 +121,7 @@ async function bundleCommand(dist) {
     treeshake: { moduleSideEffects: true },
     // A module that is also imported statically is in that chunk: no harm.
     checks: { ineffectiveDynamicImport: false },
-    external: [/^@leasehold\//, /^@grpc\//, /^@bufbuild\//, /^@redis\//, /^@aws-sdk\//, "pg"],
+    external: [/^@leasehold\//, /^@grpc\//, /^@bufbuild\//, /^@redis\//, /^@aws-sdk\//, "aws4fetch", "pg"],
     plugins: [
       {
         name: "leasehold",

@@ -38,7 +38,7 @@ function outcomeIn(output: string): unknown {
 }
 
 test("none of the optional packages is installed", () => {
-  for (const name of ["pg", "@redis/client", "@grpc/grpc-js", "@bufbuild/protobuf"])
+  for (const name of ["pg", "@redis/client", "aws4fetch", "@grpc/grpc-js", "@bufbuild/protobuf"])
     expect(existsSync(join(project, "node_modules", name))).toBe(false);
 });
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseS3Url } from "../../packages/leasehold/src/stores/s3/address.js";
+import { loadSign } from "../../packages/leasehold/src/stores/s3/signature.js";
 import { S3Client } from "../../packages/leasehold/src/stores/s3/client.js";
 import { alive, runProgram } from "../support/alive.js";
 import { PostgresServer } from "./servers/postgres.js";
@@ -25,9 +26,8 @@ beforeAll(async () => {
     PostgresServer.start(),
     S3Server.start(),
   ]);
-  const bucket = new S3Client(parseS3Url(s3.url("leases"), {}, undefined), () =>
-    Promise.resolve({ accessKeyId, secretAccessKey }),
-  );
+  const credentials = () => Promise.resolve({ accessKeyId, secretAccessKey });
+  const bucket = new S3Client(parseS3Url(s3.url("leases"), {}, undefined), credentials, await loadSign());
   await bucket.send({ method: "PUT" });
 });
 

@@ -6,11 +6,13 @@ import type { OpenedStore } from "../../packages/leasehold/src/stores/common/con
 import { S3Client } from "../../packages/leasehold/src/stores/s3/client.js";
 import { parseS3Url } from "../../packages/leasehold/src/stores/s3/address.js";
 import { openS3Store } from "../../packages/leasehold/src/stores/s3/open.js";
+import { loadSign } from "../../packages/leasehold/src/stores/s3/signature.js";
 import { makeDirectory, removeDirectory } from "./servers/process.js";
 import { type OnTheWay, startCareless, startProxy } from "./servers/s3-bystander.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";
 import { failing, failureOf, known, measure, read, refusalOf, replace, report, write } from "./support.js";
 
+const sign = await loadSign();
 const environment = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 
 async function open(url: URL): Promise<OpenedStore> {
@@ -21,9 +23,8 @@ async function open(url: URL): Promise<OpenedStore> {
 
 /** As an administrator of the bucket would. */
 function client(url: URL): S3Client {
-  return new S3Client(parseS3Url(url, {}, undefined), () =>
-    Promise.resolve({ accessKeyId, secretAccessKey }),
-  );
+  const credentials = () => Promise.resolve({ accessKeyId, secretAccessKey });
+  return new S3Client(parseS3Url(url, {}, undefined), credentials, sign);
 }
 
 async function makeBucket(url: URL): Promise<void> {

@@ -2,7 +2,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { operationMsMax } from "../common/server-limits.js";
 import type { S3Address } from "./address.js";
 import type { CredentialsSource } from "./credentials.js";
-import { encodeQuery, encodeStrictly, sign } from "./signature.js";
+import type { Sign } from "./signature.js";
 
 /**
  * The longest answer that is read, bytes: a page of a list has up to a thousand keys of a thousand bytes, and
@@ -49,11 +49,13 @@ export class S3Refusal extends Error {
 export class S3Client {
   readonly #address: S3Address;
   readonly #credentials: CredentialsSource;
+  readonly #sign: Sign;
   readonly #closed = new AbortController();
 
-  constructor(address: S3Address, credentials: CredentialsSource) {
+  constructor(address: S3Address, credentials: CredentialsSource, sign: Sign) {
     this.#address = address;
     this.#credentials = credentials;
+    this.#sign = sign;
   }
 
   /** Rejects when no answer arrives, whether or not the request took effect. */
@@ -61,19 +63,12 @@ export class S3Client {
     const { origin, root, prefix, region } = this.#address;
     const { method, key, query = {}, headers = {}, body } = request;
     const path = key === undefined ? root.replace(/(.)\/$/, "$1") : root + encodePath(prefix + key);
-    const parts = {
-      method,
-      host: new URL(origin).host,
-      path,
-      query,
-      headers,
-      body: body ?? new Uint8Array(),
-    };
-    const signed = sign(parts, await this.#credentials(), region, new Date());
     const search = encodeQuery(query);
-    const response = await fetch(`${origin}${path}${search === "" ? "" : `?${search}`}`, {
+    const url = `${origin}${path}${search === "" ? "" : `?${search}`}`;
+    const parts = { method, url, headers, body: body ?? new Uint8Array() };
+    const response = await fetch(url, {
       method,
-      headers: signed,
+      headers: await this.#sign(parts, await this.#credentials(), region, new Date()),
       ...(body !== undefined && { body }),
       redirect: "manual",
       signal: AbortSignal.any([this.#closed.signal, AbortSignal.timeout(operationMsMax)]),
@@ -93,6 +88,20 @@ export class S3Client {
 
 function encodePath(key: string): string {
   return key.split("/").map(encodeStrictly).join("/");
+}
+
+function encodeQuery(query: Readonly<Record<string, string>>): string {
+  return Object.entries(query)
+    .map(([name, value]) => `${encodeStrictly(name)}=${encodeStrictly(value)}`)
+    .join("&");
+}
+
+/** Encodes everything but letters, digits and `-._~` as `%XX`, as it is signed. */
+function encodeStrictly(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 async function readBody(response: Response): Promise<Uint8Array> {

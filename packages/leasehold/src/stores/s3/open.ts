@@ -8,6 +8,7 @@ import { s3Failure } from "./failure.js";
 import { S3Medium } from "./medium.js";
 import { S3Objects } from "./objects.js";
 import { probeConditions } from "./probe.js";
+import { loadSign } from "./signature.js";
 
 /**
  * Opens a bucket, or the objects below a prefix of one, as a store:
@@ -17,7 +18,7 @@ export const openS3Store: OpenStore = async (url, { environment = process.env, s
   signal?.throwIfAborted();
   const profile = await readProfile(environment);
   const address = parseS3Url(url, environment, profile["region"]);
-  const client = new S3Client(address, findCredentials(environment, profile));
+  const client = new S3Client(address, findCredentials(environment, profile), await loadSign());
   return openOverLink(
     client,
     signal,
