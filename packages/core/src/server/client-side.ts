@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { Diagnosis, NamedLeases } from "leasehold/etcd/gen/leasehold/own_pb.js";
 import type { CoreHost } from "../host/host.js";
 import { Connections } from "./accounts/connections.js";
 import { type Beside, ClientApi } from "./api/api.js";
@@ -7,7 +8,7 @@ import type { ClusterFacts } from "./api/calls/header.js";
 import { DiagnosisHandlers } from "./api/diagnosis.js";
 import { metricsText } from "./api/http/metrics.js";
 import { clientHttp, metricsHttp } from "./api/http/server.js";
-import { ownServices } from "./api/own-services.js";
+import { namedLeaseHandlers } from "./api/named-leases.js";
 import type { SignedTokens } from "./auth/signed-tokens.js";
 import type { CoreConfig } from "./config/config.js";
 import type { Counters } from "./metrics/counters.js";
@@ -47,7 +48,11 @@ export function clientSide(parts: ClientSideParts): ClientApi {
     const served = { host, local, held, metrics };
     return { clients: clientHttp(served, maxConcurrentStreams, config), metrics: metricsHttp(served) };
   };
-  const own = ownServices(new DiagnosisHandlers(host, facts, counters, config));
+  const diagnosis = new DiagnosisHandlers(host, facts, counters, config);
+  const own: Beside["own"] = (auth) => [
+    [NamedLeases, namedLeaseHandlers(auth)],
+    [Diagnosis, diagnosis.handlers()],
+  ];
   const unusable = (text: string) => reports.warn("files of TLS", text);
   const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
   const beside = { counters, own, http, unusable, connections, maxConcurrentStreams, requestBytesMax };
