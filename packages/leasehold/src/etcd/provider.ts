@@ -83,6 +83,11 @@ export class CoreProvider implements Provider {
   readonly #queues: FairQueues;
   /** Granted tenures that have not been released, by resource. */
   readonly #tenures = new Map<string, Tenure>();
+  /**
+   * Leases of tenures that a clock fault ended early: until they expire, the protected work may go on, so
+   * their keys are no leftovers.
+   */
+  readonly #faulted = new Set<bigint>();
   #events: ProviderEvents | undefined;
 
   constructor(parts: CoreProviderParts) {
@@ -189,7 +194,12 @@ export class CoreProvider implements Provider {
     const tenure = own(grant);
     this.#end(tenure);
     // A clock fault ended it early: the protected work may still be running.
-    if (tenure.lossReason === "clock-fault") return;
+    if (tenure.lossReason === "clock-fault") {
+      this.#faulted.add(tenure.leaseId);
+      const expired = () => void this.#faulted.delete(tenure.leaseId);
+      this.#parts.world.timers.after(tenure.leaseMs, expired);
+      return;
+    }
     // The lease belongs to this tenure alone, so no later tenure's key goes with it.
     await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
   }
@@ -317,7 +327,8 @@ export class CoreProvider implements Provider {
   /** The key belongs to this process, which gave it up: a release or a withdrawal did not reach the core. */
   #isLeftover({ value, leaseId }: Entry): boolean {
     const record = decodeRecord(value);
-    return leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
+    const isOurs = leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
+    return isOurs && !this.#faulted.has(leaseId);
   }
 
   #refused({ resource, waiting }: AttemptRequest, { revision }: Moment, entry: Entry): AttemptOutcome {

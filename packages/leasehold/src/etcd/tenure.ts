@@ -44,6 +44,11 @@ export class Tenure implements Grant {
     return this.lost;
   }
 
+  /** The length of the lease, ms, from its last renewal on. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
   get isBroken(): boolean {
     return this.asked?.broken === true;
   }

@@ -89,6 +89,11 @@ export class DeltaProvider implements Provider {
   readonly #delayMs: number;
   /** By resource: the last grant that has not been released. */
   readonly #grants = new Map<string, DeltaGrant>();
+  /**
+   * By resource: until when, on the steady clock, the protected work may go on by a lease that a clock fault
+   * ended early. This process's own record does not keep it from taking the resource again.
+   */
+  readonly #reliedUntilMs = new Map<string, number>();
   #events: ProviderEvents | undefined;
   /** Operations in flight; while there are any the farm is tended. */
   #underWay = 0;
@@ -167,6 +172,8 @@ export class DeltaProvider implements Provider {
     const error = this.#whyTooLong(resource, data);
     if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
+    const retryInMs = this.#reliedForMs(resource);
+    if (retryInMs > 0) return { kind: "held", retryInMs };
     // A participant that attempts has given up its former grant: nothing may renew it any more.
     this.#forget(resource);
     const tending = this.#tend(cancellation);
@@ -179,6 +186,12 @@ export class DeltaProvider implements Provider {
     const grant = new DeltaGrant(result.tenure, this.#driver);
     this.#grants.set(resource, grant);
     return { kind: "granted", grant };
+  }
+
+  #reliedForMs(resource: string): number {
+    const leftMs = (this.#reliedUntilMs.get(resource) ?? 0) - this.#driver.now().monotonicMs;
+    if (leftMs <= 0) this.#reliedUntilMs.delete(resource);
+    return leftMs;
   }
 
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -195,7 +208,11 @@ export class DeltaProvider implements Provider {
     tenure.lost ??= "released";
     if (this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
     // A clock ended it early: the program may still use the resource for the time that it was promised.
-    if (tenure.lost === "clock-fault") return;
+    if (tenure.lost === "clock-fault") {
+      const { begun, leaseMs } = tenure.hold;
+      this.#reliedUntilMs.set(tenure.resource, begun.monotonicMs + leaseMs);
+      return;
+    }
     await this.#run(this.#protocol.release(tenure));
   }
 
