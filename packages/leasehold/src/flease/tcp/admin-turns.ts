@@ -1,25 +1,20 @@
 import type { Timer, World } from "../../common/ports.js";
 
-/**
- * How long one turn of the event loop works on what was asked beside the protocol, ms. A step more may be
- * added.
- */
+/** Time per turn of the event loop for calls outside the protocol, ms. One more step may follow. */
 const turnMs = 0.5;
 
 /**
- * Then it rests for so many times as long as it has worked. With the encoding of the answers, which is about
- * as much again, that leaves two thirds of the time to leases, however much is asked.
+ * Rest after each turn, as a multiple of the time worked. Encoding the answers costs about as much again,
+ * so leases keep two thirds of the time under any load of calls.
  */
 const restFactor = 4;
 
-/**
- * A rest is no longer than this, ms: a turn that took so long has waited for the processor, and did not work.
- */
+/** Upper bound of a rest, ms: a turn that took longer was waiting for the processor. */
 const restMsMax = 20;
 
 /**
- * Gives work that may wait turns of the event loop of its own, each of them short. Between two of them
- * everything that has arrived meanwhile is handled.
+ * Runs low-priority work in short event loop turns of its own. Whatever arrives between two turns is
+ * handled first.
  */
 export class AdminTurns {
   readonly #world: World;
@@ -28,15 +23,13 @@ export class AdminTurns {
   #rest: Timer | undefined;
   #restsUntilMs = -Infinity;
 
-  /**
-   * `work` does at least one step, goes on as long as it is told to, and returns whether there is more to do.
-   */
+  /** `work` does at least one step, continues while `goOn()` is true, and returns whether work is left. */
   constructor(world: World, work: (goOn: () => boolean) => boolean) {
     this.#world = world;
     this.#work = work;
   }
 
-  /** There is something to do. Idempotent. */
+  /** Schedules the work. Idempotent. */
   wanted(): void {
     if (this.#turn !== undefined || this.#rest !== undefined) return;
     const restMs = this.#restsUntilMs - this.#world.clock.monotonicMs();

@@ -9,24 +9,24 @@ import type { MemberChange } from "../views/member-change.js";
 import type { ViewStatus } from "../views/member-change.js";
 import type { FleaseOptions } from "./types.js";
 
-/** How long a change is waited for, and who hears how it stands. */
+/** Timeout, cancellation and progress of a change. */
 export interface ChangeOptions {
-  /** For the whole change; a change that has begun goes on after it. Default `"5m"`. */
+  /** Timeout for the whole change; a change that has begun continues after it. Default `"5m"`. */
   readonly timeout?: Duration | undefined;
-  /** Ends the call; a change that has begun goes on. */
+  /** Aborts the call; a change that has begun continues. */
   readonly signal?: AbortSignal | undefined;
-  /** Called several times a second with how the change stands. */
+  /** Called several times a second with the state of the change. */
   readonly onProgress?: ((status: ViewStatus) => void) | undefined;
 }
 
-/** Beginning a change takes some questions among the members. */
+/** Timeout for beginning a change: that takes several calls among the members. */
 const changeTimeoutMs = 10_000;
 const askTimeoutMs = 2_000;
 
-/** How often the members are asked how a change stands, ms. */
+/** Interval for asking members about the state of a change, ms. */
 const lookEveryMs = 250;
 
-/** Who the members are. */
+/** Lists the members of the cluster. */
 export async function listMembers(
   addresses: readonly string[],
   options: FleaseOptions,
@@ -41,13 +41,12 @@ export async function listMembers(
 }
 
 /**
- * Changes the members of a running cluster. Resolves when the change is over: no lease can be in use that
- * the new members do not know of. A change that cannot begin yet is asked for until it can. Nothing is kept
- * of one that has not begun. One that was asked for before, and has begun or is over, is not begun again.
+ * Changes the members of a running cluster. Resolves when the change is over: from then on no lease is
+ * valid that the new members do not know of. A change that cannot begin yet is retried until it can, and
+ * leaves nothing behind until it begins. A change that has begun or is over is not begun again.
  *
- * @throws LeaseholdError `INVALID_CONFIG` with the reason why there can be no such change. At the end of
- * `timeout` what it still waited for: `UNREACHABLE` for the member that comes, `NO_QUORUM` for members that
- * do not give their votes, `TIMEOUT` for anything else.
+ * @throws LeaseholdError `INVALID_CONFIG` for an impossible change, with the reason. After `timeout`, by
+ * what was missing: `UNREACHABLE` for the new member, `NO_QUORUM` for votes, otherwise `TIMEOUT`.
  */
 export async function changeMembers(
   addresses: readonly string[],
@@ -71,16 +70,16 @@ export async function changeMembers(
   }
 }
 
-/** One change, from the first question to its end. */
+/** One change, from the first call to its end. */
 class Asking {
-  /** Aborts when nobody waits for it any more. */
+  /** Aborts when the caller stops waiting. */
   readonly over = new AbortController();
   readonly #addresses: readonly string[];
   readonly #options: FleaseOptions;
   readonly #change: MemberChange;
   readonly #onProgress: (status: ViewStatus) => void;
   readonly #world: World;
-  /** How the change stood last. */
+  /** Last known state of the change. */
   #status: ViewStatus | undefined;
 
   constructor(
@@ -113,7 +112,7 @@ class Asking {
     const node = await openFleaseClient(this.#addresses, this.#options, this.#world);
     watchAbort(this.over.signal, () => void node.close());
     try {
-      // A change whose answer was lost may have begun: it is looked for before it is asked for again.
+      // A change whose answer was lost may have begun: check before asking again.
       let mayHaveBegun = false;
       for (;;) {
         const status: ViewStatus | undefined = mayHaveBegun
@@ -121,7 +120,7 @@ class Asking {
           : await this.#ask(node, "change", this.#change, changeTimeoutMs);
         if (status !== undefined && status.joint === undefined && status.waiting === undefined) {
           if (isMade(this.#change, status)) return status;
-          // The only member that knew of it has gone, or another change took its place.
+          // The only member that knew of the change has gone, or another change replaced it.
           mayHaveBegun = false;
         } else {
           mayHaveBegun ||= status?.waiting === undefined;
@@ -133,7 +132,7 @@ class Asking {
     }
   }
 
-  /** Asks once; undefined when nobody has answered. */
+  /** Asks once; undefined when no member answered. */
   async #ask(
     node: FleaseNode,
     method: string,
@@ -150,15 +149,15 @@ class Asking {
   }
 }
 
-/** The members are those that were asked for. */
+/** Whether the members are as the change wants them. */
 function isMade({ add, address, remove }: MemberChange, { members }: ViewStatus): boolean {
   if (remove !== undefined && members[remove] !== undefined) return false;
   return add === undefined || members[add] === address;
 }
 
 /**
- * Asks the member that comes first by its id, is connected, can answer and is in no older view than this
- * client knows: two that change the members ask the same one.
+ * Asks the first member by id that is connected, can answer, and is not in an older view than this client.
+ * Two callers that change the members so ask the same member.
  */
 async function ask(node: FleaseNode, method: string, params: object, timeoutMs: number): Promise<ViewStatus> {
   let status: ViewStatus | undefined;

@@ -16,12 +16,12 @@ import type { FleaseOptions } from "./types.js";
 const defaultTimeout = "5s";
 
 /**
- * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the
- * members is connected, or, with fewer, when `timeout` is over: the others may come later.
+ * Connects to a cluster as a client, from some known addresses. Resolves as soon as a majority of the
+ * members is connected, or with fewer after `timeout`; the rest may connect later.
  *
- * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`, `INVALID_CONFIG` for
- * credentials that cannot be used, why every member that answered refused, or why so many did that there is
- * no majority: `CONFIG_MISMATCH` when members have different settings and no majority has the same.
+ * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`; `INVALID_CONFIG` for
+ * unusable credentials; the members' refusal if all that answered refused, or if the refusals leave no
+ * majority; `CONFIG_MISMATCH` when settings differ and no majority agrees.
  */
 export async function openFleaseClient(
   addresses: readonly string[],
@@ -73,7 +73,7 @@ export async function openFleaseClient(
   });
 }
 
-/** Who a client or observer is as long as it knows nothing of its cluster. */
+/** Identity of a client or observer that does not know its cluster yet. */
 function discovererOf(options: FleaseOptions, role: Role): Claims {
   return {
     role,
@@ -85,7 +85,7 @@ function discovererOf(options: FleaseOptions, role: Role): Claims {
   };
 }
 
-/** Waits until enough members are connected, but no longer than `timeoutMs`. */
+/** Waits for enough connected members, at most `timeoutMs`. */
 export function untilMembers(
   node: FleaseNode,
   timeoutMs: number,

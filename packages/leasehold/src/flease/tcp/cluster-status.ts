@@ -3,10 +3,10 @@ import { openFleaseClient, untilMembers } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
 import type { MemberReport, MemberStatus, FleaseOptions } from "./types.js";
 
-/** A member that has not answered when the others have gets this much longer. */
+/** Extra time for members that have not answered when the others have. */
 const stragglerMs = 500;
 
-/** Asks every member of a cluster how it is. */
+/** Asks every member of a cluster for its status. */
 export async function askClusterStatus(
   addresses: readonly string[],
   options: FleaseOptions,

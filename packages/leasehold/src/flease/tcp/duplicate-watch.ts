@@ -1,63 +1,60 @@
 import { majorityOf } from "../../common/majority.js";
 
 /**
- * Guards against a duplicate member: two processes under one member's id (`docs/operations.md`; the status
+ * Guards against a duplicate member: two processes with one member's id (`docs/operations.md`; the status
  * calls such a process a `twin`). Quorums count ids, so a majority with one process and a majority with the
- * other need not have a member in common, and there would be two holders. Pure: it is told the time, on the
- * steady clock.
+ * other need not overlap, and there would be two holders. Pure: callers pass the time of the steady clock.
  *
- * A process votes only as long as enough other members confirm it. A member confirms one process of an id at
- * a time: it lets no second one in before the first must have noticed that it is no longer confirmed. Members
- * tell each other whom they are connected with, so two members that confirm different processes find out as
- * soon as they are connected.
+ * A process votes only while enough other members confirm it. A member confirms one process per id at a
+ * time: it admits no second process before the first must have noticed that it is no longer confirmed.
+ * Members announce their connections to each other, so two members that confirm different processes find
+ * out as soon as they are connected.
  */
 
-/** How long our status says that another process was seen under our id. */
+/** How long our status reports another process with our id. */
 export const DUPLICATE_NOTICE_MS = 60_000;
 
-/** Another member, as far as we are connected. */
+/** Another member, as our connection shows it. */
 interface OtherMember {
   readonly incarnation: string;
-  /** Up to this time of ours it is certain that it was connected with us. */
+  /** It was certainly connected with us up to this time (our clock). */
   confirmedMs: number;
   /**
-   * Whether its confirmation counts: it has confirmed no other process under our id since our recovery wait
-   * began, or since our acceptor voted last.
+   * Whether its confirmation counts: it has confirmed no other process with our id since our recovery wait
+   * began, or since our acceptor last voted.
    */
   counts: boolean;
-  /** It says that this very process was the last under our id that it was connected with before. */
+  /** It reported this very process as the last one with our id that it was connected with. */
   knewUs: boolean;
-  /** By id, the incarnations that it is connected with; `undefined` until it has told. */
+  /** The incarnations it is connected with, by id; `undefined` until it announces them. */
   connected: ReadonlyMap<string, string> | undefined;
 }
 
 export interface DuplicateWatchOptions {
-  /** How many members there are. */
+  /** Number of members. */
   readonly members: number;
-  /**
-   * A confirmation counts for so long: shorter than any member keeps a connection on which it hears nothing.
-   */
+  /** Validity of a confirmation: shorter than any member keeps a silent connection. */
   readonly lapseMs: number;
 }
 
 export class DuplicateWatch {
   readonly #lapseMs: number;
-  /** How many others make a majority with us. */
+  /** Number of other members that form a majority with us. */
   #confirmationsNeeded = 0;
-  /** This many other members, or more, have one in common with every set that can confirm another process. */
+  /** Any set of this many other members overlaps every set that could confirm another process. */
   #blocking = 0;
   /** By id. */
   readonly #others = new Map<string, OtherMember>();
-  /** The incarnation that was connected last, by id: also of those that are not connected now. */
+  /** The incarnation connected last, by id; also of members that are disconnected now. */
   readonly #last = new Map<string, string>();
-  /** Members that refused us, and why. Each stands until that member takes us. */
+  /** Refusals by other members, with reasons. A refusal stands until that member accepts us. */
   readonly #refusals = new Map<string, string>();
   #seenDuplicate: { readonly text: string; readonly untilMs: number } | undefined;
-  /** True since the recovery wait that our acceptor began with a majority connected. */
+  /** True after the recovery wait that our acceptor began with a majority connected. */
   #begun = false;
-  /** Since when a majority is connected that does not count. */
+  /** Since when a connected majority has not counted. */
   #waitingSinceMs = Infinity;
-  /** We vote up to this time at least. */
+  /** Our vote counts at least up to this time. */
   #votesUntilMs = -Infinity;
 
   constructor(options: DuplicateWatchOptions) {
@@ -65,7 +62,10 @@ export class DuplicateWatch {
     this.members = options.members;
   }
 
-  /** How many members have a vote; in a joint view all of both. A majority of those meets one of either. */
+  /**
+   * Number of members with a vote; in a joint view, of both views. A majority of those overlaps a majority
+   * of either.
+   */
   set members(members: number) {
     const majority = majorityOf(members);
     if (this.#confirmationsNeeded < majority - 1) this.#votesUntilMs = -Infinity;
@@ -74,8 +74,7 @@ export class DuplicateWatch {
   }
 
   /**
-   * A member is connected. Returns the incarnation of its id that was connected before, `""` if there was
-   * none.
+   * Notes a connected member. Returns the incarnation of its id that was connected before, `""` if none.
    */
   linked(id: string, incarnation: string): string {
     const before = this.#last.get(id) ?? "";
@@ -96,15 +95,16 @@ export class DuplicateWatch {
     this.#votesUntilMs = -Infinity;
   }
 
-  /** The member has received what we sent it at this time of our clock. */
+  /** Notes that the member has received what we sent at this time of our clock. */
   confirmed(id: string, sentMs: number): void {
     const other = this.#others.get(id);
     if (other !== undefined && sentMs > other.confirmedMs) other.confirmedMs = sentMs;
   }
 
   /**
-   * A member tells whom it is connected with, and whether this very process was the last under our id that it
-   * was connected with before. Returns the ids under which it is connected with another process than we are.
+   * Takes a member's announcement of its connections, and whether this very process was the last with our
+   * id that it was connected with. Returns the ids for which it is connected with another process than we
+   * are.
    */
   connectionsOf(id: string, connected: ReadonlyMap<string, string>, knewUs: boolean): string[] {
     const other = this.#others.get(id);
@@ -116,7 +116,7 @@ export class DuplicateWatch {
       .map(([each]) => each);
   }
 
-  /** Why a process must not be let in as this member: another one is connected elsewhere. */
+  /** Returns why a process must not be admitted as this member: another one is connected elsewhere. */
   objection(id: string, incarnation: string): string | undefined {
     for (const [teller, { connected }] of this.#others) {
       if (teller === id || connected === undefined || !differs(connected, id, incarnation)) continue;
@@ -125,29 +125,29 @@ export class DuplicateWatch {
     return undefined;
   }
 
-  /** Whether what this member confirms counts: it has confirmed no other process under our id. */
+  /** Whether this member's confirmation counts: it has confirmed no other process with our id. */
   counts(id: string): boolean {
     return this.#others.get(id)?.counts === true;
   }
 
-  /** By id, whom we are connected with, and ourselves not: what the other members are told. */
+  /** The members we are connected with, by id, without ourselves: what we announce to the others. */
   get connected(): Record<string, string> {
     return Object.fromEntries([...this.#others].map(([id, { incarnation }]) => [id, incarnation]));
   }
 
-  /** The member is connected with another process under our id, or with one that is. */
+  /** Notes a refusal: the member is connected with another process with our id, or with a peer that is. */
   refusedBy(id: string, text: string): void {
     this.#refusals.set(id, text);
     this.#begun = false;
     this.#votesUntilMs = -Infinity;
   }
 
-  /** A member tells that another process wants to be us, and was refused. */
+  /** Notes a member's report that it refused another process with our id. */
   duplicateSeen(text: string, nowMs: number): void {
     this.#seenDuplicate = { text, untilMs: nowMs + DUPLICATE_NOTICE_MS };
   }
 
-  /** We are another incarnation from now on, and all connections are made anew. */
+  /** Starts over as another incarnation; all connections are made anew. */
   restarted(): void {
     this.#others.clear();
     this.#begun = false;
@@ -169,9 +169,9 @@ export class DuplicateWatch {
   }
 
   /**
-   * To be called several times a second. True when our acceptor has to begin a recovery wait now: as long as
-   * a member refuses us, until a majority has confirmed us, and when another process may have voted since we
-   * did, because we do not know what that process promised.
+   * Returns true when our acceptor has to begin a recovery wait now: while a member refuses us, until a
+   * majority has confirmed us, and when another process may have voted since we did, because its promises
+   * are unknown to us. Called several times a second.
    */
   needsRecoveryWait(nowMs: number, ready: boolean): boolean {
     if (this.isDuplicate) return true;
@@ -185,7 +185,7 @@ export class DuplicateWatch {
     const confirming = others.filter((other) => nowMs - other.confirmedMs <= this.#lapseMs);
     const enough = confirming.length >= this.#confirmationsNeeded;
     if (!this.#begun) return !enough || this.#begin(confirming);
-    // A process that voted meanwhile was confirmed by one of these, and none of these has met another process
+    // Some of these members confirmed any process that voted meanwhile, and none of them has met one other
     // than us.
     const vouching = confirming.filter((other) => other.counts || other.knewUs);
     if (enough && vouching.length >= this.#blocking) {
@@ -207,7 +207,7 @@ export class DuplicateWatch {
     return this.#refusals.size > 0;
   }
 
-  /** What the operator should know, for the status. */
+  /** A notice for the operator, shown in the status. */
   notice(nowMs: number): string | undefined {
     for (const text of this.#refusals.values()) return text;
     return this.#seenDuplicate !== undefined && nowMs < this.#seenDuplicate.untilMs

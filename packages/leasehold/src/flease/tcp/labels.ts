@@ -1,28 +1,28 @@
 import { labelBytesMax } from "../../runtime/participant.js";
 import type { Link } from "./transport/link.js";
 
-/** A label is shown as long as a lease of its owner can be, and a while longer. */
+/** Labels outlive the leases of their owner by this factor. */
 export const labelKeepLeases = 2;
 
-/** Labels that a member keeps: more than there may be clients, and some megabytes. */
+/** Upper bound of labels kept by a member: more than the bound of clients, a few megabytes. */
 const LABELS_MAX = 20_000;
 
 interface Labelled {
   readonly link: Link;
   readonly label: string;
-  /** When its connection was lost, on the steady clock. */
+  /** When its connection was lost, by the steady clock. */
   goneMs: number;
 }
 
 /**
- * What participants say of themselves, by owner. They say it once, when they connect, so it costs nothing
- * when leases are taken. Nothing rests on it.
+ * Labels of participants, by owner. A participant sends its label once, when it connects, so labels cost
+ * nothing when leases are acquired. Safety does not depend on them.
  */
 export class Labels {
   readonly #keepMs: number;
   readonly #byOwner = new Map<string, Labelled>();
 
-  /** A lease outlives the connection of its owner by `keepMs` at most. */
+  /** @param keepMs upper bound of a lease's life after its owner's connection */
   constructor(keepMs: number) {
     this.#keepMs = keepMs;
   }
@@ -44,7 +44,7 @@ export class Labels {
     if (labelled?.link === link) labelled.goneMs = nowMs;
   }
 
-  /** Forgets those that have been gone for long. */
+  /** Forgets labels whose owners have been gone for long. */
   sweep(nowMs: number): void {
     for (const [owner, { goneMs }] of this.#byOwner)
       if (nowMs - goneMs > this.#keepMs) this.#byOwner.delete(owner);

@@ -1,23 +1,23 @@
-/** Where a member was found, and where the cluster said then that it is. */
+/** The address where a member was reached, and its address in the cluster at that time. */
 interface Found {
   readonly found: string;
   readonly named: string | undefined;
 }
 
 /**
- * Where members are dialed. A client may have been given another address of a member than the cluster has for
- * it: that one counts as long as the cluster has the member where it was then.
+ * The addresses at which members are dialed. A client may reach a member at another address than the
+ * cluster has for it: that address counts while the cluster's address stays the same.
  */
 export class MemberAddresses {
   readonly #found = new Map<string, Found>();
   readonly #named: (id: string) => string | undefined;
 
-  /** @param named where the cluster says that a member is */
+  /** @param named returns a member's address in the cluster */
   constructor(named: (id: string) => string | undefined) {
     this.#named = named;
   }
 
-  /** Members that say so were found at these addresses, by their ids. */
+  /** Notes the addresses at which members were reached, by id. */
   found(addresses: ReadonlyMap<string, string>): void {
     for (const [id, found] of addresses) this.#found.set(id, { found, named: this.#named(id) });
   }
@@ -28,7 +28,9 @@ export class MemberAddresses {
     return known !== undefined && known.named === named ? known.found : named;
   }
 
-  /** What to dial for these members: at each address one. Another may have been there before. */
+  /**
+   * Addresses to dial for these members, one member each: a former member may have had the same address.
+   */
   wanted(ids: readonly string[]): Map<string, string> {
     const wanted = new Map<string, string>();
     for (const id of ids) {

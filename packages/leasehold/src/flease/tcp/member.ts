@@ -19,7 +19,7 @@ import type { ViewKeeping } from "./views/node-views.js";
 import { ViewFile } from "./views/view-file.js";
 import { realWorld } from "../../runtime/world.js";
 
-/** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */
+/** Makes this process a member: its acceptor answers every participant, its proposer serves `leases`. */
 export async function startFleaseMember(options: MemberOptions): Promise<Member> {
   checkOptionNames("startMember", options, memberOptionNames);
   const { id } = options;

@@ -5,47 +5,47 @@ import type { Transport } from "./transport/transport.js";
 import type { Echo } from "./wire/codec.js";
 import { DuplicateWatch } from "./duplicate-watch.js";
 
-/** Time for a member to answer that it has heard an announcement. */
+/** Timeout for a member's answer to an announcement. */
 const announceTimeoutMs = 1_000;
 
 /**
- * A confirmation counts for so many heartbeats. A connection on which nothing arrives stands for five, by a
- * clock that differs by less than a tenth, and as long as it stands no other process is let in.
+ * Validity of a confirmation, in heartbeats. A silent connection is kept for five, by a clock that differs
+ * by less than a tenth, and while it is kept no other process is admitted.
  */
 const lapseHeartbeats = 4;
 
-/** What a member's `Membership` needs of the node that it belongs to. */
+/** What a member's `Membership` needs of its node. */
 export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;
   readonly transport: Pick<Transport, "identity" | "call">;
-  /** Those without a vote confirm nobody: two processes could each find some that the other does not know. */
+  /** Members without a vote confirm nobody: two processes could each find some unknown to the other. */
   readonly views: { isVoter(id: string): boolean };
   now(): Reading;
 }
 
-/** What the member at the other end of a link has been told of our connections. */
+/** An announcement of our connections to the member at the other end of a link. */
 interface Announcement {
   /** The incarnation under this id that was connected before. */
   readonly before: string;
   /** `due` again when our connections have changed since it was sent. */
   state: "due" | "sent" | "confirmed";
-  /** Its answer is awaited; what has changed since follows then. At a start all members connect at once. */
+  /** The answer is pending; later changes follow it. At a start all members connect at once. */
   isUnderWay: boolean;
 }
 
 /**
- * A member's part in the rule that one process votes under each id: it tells the other members whom it is
- * connected with, hears the same from them, and knows whether its own vote counts.
+ * A member's part in the rule that one process votes per id: it announces its connections to the other
+ * members, receives theirs, and decides whether its own vote counts.
  */
 export class Membership {
   readonly #host: MembershipHost;
   readonly #complain: (cause: string, text: string) => void;
-  /** The rule itself, for those who ask what follows from it. */
+  /** The rule itself. */
   readonly duplicates: DuplicateWatch;
   readonly #links = new Map<Link, Announcement>();
 
-  /** @param complain says what the operator should know, under a stable name */
+  /** @param complain logs for the operator, under a stable name */
   constructor(host: MembershipHost, heartbeatMs: number, complain: (cause: string, text: string) => void) {
     this.#host = host;
     this.#complain = complain;
@@ -65,7 +65,7 @@ export class Membership {
     this.#changed();
   }
 
-  /** A batch of another member tells which of ours it has received. */
+  /** A batch of another member acknowledges what it has received of ours. */
   echoed(link: Link, echo: Echo, nowMs: number): void {
     if (echo.loMs !== 0 && this.#host.views.isVoter(link.peerId))
       this.duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
@@ -81,7 +81,7 @@ export class Membership {
       if (announcement.state === "due" && !announcement.isUnderWay) void this.#announce(link, announcement);
   }
 
-  /** An announcement that fails is sent again by the next `maintain`, as long as the connection stands. */
+  /** The next `maintain` repeats a failed announcement while the connection stands. */
   async #announce(link: Link, announcement: Announcement): Promise<void> {
     announcement.state = "sent";
     announcement.isUnderWay = true;
@@ -101,7 +101,7 @@ export class Membership {
     else if (stands) void this.#announce(link, announcement);
   }
 
-  /** CALL `connected`: another member tells whom it is connected with. */
+  /** CALL `connected`: another member announces its connections. */
   toldOfConnections(from: Link, params: unknown): null {
     if (!this.#links.has(from)) return null;
     const { connected, before } = (params ?? {}) as { connected?: unknown; before?: unknown };
@@ -120,19 +120,20 @@ export class Membership {
       if (!contradicted.includes(link.peerId)) continue;
       const text = `two processes are the member ${link.peerId}: one is connected here, another with ${from.peerId}`;
       this.#complain(`twins ${link.peerId}`, text);
-      // Neither process votes from here on. One that connects again is let in when the other has gone.
+      // Neither process votes from here on. A process that connects again is admitted when the other has
+      // gone.
       link.close(text);
     }
     return null;
   }
 
-  /** That member is connected with another process under our id, or with one that is. */
+  /** The member refused us: it is connected with another process with our id, or with a peer that is. */
   refusedBy(memberId: string, text: string): void {
     if (this.#host.cluster.settings.members.includes(memberId)) this.duplicates.refusedBy(memberId, text);
   }
 
   /**
-   * Tells the member that a process with its id was refused: its operator may be the one who can end that
+   * Reports to the member that a process with its id was refused: its operator may be able to end that
    * process.
    */
   tellOfRival(link: Link, address: string): void {
@@ -141,7 +142,7 @@ export class Membership {
     });
   }
 
-  /** CALL `rival`: another member tells that a second process is us. */
+  /** CALL `rival`: another member reports a second process with our id. */
   toldOfRival(from: Link, params: unknown): null {
     const address = (params as { address?: unknown } | null)?.address;
     if (from.role !== "member") return null;
@@ -153,15 +154,15 @@ export class Membership {
     return null;
   }
 
-  /** To be called several times a second. True when the acceptor must begin a recovery wait now. */
+  /** Returns true when the acceptor must begin a recovery wait now. Called several times a second. */
   maintain(now: Reading, ready: boolean): boolean {
     this.confirmAnew(now.mono);
     return this.duplicates.needsRecoveryWait(now.mono, ready);
   }
 
   /**
-   * The answers confirm us within a round trip, where heartbeats may take two seconds: after this process was
-   * stopped, say, or when others are members than before.
+   * Asks for fresh confirmations, which take a round trip where heartbeats may take two seconds: after this
+   * process was suspended, or when the members have changed.
    */
   confirmAnew(nowMs: number): void {
     if (!this.duplicates.votes(nowMs))
@@ -170,14 +171,14 @@ export class Membership {
     this.#announceAll();
   }
 
-  /** Our vote counts until then, and every announcement has been heard: `maintain` has nothing to do. */
+  /** Our vote counts until then and every announcement is acknowledged: `maintain` has nothing to do. */
   isSettledUntil(monoMs: number): boolean {
     if (!this.duplicates.votes(monoMs)) return false;
     for (const { state } of this.#links.values()) if (state !== "confirmed") return false;
     return true;
   }
 
-  /** We are another incarnation, and every connection ends. */
+  /** Starts over as another incarnation; every connection ends. */
   restarted(): void {
     this.#links.clear();
     this.duplicates.restarted();

@@ -1,9 +1,9 @@
-/** Takes note of how to close what has just been opened. */
+/** Registers how to close what has just been opened. */
 export type OnFailure = (close: () => void | Promise<void>) => void;
 
 /**
- * Runs a call that opens one thing after the other. If a step fails, all that was opened until then is closed
- * again, the last first, before the call rejects: its caller has nothing in hand by which to close it.
+ * Runs steps that each open something. If a step fails, everything opened so far is closed in reverse order
+ * before the call rejects: its caller has no handle to close it with.
  */
 export async function opening<T>(steps: (onFailure: OnFailure) => Promise<T>): Promise<T> {
   const closes: (() => void | Promise<void>)[] = [];

@@ -4,17 +4,17 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
 import type { ReadyOptions } from "./types.js";
 
-/** How often one looks whether the recovery wait is over. */
+/** Interval for checking whether the recovery wait is over. */
 const lookEveryMs = 50;
 
-/** A member that is waited for. */
+/** A member in its recovery wait. */
 interface Recovering {
   isReady(): boolean;
-  /** Aborts when it is closed. */
+  /** Aborts when the member is closed. */
   readonly ended: AbortSignal;
 }
 
-/** Resolves when a member's vote counts; rejects as soon as that is not worth waiting for any more. */
+/** Resolves when a member's vote counts; rejects as soon as waiting is pointless. */
 export async function whenReady(
   member: Recovering,
   { signal, timeout }: ReadyOptions,

@@ -2,14 +2,14 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { majorityOf } from "../../common/majority.js";
 
 /**
- * Why members refuse this participant, by their addresses, until they accept it. Members alone are dialed, so
- * there are no more than those.
+ * Refusals by members, by address, until they accept this participant. Only members are dialed, which
+ * bounds the number.
  */
 export class Refusals {
   readonly #byAddress = new Map<string, LeaseholdError>();
 
   refusedBy(address: string, error: LeaseholdError): void {
-    // A member that has too many clients may have room again soon.
+    // A member with too many clients may have room again soon.
     if (error.code !== "UNREACHABLE") this.#byAddress.set(address, error);
   }
 
@@ -17,12 +17,12 @@ export class Refusals {
     this.#byAddress.delete(address);
   }
 
-  /** Why the member at an address is not connected. */
+  /** The reason why the member at an address is not connected. */
   why(address: string): LeaseholdError {
     return this.#byAddress.get(address) ?? new LeaseholdError("UNREACHABLE", `no connection to ${address}`);
   }
 
-  /** Of so many members, when those that are left are no majority. */
+  /** The common refusal, when the members that have not refused are no majority of this many. */
   ofMajority(members: number): LeaseholdError | undefined {
     const [first] = this.#byAddress.values();
     const { size } = this.#byAddress;

@@ -19,7 +19,7 @@ export interface StatusSource {
   link(member: number): Link | undefined;
 }
 
-/** How a member is, as it tells those who ask. */
+/** Builds a member's status. */
 export function memberStatus(node: StatusSource, address: string): MemberStatus {
   const { peer, cluster, transport } = node;
   const now = node.now();
@@ -53,7 +53,7 @@ export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
   if (node.membership.duplicates.isDuplicate) return "twin";
   if (node.peer.views.isLearner) return "learner";
-  // Not by the clocks: when the wait is over the acceptor still has to notice.
+  // The clocks do not decide: the acceptor still has to notice that the wait is over.
   const { acceptor, views } = node.peer;
   return acceptor?.ready === true && views.mayVote && node.membership.duplicates.votes(node.now().mono)
     ? "ready"

@@ -3,12 +3,12 @@ import type { Logger } from "../../runtime/logger.js";
 import type { ParticipantOptions } from "../../runtime/options.js";
 import type { SecurityOptions } from "../../runtime/security/options.js";
 
-/** What a client of members understands: `flease://…`. */
+/** Options of a client of members: `flease://…`. */
 export interface FleaseOptions extends ParticipantOptions, SecurityOptions {
-  /** Name of the cluster. Default: whatever the first member that answers says. */
+  /** Name of the cluster. Default: as the first member that answers reports it. */
   cluster?: string | undefined;
   /**
-   * An observer asks who holds what and how the members are, and can take no lease. Default: a client, if the
+   * An observer reads leases and the members' status, and cannot acquire. Default: a client, if the
    * credentials allow that.
    */
   role?: "client" | "observer" | undefined;
@@ -60,73 +60,75 @@ export interface MemberOptions extends SecurityOptions {
    */
   rpcTimeout?: Duration | undefined;
   /**
-   * How many resources this member keeps, a whole number of 1 or more. A resource whose name is longer than
-   * 40 bytes counts as two to five. A million take 150 MB at most. The share of one client follows from
-   * this number (`docs/operations.md`); beyond its share, `acquire` rejects with `RESOURCES_FULL`. Default
-   * 1,000,000.
+   * Upper bound of resources on this member, a whole number of 1 or more. A resource with a name longer
+   * than 40 bytes counts as two to five. A million take 150 MB at most. The share of one client follows
+   * from this number (`docs/operations.md`); beyond its share, `acquire` rejects with `RESOURCES_FULL`.
+   * Default 1,000,000.
    */
   resourcesMax?: number | undefined;
   /**
-   * The file in which this member keeps which members there are, so that they can change while the cluster
-   * runs (`docs/operations.md`). Its folder must exist. With it, a member that is to be added starts with an
-   * `id` that is not in `members`, which stay those that the cluster began with; then `listen` is required.
-   * Default: none, and such changes are refused.
+   * The file in which this member stores the membership, so that members can change while the cluster runs
+   * (`docs/operations.md`). Its folder must exist. With it, a member to be added starts with an `id` that
+   * is not in `members`, which stays the list of founding members; then `listen` is required. Default:
+   * none, and membership changes are refused.
    */
   viewsFile?: string | undefined;
   /**
-   * What a member with a `viewsFile` takes its cluster for as long as there is no such file, ignored later.
-   * `"new"`: the cluster begins, with these `members`. Never say so when the file was lost. `"existing"`: the
-   * cluster runs, and this member has no vote before it is added. Required at the first start of a member in
-   * `members`; one that is not there is to be added.
+   * The initial state of a member whose `viewsFile` does not exist yet; ignored later. `"new"`: the cluster
+   * begins, with these `members`. Never use it after the file was lost. `"existing"`: the cluster runs, and
+   * this member has no vote before it is added. Required at the first start of a member in `members`; any
+   * other member is to be added.
    */
   initialClusterState?: "new" | "existing" | undefined;
   /**
-   * Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take
+   * Allows plain TCP, without `tls` or a key, beyond loopback: anyone who reaches the port can then take
    * part. Default false.
    */
   insecure?: boolean | undefined;
   logger?: Logger | undefined;
 }
 
-/** How a member sees another member. */
+/** Another member as a member sees it. */
 export interface PeerStatus {
   id: string;
   address: string;
   connected: boolean;
   /** Smallest recent round trip, ms. Absent before the first. */
   roundTripMs?: number;
-  /** How far the peer's wall clock is ahead of ours, ms, give or take `skewErrorMs`. */
+  /** The peer's wall clock minus ours, ms, with an error of at most `skewErrorMs`. */
   skewMs?: number;
-  /** The clocks are no further from `skewMs` apart than this, ms: at least half a round trip. */
+  /** Error bound of `skewMs`, ms: at least half a round trip. */
   skewErrorMs?: number;
 }
 
 export interface MemberStatus {
   id: string;
-  /** Where it really listens, `host:port`. */
+  /** The actual address, `host:port`. */
   address: string;
   /** Name of the cluster. */
   cluster: string;
   /** Number of the membership. */
   view: number;
-  /** 32 hexadecimal digits, new at each start: a hash of the key with which this process proves who it is. */
+  /**
+   * 32 hexadecimal digits, new at each start: a hash of the key by which this process proves its identity.
+   */
   incarnation: string;
   /**
-   * `recovering`: it has started and is silent until every lease that it may have forgotten is over, or it is
-   * not connected with a majority of the members. `clock-fault`: its clock contradicts those of the others.
-   * `twin`: another process is the same member. `learner`: it is to be added, was removed, or has lost its
-   * views file. All but `ready` have no vote.
+   * `recovering`: it has started and stays silent until every lease it may have forgotten is over, or it is
+   * not connected with a majority of the members. `clock-fault`: its clock contradicts the others'. `twin`:
+   * another process is the same member. `learner`: it is to be added, was removed, or has lost its views
+   * file. Only `ready` has a vote.
    */
   state: "ready" | "recovering" | "learner" | "clock-fault" | "twin";
-  /** What the operator should know and do something about, in one sentence (`docs/operations.md`). */
+  /** A condition that the operator should act on, in one sentence (`docs/operations.md`). */
   notice?: string;
-  /** Milliseconds until it takes part, 0 when it does. */
+  /** Milliseconds until its vote counts; 0 when it does. */
   readyInMs: number;
-  /** Resources that its acceptor keeps. */
+  /** Number of resources that its acceptor keeps. */
   resources: number;
   /**
-   * Those who wait for a resource, over all resources, as far as this member knows: each counts once for each
-   * resource.
+   * Number of waiters over all resources, as far as this member knows: one that waits for several counts
+   * once for each.
    */
   waiters: number;
   /** The longest lease of the cluster, in milliseconds. */
@@ -135,33 +137,31 @@ export interface MemberStatus {
   maxClockSkewMs: number;
   /** The other members, as this one sees them. */
   peers: PeerStatus[];
-  /** Clients that are connected. */
+  /** Number of connected clients. */
   clients: number;
   /** Frames and messages dropped or refused, by cause. */
   counters: Record<string, number>;
-  /** Processor time that its process has used since it was started, in milliseconds. */
+  /** Processor time of its process since the start, in milliseconds. */
   cpuMs: number;
-  /** Memory of its process. */
+  /** Memory of its process, bytes. */
   rssBytes: number;
 }
 
 export interface ReadyOptions {
-  /** Ends the wait; the promise rejects with the signal's reason. */
+  /** Aborts the wait; the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** How long to wait at most. Default: for ever. */
+  /** Upper bound of the wait. Default: none. */
   timeout?: Duration | undefined;
 }
 
-/** A member of the cluster that lives in this process. */
+/** A member of the cluster in this process. */
 export interface Member {
   readonly id: string;
-  /** The address it really listens on. */
+  /** The actual address. */
   readonly address: string;
-  /**
-   * This process's own leases, taken through its own cluster. Usable at once, also while the member recovers.
-   */
+  /** Leases of this process through its own cluster. Usable at once, also while the member recovers. */
   readonly leases: Leases;
-  /** How this member is, and how it sees the others. */
+  /** Status of this member, and of the others as it sees them. */
   status(): MemberStatus;
   /**
    * Resolves when the member's vote counts: when the recovery wait is over (`ttlMax` · 1.22 or `ttlMax` + 3 ·
@@ -178,11 +178,11 @@ export interface Member {
    * ```
    */
   ready(options?: ReadyOptions): Promise<void>;
-  /** Gives back the leases of this process, as {@link Leases.close}, and stops listening. Idempotent. */
+  /** Releases the leases of this process, as {@link Leases.close}, and stops listening. Idempotent. */
   close(): Promise<void>;
 }
 
-/** What `clusterStatus` found at one member. */
+/** Result of `clusterStatus` for one member. */
 export type MemberReport =
   | { id: string; address: string; reachable: true; status: MemberStatus }
   | { id: string; address: string; reachable: false; reason: string };

@@ -2,19 +2,19 @@ import { memberIdsMax } from "../protocol/settings.js";
 import type { Role } from "../../runtime/security/roles.js";
 import type { Link } from "./transport/link.js";
 
-/** Members are known by their index, all others by numbers from here on. */
+/** Handles below are indices of members; other peers have numbers from here on. */
 export const firstClientHandle = memberIdsMax;
 
 /** Links to clients, and to members that this participant does not know yet, by numbers of their own. */
 export class UnplacedLinks {
   readonly #byHandle = new Map<number, Link>();
   #nextHandle = firstClientHandle;
-  /** Ids of members that were let in unknown: no more than a cluster has in its time. */
+  /** Ids of unknown members that were admitted: no more than a cluster has in its lifetime. */
   readonly #strangers = new Set<string>();
 
   /**
-   * A member lets in every member of its cluster, to be told of a view that is newer than its own: those that
-   * it knows may all have gone. One that it does not know has no vote for it.
+   * Whether an unknown peer is admitted. A member admits every member of its cluster, to learn of views
+   * newer than its own: all that it knows may have gone. An unknown member has no vote for it.
    */
   mayCome(stranger: string, role: Role): boolean {
     return role === "member" && (this.#strangers.has(stranger) || this.#strangers.size < memberIdsMax);
@@ -39,7 +39,7 @@ export class UnplacedLinks {
     this.#byHandle.clear();
   }
 
-  /** Gives up members that are known by now. */
+  /** Yields and drops links of members that have become known. */
   *placed(members: readonly string[]): Generator<Link> {
     for (const link of this.#byHandle.values()) {
       if (link.role !== "member" || !members.includes(link.peerId)) continue;

@@ -11,10 +11,10 @@ import type { IncarnationKey } from "./incarnation-key.js";
 import { Transcript } from "./transcript.js";
 import type { Claims } from "../wire/identity.js";
 
-/** The first buffer of a handshake's frame: most fit. */
+/** Initial buffer for a handshake frame: most fit. */
 const HANDSHAKE_BYTES = 1024;
 
-/** Who we are at this moment, and the key that proves it. */
+/** Our current identity, and the key that proves it. */
 export interface Self {
   readonly identity: Claims;
   readonly key: IncarnationKey;
@@ -24,15 +24,15 @@ export interface Self {
 export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }>;
 
 /**
- * HELLO, WELCOME, PROOF: each side shows that it has the key of its incarnation, by signing all that both
- * have said (`security/transcript.ts`). Until a peer has done that, nothing is done in its name.
+ * HELLO, WELCOME, PROOF: each side proves that it has the key of its incarnation by signing everything both
+ * sides have sent (`security/transcript.ts`). Until then nothing is done in the peer's name.
  */
 export class Handshake {
   readonly #self: Self;
   readonly #socket: Socket;
   #transcript: Transcript | undefined;
   #welcome: Uint8Array = new Uint8Array();
-  /** At the side that accepts: who said HELLO, and has proven nothing yet. */
+  /** On the accepting side: the sender of HELLO, still unproven. */
   claimant: Introduced | undefined;
 
   constructor(self: Self, socket: Socket) {
@@ -67,13 +67,13 @@ export class Handshake {
     return frame;
   }
 
-  /** Whether the WELCOME was signed by whom it names. */
+  /** Whether the sender of WELCOME signed it with its own key. */
   checkWelcome(welcome: Uint8Array, from: Introduced, signature: Uint8Array): LocalRejection | undefined {
     const body = welcome.subarray(0, welcome.length - SIGNATURE_BYTES);
     return check("accepting", from, this.#transcript!.statement("accepting", body), signature);
   }
 
-  /** Whether the one who said HELLO is whom it named. */
+  /** Whether the sender of HELLO has the key it named. */
   checkProof(signature: Uint8Array): LocalRejection | undefined {
     return check("dialing", this.claimant!, this.#transcript!.statement("dialing", this.#welcome), signature);
   }

@@ -4,9 +4,8 @@ import { NONCE_BYTES } from "../wire/hello.js";
 import { incarnationOf } from "../wire/identity.js";
 
 /**
- * Who a proposer is from one start to the next: a key pair drawn at the start and kept nowhere. Its
- * incarnation is a hash of the public key, so everybody may see it, and only this process can prove that it
- * is the one.
+ * The identity of a proposer from start to start: a key pair generated at the start and never stored. The
+ * incarnation is a hash of the public key, so it can be public, and only this process can prove it.
  */
 export class IncarnationKey {
   readonly publicKey: Buffer;
@@ -25,14 +24,14 @@ export class IncarnationKey {
   }
 }
 
-/** Whether `signature` was made of this statement with the private key of `publicKey`. */
+/** Whether `signature` is over this statement, by the private key of `publicKey`. */
 export function isSignedBy(publicKey: Uint8Array, statement: Uint8Array, signature: Uint8Array): boolean {
   const x = Buffer.from(publicKey).toString("base64url");
   try {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
     return verify(null, statement, key, signature);
   } catch {
-    return false; // These 32 bytes are no key.
+    return false; // These 32 bytes are not a valid key.
   }
 }
 

@@ -5,7 +5,7 @@ const reasonOf: Partial<Record<AuthCause, RejectReason>> = { cluster: "cluster",
 
 /** A rejection as this side knows it. */
 export interface LocalRejection extends Rejection {
-  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
+  /** The fault of the credentials, if any. It is counted and not sent. */
   readonly auth?: AuthCause;
 }
 

@@ -3,23 +3,23 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Side } from "../../../runtime/security/auth-fault.js";
 
-/** The label under which TLS derives a value that only the two ends of this connection have. */
+/** The TLS exporter label: the derived value is known only to the two ends of this connection. */
 const CHANNEL_LABEL = "EXPORTER-leasehold-channel";
 const CHANNEL_BYTES = 32;
 
-/** A signature made for anything else is none here. */
+/** Separates these signatures from any others made with the key. */
 const CONTEXT = "leasehold handshake, version 4, ";
 
 /**
- * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said
- * it. A recorded proof is of no use elsewhere: another member sends another WELCOME, another connection has
- * other nonces, and a relay between two TLS connections has two channels.
+ * The data that both sides of a connection sign: everything they have sent, and the TLS channel. A recorded
+ * proof cannot be replayed: another member sends another WELCOME, another connection has other nonces, and
+ * a relay between two TLS connections has two channels.
  */
 export class Transcript {
   readonly #channel: Buffer;
   readonly #hello: Buffer;
 
-  /** @param hello the body of HELLO; it is not kept */
+  /** @param hello the body of HELLO, which is not retained */
   constructor(socket: Socket, hello: Uint8Array) {
     this.#channel = digest(
       socket instanceof TLSSocket
@@ -30,8 +30,7 @@ export class Transcript {
   }
 
   /**
-   * @param welcome the body of WELCOME: for the side that accepts without its signature, which is what is
-   * being made
+   * @param welcome the body of WELCOME; on the accepting side without the signature, which is being made
    */
   statement(side: Side, welcome: Uint8Array): Buffer {
     return Buffer.concat([Buffer.from(CONTEXT + side), this.#channel, this.#hello, digest(welcome)]);

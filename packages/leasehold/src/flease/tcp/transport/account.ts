@@ -3,20 +3,20 @@ import { parseAddress } from "../../../runtime/address.js";
 import type { Proof } from "../../../runtime/security/proof.js";
 import type { Identity } from "../wire/identity.js";
 
-/** Of an IPv6 address so many of its eight groups count: the rest is whatever its owner likes. */
+/** Number of groups that count in an IPv6 address: the owner chooses the rest. */
 const networkGroups = 4;
 
 /**
- * Whom a peer's resources are charged to: the member that it is, the owner of its certificate, or else, where
- * a key or plain TCP says nothing of who it is, the address that it comes from. All of these are hard to have
- * many of; names and incarnations are not.
+ * The account that a peer's resources are charged to: the member it is, or the owner of its certificate,
+ * or, where a key or plain TCP proves no identity, its network address. Having many of these is hard;
+ * having many names or incarnations is not.
  */
 export function accountOf(proof: Proof, peer: Identity, address: string): string {
   if (peer.role === "member") return `member ${peer.nodeId}`;
   return proof.account ?? `address ${networkOf(parseAddress(address).host)}`;
 }
 
-/** An IPv4 address, also one that is written as IPv6, or the network of an IPv6 address. */
+/** An IPv4 address (also one mapped to IPv6), or the network of an IPv6 address. */
 export function networkOf(host: string): string {
   if (isIP(host) !== 6) return host;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host);

@@ -5,22 +5,18 @@ import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/**
- * Calls of one peer that are being answered at the same time, watches among them; a further one is answered
- * with an error.
- */
+/** Upper bound of concurrent calls per peer, including watches; further calls get an error. */
 const RUNNING_CALLS_MAX = 64;
 
 /**
- * Calls of one peer whose answers we wait for: more than it takes at a time, as answers are on their way for
- * a while. Each peer has a number of its own, so one that does not answer takes no room from what others are
- * asked.
+ * Upper bound of pending calls to one peer: more than the peer runs at a time, as answers are in flight for
+ * a while. The bound is per peer, so an unresponsive one takes no room from others.
  */
 const ASKED_CALLS_MAX = 256;
 
 /**
- * Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for
- * thousands.
+ * One shared error: a read may ask for thousands of refusals, and a stack trace for each would dominate the
+ * cost.
  */
 const tooManyCalls = new LeaseholdError(
   "UNREACHABLE",
@@ -35,13 +31,13 @@ interface PendingCall {
   readonly settle: (answer: AnswerFrame) => void;
 }
 
-/** Both sides of the rare questions beside the protocol: those we asked, and those we are asked. */
+/** Both sides of the rare calls outside the protocol: those we make and those we answer. */
 export class Calls {
   readonly #handler: TransportHandler;
   readonly #counters: Counters;
   readonly #timers: Timers;
   readonly #pending = new Map<number, PendingCall>();
-  /** How many we have asked of each link, and answer to it. */
+  /** Pending calls for each link. */
   readonly #asked = new WeakMap<Link, number>();
   readonly #running = new WeakMap<Link, number>();
   #lastId = 0;
@@ -75,7 +71,7 @@ export class Calls {
     });
   }
 
-  /** Drops an answer to a call that has ended, and an answer from a peer that was not asked. */
+  /** Drops answers to calls that have ended, and answers from a peer that was not asked. */
   answered(link: Link, answer: AnswerFrame): void {
     const pending = this.#pending.get(answer.id);
     if (pending === undefined || pending.link !== link) {
@@ -88,7 +84,7 @@ export class Calls {
     pending.settle(answer);
   }
 
-  /** Ends what waits for this link, or for all. */
+  /** Fails pending calls of this link, or of all. */
   fail(link: Link | undefined, error: (link: Link) => LeaseholdError): void {
     for (const [id, pending] of this.#pending) {
       if (link === undefined || pending.link === link) {
@@ -118,8 +114,7 @@ export class Calls {
       const answer = this.#handler.answer(link, call.method, call.params);
       this.#send(link, { id, value: await answer });
     } catch (error) {
-      // Also what was refused at once counts until this turn ends: one read asks for so much of it and no
-      // more.
+      // A call refused at once counts until this turn ends, which bounds the refusals of one read.
       await undefined;
       this.#send(link, { id, error: asLeaseholdError(error) });
     } finally {
@@ -141,7 +136,7 @@ function unreachable(link: Link, why: string): Promise<never> {
   return Promise.reject(unreachableError(link, why));
 }
 
-/** Whatever it was, it has to fit into an answer. */
+/** Any error must fit into an answer. */
 function asLeaseholdError(error: unknown): LeaseholdError {
   const message = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_TEXT_LENGTH_MAX);
   return new LeaseholdError(error instanceof LeaseholdError ? error.code : "UNREACHABLE", message);

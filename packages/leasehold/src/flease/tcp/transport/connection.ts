@@ -20,31 +20,30 @@ import type { Identity } from "../wire/identity.js";
 import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";
 
-/** How long a connection that we end may take to take its last bytes and to end itself, ms. */
+/** Time for a connection that we end to drain and close, ms. */
 const LINGER_MS = 500;
 
 /**
- * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the
- * event loop. Without that bound the runtime goes on reading from the peer that sends fastest, thirty-two
- * such reads in a row.
+ * A read of at least this size, some two hundred messages, ends a peer's turn of the event loop. Otherwise
+ * the runtime would go on reading from the fastest peer, thirty-two such reads in a row.
  */
 const SHARE_BYTES = 16 * 1024;
 
-/** The first buffer of a REJECT, which nearly always fits. */
+/** Initial buffer for a REJECT: nearly all fit. */
 const REJECT_BYTES = 512;
 
-/** The dialer of a connection, which is told how the attempt went. */
+/** The dialer of a connection, notified of the outcome. */
 export interface Dialing {
   readonly address: string;
-  /** Who has to answer there. */
+  /** The id of the member expected there. */
   readonly expectedId: string | undefined;
   opened(peerId: string): void;
   refused(): void;
-  /** The connection is over. Returns true when its owner should be told that the address was not reached. */
+  /** The connection is closed. Returns true when its owner should learn that the address is unreachable. */
   closed(opened: boolean): boolean;
 }
 
-/** What a connection asks of the transport that it belongs to. */
+/** What a connection needs of its transport. */
 export interface ConnectionPorts extends Self {
   readonly identity: Identity;
   readonly world: World;
@@ -52,27 +51,27 @@ export interface ConnectionPorts extends Self {
   readonly counters: Counters;
   readonly options: Pick<TransportOptions, "handshakeTimeoutMs">;
   /**
-   * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the
-   * peer has proven that it is the one, so that nothing may be done in its name here, and again when it has.
+   * Compares a peer's HELLO or WELCOME with our identity: a reason to refuse it, or nothing. Called before
+   * the peer has proven its identity, so it must have no effect in the peer's name, and again afterwards.
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
-  /** What the links of its connections share. */
+  /** Shared by all links. */
   readonly linkPorts: LinkPorts;
-  /** The handshake is done: the link takes the place of an older one, and the handler is told. */
+  /** The handshake is done: the link replaces an older one, and the handler is notified. */
   established(connection: Connection, link: Link): void;
-  /** A connection was refused before it was a link, by either side. */
+  /** Either side refused the connection during the handshake. */
   refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void;
-  /** The link has ended; the socket may still linger. */
+  /** The link has ended; the socket may still be draining. */
   unlinked(link: Link, reason: string): void;
-  /** The connection is over, and `opened` says whether its handshake had been done. The last call. */
+  /** The connection is closed; `opened` is whether its handshake had completed. The last call. */
   closed(connection: Connection, reason: string, opened: boolean): void;
 }
 
 type State = "handshake" | "linked" | "closing";
 
 /**
- * One socket, from its first byte: the handshake, then a link's frames, then the end. A frame that is not as
- * it should be ends this connection and nothing else.
+ * One socket from its first byte: the handshake, then a link's frames, then the end. A malformed frame ends
+ * this connection and nothing else.
  */
 export class Connection implements Carrier {
   readonly address: string;
@@ -82,14 +81,14 @@ export class Connection implements Carrier {
   readonly #socket: Socket;
   readonly #decoder: FrameDecoder;
   readonly #handshake: Handshake;
-  /** Ends the handshake, or the lingering, when it takes too long. */
+  /** Timeout of the handshake or of draining. */
   #timer: Timer;
   #state: State = "handshake";
-  /** What the other side has proven. Until then nothing that it sends is looked at. */
+  /** The peer's proof. Until then its frames are not handled. */
   #proof: Proof | undefined;
   #link: Link | undefined;
   #reason = "closed by the peer";
-  /** True while the chunk in hand has been announced to the handler. */
+  /** True while the handler is in a chunk. */
   #inChunk = false;
 
   constructor(ports: ConnectionPorts, socket: Socket, address: string, dialing?: Dialing) {
@@ -111,18 +110,18 @@ export class Connection implements Carrier {
     return this.#proof;
   }
 
-  /** Who the other side should be, or says that it is. */
+  /** The expected or claimed id of the peer. */
   get peerId(): string | undefined {
     return this.dialing?.expectedId ?? this.#handshake.claimant?.identity.nodeId;
   }
 
-  /** From here on the other side is listened to. The dialing side speaks first. */
+  /** Starts handling the peer's frames. The dialing side sends first. */
   begin(proof: Proof): void {
     this.#proof = proof;
     if (this.dialing !== undefined) this.write(this.#handshake.hello());
   }
 
-  /** The other side is told why it is not listened to. */
+  /** Rejects the peer for its credentials, and sends the reason. */
   distrust(fault: AuthFault): void {
     this.reject(authRejection(fault.cause, fault.text));
   }
@@ -134,8 +133,7 @@ export class Connection implements Carrier {
   write(buffer: ByteWriter): boolean {
     const socket = this.#socket;
     socket.write(buffer.bytes.subarray(0, buffer.length), this.#written);
-    // Nothing left in the socket means that the kernel has copied it all already, and the buffer is ours
-    // again.
+    // An empty socket buffer means that the kernel has copied everything, and the buffer is ours again.
     return socket.writableLength === 0;
   }
 
@@ -144,7 +142,7 @@ export class Connection implements Carrier {
   };
 
   /**
-   * Bytes from a socket that was accepted (`transport.ts` listens to it). The rest waits in the kernel until
+   * Handles bytes of an accepted socket (listener in `transport.ts`). The rest waits in the kernel until
    * every other peer has been read once.
    */
   readonly read = (chunk: Buffer): void => {
@@ -156,12 +154,12 @@ export class Connection implements Carrier {
   };
 
   /**
-   * Bytes from the socket, which `dialer.ts` reads into one buffer: the chunk is the caller's again when this
-   * returns.
+   * Handles bytes of a dialed socket, which `dialer.ts` reads into one buffer: the chunk is the caller's
+   * again on return.
    */
   readonly receive = (chunk: Buffer, length: number): void => {
-    // While the connection ends, what still arrives is read and thrown away: unread bytes would make the
-    // kernel reset the connection, and the peer would lose the reason that we have just given.
+    // Draining: late bytes are read and discarded. Unread bytes would make the kernel reset the connection,
+    // and the peer would lose the reason just sent.
     if (this.#state === "closing") return;
     if (this.#proof === undefined) {
       this.close("it spoke before it was known who it is");
@@ -256,7 +254,7 @@ export class Connection implements Carrier {
     if (link.open) this.#beginChunk(link);
   }
 
-  /** Says why, then ends the connection. */
+  /** Sends the reason, then ends the connection. */
   reject(rejection: LocalRejection): void {
     if (this.#state === "closing") return;
     this.#ports.counters[`rejects.sent.${rejection.reason}`] += 1;
@@ -271,22 +269,20 @@ export class Connection implements Carrier {
     this.reject({ reason: "badFrame", text: `not a frame of this protocol (${error.message})` });
   }
 
-  /**
-   * Ends the connection after what has been written; one whose handshake is not done has nothing to wait for.
-   */
+  /** Ends the connection after pending writes; one without a completed handshake ends at once. */
   end(reason: string): void {
     if (this.#state === "linked") this.#linger(reason);
     else this.close(reason);
   }
 
-  /** The peer gets a short while to take what has been written. */
+  /** Gives the peer a short time to read pending writes. */
   #linger(reason: string): void {
     this.#unlink(reason);
     this.#socket.end();
     this.#timer = this.#ports.world.timers.after(LINGER_MS, () => this.#socket.destroy());
   }
 
-  /** Ends the connection at once. */
+  /** Closes the connection at once. */
   close(reason: string): void {
     if (this.#state === "closing") return;
     this.#unlink(reason);

@@ -1,7 +1,9 @@
 import { authCauses } from "../../../runtime/security/auth-fault.js";
 import { frameErrorCauses } from "../wire/frame-error.js";
 
-/** Every name that `transport.counters` has from its start. `docs/internals/wire-calls.md` explains each. */
+/**
+ * All names of `transport.counters`, present from the start. `docs/internals/wire-calls.md` explains each.
+ */
 export const counterNames = [
   "connections.opened",
   "connections.closed",

@@ -11,48 +11,46 @@ import type { Credentials } from "../../../runtime/security/credentials.js";
 import { nothingAsked } from "../../../runtime/security/proof.js";
 import type { TransportOptions } from "./transport-options.js";
 
-/** What a dialed connection reads into, again and again. */
+/** Size of the reused read buffer of dialed connections. */
 const READ_BUFFER_BYTES = 64 * 1024;
 
 /**
- * After the first refusal: what it was for may pass within a moment, as members hear of each other's
+ * Retry delay after the first refusal: its cause may pass within a moment, as members hear of each other's
  * connections.
  */
 const FIRST_REFUSED_RETRY_MS = 50;
 
-/**
- * A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin.
- */
+/** A connection shorter than this counts as a failed attempt, so that two sides in conflict cannot spin. */
 const STABLE_MS = 1000;
 
 export interface DialerPorts extends ConnectionPorts {
   readonly options: TransportOptions;
-  /** True when a member of this name is connected already, by another address. */
+  /** Whether a member of this name is connected already, by another address. */
   isLinked(peerId: string): boolean;
   connecting(connection: Connection): void;
 }
 
 /**
- * Keeps a connection to one address: exponential backoff with full jitter between the attempts, without end.
+ * Keeps a connection to one address: exponential backoff with full jitter between attempts, without end.
  */
 export class Dialer implements Dialing {
   readonly address: string;
   expectedId: string | undefined;
-  /** Who answered there last. */
+  /** Id of the last member that answered there. */
   #answeredId: string | undefined;
   readonly #ports: DialerPorts;
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   #connection: Connection | undefined;
   #timer: Timer | undefined;
   #failures = 0;
-  /** Refusals since it was let in last. */
+  /** Refusals since it was last accepted. */
   #refusals = 0;
   #refused = false;
   readonly #standsBy: boolean;
   #openedMs = 0;
   #stopped = false;
 
-  /** @param standsBy the other side dials as well, and sooner: we only do when it cannot */
+  /** @param standsBy the other side dials as well, and sooner: this side dials only when that one cannot */
   constructor(ports: DialerPorts, address: string, expectedId: string | undefined, standsBy: boolean) {
     this.#standsBy = standsBy;
     this.#ports = ports;
@@ -66,8 +64,7 @@ export class Dialer implements Dialing {
   }
 
   readonly #connect = (): void => {
-    // A member that has two addresses needs one connection; the other address waits for the case that it
-    // breaks.
+    // A member with two addresses needs one connection; the other address is a fallback.
     const peerId = this.expectedId ?? this.#answeredId;
     if (peerId !== undefined && this.#ports.isLinked(peerId)) {
       this.#retry(this.#standByMs());
@@ -113,7 +110,7 @@ export class Dialer implements Dialing {
     this.#refusals += 1;
   }
 
-  /** Another attempt follows. A refusal has explained itself already. */
+  /** Another attempt follows. A refusal has been reported already. */
   closed(opened: boolean): boolean {
     if (this.#stopped) return false;
     const livedMs = opened ? this.#ports.world.clock.monotonicMs() - this.#openedMs : 0;

@@ -5,8 +5,8 @@ import type { Rejection, RejectReason } from "../wire/hello.js";
 import type { Identity } from "../wire/identity.js";
 
 /**
- * Holds a peer's identity against ours. What a client does not know yet is not compared; a member knows
- * everything, so that one that claims not to is refused.
+ * Compares a peer's identity with ours. What a client does not know yet is skipped; a member knows
+ * everything, so one that claims not to is refused.
  */
 export function mismatch(
   ours: Identity,
@@ -49,7 +49,7 @@ const codeOfReason: Readonly<Record<RejectReason, ErrorCode>> = {
   twin: "CONFIG_MISMATCH",
 };
 
-/** What the side that dialed tells its owner of a refusal. */
+/** The error that the dialing side reports for a refusal. */
 export function refusalError(address: string, rejection: Rejection, by: "us" | "them"): LeaseholdError {
   const who = by === "us" ? "we refused it" : "it refused us";
   return new LeaseholdError(codeOfReason[rejection.reason], `${address}: ${who}: ${rejection.text}`);

@@ -14,38 +14,37 @@ import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
 import type { Identity } from "../wire/identity.js";
 import type { Role } from "../../../runtime/security/roles.js";
 
-/** What carries a link's bytes: a socket, or a member's way to itself. */
+/** Carries a link's bytes: a socket, or a member's loopback. */
 export interface Carrier {
-  /** False while an earlier write is still on its way. */
+  /** False while an earlier write is in flight. */
   readonly ready: boolean;
   /**
-   * Sends the whole buffer. True when it may be used again at once; else the link's `written` is called
+   * Sends the whole buffer. True when it may be reused at once; otherwise the link's `written` is called
    * later.
    */
   write(buffer: ByteWriter): boolean;
   close(reason: string): void;
 }
 
-/** Who takes what a link receives. It is called synchronously, and may not throw. */
+/** Receives what arrives on a link. Called synchronously; must not throw. */
 export interface LinkHandler {
   /**
-   * Bytes have been received from this link, and none of their messages has been handled: the place to read
-   * the clock once for all of them.
+   * Bytes have arrived on this link and none of their messages has been handled: the place to read the
+   * clock once for all of them.
    */
   chunk(link: Link): void;
   /** Once for each batch, before its messages. Both records are reused. */
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void;
   /**
-   * One message. The record is reused: it counts during this call only. In requests `owner` is `link.owner`.
-   * Clients are handed replies only, and what clients send is requests only: anything else closed their
-   * connection.
+   * One message. The record is reused: valid during this call only. In requests `owner` is `link.owner`.
+   * Clients receive only replies, and send only requests: anything else has closed their connection.
    */
   message(link: Link, message: Message): void;
   /** All messages of the chunk have been handled. Also called when the chunk ended in a refused frame. */
   chunkEnd(link: Link): void;
 }
 
-/** What all links of a transport share; `Links` is it. */
+/** Shared by all links of a transport; implemented by `Links`. */
 export interface LinkPorts {
   readonly role: Role;
   /** The view that a heartbeat carries. */
@@ -55,43 +54,40 @@ export interface LinkPorts {
   readonly linkBytesMax: number;
   /** The link has something to send: flush it at the end of this turn. */
   markDirty(link: Link): void;
-  /** Who takes the calls of peers, and their answers to ours. */
+  /** Handles peers' calls, and their answers to ours. */
   readonly calls: {
     called(link: Link, call: CallFrame): void;
     answered(link: Link, answer: AnswerFrame): void;
   };
 }
 
-/** Where a link came from. */
+/** The origin of a link. */
 export interface LinkOrigin {
   readonly peer: Identity;
   readonly address: string;
   readonly clusterDocument: string;
-  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  /** The account that the peer's resources are charged to (`accountOf`). */
   readonly account: string;
-  /** Its credentials allow it to be a member, whatever it is. */
+  /** Its credentials allow it to be a member, whatever its role. */
   readonly mayBeMember: boolean;
 }
 
-// One of each serves all links of the process: they are in use only within a single call of `frame`, and such
-// calls never nest.
+// One of each serves all links: they are in use only within a single call of `frame`, and such calls never
+// nest.
 const reader = new ByteReader();
 const message = new Message();
 const receivedStamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
 const receivedEcho: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
 
-/**
- * Renewals may wait up to this much beside all the rest, so that a flood of new requests costs no lease that
- * is held.
- */
+/** Extra queue room for renewals, so that a flood of new requests costs no held lease. */
 const URGENT_BYTES_MAX = 1024 * 1024;
 
-/** How long a CALL of such a participant may be. */
+/** Upper bound of a CALL from a participant of this role. */
 export function callBytesMax(role: Role): number {
   return role === "member" ? MEMBER_CALL_FRAME_BYTES_MAX : CALL_FRAME_BYTES_MAX;
 }
 
-/** One peer, connected. */
+/** A connected peer. */
 export class Link {
   readonly role: Role;
   readonly peerId: string;
@@ -99,27 +95,24 @@ export class Link {
   readonly incarnation: string;
   /** `peerId.incarnation`: the owner of every ballot in this peer's requests. */
   readonly owner: string;
-  /** All that the peer said of itself when it was connected. */
+  /** The peer's identity from its handshake. */
   readonly peer: Identity;
   /** The address that was dialed, or the one the connection came from. */
   readonly address: string;
-  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  /** The account that the peer's resources are charged to (`accountOf`). */
   readonly account: string;
-  /** Its credentials allow it to be a member, whatever it is. */
+  /** Its credentials allow it to be a member, whatever its role. */
   readonly mayBeMember: boolean;
-  /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
+  /** The accepting member's description of the cluster, JSON; `""` unless a client dialed. */
   readonly clusterDocument: string;
-  /**
-   * By which number the protocol knows this peer (`FleaseNode.connected` chooses it). The transport does not
-   * look at it.
-   */
+  /** The protocol's number for this peer (chosen by `FleaseNode.connected`). The transport ignores it. */
   handle = -1;
 
   readonly #links: LinkPorts;
   readonly #carrier: Carrier;
   readonly #outbox = new Outbox();
   readonly #roundTrip = new RoundTrip();
-  /** The buffer on its way, and its size. */
+  /** The buffer in flight, and its size. */
   #inFlight: ByteWriter | undefined;
   #open = true;
   #dirty = false;
@@ -140,7 +133,7 @@ export class Link {
     this.clusterDocument = origin.clusterDocument;
   }
 
-  /** False as soon as the link is closed. */
+  /** False once the link is closed. */
   get open(): boolean {
     return this.#open;
   }
@@ -150,7 +143,7 @@ export class Link {
     return this.#roundTrip.smallestMs;
   }
 
-  /** Bytes that wait for this peer, in the socket and before it. */
+  /** Bytes queued for this peer, in the socket and before it. */
   get waitingBytes(): number {
     return this.#outbox.length + (this.#inFlight?.length ?? 0);
   }
@@ -160,14 +153,14 @@ export class Link {
     this.#carrier.close(reason);
   }
 
-  /** The carrier is gone: nothing is sent or handed over from here on. */
+  /** The carrier is gone: nothing is sent or delivered from here on. */
   closed(): void {
     this.#open = false;
   }
 
   /**
-   * Appends a message to the batch that leaves at the end of this turn. Never throws: a message for which
-   * there is no room, or whose link is closed, is dropped and counted.
+   * Appends a message to the batch that leaves at the end of this turn. Never throws: a message without
+   * room, or on a closed link, is dropped and counted.
    */
   send(message: Message): void {
     const { counters } = this.#links;
@@ -192,7 +185,7 @@ export class Link {
   /**
    * False when there is no room, or the call is too large.
    *
-   * @throws TypeError for what JSON cannot hold.
+   * @throws TypeError for values that JSON cannot represent.
    */
   sendCall(call: CallFrame): boolean {
     if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
@@ -204,7 +197,7 @@ export class Link {
   /**
    * False when there is no room.
    *
-   * @throws TypeError or RangeError for what an answer cannot hold.
+   * @throws TypeError or RangeError for values that an answer cannot represent.
    */
   sendAnswer(answer: AnswerFrame): boolean {
     if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
@@ -220,8 +213,8 @@ export class Link {
   }
 
   /**
-   * Sends what waits, as one write. While an earlier write is on its way it goes on waiting: what has to wait
-   * anyway waits where it still can be counted, and leaves with the clocks of the moment at which it leaves.
+   * Sends what is queued, as one write. While an earlier write is in flight the queue stays here, where it
+   * is counted, and leaves with the clocks of the moment at which it leaves.
    */
   flush(stamp: ClockStamp): void {
     this.#dirty = false;
@@ -235,7 +228,7 @@ export class Link {
     if (this.#carrier.write(buffer)) this.#released();
   }
 
-  /** The carrier has done with the buffer of the last write. */
+  /** The carrier has finished with the buffer of the last write. */
   written(): void {
     if (this.#inFlight === undefined) return;
     this.#released();
@@ -247,13 +240,13 @@ export class Link {
     this.#inFlight = undefined;
   }
 
-  /** Bytes have arrived, at this time of our steady clock. */
+  /** Notes that bytes have arrived, at this time of our steady clock. */
   heard(monoMs: number): void {
     this.#silentTicks = 0;
     this.#roundTrip.heard(monoMs);
   }
 
-  /** Once a heartbeat. Returns for how many of them nothing has arrived. */
+  /** Called once per heartbeat. Returns the number of heartbeats without any bytes from the peer. */
   tick(): number {
     this.#roundTrip.tick();
     if (!this.#sentSinceTick && this.#outbox.length === 0 && this.#inFlight === undefined) {
@@ -265,7 +258,7 @@ export class Link {
   }
 
   /**
-   * Takes in one frame of the peer.
+   * Handles one frame of the peer.
    *
    * @throws FrameError
    */

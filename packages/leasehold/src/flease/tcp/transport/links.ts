@@ -12,14 +12,15 @@ import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";
 
 /**
- * What a member says to itself within one flush may lead to more of it: a request, its answer, the next
- * phase's request and answer. The bound only keeps a mistake from spinning; the rest goes on in the next
+ * Rounds of loopback in one flush: a message to ourselves leads to more, a request, its answer, the next
+ * phase's request and answer. The bound only keeps a mistake from spinning; the rest follows in the next
  * turn.
  */
 const LOOPBACK_ROUNDS_MAX = 8;
 
 /**
- * All links of a transport: who is connected, what is flushed at the end of the turn, who has gone silent.
+ * All links of a transport: which peers are connected, which links to flush at the end of the turn, and
+ * which have gone silent.
  */
 export class Links implements LinkPorts {
   readonly role: Role;
@@ -40,7 +41,7 @@ export class Links implements LinkPorts {
   #flush: NodeJS.Immediate | undefined;
   #flushing = false;
   #clients = 0;
-  /** Of them, those of each account. */
+  /** Client links for each account. */
   readonly #clientsOf = new Map<string, number>();
 
   constructor(
@@ -62,7 +63,8 @@ export class Links implements LinkPorts {
   }
 
   /**
-   * Whether one more client may come: one account alone gets most of the places, and never the last of them.
+   * Whether one more client is admitted: a single account gets most of the places, and never the last of
+   * them.
    */
   hasRoomFor(account: string): boolean {
     return leavesRoom(this.#clientsOf.get(account) ?? 0, this.#clientsMax - this.#clients);
@@ -90,8 +92,8 @@ export class Links implements LinkPorts {
   }
 
   /**
-   * A link whose handshake is done. An older one of the same peer is closed first: the peer knows best which
-   * it uses.
+   * Adds a link after its handshake. An older link of the same peer is closed first: the peer knows best
+   * which one it uses.
    */
   add(link: Link): void {
     const key = linkKeyOf(link.peer);
@@ -118,13 +120,13 @@ export class Links implements LinkPorts {
     if (!this.#flushing) this.#flush ??= setImmediate(this.flush);
   }
 
-  /** What this turn has produced leaves, with one write for each peer. */
+  /** Sends this turn's output, with one write for each peer. */
   readonly flush = (): void => {
     clearImmediate(this.#flush);
     this.#flush = undefined;
     this.#flushing = true;
     try {
-      // First what is said to ourselves, as the answers to it may be for others.
+      // Loopback first, as its answers may be for other peers.
       this.#flushLoopback();
       this.#flushDirty();
     } finally {
@@ -149,11 +151,11 @@ export class Links implements LinkPorts {
     dirty.length = 0;
   }
 
-  /** Once a heartbeat: idle links say that they are there, and silent ones are closed. */
+  /** Called once per heartbeat: idle links send an empty batch, and silent ones are closed. */
   tick(): void {
     for (const link of this.#byKey.values()) {
-      // Counted in ticks, not in time: a process that was stopped wakes with one tick, before it has read
-      // what waits.
+      // Counted in ticks, not in time: a suspended process wakes with one tick, before it has read what
+      // waits.
       if (link.tick() >= this.#silentTicksMax) {
         this.counters["connections.silent"] += 1;
         link.close(`nothing was heard for ${this.#silentTicksMax} heartbeats`);
@@ -161,7 +163,7 @@ export class Links implements LinkPorts {
     }
   }
 
-  /** No immediate is left behind, and nothing more is said to ourselves. */
+  /** Cancels the pending flush and the loopback. */
   stop(): void {
     this.loopback?.close("closed");
     clearImmediate(this.#flush);
@@ -169,10 +171,7 @@ export class Links implements LinkPorts {
   }
 }
 
-/**
- * Under which name a peer can have one connection at most: a member by its id, all others by their
- * incarnation too.
- */
+/** The key that is unique among connections: a member's id, and for others their incarnation too. */
 function linkKeyOf({ role, nodeId, incarnation }: Pick<Identity, "role" | "nodeId" | "incarnation">): string {
   return role === "member" ? `member ${nodeId}` : `${role} ${ownerName(nodeId, incarnation)}`;
 }

@@ -2,12 +2,12 @@ import type { Timers } from "../../../common/ports.js";
 import type { Transport } from "./transport.js";
 import type { Logger } from "../../../runtime/logger.js";
 
-/** Between two attempts. */
+/** Delay between two attempts. */
 const listenAgainMs = 1_000;
 
 /**
- * Listens where a former transport of this process listened. A member that does not listen cannot be reached,
- * so this tries until it succeeds or is no longer wanted.
+ * Listens at the address of a former transport of this process. A member that does not listen is
+ * unreachable, so this retries until it succeeds or is no longer wanted.
  */
 export async function listenAgain(
   transport: Transport,

@@ -3,7 +3,7 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import { LeaseholdError } from "../../../lease/errors.js";
 import { formatAddress, isLoopback, parseAddress } from "../../../runtime/address.js";
 
-/** Connections that the kernel keeps for us while the event loop is busy. */
+/** Connections that the kernel queues while the event loop is busy. */
 const BACKLOG = 511;
 
 /** Accepts connections at one address. */
@@ -17,7 +17,7 @@ export class Listener {
   }
 
   /**
-   * Resolves with the address it really listens on. `openly` allows an address that other machines reach.
+   * Resolves to the actual address. `openly` allows an address that other machines reach.
    *
    * @throws LeaseholdError `INVALID_URL`, `INVALID_CONFIG`.
    */
@@ -42,8 +42,8 @@ export class Listener {
       server.once("error", failed);
       server.listen({ host, port, backlog: BACKLOG }, () => {
         server.off("error", failed);
-        // Out of file descriptors, say: a connection is lost, which its other side notices, and the server
-        // goes on.
+        // Out of file descriptors, for example: one connection is lost, which its peer notices, and the
+        // server continues.
         server.on("error", () => {});
         resolve();
       });

@@ -6,8 +6,8 @@ import type { Clock } from "../../../common/ports.js";
 import type { Identity } from "../wire/identity.js";
 
 /**
- * A member's way to itself: what is written is decoded and handed over before the write returns, by the same
- * codec and in the same order of calls as bytes from a socket, so that the protocol knows no special case.
+ * A member's loopback: writes are decoded and delivered before they return, by the same codec and in the
+ * same order of calls as bytes from a socket, so that the protocol has no special case.
  */
 class LoopbackCarrier implements Carrier {
   readonly ready = true;

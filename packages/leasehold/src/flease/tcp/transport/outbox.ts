@@ -4,31 +4,25 @@ import { encodeMessage, messageBytesMax, openBatch, stampBatch } from "../wire/c
 import { FrameKind } from "../wire/frame.js";
 import type { ClockStamp, Echo } from "../wire/codec.js";
 
-/** What one turn produces for one peer usually fits. */
+/** Usually holds one turn's output for one peer. */
 const BUFFER_BYTES_MIN = 4 * 1024;
 
-/**
- * A buffer that a burst has made larger than this is let go afterwards, so that memory follows the load down
- * again.
- */
+/** Buffers that a burst made larger than this are released afterwards. */
 const BUFFER_BYTES_KEPT = 256 * 1024;
 
-/**
- * A batch that has grown to this is followed by another: the receiver can then work on the one while the next
- * arrives.
- */
+/** A batch of this size is split: the receiver can work on one part while the next arrives. */
 const BATCH_BYTES_SPLIT = 128 * 1024;
 
 /**
- * What waits for one peer: whole frames in one buffer, the last of which may be a batch that still grows. Two
- * buffers take turns, one being filled while the other is on its way.
+ * The queue for one peer: whole frames in one buffer, the last of which may be a batch that still grows. Of
+ * two buffers, one fills while the other is in flight.
  */
 export class Outbox {
   #pending = new ByteWriter(BUFFER_BYTES_MIN);
-  /** Renewals that must not wait behind anything else; undefined when there are none. */
+  /** Renewals, which must not queue behind anything else; undefined when there are none. */
   #urgent: Outbox | undefined;
   #spare: ByteWriter | undefined;
-  /** Where the batch that still grows begins; -1 when there is none. */
+  /** Start of the batch that still grows; -1 when there is none. */
   #batchStart = -1;
   #batchView = 0;
 
@@ -40,7 +34,7 @@ export class Outbox {
     return this.#urgent?.length ?? 0;
   }
 
-  /** Appends a renewal: it leaves before all that waits. */
+  /** Appends a renewal, which leaves before everything else. */
   addUrgent(message: Message): void {
     this.#urgent ??= new Outbox();
     this.#urgent.add(message);
@@ -58,15 +52,15 @@ export class Outbox {
     encodeMessage(writer, message);
   }
 
-  /** Where a frame of another kind is to be written to. */
+  /** The buffer for frames of other kinds. */
   get frames(): ByteWriter {
     this.#closeBatch();
     return this.#pending;
   }
 
   /**
-   * Takes everything that waits, with these clocks in all its batches. The caller gives the buffer back when
-   * the socket has done with it.
+   * Takes everything queued, with these clocks in all its batches. The caller returns the buffer when the
+   * socket has finished with it.
    */
   take(stamp: ClockStamp, echo: Echo): ByteWriter {
     this.#closeBatch();
@@ -96,7 +90,7 @@ export class Outbox {
     this.#pending.raw(rest.bytes.subarray(0, rest.length));
   }
 
-  /** Begins a batch. One that stays empty carries the clocks and shows that we are there. */
+  /** Begins a batch. An empty one carries the clocks and serves as a heartbeat. */
   openBatch(view: number): void {
     this.#closeBatch();
     this.#batchStart = openBatch(this.#pending, view);

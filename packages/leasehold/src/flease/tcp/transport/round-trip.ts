@@ -1,18 +1,15 @@
 import type { ClockStamp, Echo } from "../wire/codec.js";
 
-/**
- * The smallest round trip is looked for among the samples of the last one to two windows of so many
- * heartbeats.
- */
+/** The minimum is taken over the last one to two windows of this many heartbeats. */
 const WINDOW_TICKS = 16;
 
 /**
- * Echoes and round trips of one link: each batch says what the last one from the other side was, and how long
- * ago it came. The smallest recent round trip is the one to go by: whatever is above it was spent waiting.
+ * Echoes and round trips of one link: each batch names the last batch from the other side, and its age. The
+ * smallest recent round trip is the measure: anything above it was queueing.
  */
 export class RoundTrip {
   readonly #echo: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
-  /** Our steady clock when bytes arrived last, and when the batch that we echo came. */
+  /** Our steady clock at the last bytes, and at the batch that we echo. */
   #heardMs = 0;
   #echoHeardMs = 0;
   #windowMs = Infinity;
@@ -28,7 +25,7 @@ export class RoundTrip {
     this.#heardMs = monoMs;
   }
 
-  /** A batch of the bytes heard last: keeps its stamp for the next echo and fills in `echo.roundTripMs`. */
+  /** Notes a batch of the last bytes: keeps its stamp for the next echo and fills in `echo.roundTripMs`. */
   received(stamp: ClockStamp, echo: Echo): void {
     this.#echo.monoMs = stamp.monoMs;
     this.#echo.loMs = stamp.loMs;

@@ -5,44 +5,43 @@ import type { Identity } from "../wire/identity.js";
 import type { Link, LinkHandler } from "./link.js";
 
 /**
- * What the transport tells its owner. Everything is called synchronously from the transport's own turn; none
- * of it may throw, and what it throws is not caught: it is a bug.
+ * Receives a transport's events. All calls are synchronous, from the transport's own turn. None may throw:
+ * an exception is a bug and is not caught.
  */
 export interface TransportHandler extends LinkHandler {
   /**
-   * The handshake is done and messages may be sent. Set `link.handle` here. A new connection of a peer that
-   * is still connected replaces the old one: `disconnected(old)` comes first. Not called for
-   * `transport.loopback`.
+   * The handshake is done and messages may be sent. Set `link.handle` here. A new connection of a connected
+   * peer replaces the old one: `disconnected(old)` comes first. Not called for `transport.loopback`.
    */
   connected(link: Link): void;
-  /**
-   * The link is gone for good; a dialed address is being tried again already. Not called by
-   * `transport.close()`.
-   */
+  /** The link is closed; a dialed address is already being retried. Not called by `transport.close()`. */
   disconnected(link: Link, reason: string): void;
   /**
-   * The peer at an address we dial refused us, or we refused it: `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
-   * `VERSION_MISMATCH`, `UNAUTHENTICATED`, `PERMISSION_DENIED`, or `UNREACHABLE` (it does not speak this
-   * protocol, or takes nobody else). Said at every attempt; attempts go on, slowly.
+   * The peer at a dialed address refused us, or we refused it: `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
+   * `VERSION_MISMATCH`, `UNAUTHENTICATED`, `PERMISSION_DENIED`, or `UNREACHABLE` (another protocol, or no
+   * room). Called at every attempt; attempts continue, slowly.
    */
   refused(address: string, error: LeaseholdError): void;
   /**
-   * An accepted connection was refused, by us or by its other side. `cause` is one of a few dozen stable
-   * names, `text` one sentence; nothing in it is too long or has control characters.
+   * Either side refused an accepted connection. `cause` is one of a few dozen stable names, `text` one
+   * sentence of bounded length without control characters.
    */
   repelled(address: string, cause: string, text: string): void;
   /**
-   * A member refused us, as another process with our id is connected with it, or with another member. Said at
-   * every attempt.
+   * A member refused us because another process with our id is connected with it or with another member.
+   * Called at every attempt.
    */
   refusedAsDuplicate(memberId: string, text: string): void;
-  /** We refused a process at this address because its id is that of a member to which this link leads. */
+  /**
+   * We refused a process at this address because its id is that of the member at the other end of this
+   * link.
+   */
   duplicateRefused(link: Link, address: string): void;
-  /** A dialed address could not be reached at all. Said at every attempt; attempts go on. */
+  /** A dialed address could not be reached. Called at every attempt; attempts continue. */
   unreachable(address: string, reason: string): void;
-  /** Asked when a peer's identity fits ours: `undefined` lets it in. */
+  /** Called when a peer's identity matches ours: `undefined` admits it. */
   admit(peer: Identity): Rejection | undefined;
-  /** What an accepting member tells a client of the cluster: JSON, at most 60 KiB. */
+  /** The description of the cluster that an accepting member sends to a client: JSON, at most 60 KiB. */
   clusterDocument(): string;
   /**
    * Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own
@@ -50,8 +49,8 @@ export interface TransportHandler extends LinkHandler {
    */
   stamp(into: ClockStamp): void;
   /**
-   * An admin RPC of the peer (status, lists). What it returns, or resolves to, is sent as JSON; what it
-   * throws, as an error.
+   * Answers an admin RPC of the peer (status, lists). The result, also of a promise, is sent as JSON; an
+   * exception as an error.
    */
   answer(link: Link, method: string, params: unknown): unknown;
 }

@@ -25,17 +25,16 @@ import { transportDefaults } from "./transport-options.js";
 import type { TransportOptions } from "./transport-options.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/** How often nothing at all is done, to keep the process alive: some days, in ms. */
+/** Interval of the timer that keeps the process alive and does nothing: some days, in ms. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
 /**
- * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
- * produced sent as one write for each peer. An open transport of a member keeps its process alive, also while
- * no peer can be reached; `close` ends that. A client's does not: its process lives as long as it waits or
- * holds.
+ * TCP between one participant and its peers: one connection per pair, and one write per peer for all output
+ * of an event loop turn. An open transport of a member keeps its process alive, even while no peer can be
+ * reached, until `close`. A client's does not: its process lives while it waits for or holds a lease.
  */
 export class Transport implements DialerPorts {
-  /** What was refused, dropped and counted, by stable names (`docs/internals/wire-calls.md`, Counters). */
+  /** Counts of refusals and drops, by stable names (`docs/internals/wire-calls.md`, Counters). */
   readonly counters: Counters = newCounters();
   readonly identity: Identity;
   readonly key: IncarnationKey;
@@ -49,19 +48,16 @@ export class Transport implements DialerPorts {
   readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
-  /**
-   * Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or
-   * after it.
-   */
+  /** Accepted connections in their handshake, ordered by their last progress, in TLS or after it. */
   readonly #inHandshake = new Set<Socket | Connection>();
   #closing: Promise<void> | undefined;
   #lastConnectionClosed: (() => void) | undefined;
 
   /**
    * @param world its clock stamps receptions; `handler.stamp` must use the same one
-   * @param key of the incarnation that this participant is: its own, unless a test wants two transports of
-   * one incarnation
-   * @throws LeaseholdError `INVALID_CONFIG` for an identity that cannot be told to peers.
+   * @param key of this participant's incarnation: its own, unless a test needs two transports of one
+   * incarnation
+   * @throws LeaseholdError `INVALID_CONFIG` for an identity that HELLO cannot carry.
    */
   constructor(
     claims: Claims,
@@ -88,16 +84,16 @@ export class Transport implements DialerPorts {
     return this.linkPorts.loopback;
   }
 
-  /** Every link whose handshake is done, without the loopback. */
+  /** All links after their handshake, without the loopback. */
   get links(): Iterable<Link> {
     return this.linkPorts.values();
   }
 
   /**
-   * Accepts connections. Resolves with the address it really listens on, `host:port`.
+   * Accepts connections. Resolves to the actual address, `host:port`.
    *
-   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or when the
-   * address cannot be had; `INVALID_URL`; `CLOSED`.
+   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or for an
+   * unavailable address; `INVALID_URL`; `CLOSED`.
    */
   async listen(address: string): Promise<string> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
@@ -114,9 +110,9 @@ export class Transport implements DialerPorts {
 
   /**
    * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id
-   * dials at once, and the other only when it is not dialed for `standByMs`, so that they need not choose
-   * between two connections. A peer that answers under another id than `peerId` is refused; a connection with
-   * another one that was expected there before ends. Idempotent.
+   * dials at once, and the other only after `standByMs` without a connection, so that they need not choose
+   * between two connections. A peer that answers with another id than `peerId` is refused; a connection
+   * that was dialed there for another id ends. Idempotent.
    *
    * @throws LeaseholdError `INVALID_URL`.
    */
@@ -145,24 +141,24 @@ export class Transport implements DialerPorts {
   }
 
   /**
-   * Asks a peer something beside the protocol.
+   * Makes a call to a peer outside the protocol.
    *
-   * @throws LeaseholdError `UNREACHABLE` (no answer in time, the link closed, too many calls), `CLOSED`, or
-   * what the peer's handler threw.
+   * @throws LeaseholdError `UNREACHABLE` (no answer in time, link closed, too many calls), `CLOSED`, or the
+   * error of the peer's handler.
    */
   async call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
     return this.linkPorts.calls.call(link, method, params, timeoutMs);
   }
 
-  /** Sends what is waiting, ends every link and leaves no handle open. Idempotent. */
+  /** Sends what is queued, ends every link and leaves no handle open. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    // Lets `closing` be seen by whatever the steps below call.
+    // Lets the callees of the steps below see `closing`.
     await Promise.resolve();
     this.#heartbeat.cancel();
     this.linkPorts.flush();
@@ -198,7 +194,7 @@ export class Transport implements DialerPorts {
 
   /**
    * Closes the connection whose handshake has made no progress for the longest, so that silent connections
-   * cannot keep others out. An honest handshake ends long before so many others have come.
+   * cannot keep others out. An honest handshake completes long before.
    */
   #giveUpOldest(): void {
     const [oldest] = this.#inHandshake;
@@ -234,7 +230,7 @@ export class Transport implements DialerPorts {
     });
   }
 
-  // What connections and dialers tell and ask: `DialerPorts` says when
+  // Implementation of `DialerPorts`, which says when each is called
 
   connecting(connection: Connection): void {
     this.#connections.add(connection);
@@ -262,8 +258,7 @@ export class Transport implements DialerPorts {
       return { reason: "notAdmitted", text };
     }
     const older = this.linkPorts.get(theirs);
-    // As long as the connection stands: its other end relies on that, also when nothing has been heard for a
-    // while.
+    // Applies while the connection stands: its other end relies on that, even after a silence.
     if (older?.open === true && older.incarnation !== theirs.incarnation) {
       this.handler.duplicateRefused(older, connection.address);
       const text = `another process is the member ${id} already, from ${older.address}; two processes must not be one member`;

@@ -5,13 +5,13 @@ import type { Link } from "../transport/link.js";
 import type { Transport } from "../transport/transport.js";
 import { writeViewOffer } from "../../views/document.js";
 
-/** Time for another participant to answer an offer, or to take a view, ms. */
+/** Timeout for another participant to answer an offer, or to accept a view, ms. */
 const publishTimeoutMs = 1_000;
 
-/** Participants that have not confirmed the present view are offered it this often, ms. */
+/** Interval at which unconfirmed participants are offered the view again, ms. */
 const offerEveryMs = 500;
 
-/** Views that are sent at one time take this much memory at most; others are offered it again. */
+/** Upper bound of memory for views in flight; other participants are offered it again. */
 const bytesUnderWayMax = 16 * 1024 * 1024;
 
 export interface PublisherHost {
@@ -20,17 +20,17 @@ export interface PublisherHost {
   readonly transport: Pick<Transport, "call" | "links" | "loopback">;
 }
 
-/** What a participant has confirmed: the view it is in, and how many it knows to have left the one before. */
+/** A participant's confirmation: its view, and how many members it knows to have left the one before. */
 interface Confirmed {
   readonly stamp: number;
   readonly settled: number;
 }
 
 /**
- * Sends a member's view to all that are connected. A view of 300 members has up to 170 KB, and each of them
- * would send it to everybody: so each offers its number and stamp, and sends the view to those that ask for
- * it. An offer also carries which members have left the view before, which changes while members are in a
- * joint view. What a participant has not confirmed is offered again.
+ * Publishes a member's view to all connected participants. A view of 300 members has up to 170 KB, and each
+ * member would send it to everyone: so members offer number and stamp, and send the view on request. An
+ * offer also lists the members that have left the view before, which changes while members are in a joint
+ * view. Unconfirmed offers are repeated.
  */
 export class ViewPublisher {
   readonly #host: PublisherHost;
@@ -57,7 +57,7 @@ export class ViewPublisher {
     }
   }
 
-  /** The view has changed. */
+  /** Call when the view has changed. */
   offerAll(): void {
     for (const link of this.#host.transport.links) this.offer(link);
   }
@@ -77,7 +77,7 @@ export class ViewPublisher {
       if (isRecord(heard) && typeof heard["stamp"] === "number")
         this.#confirmed.set(link, { stamp: heard["stamp"], settled: note.settled.size });
     } catch {
-      // It is offered again as long as it is connected.
+      // Repeated while it is connected.
     } finally {
       this.#offering.delete(link);
     }

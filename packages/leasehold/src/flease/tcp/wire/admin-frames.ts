@@ -18,7 +18,7 @@ const METHOD_BYTES_MAX = 64;
 
 const Status = { value: 0, error: 1 } as const;
 
-/** A question beside the protocol. */
+/** A call outside the protocol. */
 export interface CallFrame {
   readonly id: number;
   readonly method: string;
@@ -31,12 +31,12 @@ export interface AnswerFrame {
   readonly value?: unknown;
 }
 
-/** @throws TypeError for what JSON cannot hold (a bigint, a cycle). */
+/** @throws TypeError for values that JSON cannot represent (a bigint, a cycle). */
 function textOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** False when it is too large to be sent; nothing has been written then. */
+/** False when it is too large to be sent; then nothing has been written. */
 export function encodeCall(to: ByteWriter, call: CallFrame, bytesMax = CALL_FRAME_BYTES_MAX): boolean {
   const json = textOf(call.params);
   if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > bytesMax) return false;
@@ -50,8 +50,8 @@ export function encodeCall(to: ByteWriter, call: CallFrame, bytesMax = CALL_FRAM
 }
 
 /**
- * @throws TypeError for a value that JSON cannot hold, RangeError for one that is too large for a frame;
- * nothing has been written then.
+ * @throws TypeError for a value that JSON cannot represent, RangeError for one that is too large for a
+ * frame; then nothing has been written.
  */
 export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
   const { error } = answer;
@@ -70,7 +70,7 @@ export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
 export function decodeCall(from: ByteReader): CallFrame {
   const id = from.u32();
   const method = from.name8(1, METHOD_BYTES_MAX);
-  // The frame itself is as long as a call of its sender may be.
+  // The frame's own bound depends on its sender.
   const params = json(from, MEMBER_CALL_FRAME_BYTES_MAX);
   from.finish();
   return { id, method, params };

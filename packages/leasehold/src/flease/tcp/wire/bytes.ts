@@ -4,10 +4,10 @@ import { FRAME_HEADER_BYTES } from "./frame.js";
 import type { FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 
-/** Text up to this length is copied by a loop in JavaScript, which beats a call into the runtime. */
+/** A JavaScript loop encodes text up to this length faster than a call into the runtime. */
 const SHORT_TEXT_LENGTH = 48;
 
-/** For each length of short text a list for its codes, reused. */
+/** Reused lists of character codes, one for each length of short text. */
 const codesOf = Array.from({ length: SHORT_TEXT_LENGTH + 1 }, (_, length) =>
   Array.from("0".repeat(length), Number),
 );
@@ -15,11 +15,11 @@ const codesOf = Array.from({ length: SHORT_TEXT_LENGTH + 1 }, (_, length) =>
 /** Largest whole number that a double holds exactly; ballot numbers stay below it until 2089. */
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** The least byte that a text may have. */
+/** Lower bound of bytes in unrestricted text. */
 const ANY = 0;
 const PRINTABLE = 0x20;
 
-/** A buffer that grows as it is written to. All numbers are big-endian. */
+/** A buffer that grows as it is written. All numbers are big-endian. */
 export class ByteWriter {
   bytes: Buffer;
   view: DataView;
@@ -30,7 +30,7 @@ export class ByteWriter {
     this.view = new DataView(this.bytes.buffer);
   }
 
-  /** Makes room; every write below assumes that it is there. */
+  /** Makes room; every write below requires it. */
   reserve(moreBytes: number): void {
     const neededBytes = this.length + moreBytes;
     if (neededBytes <= this.bytes.length) return;
@@ -59,7 +59,7 @@ export class ByteWriter {
     this.length += 8;
   }
 
-  /** Begins a frame of this kind. Its length is filled in by `endFrame`. Returns where it begins. */
+  /** Begins a frame of this kind and returns its start. `endFrame` fills in the length. */
   beginFrame(kind: FrameKind, bodyBytesMax: number): number {
     const start = this.length;
     this.reserve(FRAME_HEADER_BYTES + bodyBytesMax);
@@ -68,7 +68,7 @@ export class ByteWriter {
     return start;
   }
 
-  /** The frame that began there ends here. Its length counts what follows the length itself. */
+  /** Ends the frame that began at `start`. The length counts what follows the length itself. */
   endFrame(start: number): void {
     this.view.setUint32(start, this.length - start - 4);
   }
@@ -78,9 +78,7 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /**
-   * UTF-8 without a length. Returns the number of bytes; room for three bytes a UTF-16 unit must be reserved.
-   */
+  /** UTF-8 without a length. Returns the number of bytes; three bytes per UTF-16 unit must be reserved. */
   utf8(text: string): number {
     const start = this.length;
     const { bytes } = this;
@@ -123,17 +121,14 @@ export class ByteWriter {
   }
 }
 
-/**
- * A cursor over received bytes. Whatever is not as it should be throws a {@link FrameError}; nothing is
- * copied but text.
- */
+/** A cursor over received bytes. Malformed input throws a {@link FrameError}; only text is copied. */
 export class ByteReader {
   #bytes: Buffer = Buffer.alloc(0);
   #view = new DataView(this.#bytes.buffer, 0, 0);
   #offset = 0;
   #end = 0;
 
-  /** Starts at the given range of a buffer. Several ranges of the same buffer cost nothing but the first. */
+  /** Starts at the given range of a buffer. Further ranges of the same buffer are free. */
   reset(bytes: Buffer, start: number, end: number): void {
     if (bytes !== this.#bytes) {
       this.#bytes = bytes;
@@ -171,7 +166,7 @@ export class ByteReader {
   /** A time or a duration: finite, from 0 to 2^53. */
   time(): number {
     const value = this.#view.getFloat64(this.#take(8));
-    // Written so that NaN is refused too. Adding 0 makes a negative zero an ordinary one.
+    // Written so that NaN is refused too. Adding 0 turns a negative zero into a positive one.
     if (!(value >= 0 && value <= NUMBER_MAX)) throw new FrameError("number", `${value} is not a time`);
     return value + 0;
   }
@@ -208,7 +203,7 @@ export class ByteReader {
     return this.#text(this.u32(), lengthMin, lengthMax, ANY);
   }
 
-  /** Text without control characters: others are shown it, and JSON would make six bytes of each. */
+  /** Text without control characters: it is shown to others, and JSON would escape each with six bytes. */
   name8(lengthMin: number, lengthMax: number): string {
     return this.#text(this.u8(), lengthMin, lengthMax, PRINTABLE);
   }
@@ -239,7 +234,7 @@ export class ByteReader {
     return codes === undefined ? bytes.toString("latin1", start, end) : String.fromCharCode(...few(codes));
   }
 
-  /** Everything must have been read. */
+  /** Throws unless everything has been read. */
   finish(): void {
     if (this.remaining > 0) throw new FrameError("trailing", `${this.remaining} bytes after the last field`);
   }

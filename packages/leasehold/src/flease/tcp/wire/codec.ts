@@ -5,7 +5,7 @@ import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 
-/** The sender's clocks when a batch left. Reused: copy what is to be kept. */
+/** The sender's clocks when a batch left. Reused: copy to keep. */
 export interface ClockStamp {
   /** `world.clock.monotonicMs()` of the sender. */
   monoMs: number;
@@ -15,17 +15,17 @@ export interface ClockStamp {
 }
 
 /**
- * What the peer said of the last batch that it had received from us when it sent this one. Reused: copy what
- * is to be kept.
+ * The peer's echo of the last batch that it had received from us when it sent this one. Reused: copy to
+ * keep.
  */
 export interface Echo {
-  /** Our steady clock when that batch left, ms; counts only when `loMs` is not 0. */
+  /** Our steady clock when that batch left, ms; valid only when `loMs` is not 0. */
   monoMs: number;
   /** Our `lo` when that batch left, ms; 0 when the peer had not received any batch. */
   loMs: number;
-  /** How long the peer kept the echo before it sent this batch, by its steady clock, ms. */
+  /** Time the peer held the echo before it sent this batch, by its steady clock, ms. */
   heldMs: number;
-  /** The round trip without the time at the peer, ms, at least 0; -1 when there is no echo. */
+  /** The round trip minus the time at the peer, ms, at least 0; -1 without an echo. */
   roundTripMs: number;
 }
 
@@ -35,16 +35,16 @@ const OWNER_BYTES_MAX = 255;
 /** The fields of a message but for its texts, rounded up. */
 const MESSAGE_FIXED_BYTES_MAX = 80;
 
-/** A UTF-16 unit becomes at most so many bytes of UTF-8. */
+/** Upper bound of UTF-8 bytes per UTF-16 unit. */
 const UTF8_BYTES_PER_UNIT = 3;
 
-/** view, three clock readings, two echoed ones, and how long the echo was held. */
+/** View, three clock readings, two echoed ones, and how long the echo was held. */
 export const BATCH_HEADER_BYTES = 4 + 6 * 8;
 
 /** From the beginning of the frame to its clock stamp. */
 const STAMP_OFFSET = FRAME_HEADER_BYTES + 4;
 
-/** No message takes more than this, so a writer can tell beforehand whether it fits. */
+/** Upper bound of a message's bytes, by which a writer checks for room. */
 export function messageBytesMax(message: Message): number {
   return (
     MESSAGE_FIXED_BYTES_MAX +
@@ -53,8 +53,8 @@ export function messageBytesMax(message: Message): number {
 }
 
 /**
- * Begins a batch. Its length and its clocks are filled in later, when it leaves (`stampBatch`). Returns where
- * it begins.
+ * Begins a batch and returns its start. `stampBatch` and `endFrame` fill in clocks and length when it
+ * leaves.
  */
 export function openBatch(to: ByteWriter, view: number): number {
   const start = to.beginFrame(FrameKind.batch, BATCH_HEADER_BYTES);
@@ -63,7 +63,7 @@ export function openBatch(to: ByteWriter, view: number): number {
   return start;
 }
 
-/** Writes the clocks of the moment at which it leaves into the batch that begins at `start`. */
+/** Writes the clocks of the moment of sending into the batch that begins at `start`. */
 export function stampBatch(to: ByteWriter, start: number, stamp: ClockStamp, echo: Echo): void {
   const { view } = to;
   const at = start + STAMP_OFFSET;
@@ -110,7 +110,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   to.f64(message.leaseToken);
 }
 
-/** Reads the head of a batch; what remains of the frame is messages. Returns the view. */
+/** Decodes the header of a batch; the rest of the frame is messages. Returns the view. */
 export function decodeBatchHeader(from: ByteReader, stamp: ClockStamp, echo: Echo): number {
   const view = from.u32();
   stamp.monoMs = from.time();
@@ -123,7 +123,7 @@ export function decodeBatchHeader(from: ByteReader, stamp: ClockStamp, echo: Ech
 }
 
 /**
- * Reads the next message in place. `view` and `owner` are those of the batch and of the connection; all
+ * Decodes the next message in place. `view` and `owner` are those of the batch and of the connection; all
  * fields are written.
  */
 export function decodeMessage(from: ByteReader, into: Message, view: number, owner: string): void {
@@ -177,18 +177,18 @@ function tellsLease(kind: Kind): boolean {
 }
 
 /**
- * What the sender of a request does when it is refused: it gives up, or waits for a release. Earlier versions
- * had a third for renewals, which counts as the first.
+ * The sender's reaction to a refusal: give up, or wait for a release. Earlier versions had a third for
+ * renewals, which is read as the first.
  */
 const Intent = { once: 0, waits: 1, renewed: 2 } as const;
 
-/** The token of an acquisition is its ballot number and does not travel twice. */
+/** The token of an acquisition is its ballot number and is not sent twice. */
 function tokenOf(from: ByteReader, message: Message): number {
   if (message.kind === Kind.write) return boundedToken(from.whole(), message.number);
   return message.kind === Kind.acquire ? message.number : 0;
 }
 
-/** A tenure's token is the number of the ballot that began it, and its later ballots have greater ones. */
+/** A tenure's token is the number of the ballot that began it; its later ballots have greater ones. */
 function boundedToken(token: number, number: number): number {
   if (token > number) throw new FrameError("number", `a token ${token} in the ballot ${number}`);
   return token;

@@ -1,36 +1,36 @@
-/** Why a frame was refused. The names are stable: counters and the peer's REJECT carry them. */
+/** Causes for refusing a frame. The names are stable: counters and REJECT carry them. */
 export const frameErrorCauses = [
-  /** The length prefix says more than this kind of frame may have, or nothing at all. */
+  /** The length prefix is zero, or exceeds the bound of this kind of frame. */
   "length",
-  /** A kind of frame that does not exist, or not at this point of the conversation. */
+  /** An unknown kind of frame, or one not allowed at this point of the conversation. */
   "kind",
-  /** The HELLO or WELCOME does not begin with the magic bytes: whatever speaks there, it is not Leasehold. */
+  /** HELLO or WELCOME does not begin with the magic bytes: the peer is not Leasehold. */
   "magic",
-  /** A field reaches beyond the end of its frame. */
+  /** A field extends beyond the end of its frame. */
   "truncated",
-  /** Bytes are left over after the last field. */
+  /** Bytes follow the last field. */
   "trailing",
   /** Text that is not UTF-8. */
   "utf8",
-  /** Text that is empty or longer than its field may be, or a name with a control character. */
+  /** Empty or too long text, or a name with a control character. */
   "text",
-  /** A number that is not finite, negative, beyond 2^53 or not whole where it has to be. */
+  /** A number that is not finite, is negative, is beyond 2^53, or is not whole where it must be. */
   "number",
-  /** A code outside its table: a kind of message, a refusal, a state of a lease, a role. */
+  /** A code outside its table: kind of message, refusal, state of a lease, role. */
   "code",
   /** JSON that does not parse. */
   "json",
-  /** A message that this peer has no business sending: a reply of a client, a request to a client. */
+  /** A message in the wrong direction: a reply from a client, a request to a client. */
   "direction",
-  /** A message that an observer may not send: anything but a question. */
+  /** A message that an observer may not send: anything but a query. */
   "role",
-  /** TLS where plain frames should be. */
+  /** TLS where plain frames are expected. */
   "tls",
 ] as const;
 
 export type FrameErrorCause = (typeof frameErrorCauses)[number];
 
-/** What a decoder throws, and the only thing it throws. The connection it came from is closed. */
+/** The only error that decoders throw. The connection it came from is closed. */
 export class FrameError extends Error {
   override readonly cause: FrameErrorCause;
 

@@ -16,36 +16,34 @@ export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 /** u32 length of what follows, u8 kind. */
 export const FRAME_HEADER_BYTES = 5;
 
-/** Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes. */
+/** An unidentified peer gets little of our memory: a handshake is a few hundred bytes. */
 export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 
 /**
- * A WELCOME with the description of a cluster, for a client that dialed: 300 members with the longest ids and
- * addresses, those that it began with and those of a joint view.
+ * Bounds a WELCOME with the description of a cluster, for a client that dialed: 300 members with the
+ * longest ids and addresses, founding members and those of a joint view.
  */
 export const WELCOME_FRAME_BYTES_MAX = 512 * 1024;
 
-/**
- * A batch of 512 messages with long names is below this; a sender begins another batch before it gets there.
- */
+/** A batch of 512 messages with long names is smaller; a sender begins another batch before this size. */
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Calls of clients are small questions. What is kept of one while it waits is up to twenty times as much, as
- * JSON can be, for each call of each connection.
+ * Clients' calls are small. Parsed JSON takes up to twenty times as much memory, for each call of each
+ * connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
 /**
- * Members send each other whom they are connected with, and to everybody their views: a joint view of 300
+ * Members announce their connections to each other, and send their view to everyone: a joint view of 300
  * members with the longest ids and addresses.
  */
 export const MEMBER_CALL_FRAME_BYTES_MAX = 256 * 1024;
 
-/** The largest answers are pages of lists, of some hundred resources with their names, labels and data. */
+/** The largest answers are pages of lists: some hundred resources with names, labels and data. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
 
-/** The largest length prefix (kind and body) for each kind of frame. */
+/** Upper bound of the length prefix (kind and body) for each kind of frame. */
 const lengthMaxOf: readonly number[] = [
   0,
   HANDSHAKE_FRAME_BYTES_MAX,
@@ -59,16 +57,16 @@ const lengthMaxOf: readonly number[] = [
 
 const LENGTH_MAX = greatest(lengthMaxOf);
 
-/** The buffer for the beginning of a frame whose end has not arrived yet starts at this size. */
+/** Initial buffer for a frame whose end has not arrived yet. */
 const PARTIAL_BYTES_MIN = 4 * 1024;
 
 /** Called with each complete frame: its body is `bytes[start, end)`, valid during the call only. */
 export type FrameSink = (kind: FrameKind, bytes: Buffer, start: number, end: number) => void;
 
 /**
- * Cuts a stream of bytes into frames. Frames that lie within one chunk are handed over where they are; only a
- * frame that is spread over several chunks is put together in a buffer, which grows with what has arrived,
- * not with what a length prefix promises.
+ * Splits a stream of bytes into frames. A frame within one chunk is delivered in place; one that spans
+ * chunks is assembled in a buffer, which grows with what has arrived, not with what a length prefix
+ * promises.
  */
 export class FrameDecoder {
   readonly #sink: FrameSink;
@@ -81,17 +79,17 @@ export class FrameDecoder {
     this.#sink = sink;
   }
 
-  /** From now on a frame of this kind may be so long. */
+  /** Raises the bound for frames of this kind. */
   allow(kind: FrameKind, bytesMax: number): void {
     this.#lengthMaxOf = this.#lengthMaxOf.with(kind, bytesMax);
   }
 
-  /** Bytes of an unfinished frame. */
+  /** Number of bytes of an unfinished frame. */
   get pendingBytes(): number {
     return this.#partialLength;
   }
 
-  /** Nothing is handed over from here on, also not what the current chunk still holds. */
+  /** Delivers nothing from here on, including the rest of the current chunk. */
   stop(): void {
     this.#stopped = true;
     this.#partial = undefined;
@@ -99,9 +97,9 @@ export class FrameDecoder {
   }
 
   /**
-   * Takes in the next chunk, which stays the caller's.
+   * Decodes the next chunk, which stays the caller's.
    *
-   * @throws FrameError `length` or `kind`, or what the sink throws. The stream is of no use afterwards.
+   * @throws FrameError `length` or `kind`, or the sink's error. The stream is unusable afterwards.
    */
   push(chunk: Buffer, length: number = chunk.length): void {
     let offset = this.#partialLength > 0 ? this.#complete(chunk, length) : 0;
@@ -116,7 +114,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Takes from the chunk what the unfinished frame lacks. Returns how much that was. */
+  /** Copies what the unfinished frame lacks from the chunk. Returns the number of bytes. */
   #complete(chunk: Buffer, length: number): number {
     let offset = 0;
     if (this.#partialLength < FRAME_HEADER_BYTES) {
@@ -130,7 +128,7 @@ export class FrameDecoder {
     offset += take;
     if (this.#partialLength === frameBytes) {
       const partial = this.#partial!;
-      // Frames spread over chunks come in bursts of large ones: a small buffer stays, a large one goes.
+      // Frames that span chunks come in bursts of large ones: a small buffer is kept, a large one released.
       if (partial.length > PARTIAL_BYTES_MIN) this.#partial = undefined;
       this.#partialLength = 0;
       this.#emit(partial, 0, frameBytes);
@@ -155,13 +153,13 @@ export class FrameDecoder {
 }
 
 /**
- * The size of the frame that begins at `offset`, its prefix included; 0 when the prefix is not complete. An
- * impossible length is refused as soon as its four bytes are there.
+ * The size of the frame that begins at `offset`, its prefix included; 0 while the prefix is incomplete. An
+ * impossible length is refused as soon as its four bytes have arrived.
  */
 function frameBytesAt(bytes: Buffer, offset: number, end: number, longest: readonly number[]): number {
   if (end - offset < 4) return 0;
   const length = bytes.readUInt32BE(offset);
-  // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every
+  // A TLS record, of a handshake or an alert, in any version: its first bytes read as a length beyond every
   // bound.
   if (length >>> 16 === 0x1603 || length >>> 16 === 0x1503)
     throw new FrameError("tls", "it speaks TLS, and we do not");

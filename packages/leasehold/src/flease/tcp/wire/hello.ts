@@ -6,23 +6,23 @@ import { roles } from "../../../runtime/security/roles.js";
 import type { Claims, Identity } from "./identity.js";
 import type { Role } from "../../../runtime/security/roles.js";
 
-/** "LSHD": what every HELLO and WELCOME begins with, so that a stranger is noticed at its first bytes. */
+/** "LSHD": begins every HELLO and WELCOME, so that a foreign protocol is noticed at its first bytes. */
 const MAGIC = 0x4c534844;
 
 /**
- * The version of everything in `docs/internals/wire.md`. Later versions keep the framing, REJECT, and HELLO
- * up to its version, so that two versions can tell each other that they differ.
+ * Version of everything in `docs/internals/wire.md`. Later versions keep the framing, REJECT, and HELLO up
+ * to its version, so that both sides can report a mismatch.
  */
 export const PROTOCOL_VERSION = 4;
 
-/** An Ed25519 public key, and a signature, as they travel. */
+/** An Ed25519 public key, and a signature, on the wire. */
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** What each side adds to a handshake, so that no two handshakes are alike. */
+/** Each side's random part of a handshake, so that no two handshakes are equal. */
 export const NONCE_BYTES = 32;
 
-/** All of a WELCOME that is left beside the names, the keys and the signature. */
+/** The rest of a WELCOME after the names, the keys and the signature. */
 export const CLUSTER_DOCUMENT_BYTES_MAX = WELCOME_FRAME_BYTES_MAX - 1024;
 const REJECT_TEXT_BYTES_MAX = 1024;
 
@@ -31,11 +31,11 @@ const UNKNOWN_HASH = "0".repeat(2 * CONFIG_HASH_BYTES);
 
 export const RoleCode = { member: 1, client: 2, observer: 3 } as const satisfies Record<Role, number>;
 
-/** Fixed fields, both names, and the lengths before them. */
+/** Fixed fields, both names, and their lengths. */
 const HELLO_BYTES_MAX =
   FRAME_HEADER_BYTES + 64 + PUBLIC_KEY_BYTES + NONCE_BYTES + NODE_ID_BYTES_MAX + CLUSTER_BYTES_MAX;
 
-/** Why a connection was refused, as REJECT carries it. */
+/** Reasons for refusing a connection, as REJECT carries them. */
 export const RejectCode = {
   version: 1,
   cluster: 2,
@@ -53,15 +53,15 @@ export type RejectReason = keyof typeof RejectCode;
 
 export interface Rejection {
   readonly reason: RejectReason;
-  /** One sentence for people, naming what each side has. */
+  /** One sentence for people, with the values of both sides. */
   readonly text: string;
 }
 
-/** How one side begins a handshake: what it says of itself, and the key that it will prove to have. */
+/** One side's opening of a handshake: its claims, and the key that it will prove to have. */
 export interface Introduction {
   readonly claims: Claims;
   readonly publicKey: Uint8Array;
-  /** Drawn for this handshake alone. */
+  /** Generated for this handshake alone. */
   readonly nonce: Uint8Array;
 }
 
@@ -85,7 +85,7 @@ export function encodeHello(to: ByteWriter, introduction: Introduction): void {
   to.endFrame(encodeIntroduction(to, FrameKind.hello, introduction));
 }
 
-/** @param sign is given the body as far as the signature, and makes it */
+/** @param sign receives the body up to the signature, and returns the signature */
 export function encodeWelcome(
   to: ByteWriter,
   introduction: Introduction,
@@ -99,7 +99,7 @@ export function encodeWelcome(
   to.endFrame(start);
 }
 
-/** The answer to WELCOME: the side that dialed signs, too. */
+/** The answer to WELCOME: the dialing side signs, too. */
 export function encodeProof(to: ByteWriter, signature: Uint8Array): void {
   const start = to.beginFrame(FrameKind.proof, SIGNATURE_BYTES);
   to.raw(signature);
@@ -113,12 +113,12 @@ export function encodeReject(to: ByteWriter, rejection: Rejection): void {
   to.endFrame(start);
 }
 
-/** What a HELLO or WELCOME says; of one in another version only that. */
+/** The content of a HELLO or WELCOME; of another version, the version only. */
 export type DecodedIdentity =
   | { readonly version: typeof PROTOCOL_VERSION; readonly identity: Identity; readonly publicKey: Buffer }
   | { readonly version: number; readonly identity?: undefined };
 
-/** Reads a HELLO, or the beginning of a WELCOME. */
+/** Decodes a HELLO, or the beginning of a WELCOME. */
 export function decodeIdentity(from: ByteReader): DecodedIdentity {
   if (from.u32() !== MAGIC) throw new FrameError("magic", "the first bytes are not Leasehold's");
   const version = from.u8();
@@ -129,7 +129,7 @@ export function decodeIdentity(from: ByteReader): DecodedIdentity {
   const cellFunction = from.u16();
   const view = from.u32();
   const publicKey = from.raw(PUBLIC_KEY_BYTES);
-  from.raw(NONCE_BYTES); // It counts as a part of what is signed.
+  from.raw(NONCE_BYTES); // Needed only as a part of what is signed.
   const hash = from.hex(CONFIG_HASH_BYTES);
   const cluster = from.name8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
   const nodeId = from.name8(1, NODE_ID_BYTES_MAX);
@@ -148,7 +148,7 @@ export function decodeHello(from: ByteReader): DecodedIdentity {
   return decoded;
 }
 
-/** What a WELCOME says; of one in another version only that. */
+/** The content of a WELCOME; of another version, the version only. */
 export type DecodedWelcome =
   | (DecodedIdentity & {
       readonly identity: Identity;
@@ -166,7 +166,7 @@ export function decodeWelcome(from: ByteReader): DecodedWelcome {
   return { ...decoded, clusterDocument, signature };
 }
 
-/** Reads the signature of a PROOF. */
+/** Decodes the signature of a PROOF. */
 export function decodeProof(from: ByteReader): Buffer {
   const signature = from.raw(SIGNATURE_BYTES);
   from.finish();
@@ -179,6 +179,6 @@ export function decodeReject(from: ByteReader): Rejection {
   if (reason === undefined) throw new FrameError("code", `a rejection ${code}`);
   const text = from.text16(0, REJECT_TEXT_BYTES_MAX);
   from.finish();
-  // It ends in logs and on terminals, where control characters would do something.
+  // The text ends up in logs and terminals, which interpret control characters.
   return { reason, text: text.replaceAll(/\p{Cc}/gu, " ") };
 }

@@ -2,39 +2,39 @@ import { createHash } from "node:crypto";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { Role } from "../../../runtime/security/roles.js";
 
-/** What one side of a connection says of itself before anything else (`docs/internals/wire.md`, HELLO). */
+/** The claims of one side of a connection, sent before anything else (`docs/internals/wire.md`, HELLO). */
 export interface Identity {
   readonly role: Role;
   /** 1 to 128 bytes of UTF-8. Unique among members; clients may share one, their incarnations differ. */
   readonly nodeId: string;
-  /** 32 hexadecimal digits: a hash of the key that was drawn when this proposer started. */
+  /** 32 hexadecimal digits: a hash of the key that this proposer generated at its start. */
   readonly incarnation: string;
-  /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet says `""`. */
+  /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet sends `""`. */
   readonly cluster: string;
   /**
-   * 16 bytes as 32 hexadecimal digits. A client that does not know it yet says `""` (all zero on the wire).
+   * 16 bytes as 32 hexadecimal digits. A client that does not know it yet sends `""` (all zero on the
+   * wire).
    */
   readonly configHash: string;
-  /** Number of the membership view. A client that does not know it yet says 0. */
+  /** Number of the membership view. A client that does not know it yet sends 0. */
   readonly view: number;
   /** Version of the function that maps a resource to its cell. */
   readonly cellFunction: number;
 }
 
-/** What a participant says of itself. Its incarnation follows from the key that it proves to have. */
+/** A participant's claims. Its incarnation follows from the key that it proves to have. */
 export type Claims = Omit<Identity, "incarnation">;
 
 export const NODE_ID_BYTES_MAX = 128;
 export const CLUSTER_BYTES_MAX = 128;
 
 /**
- * To speak in another's name somebody would have to find a second key with the same incarnation: some 2^128
- * keys tried, or 2^98 to meet any of a billion owners. The 64 bits of a random incarnation would be 2^64,
- * which large machines can do.
+ * Impersonation takes a second key with the same incarnation: some 2^128 attempts, or 2^98 to match any of
+ * a billion owners. A random incarnation of 64 bits would take 2^64, which large machines can do.
  */
 const INCARNATION_BYTES = 16;
 
-/** The incarnation of the participant that has the private key of `publicKey`. */
+/** The incarnation of the participant with the private key of `publicKey`. */
 export function incarnationOf(publicKey: Uint8Array): string {
   return createHash("sha256")
     .update(publicKey)
@@ -43,7 +43,7 @@ export function incarnationOf(publicKey: Uint8Array): string {
 }
 
 /**
- * Refuses an identity that cannot be written into a HELLO.
+ * Refuses an identity that HELLO cannot carry.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
  */

@@ -21,7 +21,7 @@ import type { Answer, AttemptAnswer, Call, FromWorker, ListAnswer, ToWorker } fr
 import { RenewingThread, SharedValidity } from "../../threads.js";
 import type { SharedThreads } from "../../threads.js";
 
-/** What serves the leases of a program from this thread. */
+/** Options for serving a program's leases from this thread. */
 export interface LeaseServerOptions {
   readonly flease: FleaseProvider;
   readonly world: World;
@@ -35,9 +35,9 @@ class ServedLease {
   readonly id: number;
   readonly validity = new SharedValidity();
   lease: HeldLease | undefined;
-  /** The program gives it back, and needs not be told that it has ended. */
+  /** The program releases it, and needs no report of its end. */
   released = false;
-  /** It ended for the program before its time. */
+  /** The program saw it end before its time. */
   early = false;
 
   constructor(id: number) {
@@ -46,8 +46,8 @@ class ServedLease {
 }
 
 /**
- * The side that renews: answers the calls of the program's thread by a Flease provider in this one, keeps
- * every grant as a lease that renews itself, and writes down how long each is valid.
+ * The renewing side: answers the program thread's calls with a Flease provider of its own thread, keeps
+ * every grant as a lease that renews itself, and publishes how long each is valid.
  */
 export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly provider: LeaseKeeper["provider"];
@@ -80,7 +80,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     flease.attach(this);
   }
 
-  /** One message of the program's thread. */
+  /** Handles one message of the program's thread. */
   receive(message: Exclude<ToWorker, { type: "close" }>): void {
     if (message.type === "cancel") {
       this.#cancel(message.call);
@@ -113,14 +113,14 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     }
     const { flease, post } = this.#options;
     const told = (hint: ResourceHint) => post({ type: "told", watch, hint });
-    // Members, unlike stores, never have too much to tell to somebody who watches.
+    // Members, unlike stores, never have too much to report to a watcher.
     const failed = () => undefined;
     this.#watches.set(watch, flease.inspection.watch(message.prefix, told, failed));
   }
 
   /**
-   * To be called several times a second: the other thread judges by this clock too, and this one by the
-   * other's.
+   * Publishes a reading of the clocks: each thread also judges by the other's. Called several times a
+   * second.
    */
   noteClock(): void {
     const { flease, now } = this.#options;
@@ -128,7 +128,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#noteHolder();
   }
 
-  /** From the provider. */
+  /** Called by the provider. */
   lost(grant: Grant, error: LeaseLostError): void {
     const served = this.#byGrant.get(grant);
     served?.validity.finish(error.reason);
@@ -137,20 +137,19 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   }
 
   /**
-   * From the provider. Whether anybody waits is known to the other thread only; a hint that is lost costs
-   * some time.
+   * Called by the provider. Only the other thread knows whether anyone waits; a lost hint costs some time.
    */
   hint(resource: string): boolean {
     this.#options.post({ type: "hint", resource });
     return true;
   }
 
-  /** From the provider. */
+  /** Called by the provider. */
   releaseRequested(request: ReleaseRequest): void {
     this.#options.post({ type: "releaseRequested", request });
   }
 
-  /** From a lease that has ended. */
+  /** Called by a lease that has ended. */
   async takeBack(lease: HeldLease): Promise<void> {
     const served = this.#byGrant.get(lease.grant);
     served?.validity.finish(lease.ended ?? "expired");
@@ -234,7 +233,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   async #release(id: number, early: boolean): Promise<boolean> {
     const served = this.#byId.get(id);
     if (served === undefined) return false;
-    // What the other thread has seen of the clocks comes first.
+    // First apply what the other thread has seen of the clocks.
     this.noteClock();
     served.released = true;
     served.early = early;
@@ -250,7 +249,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
 
   async #extend(grant: Grant, ttlMs: number): Promise<boolean> {
     const { flease, threads, busyMsMax, world } = this.#options;
-    // A program that hangs for ever must not keep its leases for ever.
+    // A program that hangs must not keep its leases.
     if (world.clock.monotonicMs() - threads.signOfLifeMs > busyMsMax) return false;
     const extended = await flease.renew(grant, ttlMs);
     this.#publish(grant);
@@ -261,7 +260,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     const validity = this.#options.flease.validity(grant);
     const served = this.#byGrant.get(grant);
     if (validity === undefined || served?.lease === undefined) return;
-    // First the clock: with a newer end and an older clock the other thread would believe in too much.
+    // The clock goes first: with a newer end and an older clock the other thread would believe in too much
+    // time.
     this.noteClock();
     served.validity.extend(validity.expiresWallMs, validity.expiresMonoMs, served.lease.latestMs);
     if (validity.broken) served.validity.lossReason = "broken";

@@ -9,10 +9,10 @@ import { SharedThreads } from "../../threads.js";
 import { sharedMonotonicMs } from "./steady-clock.js";
 
 /**
- * The thread that renews, from its start: opens a client of the cluster and serves the leases of the program.
+ * The renewing thread, from its start: opens a client of the cluster and serves the leases of the program.
  */
 
-/** How often the other thread is told how this one reads the time. */
+/** Interval at which the other thread is sent this thread's clock reading. */
 const noteClockEveryMs = 100;
 
 async function main(port: MessagePort): Promise<void> {
@@ -47,5 +47,5 @@ async function main(port: MessagePort): Promise<void> {
   }
 }
 
-// What imports this file outside of a thread gets nothing.
+// Importing this file outside of a worker does nothing.
 if (parentPort !== null) void main(parentPort);

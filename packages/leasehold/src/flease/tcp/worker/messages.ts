@@ -14,32 +14,31 @@ import type { Logger } from "../../../runtime/logger.js";
 import type { FleaseOptions } from "../types.js";
 
 /**
- * What the thread of the program and the thread that renews say to each other. Times of leases are not among
- * it.
+ * Messages between the program's thread and the renewing thread. End times of leases are not among them.
  */
 
-/** What the thread is started with. */
+/** Start parameters of the thread. */
 export interface WorkerOrders {
   readonly addresses: readonly string[];
   readonly options: Omit<FleaseOptions, "logger" | "renewInWorker">;
   /** Buffer of `SharedThreads`. */
   readonly threads: SharedArrayBuffer;
-  /** Without a sign of life from the program's thread for this long, nothing is renewed any more, ms. */
+  /** Without a sign of life from the program's thread for this long, renewal stops, ms. */
   readonly busyMsMax: number;
 }
 
-/** What the program's thread asks of the other, by name: what it says, and the value that it is answered. */
+/** Calls of the program's thread, by name: parameters and result. */
 interface Calls {
   attempt: [{ readonly request: AttemptRequest }, AttemptAnswer];
   renew: [{ readonly grant: number }, boolean];
   /** `early`: the program's thread saw it end, by the clocks, before its end on the steady one. */
   release: [{ readonly grant: number; readonly early: boolean }, boolean];
-  /** From now on it is kept like this. */
+  /** Sets how it is kept from now on. */
   keep: [{ readonly grant: number; readonly upkeep: Upkeep }, boolean];
-  /** It is renewed no more, and runs out. */
+  /** Stops its renewal: it runs out. */
   detach: [{ readonly grant: number }, boolean];
   query: [AboutResource, HolderHint];
-  /** `partial`: what an incomplete list lacks is told, and no error. */
+  /** `partial`: gaps of an incomplete list are reported instead of an error. */
   list: [{ readonly prefix: string; readonly timeoutMs: number; readonly partial: boolean }, ListAnswer];
   explain: [AboutResource, Explanation];
   requestRelease: [AboutResource, HolderAction];
@@ -56,7 +55,7 @@ export type CallName = keyof Calls;
 export type Asked<Name extends CallName> = Calls[Name][0];
 export type Answer<Name extends CallName = CallName> = Calls[Name][1];
 
-/** A call under its number, which its answer bears. */
+/** A call with its number, which the answer repeats. */
 export type Call = {
   [Name in CallName]: { readonly type: Name; readonly call: number } & Asked<Name>;
 }[CallName];
@@ -95,7 +94,7 @@ export type FromWorker =
   | { readonly type: "failed"; readonly error: PlainError }
   | { readonly type: "answer"; readonly call: number; readonly value: Answer }
   | { readonly type: "thrown"; readonly call: number; readonly error: PlainError }
-  /** The proposer goes on as another owner. */
+  /** The proposer continues as another owner. */
   | { readonly type: "holder"; readonly holder: string }
   | { readonly type: "lost"; readonly grant: number; readonly error: PlainError }
   | { readonly type: "hint"; readonly resource: string }
@@ -125,7 +124,7 @@ export function realError(plain: PlainError): Error {
   return plain.code === undefined ? new Error(plain.message) : new LeaseholdError(plain.code, plain.message);
 }
 
-/** An error that is known to be one of ours; any other is a thread that failed. */
+/** Restores an error of ours; any other is a failure of the thread. */
 export function leaseholdError(plain: PlainError): LeaseholdError {
   const error = realError(plain);
   return error instanceof LeaseholdError ? error : new LeaseholdError("CLOSED", plain.message);

@@ -1,7 +1,8 @@
 import type { Clock } from "../../../common/ports.js";
 
 /**
- * The steady clock that all threads of a process read alike; `performance.now()` begins anew in each thread.
+ * The steady clock that all threads of a process read alike; `performance.now()` starts anew in each
+ * thread.
  */
 export function sharedMonotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();

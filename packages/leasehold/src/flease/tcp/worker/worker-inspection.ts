@@ -3,7 +3,7 @@ import type { Inspection, Watching } from "../../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../../lease/types.js";
 import type { Answer, Asked, CallName, ToWorker } from "./messages.js";
 
-/** What the inspection asks of the provider whose thread it lives beside. */
+/** What the inspection needs of its provider. */
 export interface WorkerCaller {
   call<Name extends CallName>(name: Name, asked: Asked<Name>): Promise<Answer<Name>>;
   post(message: ToWorker): void;
@@ -14,7 +14,7 @@ interface Watcher {
   readonly failed: (error: LeaseholdError) => void;
 }
 
-/** The leases of others, as the client in the other thread sees them. */
+/** Reads leases of others through the client in the other thread. */
 export class WorkerInspection implements Inspection {
   readonly #caller: WorkerCaller;
   readonly #watches = new Map<number, Watcher>();
@@ -45,7 +45,7 @@ export class WorkerInspection implements Inspection {
     };
   }
 
-  /** From the other thread. */
+  /** Called by the other thread. */
   told(watch: number, hint: ResourceHint): void {
     this.#watches.get(watch)?.told(hint);
   }

@@ -1,4 +1,4 @@
-// Without `node:` webpack finds the file of the thread by itself.
+// Without `node:` webpack finds the thread's file by itself.
 import { Worker, type WorkerOptions } from "worker_threads";
 import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { LossReason } from "../../../lease/errors.js";
@@ -33,19 +33,19 @@ import { ProgramClock, SharedThreads, SharedValidity } from "../../threads.js";
 import type { ClockStart } from "../../threads.js";
 import { sharedClock, sharedMonotonicMs } from "./steady-clock.js";
 
-/** How often this thread says that it is alive. */
+/** Interval of this thread's sign of life. */
 const signOfLifeEveryMs = 1_000;
 
-/** A thread that does not end within this time after it was told to is terminated, ms. */
+/** A thread that does not end within this time after its close message is terminated, ms. */
 const closeMsMax = 2_000;
 
-/** A grant whose renewals happen in the other thread. */
+/** A grant that the other thread renews. */
 class WorkerGrant implements Grant {
   readonly id: number;
   readonly resource: string;
   readonly token: bigint;
   ended = false;
-  /** By this thread's look it ended before its time. */
+  /** This thread saw it end before its time. */
   early = false;
   #disagreed = false;
   readonly #validity: SharedValidity;
@@ -82,9 +82,8 @@ interface PendingCall {
 }
 
 /**
- * Leases of a Flease client that lives in a thread of its own. What has to be asked is asked by messages;
- * whether a lease is held is read from memory that both threads share, by this thread's own look at the
- * clocks.
+ * Leases of a Flease client in a thread of its own. Calls are messages; whether a lease is held is read
+ * from shared memory, with this thread's own reading of the clocks.
  */
 export class WorkerProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -179,7 +178,7 @@ export class WorkerProvider implements Provider {
     return false;
   }
 
-  /** In this order (MUST): first the grant ends here, and only then does the other thread hear of it. */
+  /** In this order (MUST): the grant ends here before the other thread hears of it. */
   async release(grant: Grant): Promise<void> {
     const given = grant as WorkerGrant;
     given.ended = true;
@@ -259,7 +258,7 @@ export class WorkerProvider implements Provider {
         return;
       case "opened":
       case "failed":
-        // Only before this provider was made.
+        // Happens only before this provider was made.
         return;
     }
   }
@@ -282,7 +281,8 @@ export class WorkerProvider implements Provider {
   }
 
   /**
-   * The thread has ended, asked or not: what is held runs out by its own clocks, and nothing new can be had.
+   * The thread has ended, expected or not: held leases run out by their own clocks, and no new ones can be
+   * acquired.
    */
   #failed(error: Error | undefined): void {
     this.#signOfLife?.cancel();
@@ -306,7 +306,7 @@ interface StartedWorker {
   readonly threads: SharedThreads;
 }
 
-/** Written so that bundlers which know threads find the file. A bundle of CommonJS may have no URL. */
+/** Written so that bundlers that support workers find the file. A CommonJS bundle may have no URL. */
 function startWorker(options: WorkerOptions): Worker {
   try {
     return new Worker(new URL("./lease-worker.js", import.meta.url), options);
@@ -324,10 +324,10 @@ function noWorkerFile(cause: unknown): LeaseholdError {
 /**
  * Opens a client of a cluster in a thread of its own.
  *
- * @param busyMsMax for how long this thread may be busy, without a sign of life, before its leases are not
- * renewed any more
- * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run, `UNSUPPORTED` when its
- * file is not there.
+ * @param busyMsMax how long this thread may go without a sign of life before its leases are no longer
+ * renewed
+ * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run, `UNSUPPORTED` when
+ * its file does not exist.
  */
 export function openInWorker(
   addresses: readonly string[],
@@ -362,7 +362,7 @@ export function openInWorker(
       else if (message.type === "opened")
         settle(() => {
           resolve(new WorkerProvider({ worker, threads }, message, world, logger));
-          // Each listener for messages makes the thread one that keeps the process.
+          // A listener for messages makes the worker keep the process alive.
           worker.unref();
         });
     };
