@@ -6,12 +6,12 @@ interface Head {
   readonly term: number;
 }
 
-/** The sender's log agrees with the leader's up to this index, and is on disk. */
+/** The sender's log agrees with the leader's up to this index, and is on disk up to there. */
 export function acceptedUpTo(index: number, head: Head): AppendAnswer {
   return { kind: "append-answer", ...head, rejected: false, index, hintIndex: 0, hintTerm: 0 };
 }
 
-/** @param hint where the two logs may agree */
+/** @param hint an index at which the two logs may agree */
 export function rejectedAt(
   index: number,
   hint: { readonly index: number; readonly term: number },

@@ -3,32 +3,31 @@ import type { Recovered } from "./api.js";
 import { promisedBefore, type RaftSettings } from "./options.js";
 
 /**
- * When a server may stand, and when it may vote.
+ * Decides when a server may stand for election, and when it may vote.
  *
- * It stands by ticks. Ticks may come late and the next ones in time, so that there is less between them than
- * they say. So there is a promise by the clock beside them: for `holdMs` by its own steady clock after it has
- * heard a leader, a server neither votes nor stands (thesis 4.2.3, and 6.4.1 for what the leader makes of
- * that: `leader-lease.ts`). It does if that leader has asked for it, by a transfer of which it has not said
- * that it is over.
+ * Candidacy goes by ticks. Ticks may come late and then catch up, so less time may lie between them than
+ * they count. Hence the promise by the clock: for `holdMs` of its own steady clock after it has heard a
+ * leader, a server neither votes nor stands (thesis 4.2.3, and 6.4.1 for the leader's use of that:
+ * `leader-lease.ts`). Exception: that leader started a transfer and hasn't cancelled it.
  *
- * What an earlier life has promised is on disk. So a server that begins again with a shorter timeout still
- * waits as long; and as it does not know what it was told of transfers, it takes part in none meanwhile.
+ * Promises are on disk. A server that restarts with a shorter timeout still keeps the longer promise; and
+ * as it has forgotten which transfers it was told of, it takes part in none meanwhile.
  */
 export class ElectionTimer {
   readonly #settings: RaftSettings;
   readonly #random: Random;
-  /** What the clocks said last. */
+  /** The last reading of the clocks. */
   now: BothClocks = { monotonicMs: -Infinity, wallMs: -Infinity };
-  /** Since it heard a leader, gave its vote or stood. */
+  /** Ticks since it heard a leader, granted its vote or stood. */
   #ticks = 0;
   #electionTicks: number;
-  /** What an earlier life has promised binds until then; `Infinity` until the time is told. */
+  /** The promise of the process before binds until then; `Infinity` until the first clock reading. */
   #formerUntilMs: number;
   #promisedMs: number;
-  /** What this one has promised, and the term of the leader that it has promised it. */
+  /** End of the promise of this process, and the term of the leader it was given to. */
   #heldUntilMs = -Infinity;
   #heldTerm = 0;
-  /** Of that leader's. */
+  /** Of that leader. */
   #transfersOver = 0;
 
   constructor(settings: RaftSettings, random: Random, recovered: Recovered) {
@@ -39,7 +38,7 @@ export class ElectionTimer {
     this.#formerUntilMs = this.#promisedMs > 0 ? Infinity : -Infinity;
   }
 
-  /** The most that a promise that may still bind was for: to be on disk before one is given. */
+  /** The longest promise that may still bind: it must be on disk before a promise is given. */
   get promisedMs(): number {
     return this.#promisedMs;
   }
@@ -49,7 +48,7 @@ export class ElectionTimer {
     if (this.#formerUntilMs === Infinity) this.#formerUntilMs = now.monotonicMs + this.#promisedMs;
   }
 
-  /** @param transfersOver 0 if its message does not say it */
+  /** @param transfersOver 0 if the message does not carry it */
   heardLeader(term: number, transfersOver: number): void {
     const { holdMs } = this.#settings;
     this.#ticks = 0;
@@ -60,7 +59,7 @@ export class ElectionTimer {
     this.#transfersOver = Math.max(this.#transfersOver, transfersOver);
   }
 
-  /** The leader is there. It is promised nothing for that. */
+  /** A sign of life of the leader. It gives no promise. */
   hears(): void {
     this.#ticks = 0;
   }
@@ -74,18 +73,18 @@ export class ElectionTimer {
     this.#electionTicks = this.#draw();
   }
 
-  /** @returns whether it is time to stand */
+  /** @returns whether it is time to stand for election */
   tick(): boolean {
     this.#ticks += 1;
     return this.#ticks >= this.#electionTicks && !this.isHeld;
   }
 
-  /** By ticks; whether there was a leader to hear is known elsewhere. */
+  /** By ticks alone; the caller knows whether there was a leader. */
   get isRecent(): boolean {
     return this.#ticks < this.#settings.electionTicks;
   }
 
-  /** What it has promised a leader, in this life or the one before, still binds it. */
+  /** Whether a promise to a leader still binds, of this process or the one before. */
   get isHeld(): boolean {
     return this.#isFormerlyHeld || this.now.monotonicMs < this.#heldUntilMs;
   }
@@ -97,8 +96,8 @@ export class ElectionTimer {
   /**
    * Whether a promise forbids a vote for a candidate of this term.
    *
-   * @param transfer by which the leader of the term before has asked it to stand; 0: nobody has. A leader
-   * earlier than that one counts on nothing any more, as that one was elected.
+   * @param transfer the transfer by which the leader of the preceding term asked the candidate to stand; 0:
+   * none. Leaders before that one no longer rely on promises, since it was elected.
    */
   forbids(term: number, transfer: number): boolean {
     if (!this.isHeld) return false;
@@ -109,9 +108,9 @@ export class ElectionTimer {
   }
 
   /**
-   * "Election timeouts are chosen randomly from a fixed interval", so that votes are seldom split (Raft 5.2).
-   * The interval is half a timeout wide, many times what an election takes: a wider one only adds to the time
-   * without a leader (9.3).
+   * "Election timeouts are chosen randomly from a fixed interval", so that split votes are rare (Raft 5.2).
+   * The interval is half a timeout wide, many times the length of an election: a wider one only prolongs
+   * the time without a leader (9.3).
    */
   #draw(): number {
     const { electionTicks } = this.#settings;

@@ -2,8 +2,7 @@ import { majorityOf } from "leasehold/common";
 import type { MemberId } from "./types.js";
 
 /**
- * The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes
- * nothing.
+ * The votes for one candidate, or pre-candidate, of one term. Repeated answers of a voter change nothing.
  */
 export class Election {
   readonly #votes = new Map<MemberId, boolean>();

@@ -1,18 +1,17 @@
 import type { RaftLimits } from "./api.js";
 import type { MemberId } from "./types.js";
 
-/** An append that was sent and not answered. */
+/** An unacknowledged append. */
 interface Inflight {
   readonly lastIndex: number;
   readonly bytes: number;
 }
 
 /**
- * What a leader knows of one of the others (figure 2: nextIndex, matchIndex), and how much it sends without
- * an answer:
+ * The leader's record of another member (figure 2: nextIndex, matchIndex), with flow control:
  *
- * - probe: one message at a time, until it is known where the logs meet;
- * - replicate: one message after the other, as far as the window goes;
+ * - probe: one message at a time, until the point where the logs meet is known;
+ * - replicate: messages are pipelined within the window;
  * - snapshot: nothing, until the snapshot has arrived.
  */
 export class Follower {
@@ -20,24 +19,21 @@ export class Follower {
   state: "probe" | "replicate" | "snapshot" = "probe";
   matchIndex = 0;
   nextIndex: number;
-  /**
-   * Heard of since check-quorum last looked (thesis 6.2). A new one has a whole election timeout to say
-   * something.
-   */
+  /** Heard from since the last check-quorum (thesis 6.2). A new member gets a whole election timeout. */
   active = true;
-  /** Ticks since it was last heard of. */
+  /** Ticks since it was last heard from. */
   silentTicks = Infinity;
-  /** The newest read round that it answered (thesis 6.4). */
+  /** The newest read round it has acknowledged (thesis 6.4). */
   round = 0;
-  /** The greatest commit index that was sent. */
+  /** The greatest commit index sent to it. */
   sentCommit = 0;
   /**
-   * It answers, but not what was sent: messages may be lost. An append goes out also if it can carry nothing.
+   * It answers heartbeats but not appends, which may be lost: send an append even if it carries nothing.
    */
   mustProbe = false;
-  /** Where the snapshot stands that is being sent. */
+  /** Index of the snapshot being sent. */
   snapshotIndex = 0;
-  /** In `probe`: entries wait for the answer to this one. */
+  /** In `probe`: further entries wait for the answer to this one. */
   #isProbeSent = false;
   #inflight: Inflight[] = [];
   #inflightBytes = 0;
@@ -47,7 +43,7 @@ export class Follower {
     this.nextIndex = nextIndex;
   }
 
-  /** Entries may be sent. */
+  /** Whether entries may be sent. */
   hasRoom(limits: RaftLimits): boolean {
     switch (this.state) {
       case "probe":
@@ -61,7 +57,7 @@ export class Follower {
     }
   }
 
-  /** An append was sent, up to `lastIndex`. */
+  /** An append up to `lastIndex` was sent. */
   sent(lastIndex: number, bytes: number, commit: number): void {
     this.sentCommit = commit;
     this.mustProbe = false;
@@ -89,10 +85,7 @@ export class Follower {
     }
   }
 
-  /**
-   * It has not what goes before `refused + 1`; the logs may meet at `hint`. Answers may be late: those are
-   * ignored.
-   */
+  /** It lacks the entry before `refused + 1`; the logs may meet at `hint`. Late answers are ignored. */
   rejected(refused: number, hint: number): void {
     if (this.state === "replicate" && refused > this.matchIndex) {
       this.#become("probe");
@@ -104,8 +97,8 @@ export class Follower {
   }
 
   /**
-   * It is there. A probe may have been lost, and so may whatever the window holds: an append without entries
-   * finds out. What was sent may as well be under way still, on a slow connection behind other entries.
+   * It is reachable. The probe or the whole window may be lost: an append without entries finds out. They
+   * may also still be in flight, on a slow connection behind other entries.
    */
   answeredHeartbeat(lastIndex: number): void {
     const isProbing = this.state === "probe" && this.#isProbeSent;
@@ -119,8 +112,8 @@ export class Follower {
   }
 
   /**
-   * The transfer is over. The next message waits for an answer, or for one to a heartbeat: no failure is
-   * repeated at once.
+   * The transfer is over. The next message waits for an answer, or for one to a heartbeat, so that no
+   * failure is retried at once.
    */
   snapshotEnded(arrived: boolean): void {
     if (this.state !== "snapshot") return;

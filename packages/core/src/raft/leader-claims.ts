@@ -2,20 +2,22 @@ import { corrupt } from "./corrupt.js";
 import { type FromLeader, type MemberId, nobody } from "./types.js";
 
 /**
- * Holds what leaders claim of this server against what it knows. A leader names no index in a heartbeat that this
- * server has not acknowledged to it, and a term has one leader.
+ * Checks leaders' claims about this server against its own state. A leader's heartbeat names no index that
+ * this server has not acknowledged to it, and a term has one leader.
  *
- * A claim that is wrong has two explanations. The sender is at fault: then its message is refused, and this server
- * goes on. Or an earlier process of this server has acknowledged that, or voted, and its disk has lost it: then
- * this server must not go on, as it may have forgotten votes. The second one is ruled out in a term that this
- * process has seen begin: it remembers all that this server has done in that term.
+ * A false claim has two explanations. The sender is faulty: then its message is refused, and this server
+ * continues. Or an earlier process of this server acknowledged the entries, or voted, and the disk has lost
+ * it: then this server must stop, as it may have forgotten votes. The second one is ruled out in a term
+ * that this process has seen begin: it remembers everything that this server has done in that term.
  */
 export class LeaderClaims {
   #hasFollowed = false;
   #hasSeenTermBegin = false;
   #acknowledged = 0;
 
-  /** Another term. A process that has followed no leader yet may have been in it before it began anew. */
+  /**
+   * Another term begins. A process that has followed no leader yet may have been in it before its restart.
+   */
   termBegins(): void {
     this.#hasSeenTermBegin = this.#hasFollowed;
     this.#acknowledged = 0;
@@ -26,10 +28,10 @@ export class LeaderClaims {
   }
 
   /**
-   * Why a message is refused; nothing if it is not.
+   * The reason to refuse a message; undefined if there is none.
    *
-   * @param leader of this term, as far as it is known
-   * @param commit what this server knows to be committed
+   * @param leader of this term, if known
+   * @param commit the known commit index
    * @throws LeaseholdError `LOG_CORRUPT` if this server may have lost what it has promised
    */
   objectionsTo(message: FromLeader, leader: MemberId, commit: number): readonly string[] {

@@ -7,30 +7,31 @@ interface Sent {
   readonly at: BothClocks;
 }
 
-/** What a voter has promised, as far as this server may rely on it. */
+/** A voter's promise, as far as the leader may rely on it. */
 interface Held {
   readonly round: number;
   readonly from: BothClocks;
   readonly ms: number;
 }
 
-/** A round is noted if so much of what this server itself promises has passed since the last one. */
+/** A round is recorded at most this many times per own promise. */
 const notesPerHold = 16;
 
-/** An answer to what is older comes too late to be of use, where servers promise about as much as this one. */
+/** Answers to older rounds come too late to be of use, if servers promise about as long as this one. */
 const notesMax = 2 * notesPerHold;
 
 /**
- * How long a leader knows by its clock that nobody else leads (thesis 6.4.1). A voter that has heard the leader
- * holds to it for a time by its own clock (`election-timer.ts`); its answer to a heartbeat says for how long,
- * which is its own affair. It heard what it has answered after that was sent. So it votes for nobody else for
- * that long from the *sending* of the newest round that it has answered, less what the two clocks may differ
- * by. While a majority is held, no other leader is elected: each one needs the vote of one of them.
+ * How long a leader knows by its clock that there is no other leader (thesis 6.4.1). A voter that has heard
+ * the leader stays loyal for a time of its own choice by its own clock (`election-timer.ts`), which its
+ * answer to a heartbeat carries. It heard the heartbeat after that was sent. So it votes for no other
+ * candidate for that long from the *sending* of the newest round that it has answered, less the possible
+ * difference of the two clocks. While a majority is bound, no other leader is elected, as each needs the
+ * vote of one of them.
  *
- * Four things rest on this being so: that clocks run within ρ of real time; that a server which begins again
- * keeps to what it has promised before, whatever its timeout is now; that a leader does not count on its time
- * while a server that it has told to stand may be elected; and that it counts only on promises that were given
- * when voters knew that this transfer was over.
+ * This rests on four things: clocks run within ρ of real time; a restarted server keeps earlier promises,
+ * whatever its timeout is now; a leader does not rely on promises while a server that it has asked to stand
+ * may be elected; and it relies only on promises that were given when voters knew that this transfer was
+ * over.
  */
 export class LeaderLease {
   readonly #holdMs: number;
@@ -61,14 +62,14 @@ export class LeaderLease {
     this.#held.set(voter, { round, from: sent.at, ms: relied(holdMs, this.#clockRateError) });
   }
 
-  /** Another server is told to stand: nothing that was promised counts any more. */
+  /** Another server is asked to stand: promises no longer count. */
   suspend(): void {
     this.#isSuspended = true;
     this.#sent = [];
     this.#held = new Map();
   }
 
-  /** Rounds that leave from now on say that the transfer is over; so what answers them promise counts. */
+  /** Rounds from now on carry that the transfer is over, so promises in their answers count. */
   resume(): void {
     this.#isSuspended = false;
   }
@@ -77,10 +78,10 @@ export class LeaderLease {
     this.#held.delete(member);
   }
 
-  /** Whether this voter votes for nobody else yet. */
+  /** Whether this voter still votes for nobody else. */
   holds(voter: MemberId, now: BothClocks): boolean {
     const held = this.#held.get(voter);
-    // By the clock that went further: the steady one stands still in a machine that is suspended.
+    // By the clock that went further: the steady one stops while a machine is suspended.
     return held !== undefined && elapsedMs(held.from, now) < held.ms;
   }
 }

@@ -22,8 +22,8 @@ import type {
 import { nobody } from "./types.js";
 
 /**
- * A learner that lacks no more than this has it within moments (thesis 4.2.1), and is not what a commit waits
- * for.
+ * A learner that lacks no more than this catches up within moments (thesis 4.2.1), and delays no commit as
+ * a voter.
  */
 const promotionLagMax = 1_024;
 
@@ -31,39 +31,36 @@ export function refused(reason: RefusalReason): Refused {
   return { accepted: false, reason };
 }
 
-/** What a leader writes to, and where its messages and confirmed reads go. */
+/** The leader's log, and the destinations of its messages and confirmed reads. */
 export interface LeaderParts {
   readonly id: MemberId;
   readonly term: number;
   readonly log: RaftLog;
   readonly settings: RaftSettings;
-  /** What the clocks said last. */
+  /** The last reading of the clocks. */
   readonly now: () => BothClocks;
   readonly send: (message: Message) => void;
-  /** As `send`, of what nobody's write waits for. */
+  /** As `send`, for messages that no write waits for. */
   readonly notify: (notice: CommitNotice) => void;
   readonly answerRead: (read: ReadState) => void;
 }
 
-/**
- * The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on
- * leaders).
- */
+/** The state of a leader, discarded at the end of its term (figure 2: volatile state on leaders). */
 export class Leader {
   readonly #parts: LeaderParts;
   readonly #log: RaftLog;
   readonly #followers = new Map<MemberId, Follower>();
   readonly #reads = new Reads();
   readonly #lease: LeaderLease;
-  /** Of the no-op that this term begins with. */
+  /** Index of the no-op that begins this term. */
   readonly #firstIndex: number;
   #uncommittedBytes = 0;
   #ticksSinceHeartbeat = 0;
   #ticksSinceQuorumCheck = 0;
   #transferTo = nobody;
-  /** It was told to stand. */
+  /** `TimeoutNow` was sent. */
   #transferAsked = false;
-  /** How many have come so far in this term. */
+  /** Transfers so far in this term. */
   #transfers = 0;
   #transferTicks = 0;
 
@@ -86,7 +83,7 @@ export class Leader {
     return this.#transferTo;
   }
 
-  /** It has removed itself, and that is committed: time to step down (thesis 4.2.2). */
+  /** Its own removal is committed: time to step down (thesis 4.2.2). */
   get isRemoved(): boolean {
     const { current, currentIndex } = this.#log.memberships;
     return currentIndex <= this.#log.commit && !isMember(current, this.#parts.id);
@@ -121,8 +118,8 @@ export class Leader {
     if (this.#transferTo !== nobody) return refused("transferring");
     const { commit, lastIndex, memberships } = this.#log;
     if (memberships.currentIndex > commit) return refused("change-pending");
-    // Else two leaders of different terms could each make a change, with majorities that do not overlap (the
-    // bug that the thesis's author reported in 2015).
+    // Otherwise two leaders of different terms could each make a change, with majorities that do not
+    // overlap (the bug that the thesis's author reported in 2015).
     if (!this.#hasCommitted) return refused("change-pending");
     if (change.member === nobody || changed(memberships.current, change) === undefined)
       return refused("bad-change");
@@ -146,9 +143,9 @@ export class Leader {
   }
 
   /**
-   * A later leader would need the vote of one of the two, and neither had given it when the asker asked: it
-   * follows the leader of its term, which is this one in this term or an earlier, and this one still leads. A
-   * vote leaves after what was asked before it.
+   * A later leader would need the vote of one of the two, and neither had voted when the request was sent:
+   * the asker follows the leader of its term, which is this one in this term or an earlier one, and this
+   * one still leads. A vote leaves after any earlier request of the same server.
    */
   readIndexOfAsker(asker: MemberId): number | undefined {
     const voters = this.#voters;
@@ -182,8 +179,8 @@ export class Leader {
   // Time
 
   /**
-   * @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum,
-   * thesis 6.2)
+   * @returns false if no majority was heard from for an election timeout: the leader has to step down
+   * (check-quorum, thesis 6.2)
    */
   tick(): boolean {
     const { electionTicks, heartbeatTicks } = this.#parts.settings;
@@ -229,7 +226,7 @@ export class Leader {
 
   // Answers
 
-  /** False if the answer is from nobody that this leader sends to, or tells of entries that never were. */
+  /** False if the sender is not a follower of this leader, or acknowledges entries that never existed. */
   receive(answer: AppendAnswer | HeartbeatAnswer | SnapshotAnswer): boolean {
     const follower = this.#followers.get(answer.from);
     if (follower === undefined) return false;
@@ -264,7 +261,7 @@ export class Leader {
   }
 
   /**
-   * Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term ==
+   * An entry has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term ==
    * currentTerm".
    */
   countCommit(): void {
@@ -285,7 +282,7 @@ export class Leader {
 
   // Sending
 
-  /** Sends whatever may be sent by now. Once for many requests: that is what makes batches. */
+  /** Sends everything that may be sent. Called once for many requests, which makes batches. */
   flush(): void {
     this.#beginReads();
     for (const follower of this.#followers.values()) this.#sendTo(follower);
@@ -294,12 +291,12 @@ export class Leader {
     const { id, term } = this.#parts;
     this.#transferAsked = true;
     this.#transfers += 1;
-    // From now on others may vote for it, whatever they have promised.
+    // From now on others may vote for the target, whatever they have promised.
     this.#lease.suspend();
     this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term, transfer: this.#transfers });
   }
 
-  /** Its word may still be under way. From the next round on voters know that it is void. */
+  /** `TimeoutNow` may still be in flight. From the next round on voters know that it is void. */
   #endTransfer(): void {
     this.#transferTo = nobody;
     if (!this.#transferAsked) return;
@@ -326,7 +323,7 @@ export class Leader {
       }
       this.#sendAppend(follower, isNew ? log.slice(follower.nextIndex, limits.appendBytesMax) : []);
     }
-    // The window is full, and it may be that all of it was lost: an empty one gets an answer either way.
+    // The window is full and may be lost as a whole: an empty append gets an answer either way.
     if (follower.mustProbe) this.#sendAppend(follower, []);
   }
 
@@ -351,7 +348,7 @@ export class Leader {
   }
 
   #sendSnapshot(follower: Follower): void {
-    // Nobody who listens, so far: a snapshot is too much to be sent on trust.
+    // Not reachable so far: a snapshot is too large to be sent on trust.
     if (!follower.active) return;
     const { id, term } = this.#parts;
     const meta = this.#log.snapshot;
@@ -363,7 +360,7 @@ export class Leader {
 
   #beginReads(): void {
     if (!this.#reads.areWaiting) return;
-    // Until then this leader may not know what its predecessor has committed (thesis 6.4, step 1).
+    // Until then this leader may not know the commit index of its predecessor (thesis 6.4, step 1).
     if (!this.#hasCommitted) return;
     this.#reads.beginRound(this.#log.commit);
     this.#heartbeat();
@@ -374,7 +371,7 @@ export class Leader {
     this.#reads.confirmed(this.#answeredRound(), this.#parts.answerRead);
   }
 
-  /** The newest round of heartbeats that a majority of the voters has answered. */
+  /** The newest round of heartbeats acknowledged by a majority of the voters. */
   #answeredRound(): number {
     const { current } = this.#reads;
     return reachedByMajority(
@@ -388,7 +385,7 @@ export class Leader {
     return this.#log.memberships.current.voters;
   }
 
-  /** Something of this term, and with it everything before. */
+  /** An entry of this term is committed, and with it everything before. */
   get #hasCommitted(): boolean {
     return this.#log.commit >= this.#firstIndex;
   }
@@ -399,8 +396,8 @@ export class Leader {
   }
 
   /**
-   * A batch that is larger than all that may be uncommitted is taken when nothing is: it must get in some
-   * time.
+   * A batch larger than the bound is accepted when nothing is uncommitted; otherwise it could never be
+   * appended.
    */
   #appendIfRoom(entries: readonly Entry[]): Proposed {
     let bytes = 0;
@@ -423,7 +420,7 @@ export class Leader {
     for (let index = first; index <= commit; index += 1) this.#uncommittedBytes -= this.#log.sizeAt(index);
   }
 
-  /** Begins to send to new members. Those who are removed get the change, too, so that they know. */
+  /** Begins to send to new members. Removed members get the change, too, so that they know. */
   #meetMembers(): void {
     const { voters, learners } = this.#log.memberships.current;
     for (const id of [...voters, ...learners])

@@ -3,9 +3,7 @@ import { Memberships } from "./membership.js";
 import { packedAtOnce, PackedEntries } from "./packed-entries.js";
 import type { Entry, SnapshotMeta } from "./types.js";
 
-/**
- * An entry takes some memory also when it carries nothing: its record, and its frame in messages and on disk.
- */
+/** Memory of an entry without data: its record, and its frame in messages and on disk. */
 const entryOverheadBytes = 32;
 
 export function sizeOf({ data }: Entry): number {
@@ -16,27 +14,27 @@ function sizeWith(dataBytes: number): number {
   return dataBytes + entryOverheadBytes;
 }
 
-/** A write that was handed out, and the last entry that will be durable with it. */
+/** A pending write, and the last entry that is durable with it. */
 interface Write {
   readonly sequence: number;
   lastIndex: number;
 }
 
 /**
- * The tail of the log in memory, and how far each of its uses has come:
- * base ≤ packed ≤ handedOut ≤ commit ≤ last, and persisted ≤ written ≤ last. What is handed out is persisted,
- * but for a leader's snapshot that is still being installed. A snapshot stands for everything up to `base`.
+ * The tail of the log in memory, and the progress of each of its uses: base ≤ packed ≤ handedOut ≤ commit ≤
+ * last, and persisted ≤ written ≤ last. Entries handed out are persisted, except for a leader's snapshot
+ * that is still being installed. A snapshot covers everything up to `base`.
  */
 export class RaftLog {
   readonly memberships: Memberships;
-  /** The newest on disk; sent to those who need entries that are not kept. */
+  /** The newest on disk; sent to members that need dropped entries. */
   snapshot: SnapshotMeta;
   #base: number;
   #baseTerm: number;
   /** Up to `#packedEnd`. */
   readonly #packed = new PackedEntries();
   #packedEnd: number;
-  /** Those that follow. */
+  /** The entries after the packed ones. */
   #entries: Entry[] = [];
   #commit: number;
   #handedOut: number;
@@ -66,7 +64,7 @@ export class RaftLog {
       throw corrupt(`entries up to ${commit} were committed, but the log ends at ${this.lastIndex}`);
   }
 
-  /** The last entry that is not kept any more. */
+  /** The last entry that was dropped. */
   get base(): number {
     return this.#base;
   }
@@ -84,8 +82,8 @@ export class RaftLog {
   }
 
   /**
-   * What a server that starts anew may take for committed: it has all of that, also if the next write is
-   * torn. Of a snapshot that is being installed it is not said: that is committed anyway.
+   * The commit index that a restarted server may start with: it has all of these entries, even if the next
+   * write is torn. A snapshot being installed is left out, as it is committed anyway.
    */
   get durableCommit(): number {
     return Math.min(this.#commit, this.#persisted);
@@ -95,14 +93,14 @@ export class RaftLog {
     return this.#persisted;
   }
 
-  /** Undefined for what is not there, or not any more. */
+  /** Undefined for entries that don't exist or were dropped. */
   termAt(index: number): number | undefined {
     if (index === this.#base) return this.#baseTerm;
     if (this.#isPacked(index)) return this.#packed.termAt(index);
     return this.#entries[index - this.#packedEnd - 1]?.term;
   }
 
-  /** @throws RangeError if that is not applied, or not kept any more */
+  /** @throws RangeError if that entry is not applied, or was dropped */
   snapshotMeta(index: number, applied: number): SnapshotMeta {
     const term = index <= applied ? this.termAt(index) : undefined;
     if (term === undefined)
@@ -110,7 +108,7 @@ export class RaftLog {
     return { index, term, membership: this.memberships.at(index) };
   }
 
-  /** Of an entry that is kept. */
+  /** For an entry that is kept. */
   sizeAt(index: number): number {
     if (this.#isPacked(index)) return sizeWith(this.#packed.lengthAt(index));
     return sizeOf(this.#entries[index - this.#packedEnd - 1]!);
@@ -123,7 +121,7 @@ export class RaftLog {
 
   /**
    * The last entry at or before `index` that could agree with another log whose term there is `term`: terms
-   * never decrease along a log, so all with a later term can be skipped at once (Raft 5.3).
+   * never decrease along a log, so all entries with a later term can be skipped at once (Raft 5.3).
    */
   lastNotAfterTerm(index: number, term: number): { index: number; term: number } {
     let at = Math.min(index, this.lastIndex);
@@ -131,7 +129,7 @@ export class RaftLog {
     return { index: at, term: this.termAt(at) ?? 0 };
   }
 
-  /** Entries from `first` on: at least one if there is one, and no more than `bytesMax` otherwise. */
+  /** Entries from `first` on: at least one if one exists, otherwise at most `bytesMax`. */
   slice(first: number, bytesMax: number): readonly Entry[] {
     let end = first;
     for (let bytes = 0; end <= this.lastIndex; end += 1) {
@@ -141,7 +139,7 @@ export class RaftLog {
     return this.#between(first, end);
   }
 
-  /** Without the entry at `end`. All are kept. */
+  /** Excludes the entry at `end`. All must be kept. */
   #between(first: number, end: number): readonly Entry[] {
     const start = this.#packedEnd + 1;
     if (first >= start) return this.#entries.slice(first - start, end - start);
@@ -162,9 +160,9 @@ export class RaftLog {
   }
 
   /**
-   * What a leader sent. "If an existing entry conflicts with a new one, delete the existing entry and all
-   * that follow it" (figure 2); those that agree stay, as the message may be an old one. Undefined if the
-   * logs do not meet.
+   * Appends a leader's entries. "If an existing entry conflicts with a new one, delete the existing entry
+   * and all that follow it" (figure 2); entries that agree stay, as the message may be an old one.
+   * Undefined if the logs do not meet.
    * @returns the last index that agrees with the leader's log
    */
   accept(previousIndex: number, previousTerm: number, entries: readonly Entry[]): number | undefined {
@@ -181,8 +179,8 @@ export class RaftLog {
   }
 
   /**
-   * A leader has all that is committed, as it is (Leader Completeness, 5.4.3). If it has something else, a
-   * disk has lied.
+   * A leader has all committed entries unchanged (Leader Completeness, 5.4.3). If it has others, a disk has
+   * lied.
    */
   assertAgrees(index: number, term: number): void {
     if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
@@ -197,13 +195,15 @@ export class RaftLog {
     if (index > this.#commit) this.#commit = index;
   }
 
-  /** With everything before it: a log that has this entry has those, too (Log Matching, 5.3). */
+  /**
+   * Commits the entry, and everything before it: a log with this entry has those, too (Log Matching, 5.3).
+   */
   commitIfThere(index: number, term: number): void {
     this.assertAgrees(index, term);
     if (this.termAt(index) === term) this.commitTo(index);
   }
 
-  /** Hands out what has to be written. */
+  /** Returns the entries to write. */
   takeUnwritten(): readonly Entry[] {
     const entries = this.#between(this.#written + 1, this.lastIndex + 1);
     this.#written = this.lastIndex;
@@ -214,7 +214,7 @@ export class RaftLog {
     return this.#written < this.lastIndex;
   }
 
-  /** All that was handed out is in this write or in one before. */
+  /** Everything handed out is in this write or an earlier one. */
   writing(sequence: number): void {
     this.#writes.push({ sequence, lastIndex: this.#written });
   }
@@ -224,7 +224,7 @@ export class RaftLog {
       this.#persisted = this.#writes.shift()!.lastIndex;
   }
 
-  /** Hands out what is to be applied: what this server could not remember after a crash is not. */
+  /** Returns entries to apply, without those that this server could not remember after a crash. */
   takeCommitted(entriesMax: number): readonly Entry[] {
     const end = Math.min(this.#commit, this.#persisted, this.#handedOut + entriesMax);
     if (end <= this.#handedOut) return [];
@@ -234,7 +234,7 @@ export class RaftLog {
     return entries;
   }
 
-  /** What is handed out is committed: it is never cut off, and seldom needed again. */
+  /** Packs entries handed out: they are committed, so never truncated, and seldom needed again. */
   #pack(): void {
     const count = this.#handedOut - this.#packedEnd;
     if (count < packedAtOnce) return;
@@ -251,9 +251,7 @@ export class RaftLog {
     return this.#handedOut;
   }
 
-  /**
-   * Forgets entries up to `covered`, which a snapshot has, but for the last ones that are within both bounds.
-   */
+  /** Drops entries up to `covered`, which a snapshot has, except the last ones within both bounds. */
   compact(covered: number, keepEntries: number, keepBytes: number): void {
     let index = covered;
     let bytes = 0;
@@ -273,7 +271,7 @@ export class RaftLog {
     this.memberships.compact(index);
   }
 
-  /** The whole log gives way to a leader's snapshot (Raft 7). It is durable when the next write is. */
+  /** Replaces the whole log with a leader's snapshot (Raft 7). It is durable with the next write. */
   restore(snapshot: SnapshotMeta): void {
     this.#limitWrites(this.#commit);
     this.snapshot = snapshot;
@@ -300,8 +298,8 @@ export class RaftLog {
   }
 
   /**
-   * Entries after `index` are no more what was written: a write under way that ends now says nothing about
-   * those that take their place, even if they come to have the same index and term again.
+   * Entries after `index` were replaced: a pending write that completes now says nothing about their
+   * successors, even if those come to have the same index and term again.
    */
   #limitWrites(index: number): void {
     this.#written = Math.min(this.#written, index);

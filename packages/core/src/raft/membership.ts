@@ -5,7 +5,7 @@ export function isMember(membership: Membership, id: MemberId): boolean {
   return membership.voters.includes(id) || membership.learners.includes(id);
 }
 
-/** The membership after a change of one member (thesis 4.1); `undefined` if the change makes no sense. */
+/** The membership after a change of one member (thesis 4.1); `undefined` if the change is invalid. */
 export function changed(membership: Membership, change: ConfigChange): Membership | undefined {
   const { voters, learners } = membership;
   const { kind, member } = change;
@@ -29,17 +29,17 @@ export function changed(membership: Membership, change: ConfigChange): Membershi
 }
 
 interface Era {
-  /** Of the entry that made it so. */
+  /** Index of the entry that introduced it. */
   readonly index: number;
   readonly membership: Membership;
 }
 
 /**
- * Which membership holds from which entry on. A server uses the newest of its log, whether or not it is
- * committed (thesis 4.1), and so goes back to the one before when that entry is replaced.
+ * The membership in effect from each entry on. A server uses the newest in its log, committed or not
+ * (thesis 4.1), and returns to the one before when that entry is replaced.
  */
 export class Memberships {
-  /** In the order of their indices; never empty. */
+  /** Ordered by index; never empty. */
   #eras: Era[];
 
   constructor(index: number, membership: Membership) {
@@ -50,21 +50,22 @@ export class Memberships {
     return this.#eras.at(-1)!.membership;
   }
 
-  /** Where the current one began: a change is pending until this is committed. */
+  /** Where the current one began: a change is pending until this entry is committed. */
   get currentIndex(): number {
     return this.#eras.at(-1)!.index;
   }
 
   /**
-   * Whether a server may stand for election. One that a change removes must, until that is committed: it may
-   * be the only one that has the change, and so the only one that the others would vote for (thesis 4.2.2).
+   * Whether a server may stand for election. A server that is being removed must be able to, until the
+   * removal is committed: it may be the only one that has the change, and so the only one that the others
+   * would vote for (thesis 4.2.2).
    */
   mayStand(id: MemberId, commit: number): boolean {
     if (this.current.voters.includes(id)) return true;
     return this.currentIndex > commit && this.#eras.at(-2)?.membership.voters.includes(id) === true;
   }
 
-  /** Takes note of an entry that was appended to the log. */
+  /** Notes an entry appended to the log. */
   append(entry: Entry): void {
     if (entry.kind !== "config") return;
     const membership = changed(this.current, entry.change);
@@ -75,12 +76,12 @@ export class Memberships {
     this.#eras.push({ index: entry.index, membership });
   }
 
-  /** The log was cut: entries from `index` on are gone. */
+  /** The log was truncated: entries from `index` on are gone. */
   truncate(index: number): void {
     while (this.#eras.length > 1 && this.currentIndex >= index) this.#eras.pop();
   }
 
-  /** The membership once the entry at `index` had been appended; not before the log begins. */
+  /** The membership after the entry at `index`; not before the log begins. */
   at(index: number): Membership {
     return this.#eras.findLast((era) => era.index <= index)!.membership;
   }
@@ -91,7 +92,7 @@ export class Memberships {
     if (first > 0) this.#eras.splice(0, first);
   }
 
-  /** The log was replaced by a snapshot. */
+  /** A snapshot has replaced the log. */
   restore(index: number, membership: Membership): void {
     this.#eras = [{ index, membership }];
   }

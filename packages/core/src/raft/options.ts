@@ -3,21 +3,21 @@ import type { RaftLimits, RaftOptions, Recovered } from "./api.js";
 import { nobody } from "./types.js";
 import type { MemberId } from "./types.js";
 
-/** Of what the founders' logs begin with. */
+/** Term of the founders' first entry. */
 const foundingTerm = 1;
 
 export const defaultLimits: RaftLimits = {
-  // Enough that a follower that is behind writes seldom; heartbeats do not wait behind it.
+  // Enough that a follower that is behind makes few writes; heartbeats have a connection of their own.
   appendBytesMax: 1024 * 1024,
   // Enough to keep a link of 100 ms busy with a batch every half millisecond.
   inflightMessagesMax: 256,
-  // What a slow follower may cost its leader's sockets in memory.
+  // Bounds the memory that a slow follower takes in its leader's sockets.
   inflightBytesMax: 16 * 1024 * 1024,
-  // Some forty of the largest requests. Clients that ask for more at once are told to come back.
+  // Some forty of the largest requests. Further ones are refused as overload.
   uncommittedBytesMax: 64 * 1024 * 1024,
-  // Each is one waiting client; ten thousand of them wait for the same round as well as one does.
+  // Each is one waiting client; ten thousand share a round as well as one does.
   pendingReadsMax: 10_000,
-  // Applying these takes a few milliseconds: no longer is the event loop kept from heartbeats.
+  // Applying these takes a few milliseconds, which bounds the delay of heartbeats.
   committedEntriesMax: 4_096,
 };
 
@@ -51,11 +51,10 @@ function invalid(why: string): LeaseholdError {
 }
 
 /**
- * The disk of a server of a new core. All of its first voters must begin with the same list.
+ * The initial disk of a server of a new core. All founding voters must begin with the same list.
  *
- * The log begins after a snapshot at index 1 that nobody has taken: it stands for the list of voters and an
- * empty state machine. A server that joins later has less than that, so that it is sent a snapshot and learns
- * of those voters.
+ * The log begins after a virtual snapshot at index 1: the list of voters and an empty state machine. A
+ * server that joins later has less than that, so it is sent a snapshot and learns of those voters.
  */
 export function founding(voters: readonly MemberId[]): Recovered {
   return {
@@ -66,15 +65,15 @@ export function founding(voters: readonly MemberId[]): Recovered {
 }
 
 /**
- * For how long an earlier life of this server may have promised a leader not to vote for anybody else, ms. An
- * earlier version did not write it: then it is what this one promises, if there has ever been a leader. The
- * first one of a core has term 2.
+ * The longest promise not to vote that an earlier process of this server may have given a leader, ms. An
+ * earlier version did not write it: then it is the present setting, if there has ever been a leader. The
+ * first leader of a core has term 2.
  */
 export function promisedBefore({ hardState }: Recovered, holdMs: number): number {
   return hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0);
 }
 
-/** The disk of a server that is to join a core that exists. It waits until the leader's change adds it. */
+/** The initial disk of a server that joins an existing core. It waits until the leader's change adds it. */
 export function joining(): Recovered {
   return {
     hardState: { term: 0, votedFor: nobody, commit: 0, promisedMs: 0 },

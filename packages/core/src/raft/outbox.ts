@@ -3,14 +3,14 @@ import type { HardState, MemberId, Message, Persist, ReadState, Ready, SnapshotM
 
 type Leadership = NonNullable<Ready["leadership"]>;
 
-/** What a server has to remember beside its log. */
+/** Hard state other than the log. */
 interface ServerState {
   readonly term: number;
   readonly votedFor: MemberId;
   readonly promisedMs: number;
 }
 
-/** What the next `Ready` will hand out, and what was handed out before. */
+/** Collects the content of the next `Ready`, and knows what was returned before. */
 export class Outbox {
   early: Message[] = [];
   notices: Message[] = [];
@@ -20,7 +20,7 @@ export class Outbox {
   /** Replaces the log with the next write. */
   snapshot: SnapshotMeta | undefined;
   #sequence = 0;
-  /** But for the commit index. */
+  /** Without the commit index. */
   #written: ServerState;
   #handedOut: Leadership;
 

@@ -1,27 +1,27 @@
 import type { ConfigChange, Entry } from "./types.js";
 
-/** So many are packed at a time. */
+/** Entries packed at a time. */
 export const packedAtOnce = 256;
 
-/** Data from this length on stays as it is: beside so much, what an array of bytes takes is little. */
+/** Data from this length on is not packed: compared with it, the overhead of an array is small. */
 const largeBytes = 4_096;
 
-/** Entries of one term that follow each other, without changes of the membership; or one entry. */
+/** Consecutive entries of one term without membership changes; or a single entry. */
 interface Page {
   readonly first: number;
   readonly term: number;
-  /** Of the only entry, if it is one. */
+  /** Of a single entry. */
   readonly change: ConfigChange | undefined;
-  /** The data of all. */
+  /** The data of all entries. */
   readonly bytes: Uint8Array;
-  /** Where that of each ends. */
+  /** End of each entry's data. */
   readonly ends: Uint32Array;
 }
 
 /**
- * Entries that are applied, in their order, and stay for followers that are a little slow. A hundred thousand
- * of them as objects take 50 MB beside their data, whatever the state has. And they lie between what stays,
- * in pages of the heap that are not given back when only the entries go.
+ * Applied entries in order, kept for followers that are a little slow. A hundred thousand of them as
+ * objects take 50 MB beside their data, whatever the size of the state. They also fragment the heap: its
+ * pages are not released when only the entries go.
  */
 export class PackedEntries {
   #pages: Page[] = [];
@@ -35,7 +35,7 @@ export class PackedEntries {
     }
   }
 
-  /** `index` is that of one of them; so it is in what follows. */
+  /** `index` must be that of a packed entry, here and below. */
   at(index: number): Entry {
     const { bytes, change, ends, first, term } = this.#pageOf(index);
     const data = bytes.subarray(ends[index - first - 1] ?? 0, ends[index - first]);
@@ -48,13 +48,13 @@ export class PackedEntries {
     return this.#pageOf(index).term;
   }
 
-  /** Of its data, bytes. */
+  /** Length of its data, bytes. */
   lengthAt(index: number): number {
     const { ends, first } = this.#pageOf(index);
     return ends[index - first]! - (ends[index - first - 1] ?? 0);
   }
 
-  /** Entries before `index` are not asked for any more; some may stay. `Infinity`: nor are any others. */
+  /** Entries before `index` are no longer needed; some may stay. `Infinity` drops all. */
   forgetBefore(index: number): void {
     const kept = this.#pages.findIndex(({ ends, first }) => first + ends.length > index);
     this.#pages = kept === -1 ? [] : this.#pages.slice(kept);

@@ -1,8 +1,8 @@
 import { majorityOf } from "leasehold/common";
 
 /**
- * The greatest value that a majority has reached: of the indices that voters have on disk this is what is
- * replicated, of the rounds that they have answered this is what is confirmed. 0 if nobody votes.
+ * The greatest value that a majority has reached: the replicated index, of the indices that voters have on
+ * disk; the confirmed round, of the rounds they have answered. 0 without voters.
  */
 export function reachedByMajority(values: number[]): number {
   if (values.length === 0) return 0;

@@ -29,29 +29,29 @@ import type {
 import { isWellFormed } from "./well-formed.js";
 
 /**
- * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds
- * to it, on the plan of etcd's library. How it is driven is told in `api.ts`.
+ * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with the additions of Ongaro's
+ * thesis, modelled on etcd's library. `api.ts` describes its use.
  *
- * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader that
- * hears no majority steps down (thesis 4.2.3, 6.2); and nobody begins a new term before a majority would
- * follow (pre-vote, 9.6). So a server that was cut off or removed cannot depose a leader that works.
+ * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader
+ * that hears no majority steps down (thesis 4.2.3, 6.2); and no server begins a new term before a majority
+ * would follow (pre-vote, 9.6). So a server that was cut off or removed cannot depose a working leader.
  */
 export class Raft implements ReplicatedLog {
   readonly #id: MemberId;
   readonly #settings: RaftSettings;
   readonly #log: RaftLog;
 
-  // Figure 2, persistent state; the log is the rest of it.
+  // Figure 2, persistent state; the rest of it is the log.
   #term: number;
   #votedFor: MemberId;
 
   #role: Role = "follower";
   #leaderId: MemberId = nobody;
-  /** Set while this server leads. */
+  /** Set on a leader. */
   #leading: Leader | undefined;
-  /** Set while it stands. */
+  /** Set on a candidate or pre-candidate. */
   #election: Election | undefined;
-  /** The write that makes a candidate's vote for itself durable: it counts from then on. */
+  /** The write that makes a candidate's own vote durable: the vote counts from then on. */
   #ownVoteSequence = 0;
   readonly #timer: ElectionTimer;
   readonly #claims = new LeaderClaims();
@@ -59,7 +59,7 @@ export class Raft implements ReplicatedLog {
   readonly #outbox: Outbox;
   #dropped = 0;
 
-  /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` if what was recovered contradicts itself */
+  /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` for inconsistent recovered state */
   constructor(options: RaftOptions) {
     const { hardState, snapshot, entries } = options.recovered;
     this.#id = options.id;
@@ -112,7 +112,7 @@ export class Raft implements ReplicatedLog {
     this.#leading?.reportSnapshot(member, arrived);
   }
 
-  // What the host has done
+  // Completions by the host
 
   persisted(sequence: number): void {
     this.#log.wrote(sequence);
@@ -183,7 +183,7 @@ export class Raft implements ReplicatedLog {
         if (message.kind === "vote") this.#follow(message.term, nobody);
         return true;
       case "pre-vote-answer":
-        // Granted, it names a term that nobody has begun yet.
+        // A granted answer names a term that no server has begun yet.
         if (!message.granted) this.#follow(message.term, nobody);
         return true;
       default:
@@ -203,7 +203,8 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Tells a server of an earlier term about the later one, also a leader that this server no longer follows.
+   * Informs a server of an earlier term, including a leader that this server no longer follows, of the
+   * later term.
    */
   #answerEarlierTerm(message: Message): void {
     const { from: to } = message;
@@ -238,9 +239,9 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        // Anybody else could depose the leader with it, past all promises.
+        // Any other sender could depose the leader with it, past all promises.
         if (message.from !== this.#leaderId) return;
-        // It may come so late that its leader has said meanwhile that this transfer is over.
+        // It may arrive after the leader has announced that this transfer is over.
         if (this.#timer.forbids(this.#term + 1, message.transfer)) return;
         if (this.#mayStand) this.#stand("candidate", message.transfer);
         return;
@@ -257,10 +258,7 @@ export class Raft implements ReplicatedLog {
     return this.#log.memberships.mayStand(this.#id, this.#log.commit);
   }
 
-  /**
-   * Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis
-   * 9.6).
-   */
+  /** No leader is known: requests votes, or first pre-votes (thesis 9.6). */
   #stand(role: "pre-candidate" | "candidate", transfer = 0): void {
     this.#role = role;
     this.#leaderId = nobody;
@@ -294,12 +292,15 @@ export class Raft implements ReplicatedLog {
       this.#votedFor = from;
       this.#timer.votes();
     }
-    // A promise to vote names the term that it is for; a refusal the term of this server.
+    // A pre-vote names the term it is for; a refusal the term of this server.
     if (granted) this.#answer(from, `${kind}-answer`, true, term);
     else this.#answer(from, `${kind}-answer`, false);
   }
 
-  /** The term may have come here before the request, by another message: a leader still is held to then. */
+  /**
+   * The term may have arrived before the request, with another message: the promise to the leader binds
+   * even then.
+   */
   #mayVote({ from, term, transfer }: VoteRequest): boolean {
     if (this.#votedFor === from) return true;
     if (this.#timer.forbids(term, transfer)) return false;
@@ -377,7 +378,7 @@ export class Raft implements ReplicatedLog {
   #accept({ from, previousIndex, previousTerm, entries, commit }: AppendRequest): void {
     this.#log.assertAgrees(previousIndex, previousTerm);
     for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-    // Late, or a new leader's first guess: what is committed is known to agree, and may not be kept any more.
+    // Late, or a new leader's first guess: committed entries are known to agree, and may have been dropped.
     const { commit: known } = this.#log;
     const late = known - previousIndex;
     if (late > 0 && late >= entries.length) {
@@ -402,7 +403,10 @@ export class Raft implements ReplicatedLog {
     this.#sendAfterWrite(acceptedUpTo(index, this.#head(to)));
   }
 
-  /** Raft 7, figure 13. Of one that the log reaches beyond, only that all of it is committed is news. */
+  /**
+   * Raft 7, figure 13. If the log extends beyond the snapshot, the only news is that all of it is
+   * committed.
+   */
   #restore({ from, meta }: InstallSnapshot): void {
     if (this.#log.termAt(meta.index) === meta.term) this.#log.commitTo(meta.index);
     else if (meta.index > this.#log.commit) {
@@ -419,8 +423,7 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * It leaves when all that this server has to write by then is on disk. A leader sends beside its write
-   * (`#lead`).
+   * Sends when all pending writes of this server are on disk. A leader sends beside its write (`#lead`).
    */
   #sendAfterWrite(message: Message): void {
     this.#outbox.messages.push(message);

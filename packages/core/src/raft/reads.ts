@@ -7,12 +7,12 @@ interface Round {
 }
 
 /**
- * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of heartbeats
- * confirms that no other leader had been elected by then, and the read may be answered once that index is
- * applied. Reads that come before the round begins share it.
+ * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of
+ * heartbeats confirms that no other leader had been elected by then, and the read may be answered once that
+ * index is applied. Reads that arrive before the round begins share it.
  */
 export class Reads {
-  /** Have come since the last round began. */
+  /** Reads since the last round began. */
   #waiting: number[] = [];
   #rounds: Round[] = [];
   #inRounds = 0;
@@ -31,12 +31,12 @@ export class Reads {
     this.#waiting.push(id);
   }
 
-  /** A round of heartbeats that nobody waits for. */
+  /** Begins a round of heartbeats without reads. */
   nextRound(): void {
     this.current += 1;
   }
 
-  /** Every read that waits goes into a new round. */
+  /** Begins a round for all waiting reads. */
   beginRound(commit: number): void {
     this.nextRound();
     this.#rounds.push({ number: this.current, index: commit, ids: this.#waiting });
@@ -44,7 +44,7 @@ export class Reads {
     this.#waiting = [];
   }
 
-  /** A majority has answered this round, and so each one before. */
+  /** A majority has answered this round, and so each earlier one. */
   confirmed(round: number, answer: (read: ReadState) => void): void {
     while (this.#rounds.length > 0 && this.#rounds[0]!.number <= round) {
       const { index, ids } = this.#rounds.shift()!;

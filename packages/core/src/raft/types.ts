@@ -3,7 +3,7 @@
  * Algorithm*, and Ongaro's thesis, *Consensus: Bridging Theory and Practice*).
  */
 
-/** A member of the core; 64 bits as a bigint, as etcd's clients see it. 0 is nobody. */
+/** A member of the core; 64 bits as a bigint, as etcd's clients see it. 0 is `nobody`. */
 export type MemberId = bigint;
 
 export const nobody: MemberId = 0n;
@@ -15,16 +15,13 @@ interface EntryBase {
   readonly term: number;
 }
 
-/** `data` is for the state machine. Empty: the no-op that a new leader begins its term with (Raft 8). */
+/** `data` is for the state machine. Empty: the no-op with which a new leader begins its term (Raft 8). */
 export interface NormalEntry extends EntryBase {
   readonly kind: "normal";
   readonly data: Uint8Array;
 }
 
-/**
- * A change of the membership, one member at a time (thesis 4.1). `data` is for the state machine, too: names
- * and addresses.
- */
+/** A change of one member (thesis 4.1). `data` is for the state machine, too: names and addresses. */
 export interface ConfigEntry extends EntryBase {
   readonly kind: "config";
   readonly change: ConfigChange;
@@ -33,32 +30,30 @@ export interface ConfigEntry extends EntryBase {
 
 export interface ConfigChange {
   readonly kind: "add-voter" | "add-learner" | "promote" | "remove";
-  /** An id is used once: late answers of one who was removed must not be taken for those of another. */
+  /** Ids are never reused: a removed member's late answers must not be taken for another's. */
   readonly member: MemberId;
 }
 
-/** Who votes, and who only receives the log (thesis 4.2.1). */
+/** The voters, and the learners, which only receive the log (thesis 4.2.1). */
 export interface Membership {
   readonly voters: readonly MemberId[];
   readonly learners: readonly MemberId[];
 }
 
-/**
- * What must be on disk before anything that was said because of it leaves (Raft, figure 2: persistent state).
- */
+/** Must be on disk before any message that depends on it leaves (Raft, figure 2: persistent state). */
 export interface HardState {
   readonly term: number;
   readonly votedFor: MemberId;
-  /** Not needed for safety; it saves a restarted server from having to find it out again. */
+  /** Not needed for safety; it saves a restarted server from finding it out again. */
   readonly commit: number;
   /**
-   * The longest time, ms, for which a leader may have been promised that this server votes for nobody else: a
-   * server that begins again keeps to it, whatever its settings say now. Absent: an earlier version wrote it.
+   * The longest promise, ms, that this server may have given a leader not to vote for another: a restarted
+   * server keeps it, whatever its settings are now. Absent: written by an earlier version.
    */
   readonly promisedMs?: number | undefined;
 }
 
-/** Where a snapshot stands. Its content is the state machine's and is streamed by the host. */
+/** Position of a snapshot. The content is the state machine's, and the host streams it. */
 export interface SnapshotMeta {
   readonly index: number;
   readonly term: number;
@@ -79,7 +74,7 @@ export type Message =
   | SnapshotAnswer
   | TimeoutNow;
 
-/** What only a leader sends, to who follows it. */
+/** Messages that only a leader sends. */
 export type FromLeader = AppendRequest | CommitNotice | Heartbeat | InstallSnapshot;
 
 interface MessageBase {
@@ -94,8 +89,8 @@ interface CandidateLog extends MessageBase {
 }
 
 /**
- * Asks whether a vote would be given, without a new term (thesis 9.6). `term` is the one that it would stand
- * for.
+ * Asks whether a vote would be granted, without a new term (thesis 9.6). `term` is the one that the
+ * candidate would stand for.
  */
 export interface PreVoteRequest extends CandidateLog {
   readonly kind: "pre-vote";
@@ -109,8 +104,8 @@ export interface PreVoteAnswer extends MessageBase {
 export interface VoteRequest extends CandidateLog {
   readonly kind: "vote";
   /**
-   * The leader asked for this election by its transfer of this number (thesis 3.10): those who still hear that
-   * leader may vote as well, unless it has told them that this transfer is over. 0: nobody asked.
+   * The number of the transfer by which the leader asked for this election (thesis 3.10): voters that still
+   * hear that leader may vote as well, unless it has announced that this transfer is over. 0: no transfer.
    */
   readonly transfer: number;
 }
@@ -135,7 +130,7 @@ export interface AppendAnswer extends MessageBase {
   /** Accepted: the last index that agrees with the leader. Rejected: the `previousIndex` that was refused. */
   readonly index: number;
   /**
-   * Rejected: where the leader should try next, and the term there, so that it can skip a whole term (Raft
+   * Rejected: where the leader should try next, and the term there, by which it can skip a whole term (Raft
    * 5.3).
    */
   readonly hintIndex: number;
@@ -143,9 +138,9 @@ export interface AppendAnswer extends MessageBase {
 }
 
 /**
- * More is committed: `index`, an entry of `indexTerm`, and all before it. Whoever has that entry has all of
- * them (Log Matching, Raft 5.3). It is not answered: whoever lacks the entry, or this message, hears of it
- * with the next append or heartbeat.
+ * Commits `index`, an entry of `indexTerm`, and all before it. A server with that entry has all of them
+ * (Log Matching, Raft 5.3). It is not answered: a server that lacks the entry, or this message, learns of
+ * it with the next append or heartbeat.
  */
 export interface CommitNotice extends MessageBase {
   readonly kind: "commit";
@@ -155,24 +150,24 @@ export interface CommitNotice extends MessageBase {
 
 export interface Heartbeat extends MessageBase {
   readonly kind: "heartbeat";
-  /** Never more than the receiver is known to have. */
+  /** At most the index that the receiver is known to have. */
   readonly commit: number;
-  /** The newest read that this round confirms leadership for (ReadIndex, thesis 6.4); 0 for none. */
+  /** The newest read round that it confirms leadership for (ReadIndex, thesis 6.4); 0 for none. */
   readonly round: number;
-  /** Transfers up to this number are over: who stands because of one gets no vote any more. */
+  /** Transfers up to this number are over: their candidates get no more votes. */
   readonly transfersOver: number;
 }
 
 export interface HeartbeatAnswer extends MessageBase {
   readonly kind: "heartbeat-answer";
   readonly round: number;
-  /** For so long by its own clock, ms, the sender votes for nobody else (thesis 6.4.1). */
+  /** How long the sender votes for nobody else, by its own clock, ms (thesis 6.4.1). */
   readonly holdMs: number;
 }
 
 /**
- * The host streams the snapshot's content beside this message, and hands both over when all of it has
- * arrived. It may put a newer one in its place, with that one's `meta`.
+ * The host streams the snapshot's content beside this message, and the receiver gets both together once all
+ * has arrived. The host may substitute a newer one, with that one's `meta`.
  */
 export interface InstallSnapshot extends MessageBase {
   readonly kind: "snapshot";
@@ -182,50 +177,50 @@ export interface InstallSnapshot extends MessageBase {
 export interface SnapshotAnswer extends MessageBase {
   readonly kind: "snapshot-answer";
   readonly rejected: boolean;
-  /** The last index that agrees with the leader now. */
+  /** The last index that now agrees with the leader. */
   readonly index: number;
 }
 
 /** The leader asks the receiver to stand for election at once (thesis 3.10). */
 export interface TimeoutNow extends MessageBase {
   readonly kind: "timeout-now";
-  /** Counted in the leader's term, from 1. */
+  /** Numbered within the leader's term, from 1. */
   readonly transfer: number;
 }
 
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
- * What is to be done after a step. `early`, `notices` and `committed` wait for no write: a leader's messages
+ * Work for the host after a step. `early`, `notices` and `committed` wait for no write: a leader's messages
  * may leave beside its own write to disk (thesis 10.2.1), as its own entries count towards a majority only
- * once they are on disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on
- * disk. So a host that takes the next `Ready` while it still writes keeps `messages` in a queue behind its
- * writes, also those of a `Ready` that has nothing to persist.
+ * once they are on disk, too. `messages` wait until `persist` of this `Ready` **and of every earlier one**
+ * is on disk. So a host that takes the next `Ready` during a write queues `messages` behind its writes,
+ * also those of a `Ready` with nothing to persist.
  */
 export interface Ready {
   readonly persist: Persist | undefined;
   readonly early: readonly Message[];
-  /** As `early`, but nobody's write waits for them: what this server's own clients wait for may go first. */
+  /** As `early`, but no write waits for them: answers to this server's own clients may go first. */
   readonly notices: readonly Message[];
   readonly messages: readonly Message[];
   /** To be applied in this order. They are committed, and on this server's own disk. */
   readonly committed: readonly Entry[];
   readonly reads: readonly ReadState[];
-  /** Why messages were refused that no server can have sent: for people. */
+  /** Reasons for refusing messages that no correct server sends: for operators. */
   readonly objections: readonly string[];
-  /** Set when it has changed. */
+  /** Set on a change. */
   readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
 }
 
 /**
- * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of
- * their numbers, and what is in one in this order: a crash may leave any beginning, with which the server
- * must be able to start.
+ * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order
+ * of their numbers, and their contents in this order: a crash may leave any prefix, and the server must be
+ * able to start from it.
  */
 export interface Persist {
   readonly sequence: number;
   /**
-   * Written with the entries, as it is small. No write is made for the commit index alone: it is found out
+   * Written with the entries, as it is small. The commit index alone causes no write: it is found out
    * again.
    */
   readonly hardState: HardState;
@@ -236,8 +231,8 @@ export interface Persist {
 }
 
 /**
- * Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied
- * (thesis 6.4).
+ * Leadership was confirmed after the read was requested: the read may be answered once `index` has been
+ * applied (thesis 6.4).
  */
 export interface ReadState {
   readonly id: number;

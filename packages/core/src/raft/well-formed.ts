@@ -5,10 +5,7 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/**
- * Whether a message could have been sent by this code at all. What a peer's bytes decoded to is not believed
- * blindly.
- */
+/** Whether this code could have sent the message at all. Bytes from peers are not trusted. */
 export function isWellFormed(message: Message): boolean {
   if (!isCount(message.term)) return false;
   switch (message.kind) {
@@ -44,7 +41,7 @@ function isOfCandidate({ lastIndex, lastTerm, term }: PreVoteRequest | VoteReque
   return isCount(lastIndex) && isCount(lastTerm) && lastTerm < term;
 }
 
-/** Without gaps; terms that never decrease, and none later than the leader's. */
+/** Consecutive; terms never decrease, and none is later than the leader's. */
 function isSequence(message: AppendRequest): boolean {
   const { previousIndex, previousTerm, entries, commit, term } = message;
   if (!isCount(previousIndex) || !isCount(previousTerm) || !isCount(commit)) return false;
