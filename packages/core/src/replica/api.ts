@@ -4,50 +4,50 @@ import type { MemberId } from "../raft/types.js";
 import type { Effects, Input } from "./types.js";
 
 /**
- * The logic of one server of the core, as its host sees it. `Replica` is the implementation.
+ * The logic of one server of the core, as its host sees it; implemented by `Replica`.
  *
- * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers
- * `undefined`, and do what each `Effects` says. Several inputs before one `take()` make one batch. `now` was
- * read after the input had come. The steady clock is what a leader judges leases by; a reading that is older
- * than the one before counts as that one. The other one shows for how long the steady one stood still.
+ * The host's loop: pass in each event with `step`, then call `take()` until it returns `undefined`, and
+ * execute each `Effects`. Several inputs before one `take()` make one batch. `now` must be read after the
+ * input arrived. A leader judges leases by the steady clock; a reading older than the one before counts as
+ * that one. The wall clock shows for how long the steady one stood still.
  */
 export interface ServerLogic {
-  /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and not go on with this log */
+  /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and never continue with this log */
   step(input: Input, now: BothClocks): void;
-  /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
+  /** The next work for the host; `undefined` if there is none. Everything is returned once. */
   take(): Effects | undefined;
   status(): ReplicaStatus;
 }
 
-/** For people, metrics and the Maintenance service. */
+/** For operators, metrics and the Maintenance service. */
 export interface ReplicaStatus extends Status {
   /** 0 until the cluster has begun. */
   readonly cluster: bigint;
   /** Of the cluster. */
   readonly version: number;
   readonly revision: number;
-  /** Since this process began it has had everything that was committed when it asked a leader. */
+  /** This process has had everything that was committed when it asked a leader. */
   readonly hasCaughtUp: boolean;
   readonly compacted: number;
   readonly keys: number;
-  /** Carried out since this process began. */
+  /** Applied since this process began. */
   readonly puts: number;
   readonly deletions: number;
   readonly leases: number;
-  /** What the state takes in memory, about. */
+  /** Approximate memory of the state. */
   readonly bytes: number;
   /** Members whose space alarm is raised. */
   readonly spaceAlarms: readonly MemberId[];
-  /** Members that have another content than the others; 0 if it cannot be told which. */
+  /** Members whose content differs from the others'; 0 if it is unclear which. */
   readonly corruptAlarms: readonly MemberId[];
-  /** Requests that are not answered yet. */
+  /** Pending requests. */
   readonly requests: number;
-  /** Since this process began: commands, and reads and refreshes, that got no answer from a leader. */
+  /** Commands, reads and refreshes that got no answer from a leader, since this process began. */
   readonly proposalsFailed: number;
   readonly asksFailed: number;
   /** Commands that took longer than 100 ms to apply. */
   readonly slowApplies: number;
   readonly watches: number;
-  /** Those of them that read from history, as they are new or slow. */
+  /** Watches that read from history, as they are new or slow. */
   readonly watchesBehind: number;
 }

@@ -5,10 +5,10 @@ import type { Steps } from "../state/steps.js";
 import type { Context } from "./context.js";
 import { readCommand } from "./proposals/read-command.js";
 
-/** What any entry costs, beside what it looks at. */
+/** Units that any entry costs, beside the keys it visits. */
 const unitsPerEntry = 8;
 
-/** An entry that takes longer is slow: etcd's figure. */
+/** An entry that takes longer is slow: etcd's threshold. */
 const slowMs = 100;
 
 export interface AppliedEntry {
@@ -25,7 +25,7 @@ interface Applying {
 }
 
 export interface ApplierListener {
-  /** Somebody waits here for its answer. */
+  /** Whether a client of this server waits for its answer. */
   isAwaited(command: Command): boolean;
   /** An entry of this term is about to be applied. */
   reached(term: number): void;
@@ -33,8 +33,8 @@ export interface ApplierListener {
 }
 
 /**
- * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million
- * keys takes many. Until its last step, readers do not see any of it.
+ * Applies committed entries one by one, a bounded part in each turn: a command that changes a million keys
+ * takes many. Readers see none of it before its last step.
  */
 export class Applier {
   readonly #context: Context;
@@ -50,12 +50,12 @@ export class Applier {
     this.#listener = listener;
   }
 
-  /** How many entries took long, by a clock that goes on with what the host hands in. */
+  /** Number of slow entries, by a clock that advances with the host's inputs. */
   get slow(): number {
     return this.#slow;
   }
 
-  /** The state is between two commands otherwise. */
+  /** False: the state is between two commands. */
   get isApplying(): boolean {
     return this.#context.state.isApplying;
   }
@@ -71,7 +71,7 @@ export class Applier {
     this.#next = 0;
   }
 
-  /** The state is about to become another: all that was waiting is in it. */
+  /** The state is about to be replaced by one that has all pending entries. */
   replaced(): void {
     this.#entries = [];
     this.#next = 0;
@@ -85,7 +85,7 @@ export class Applier {
     const end = visits.count + limits.unitsPerTurn;
     for (let units = 0; visits.count + units < end; units += unitsPerEntry) if (!this.#step()) break;
     if (this.#context.appliedIndex > appliedIndex) raft.applied(this.#context.appliedIndex);
-    // Between two commands, as both go through the same keys.
+    // Only between two commands, as both iterate over the same keys.
     const isOver = () => visits.count >= end;
     while (!this.isApplying && !isOver() && this.#context.state.revisions.hasGarbage) this.#sweep();
   }

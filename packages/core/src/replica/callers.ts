@@ -8,9 +8,9 @@ import type { Context } from "./context.js";
 import type { ClientRequest, Credentials } from "./types.js";
 
 /**
- * Where these are applied, keys are held against the revision of rights at which their token or certificate
- * was looked at; without keys they do no harm. All others are held against their user alone, so a server that
- * has not heard that a token has ended must not let it pass.
+ * These are checked, where they are applied, against the revision of rights at which their token or
+ * certificate was checked before; without keys they do no harm. All others are checked only by user, so a
+ * server that has not heard that a token has ended must not let it pass.
  */
 const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "authenticate",
@@ -22,27 +22,27 @@ const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "txn",
 ] as const);
 
-/** They name no keys: whoever is known may ask. */
+/** They name no keys: each authenticated user may send them. */
 const knownOnly: ReadonlySet<ClientRequest["kind"]> = new Set([
   "findLease",
   "leaseLeases",
   "leaseTimeToLive",
 ] as const);
 
-/** Whoever asks is told, as rights stand at no time in the way: who looks for a majority needs it. */
+/** Open to everyone, as rights never apply: callers that look for a majority need it. */
 const toAnybody: ReadonlySet<ClientRequest["kind"]> = new Set(["memberList"] as const);
 
 /**
- * Who asks, and what may be asked. A command is looked at before it is proposed, and again where it is
- * applied: only there it is certain who may do what. So the look before may only let a command pass, or have
- * it looked at again after the leader has confirmed how far the log is: this server may not have heard yet of
- * a user, a right or a token.
+ * Authentication and authorization of clients. A command is checked before it is proposed, and again where
+ * it is applied: only there it is certain which rights hold. So the first check may only let a command
+ * pass, or have it checked again after the leader has confirmed the read index: this server may not know of
+ * a user, a right or a token yet.
  */
 export class Callers {
   readonly #context: Context;
   /**
-   * Each stands in the log, so that every server knows it; how long it is still good each counts for itself.
-   * They are no part of the state: a server that has begun anew knows none, and clients authenticate again.
+   * Each token stands in the log, so that every server knows it; each server counts its expiry by itself.
+   * Tokens are no part of the state: a restarted server knows none, and clients authenticate again.
    */
   readonly #tokens: Sessions;
   #hasCaughtUp = false;
@@ -54,9 +54,9 @@ export class Callers {
   }
 
   /**
-   * Since this server began it has had everything that was committed when it asked a leader. Before that its
-   * state may be of any time in the past, in which everybody may have been allowed to do everything: nothing is
-   * shown by it. Afterwards it shows what it has, also without a majority.
+   * Since its start, this server has had everything that was committed when it asked a leader. Before that
+   * its state may be arbitrarily old, from a time with other rights: it shows nothing of it. Afterwards it
+   * shows its state, even without a majority.
    */
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp;
@@ -66,15 +66,15 @@ export class Callers {
     this.#hasCaughtUp = true;
   }
 
-  /** A leader has answered since this server began: what comes after this entry is new. */
+  /** A leader has answered since this server began: everything after this entry is new. */
   newAfter(index: number): void {
     this.#newAfter = Math.min(this.#newAfter, index);
   }
 
   /**
-   * Says in the command for whom it is.
+   * Records the user in the command.
    *
-   * @returns false if it would be refused as things stand here, which may not be how they are
+   * @returns false if this server's state, which may be out of date, would refuse it
    */
   mayPropose(command: Command, credentials: Credentials | undefined): boolean {
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
@@ -89,7 +89,7 @@ export class Callers {
   }
 
   /**
-   * The same, of a server that has heard of everything that was there when it was asked.
+   * The same on a server that is up to date with the time of the request.
    *
    * @throws CoreError
    */
@@ -100,7 +100,7 @@ export class Callers {
     if (auth.isEnabled) checkNamed(new RightsCheck(auth, asker), command.body);
   }
 
-  /** Whether this may be read as things stand here; else it is looked at again, as with a command. */
+  /** Whether this server's state allows the read; otherwise it is checked again, as with a command. */
   mayRead(asked: ClientRequest, credentials: Credentials | undefined): boolean {
     if (!this.#hasCaughtUp) return toAnybody.has(asked.kind);
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
@@ -114,9 +114,9 @@ export class Callers {
   }
 
   /**
-   * To be called where the answer begins to be made, as it shows keys as they are then.
+   * Call it where the answer begins to be built, as that shows the keys of this moment.
    *
-   * @returns undefined while everybody may do everything
+   * @returns undefined while authentication is disabled
    * @throws CoreError
    */
   checkRead(asked: ClientRequest, credentials: Credentials | undefined): RightsCheck | undefined {
@@ -135,7 +135,8 @@ export class Callers {
   }
 
   /**
-   * Whose watch it is; undefined: nobody's, and everybody may watch. To be asked once this server has caught up.
+   * The user of a watch; undefined while authentication is disabled. Call it once this server has caught
+   * up.
    *
    * @throws CoreError
    */
@@ -146,7 +147,7 @@ export class Callers {
     return asker?.user;
   }
 
-  /** A watch goes on while its user may read all of its keys. @throws CoreError */
+  /** A watch continues while its user may read all of its keys. @throws CoreError */
   recheckWatch(range: KeyRange, user: string | undefined): void {
     const { auth } = this.#context.state;
     if (!auth.isEnabled) return;
@@ -154,7 +155,7 @@ export class Callers {
     new RightsCheck(auth, asker).keys("read", range);
   }
 
-  /** @throws CoreError `invalidAuthToken`, also while everybody may do everything, as in etcd */
+  /** @throws CoreError `invalidAuthToken`, also while authentication is disabled, as in etcd */
   #asker(credentials: Credentials | undefined): Asker {
     if (credentials === undefined) return undefined;
     const { nowMs, state } = this.#context;
@@ -164,13 +165,13 @@ export class Callers {
       if (user === undefined) throw new CoreError("invalidAuthToken");
       return { user, revision };
     }
-    // Signed before rights changed: also what does not depend on keys is refused.
+    // Signed before rights changed: requests that do not depend on keys are refused, too.
     if (isEnabled && credentials.revision !== undefined && credentials.revision < revision)
       throw new CoreError("authRevisionOld");
     return { user: credentials.user, revision: credentials.revision ?? revision };
   }
 
-  // What the log says
+  // Entries of the log
 
   applied(index: number, { body }: Command, { answer, isDone }: Applied): void {
     if (!isDone) return;
@@ -180,14 +181,14 @@ export class Callers {
       const token = `${random}.${index}`;
       // Other servers wait for no answer.
       if (answer !== undefined) Object.assign(answer, { token });
-      // It may have been given, and have ended, while this server was away.
+      // It may have been issued, and have ended, while this server was away.
       if (index > this.#newAfter) this.#tokens.add(token, user, this.#context.nowMs);
     } else if (body.case === "userDelete" || body.case === "userChangePassword")
       this.#tokens.end(body.value.name);
     else if (body.case === "authDisable") this.#tokens.endAll();
   }
 
-  /** Entries were skipped: users may have gone with them. */
+  /** Entries were skipped, which may have deleted users. */
   replaced(): void {
     this.#tokens.endAll();
   }

@@ -33,7 +33,7 @@ interface AnsweredRead {
   readonly requests: readonly PendingRequest[];
 }
 
-/** What this server has is good enough (etcd: `serializable`): it is read without the leader. */
+/** This server's state is new enough (etcd: `serializable`): no leader is needed. */
 function isSerializableRead(asked: ClientRequest): boolean {
   if (asked.kind === "range") return asked.request.serializable;
   if (asked.kind === "freeze") return true;
@@ -54,20 +54,20 @@ function isMembershipRequest(asked: ClientRequest): boolean {
   }
 }
 
-/** It is not held against rights where it is applied, and they may have changed since it was. */
+/** It is not checked against rights where it is applied, and they may have changed. */
 function lookAgain(pending: PendingRequest): void {
   if (isMembershipRequest(pending.request)) pending.isUnclear = true;
 }
 
 /**
- * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never
- * earlier; reads and refreshes are answered after the leader has confirmed that it leads.
+ * Requests of one server's clients. Writes go to the leader's log and are answered when they are applied
+ * here, never earlier; reads and refreshes are answered after the leader has confirmed that it leads.
  *
- * What was proposed to the leader of one term is appended in that term or never, and terms never decrease
- * along a log (Raft 5.3). So once an entry of a later term is applied here, it is certain that what has not
- * been applied by then never will be, and it is proposed again: a dead leader holds nobody up for longer than
- * an election. Before that nothing is proposed again; if its outcome can't be learnt in time, the answer is
- * `request timed out`.
+ * A proposal to the leader of one term is appended in that term or never, and terms never decrease along a
+ * log (Raft 5.3). So once an entry of a later term is applied here, a proposal that has not been applied
+ * never will be, and is proposed again: a dead leader delays no request for longer than an election. Before
+ * that nothing is proposed again; if its outcome can't be learnt in time, the answer is `request timed
+ * out`.
  */
 export class ClientRequests {
   readonly #context: Context;
@@ -75,24 +75,24 @@ export class ClientRequests {
   readonly #callers: Callers;
   readonly requests: PendingRequests;
   #number: number;
-  /** Have not gone to a leader. */
+  /** Not sent to a leader yet. */
   readonly #waiting = new NumberMap<PendingRequest>();
-  /** The leader could not take them just now: until the next tick or leader. */
+  /** Refused by the leader for now: until the next tick or leader. */
   readonly #held = new NumberMap<PendingRequest>();
   readonly #forwarding: Forwarding<PendingRequest>;
-  /** May be in a leader's log by now; by the numbers of their commands. */
+  /** Possibly in a leader's log; by command number. */
   readonly #proposed = new NumberMap<PendingRequest>();
-  /** Of the last entry that was applied here. */
+  /** Term of the last entry applied here. */
   #reachedTerm = 0;
-  /** In the order of asking. */
+  /** In the order of requests. */
   readonly #asking = new NumberMap<Asking>();
   /** The leader has named the index that they wait for; it is not applied here yet. */
   #answered: AnsweredRead[] = [];
-  /** The state is new enough for these. */
+  /** Reads for which the state is new enough. */
   readonly #reads = new ReadScheduler();
-  /** There are some that can go to the leader now. */
+  /** Some can go to the leader now. */
   #hasCleared = false;
-  /** What this server asks for itself; `held`: until the next tick or leader. */
+  /** This server's own read index request; `held`: until the next tick or leader. */
   #own: "none" | "held" | "asked" = "none";
   #proposalsFailed = 0;
   #asksFailed = 0;
@@ -102,19 +102,19 @@ export class ClientRequests {
     this.#members = members;
     this.#callers = callers;
     this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
-    // Numbers name commands in the log, which outlives this process: it must not take an older one's answer
-    // for its own.
+    // Numbers name commands in the log, which outlives this process: an older process's answer must not be
+    // taken for its own.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
     this.#forwarding = new Forwarding(context, this.#number + 1);
   }
 
   isOpen = (number: number): boolean => {
     const requests = this.#asking.get(number)?.requests;
-    // Nobody's: the question that this server asks for itself.
+    // This server's own request, which has no client.
     return requests !== undefined && (requests.length === 0 || requests.some(({ isOpen }) => isOpen));
   };
 
-  /** Only queues: `dispatch` proposes together what has come in a turn, so that it makes one write. */
+  /** Only queues: `dispatch` proposes all commands of a turn together, so that they make one write. */
   request(asked: Extract<Input, { kind: "request" }>): void {
     const { credentials, id, request } = asked;
     this.#number += 1;
@@ -133,12 +133,12 @@ export class ClientRequests {
     }
   }
 
-  /** A change of the members cannot be refused any more where it is applied. */
+  /** A membership change cannot be refused any more where it is applied. */
   #mayPropose({ credentials, request }: Extract<Input, { kind: "request" }>, command: Command): boolean {
     return !isMembershipRequest(request) && this.#callers.mayPropose(command, credentials);
   }
 
-  /** This server has heard of everything that was there when it was asked: may it be proposed? */
+  /** This server is up to date with the time of the request: checks whether it may be proposed. */
   #clear(pending: PendingRequest): void {
     const { credentials, number, request } = pending;
     try {
@@ -157,7 +157,7 @@ export class ClientRequests {
     this.requests.cancel(id);
   }
 
-  /** Nobody waits for it any more: nothing is kept of it, whether or not there is a leader. */
+  /** Its client has gone: it is dropped, with or without a leader. */
   #forget(pending: PendingRequest): void {
     this.#waiting.delete(pending.number);
     this.#held.delete(pending.number);
@@ -170,12 +170,12 @@ export class ClientRequests {
     return { proposalsFailed: this.#proposalsFailed, asksFailed: this.#asksFailed };
   }
 
-  /** Requests that wait for their turn, or for a leader. */
+  /** Requests that wait to be sent, or for a leader. */
   get waiting(): number {
     return this.#waiting.size + this.#held.size + this.#forwarding.size + this.#reads.size;
   }
 
-  /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
+  /** Sends what is queued to the leader, if there is one. Reads that wait together share one request. */
   dispatch(): void {
     if (!this.#context.knowsLeader) return;
     this.#catchUp();
@@ -199,7 +199,7 @@ export class ClientRequests {
     this.#ask("read", 0n, readers, deadlineMs);
   }
 
-  /** Asks how far the log is, so that the first clients of this server need not wait for that. */
+  /** Requests a read index, so that the first clients of this server need not wait for that. */
   #catchUp(): void {
     if (this.#callers.hasCaughtUp || this.#own !== "none") return;
     const { electionMs, nowMs } = this.#context;
@@ -226,7 +226,7 @@ export class ClientRequests {
     this.#proposed.set(pending.number, pending);
   }
 
-  /** A leader's answer to itself may come before this returns. */
+  /** A leader's answer to itself may arrive before this returns. */
   #forward(pending: PendingRequest, command: Uint8Array): void {
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
@@ -235,14 +235,14 @@ export class ClientRequests {
     this.#unpropose(pending);
   }
 
-  /** If nothing of it has left in this term. */
+  /** Only if nothing of it was sent in this term. */
   #unpropose(pending: PendingRequest): void {
     if (pending.connection !== -1) return;
     pending.stage = "waiting";
     this.#proposed.delete(pending.number);
   }
 
-  /** The connection to the leader did not take this. */
+  /** The connection to the leader did not accept this message. */
   notSent(message: Propose | ProposeChange | Ask): void {
     if (message.kind === "ask") {
       this.refused({ ...message, kind: "leader-refusal", term: 0, failure: "leaderChanged" });
@@ -255,12 +255,12 @@ export class ClientRequests {
     this.#unpropose(pending);
   }
 
-  /** The connection to a member takes more. */
+  /** The connection to a member accepts messages again. */
   drained(member: MemberId): void {
     this.#forwarding.drained(member);
   }
 
-  /** What was sent on the connection before may be lost. */
+  /** Messages sent on the connection before may be lost. */
   connected(member: MemberId, takesRepeats: boolean): void {
     this.#forwarding.connected(member, takesRepeats);
     if (member !== this.#context.leadership.leader) return;
@@ -278,7 +278,7 @@ export class ClientRequests {
     this.#context.send({ kind: "ask", from: id, to: leadership.leader, number, about, lease, leftMs });
   }
 
-  // What comes back
+  // Answers
 
   answered(answer: LeaderAnswer): void {
     const asking = this.#asking.get(answer.number);
@@ -312,7 +312,7 @@ export class ClientRequests {
     }
   }
 
-  /** The leader has seen the number it had, and repeats what it has answered. */
+  /** The leader has seen its number, and repeats its answer. */
   #renumber(pending: PendingRequest): void {
     this.#number += 1;
     pending.number = this.#number;
@@ -335,13 +335,13 @@ export class ClientRequests {
       this.requests.answer(pending, answer ?? new CoreError("timeout"));
       return;
     }
-    // As etcd: who is there has no revision.
+    // As etcd: member lists have no revision.
     answer.header = this.#context.header(isMembershipRequest(pending.request) ? 0 : revision);
     this.requests.answer(pending, answer);
   }
 
   /**
-   * An entry of this term is about to be applied: what was proposed in an earlier one and is not there by now
+   * An entry of this term is about to be applied: proposals of earlier terms that are not applied by now
    * never will be.
    */
   reached(term: number): void {
@@ -357,7 +357,7 @@ export class ClientRequests {
   }
 
   /**
-   * A snapshot stands for entries that were not seen here: whether a command was among them is not to be
+   * A snapshot covers entries that were not seen here: whether they include a given command cannot be
    * learnt any more.
    */
   skipped(): void {
@@ -378,7 +378,7 @@ export class ClientRequests {
     }
   }
 
-  /** Goes on with what is being read, a bounded part of it. */
+  /** Continues reads in progress, a bounded part of them. */
   turn(): void {
     const { limits, state } = this.#context;
     this.#reads.turn(limits.unitsPerTurn, state.revisions.visits);
@@ -399,7 +399,7 @@ export class ClientRequests {
 
   // Time, and leaders
 
-  /** Another leader, or none: what was asked is asked again. */
+  /** The leader has changed or is gone: requests are sent again. */
   leadershipChanged(): void {
     for (const pending of this.#forwarding.leadershipChanged()) this.#wait(pending, this.#waiting);
     this.#forwarding.repeatLost(this.#proposed.values());
@@ -420,7 +420,7 @@ export class ClientRequests {
       this.#fail(due, this.#failureInTime(due));
   }
 
-  /** A client may repeat what certainly was not proposed, and nothing else. */
+  /** A client may repeat a request only if it certainly was not proposed. */
   #failureInTime({ stage }: PendingRequest): "timeout" | "noLeader" | "leaderChanged" {
     if (stage !== "waiting") return "timeout";
     return this.#context.knowsLeader ? "leaderChanged" : "noLeader";
@@ -454,7 +454,7 @@ export class ClientRequests {
     this.requests.answer(pending, new CoreError(failure));
   }
 
-  // What is read
+  // Reads
 
   *#reading(pending: PendingRequest, answer: LeaderAnswer | undefined): Steps<void> {
     const { credentials, request } = pending;

@@ -15,20 +15,20 @@ import type { CommandBody, Context } from "./context.js";
 import type { ClientRequest } from "./types.js";
 
 /**
- * How much longer than an election timeout the shortest lease is: else a change of leader alone could end it.
- * As etcd.
+ * Minimum lease as a multiple of the election timeout: otherwise a change of leader alone could end it. As
+ * etcd.
  */
 const ttlFloorFactor = 1.5;
 
 /**
- * What is proposed for a request; undefined if it only reads, or refreshes.
- * @throws CoreError for what can be refused without the log
+ * The command to propose for a request; undefined if it only reads or refreshes.
+ * @throws CoreError for requests that can be refused without the log
  */
 export function commandFor(request: ClientRequest, context: Context, number: number): Command | undefined {
   const body = bodyFor(request, context);
   if (body === undefined) return undefined;
   const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
-  // It would be refused when it is applied, and stand in the log till then.
+  // It would be refused when applied, and stay in the log till then.
   const refusal = refusalByAlarm(context.state, command.body);
   if (refusal !== undefined) throw refusal;
   return command;
@@ -79,7 +79,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       if (action === Action.GET) return undefined;
       const value = { member, raised: action === Action.ACTIVATE };
       if (alarm === AlarmType.NOSPACE) return { case: "spaceAlarm", value };
-      // Of no other kind any is ever raised, so a request to disarm one finds none.
+      // No other kind is ever raised, so a request to disarm one finds none.
       return alarm === AlarmType.CORRUPT ? { case: "corruptAlarm", value } : undefined;
     }
     case "memberAdd": {
@@ -105,7 +105,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
   }
 }
 
-/** Refused when there is too much of that; what takes something away is not. */
+/** Refused when space runs out; commands that free space are not. */
 const adding: ReadonlySet<CommandBody["case"]> = new Set([
   "roleAdd",
   "roleGrantPermission",
@@ -122,10 +122,10 @@ function checkedUrls(urls: readonly string[]): string[] {
   return [...urls].sort();
 }
 
-/** An address and a port, or the path of a Unix socket; what connects looks at the rest. */
+/** An address and a port, or the path of a Unix socket; the dialer checks the rest. */
 const urlPattern = /^(?:https?:\/\/[^\s/]{1,255}:\d{1,5}|unixs?:\/\/[^\s,]{1,103})$/;
 
-/** No id is used twice: late messages to a former member are for nobody. */
+/** Ids are never reused: late messages to a former member are for nobody. */
 function freeMemberId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 64);
@@ -134,7 +134,7 @@ function freeMemberId({ random, state }: Context): bigint {
 }
 
 function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
-  // Of two reasons etcd gives that of the alarm.
+  // Of two reasons etcd reports that of the alarm.
   if (state.corruptAlarms.size > 0) throw new CoreError("corrupt");
   if (state.spaceAlarms.size > 0) throw new CoreError("noSpace");
   if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
@@ -142,7 +142,7 @@ function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
   return ttlSeconds < floor ? floor : ttlSeconds;
 }
 
-/** Whether it is free is decided when it is applied; by then it is, with near certainty. */
+/** Applying it decides whether the id is free; a random one nearly always is. */
 function freeLeaseId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 63);
@@ -150,7 +150,7 @@ function freeLeaseId({ random, state }: Context): bigint {
   }
 }
 
-/** Fewer than any generator's number has. */
+/** Fewer bits than one number of any generator has. */
 const bitsPerDraw = 21;
 
 function randomBits(random: Random, bits: number): bigint {

@@ -11,19 +11,19 @@ import type { LeaderMessage } from "./proposals/leader-messages.js";
 
 export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
 
-/** What the parts of one server share. */
+/** Shared by the parts of one server. */
 export class Context {
   readonly id: MemberId;
   readonly raft: ReplicatedLog;
   readonly limits: ReplicaLimits;
   readonly random: Random;
   readonly electionMs: number;
-  /** Hands a message to whom it is for, which may be this server itself. */
+  /** Sends a message to its receiver, which may be this server itself. */
   readonly send: (message: LeaderMessage | CopyMessage) => void;
   readonly #cluster: bigint;
   state: CoreState;
   nowMs = 0;
-  /** Of the last entry that `state` has. */
+  /** Index of the last entry in `state`. */
   appliedIndex: number;
   leadership: NonNullable<Ready["leadership"]>;
 
@@ -51,7 +51,7 @@ export class Context {
     return this.leadership.leader !== nobody;
   }
 
-  /** Whether this server only gets the log, and answers what needs no more than that. */
+  /** Whether this server is a learner, which answers only what needs no vote. */
   get isLearner(): boolean {
     return this.state.members.get(this.id)?.learner === true;
   }
@@ -70,14 +70,14 @@ export class Context {
   }
 
   /**
-   * A command that the leader proposes by itself: nobody waits for an answer. Clients' commands carry the
-   * number by which they are answered, and go from `ClientRequests` to `raft`.
+   * Proposes a command of the leader's own, which gets no answer. Clients' commands carry the number by
+   * which they are answered, and go from `ClientRequests` to `raft`.
    */
   propose(body: CommandBody): Proposed {
     return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
   }
 
-  /** The same from a server that need not lead; it may be lost. */
+  /** The same from any server; it may be lost. */
   proposeAnywhere(body: CommandBody): void {
     if (this.leads) {
       this.propose(body);

@@ -3,17 +3,20 @@ import type { SnapshotMeta } from "../raft/types.js";
 import { frozen, type SnapshotSource } from "../state/snapshot.js";
 import type { Context } from "./context.js";
 
-/** What one server has at one moment, while it goes on: for hashes, and for a backup. Nothing is copied. */
+/**
+ * One server's content at one moment, for hashes and backups, while the server continues. Nothing is
+ * copied.
+ */
 export interface FrozenState {
   readonly $typeName: "leasehold.FrozenState";
   header?: ResponseHeader;
   readonly meta: SnapshotMeta;
   readonly source: SnapshotSource;
-  /** What the state takes in memory, about. */
+  /** Approximate memory of the state. */
   readonly bytes: number;
 }
 
-/** Not to be called within a command (`isApplying`). */
+/** Must not be called within a command (`isApplying`). */
 export function freeze(context: Context): FrozenState {
   const { appliedIndex, raft, state } = context;
   return {

@@ -3,16 +3,16 @@ import type { Context } from "./context.js";
 import { LeaderTracker, type LeaseTracker, type TimeLeft, untracked } from "./lease-tracker.js";
 
 /**
- * The leader's care for leases: it finds those that have run out and proposes their end, and now and then has
- * written down what is left of the others. Nothing ends here: a lease and its keys go when that is committed
- * and applied.
+ * The leader's upkeep of leases: it finds expired ones and proposes their end, and periodically writes the
+ * remaining times of the others. Nothing ends here: a lease and its keys go when that is committed and
+ * applied.
  */
 export class LeaseKeeping {
   readonly #context: Context;
   readonly #clusterTimeMs: number;
   tracker: LeaseTracker = untracked;
   /**
-   * Of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out
+   * Index of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out
    * everything else.
    */
   #endingIndex = 0;
@@ -30,8 +30,8 @@ export class LeaseKeeping {
   }
 
   /**
-   * This server leads, and has applied the first entry of its term: all that was ever answered is in its
-   * state.
+   * This server leads, and has applied the first entry of its term: its state has everything that was ever
+   * answered.
    */
   begin(): void {
     const { electionMs, nowMs, state } = this.#context;
@@ -46,7 +46,7 @@ export class LeaseKeeping {
     this.tracker = untracked;
   }
 
-  /** Goes on with what has begun, a bounded part of it. */
+  /** Continues work in progress, a bounded part of it. */
   turn(): void {
     const { limits, state } = this.#context;
     if (this.tracker.isBeginning) state.revisions.visits.count += this.tracker.goOn(limits.unitsPerTurn);
@@ -67,7 +67,7 @@ export class LeaseKeeping {
   #proposeEnds(): void {
     const { appliedIndex, leadership, limits, nowMs, state } = this.#context;
     if (appliedIndex < this.#endingIndex) return;
-    // An alarm that came before has kept them.
+    // An alarm that was raised first has refused to end them.
     this.tracker.putBack(this.#ending, nowMs);
     this.#ending = [];
     if (state.corruptAlarms.size > 0) return;
@@ -75,7 +75,7 @@ export class LeaseKeeping {
     if (ids.length === 0) return;
     const value = { ids, term: BigInt(leadership.term), apart: true, seen: BigInt(appliedIndex) };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
-    // Else nobody would ever find these again (etcd 10686).
+    // Otherwise these would never be found again (etcd 10686).
     this.#ending = proposed.accepted ? ids : [];
     if (proposed.accepted) this.#endingIndex = proposed.index;
     else this.tracker.putBack(ids, nowMs);
@@ -87,18 +87,18 @@ export class LeaseKeeping {
   #writeTime(): void {
     const { limits, nowMs } = this.#context;
     if (nowMs < this.#nextWriteMs) return;
-    // What has begun goes on at the next ticks.
+    // A pass in progress continues at the next ticks.
     const left = this.tracker.shorter(nowMs, this.#clusterTimeMs, limits.leasesPerBatch);
     if (left === undefined) this.#nextWriteMs = nowMs + this.#clusterTimeMs;
     if (left === undefined || left.length === 0) return;
-    // If it is refused, or lost with this leader, what stands there is longer: that errs on the safe side.
+    // If it is refused, or lost with this leader, the log has longer times, which errs on the safe side.
     const index = this.#proposeTime(left);
     if (index !== undefined) this.tracker.wroteShort(left, index);
   }
 
   /**
-   * A refresh that is acknowledged must outlive this leader: what stands written of the lease must not be
-   * less than its whole time by then. The index at which that is so; undefined if it cannot be proposed now.
+   * An acknowledged refresh must outlive this leader: by then the log must not have less than the lease's
+   * whole time. Returns the index at which that holds; undefined if it cannot be proposed now.
    */
   writeWhole(ids: readonly bigint[]): number | undefined {
     const { state } = this.#context;

@@ -2,36 +2,38 @@ import { type DeadlineItem, Deadlines } from "leasehold/common";
 import type { LeaseState, Leases } from "../state/leases.js";
 
 /**
- * When leases end. "Only the leader tracks the timeouts": it has `LeaderTracker`, everybody else `untracked`
+ * Expiry of leases. "Only the leader tracks the timeouts": it has `LeaderTracker`, all others `untracked`
  * (*Patterns of Distributed Systems*, "Lease").
  */
 export interface LeaseTracker {
   granted(lease: LeaseState, nowMs: number): void;
   ended(id: bigint): void;
-  /** Its time to live begins anew. Seconds; 0 if there is no such lease, or its end has been proposed. */
+  /**
+   * Restarts its time to live. Returns seconds; 0 if there is no such lease, or its end has been proposed.
+   */
   refresh(id: bigint, nowMs: number): number;
   /** Undefined if there is no such lease; 0 if its end has been proposed. */
   leftMs(id: bigint, nowMs: number): number | undefined;
-  /** Leases that have run out, at most so many. From now on they can't be refreshed any more. */
+  /** Takes expired leases, at most `leasesMax`. From then on they can't be refreshed any more. */
   takeDue(nowMs: number, leasesMax: number): bigint[];
-  /** Their end could not be proposed: they run out again at once, unless they are refreshed. */
+  /** Their end could not be proposed: they expire again at once, unless they are refreshed. */
   putBack(ids: readonly bigint[], nowMs: number): void;
   /**
-   * Less than its whole time may be written down of it: that has to be put right before a refresh is
+   * Whether the log may have less than its whole time: that must be corrected before a refresh is
    * acknowledged.
    * @param wholeIndex where its whole time has been written for this refresh, and applied; 0: nowhere
    */
   isWrittenShort(id: bigint, wholeIndex: number): boolean;
   /**
-   * Leases of which less is left, by so much, than is written down of them; at most so many. It looks at a
-   * bounded number each time, and goes on from there: undefined in the end, when it has looked at all.
+   * Leases with at least `byMs` less time left than the log has, at most `leasesMax`. Each call visits a
+   * bounded number and continues from there; undefined at the end of the pass.
    */
   shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] | undefined;
-  /** That stands in the log now, applied or not. */
+  /** These times now stand in the log, applied or not. */
   wroteShort(left: readonly TimeLeft[], index: number): void;
-  /** Not all leases are tracked yet that were there when it began. */
+  /** Leases from before its start are not all tracked yet. */
   readonly isBeginning: boolean;
-  /** Tracks some more of them. @returns how many it has looked at */
+  /** Tracks some more of them. @returns the number visited */
   goOn(leasesMax: number): number;
 }
 
@@ -59,34 +61,34 @@ interface Tracked extends DeadlineItem {
   readonly ttlMs: number;
   /** Its end is in the log. Only a change of leader can prevent it. */
   isEnding: boolean;
-  /** What a next leader might find written of it: proposed by this one, or by one before. */
+  /** The least time that a next leader might find in the log: proposed by this leader, or by one before. */
   writtenMs: number;
   /** Where this leader wrote less than the whole. */
   shortIndex: number;
 }
 
-/** So many are looked at at a time for what is left of them: less than a millisecond. */
+/** Leases visited at a time to compare remaining times: less than a millisecond. */
 const looksMax = 8_192;
 
 /**
- * It begins with as many leases as there are, which are tracked in pieces, so that a new leader is heard of
- * meanwhile. One that is asked for before it is its turn is tracked at once: a caller finds all of them from
- * the beginning.
+ * A new leader starts to track all existing leases in pieces, so that its heartbeats are not delayed. A
+ * lease that is requested earlier is tracked at once: callers see all leases from the beginning.
  */
 export class LeaderTracker implements LeaseTracker {
-  /** All that there are now, as the log has them. */
+  /** All leases, as the log has them. */
   readonly #known: Leases;
   readonly #beginMs: number;
   readonly #extraMs: number;
-  /** Those that were there at the beginning, and perhaps are not any more. */
+  /** Leases from the beginning that are not tracked yet; some may be gone. */
   #rest: Iterator<LeaseState> | undefined;
   readonly #leases = new Map<bigint, Tracked>();
   readonly #deadlines = new Deadlines<Tracked>();
   #looking: Iterator<Tracked> | undefined;
 
   /**
-   * A new leader does not know when leases were refreshed: each has its full remaining life again. The extra
-   * time is what passed, at most, between a refresh that the last leader acknowledged and the election.
+   * A new leader does not know when leases were refreshed: each gets its full remaining life again. The
+   * extra time is the most that can have passed between a refresh that the last leader acknowledged and the
+   * election.
    */
   constructor(leases: Leases, nowMs: number, extraMs: number) {
     this.#known = leases;
@@ -111,7 +113,7 @@ export class LeaderTracker implements LeaseTracker {
     return leasesMax;
   }
 
-  /** What has been granted since is tracked already. */
+  /** Later grants are tracked already. */
   #find(id: bigint): Tracked | undefined {
     const item = this.#leases.get(id);
     if (item !== undefined || this.#rest === undefined) return item;

@@ -19,39 +19,40 @@ import type { Roll, SelfDescription } from "./roll.js";
 
 /** More make writes slower and nothing safer. */
 export const membersMax = 9;
-/** etcd's bound: each learner costs the leader as much as a voter, and helps nobody. */
+/** etcd's bound: each learner costs the leader as much as a voter, and adds no vote. */
 const learnersMax = 1;
 
-/** What an entry says to the log. */
+/** The kind of change for the log. */
 function changeKindOf(kind: Kind): ConfigChange["kind"] {
   if (kind === Kind.PROMOTE) return "promote";
-  // One that is to vote learns first: else the log could wait for a server that has not started, or is at no
-  // such address (thesis 4.2.1).
+  // A new voter is a learner first: otherwise the log could wait for a server that has not started, or has
+  // another address (thesis 4.2.1).
   return kind === Kind.REMOVE ? "remove" : "add-learner";
 }
 
 /**
- * Who the servers are, at each of them, and the leader's judgement of changes. A change is one entry: the log
- * takes the vote from it when it is appended, the state name and address when it is applied. The connections
- * follow the log, as a new voter may be needed to commit the very entry that makes it one (thesis 4.1).
+ * The members as each server knows them, and the leader's judgement of changes. A change is one entry: the
+ * log takes the vote from it when it is appended, the state takes name and address when it is applied. The
+ * connections follow the log, as a new voter may be needed to commit the very entry that makes it one
+ * (thesis 4.1).
  */
 export class MembershipKeeping {
   readonly #context: Context;
-  /** Of a state that does not say who the members are: of earlier versions, and before the first entry. */
+  /** For a state that does not list the members: of earlier versions, and before the first entry. */
   readonly #founding: readonly CoreMember[];
   readonly #self: SelfDescription | undefined;
   readonly #electionTicks: number;
-  /** Added by entries of the log that may not have been applied yet. */
+  /** Added by entries of the log that may not be applied yet. */
   readonly #added = new Map<MemberId, CoreMember>();
-  /** Of the last change that this leader has proposed: the next one waits until it is applied. */
+  /** Index of this leader's last proposed change: the next one waits until it is applied. */
   #proposedIndex = 0;
   #ticksToDescribe = 0;
-  /** By entries of which it was not known when this server began whether they were committed. */
+  /** Moves by entries that, at this server's start, were not known to be committed. */
   readonly #moved = new Map<MemberId, { readonly index: number; readonly peerUrls: readonly string[] }>();
   #told:
     | { readonly log: Membership; readonly state: readonly CoreMember[]; readonly version: number }
     | undefined;
-  /** The newest version that each of the others speaks, as it has said since this server began. */
+  /** The newest version that each other member supports, as reported since this server began. */
   readonly #spoken = new Map<MemberId, number>();
   readonly #newest: number;
 
@@ -86,9 +87,9 @@ export class MembershipKeeping {
     return create(MemberListResponseSchema, { members: this.#members.map(memberFields) });
   }
 
-  // Who is there
+  // Members
 
-  /** Takes note of entries that were appended to the log here. */
+  /** Notes entries appended to this server's log. */
   appended(entries: readonly Entry[]): void {
     for (const entry of entries) {
       if (entry.kind !== "config" || entry.data.length === 0) continue;
@@ -100,9 +101,9 @@ export class MembershipKeeping {
   }
 
   /**
-   * Set when it has changed since the last call.
+   * Set on a change since the last call.
    *
-   * @throws LeaseholdError `VERSION_MISMATCH` if the cluster has gone beyond what this server speaks
+   * @throws LeaseholdError `VERSION_MISMATCH` if the cluster's version is newer than this server supports
    */
   takeRoll(): Roll | undefined {
     const { raft, state } = this.#context;
@@ -123,8 +124,8 @@ export class MembershipKeeping {
   }
 
   /**
-   * Who has moved, and missed that it was agreed on, is at the new address: it may be needed to agree on it
-   * anew.
+   * A member that moved without learning that the move was committed is at the new address: its vote may be
+   * needed to commit it anew.
    */
   #withMove(member: CoreMember): CoreMember {
     const moved = this.#moved.get(member.id);
@@ -132,7 +133,7 @@ export class MembershipKeeping {
     return { ...member, peerUrls: [...new Set([...member.peerUrls, ...moved.peerUrls])] };
   }
 
-  /** Whether there were some of which it is known by now what became of them: another entry may stand there. */
+  /** Whether there were moves whose outcome is known by now: other entries may stand there. */
   #forgetMoves(): boolean {
     const before = this.#moved.size;
     for (const [id, { index }] of this.#moved)
@@ -140,9 +141,9 @@ export class MembershipKeeping {
     return this.#moved.size < before;
   }
 
-  // What the leader does
+  // The leader's part
 
-  /** This server leads from now on. */
+  /** This server now leads. */
   begin(): void {
     this.#proposedIndex = 0;
     const { cluster, state } = this.#context;
@@ -156,10 +157,10 @@ export class MembershipKeeping {
     this.#context.propose({ case: "bootstrap", value: { cluster, members } });
   }
 
-  /** A client, here or at another server, wants the membership changed. */
+  /** Handles a membership change requested by a client of this server or another. */
   proposeFor(message: ProposeChange, isLeading: boolean): void {
     const { leadership, appliedIndex, state } = this.#context;
-    // What an earlier leader has begun is applied by then, and so is what this one has.
+    // By then all changes that this leader or an earlier one has begun are applied.
     const isReady = isLeading && appliedIndex >= this.#proposedIndex && state.members.all.length > 0;
     if (message.term !== leadership.term || !isReady) {
       this.#refuse(message, "leaderChanged");
@@ -211,7 +212,7 @@ export class MembershipKeeping {
     const voters = members.all.filter((member) => !member.learner);
     if (learner && members.all.length - voters.length >= learnersMax) return "tooManyLearners";
     const started = countStarted(voters);
-    // One server that grows to two: there is no other way to more of them.
+    // One server that grows to two: no other way leads to more of them.
     const isFirst = voters.length === 1 && started === 1;
     if (!learner && !isFirst && started < majority(voters.length + 1)) return "notEnoughStarted";
     return this.#active(voters).length === voters.length ? undefined : "unhealthy";
@@ -219,18 +220,18 @@ export class MembershipKeeping {
 
   #objectionToRemoval(member: CoreMember): LeaderRefusal["failure"] | undefined {
     const { raft, state } = this.#context;
-    // Those that vote now: one that only is to vote may be there, and helps nobody to a majority yet.
+    // Present voters only: a member that is to become a voter adds nothing to a majority yet.
     const voters = state.members.all.filter(({ id }) => raft.membership.voters.includes(id));
     if (!voters.includes(member)) return undefined;
     const others = voters.filter((voter) => voter !== member);
     if (others.length === 0 || countStarted(others) < majority(others.length)) return "notEnoughStarted";
     const active = this.#active(voters);
-    // One that is down is missed by nobody.
+    // Moving a member that is down disturbs nothing.
     if (!active.includes(member)) return undefined;
     return active.length - 1 >= majority(others.length) ? undefined : "unhealthy";
   }
 
-  /** Those that were heard in the last election timeout, and this server. */
+  /** Voters heard from in the last election timeout, and this server. */
   #active(voters: readonly CoreMember[]): CoreMember[] {
     const { id: self, raft } = this.#context;
     const silent = new Map(raft.status().followers.map(({ id, silentTicks }) => [id, silentTicks]));
@@ -242,7 +243,7 @@ export class MembershipKeeping {
     this.#context.send({ kind: "leader-refusal", from: id, to: from, number, term, failure });
   }
 
-  /** Gives their votes to those who were to have them and have caught up. */
+  /** Promotes learners that were added as voters and have caught up. */
   promote(): void {
     const { appliedIndex, raft, state } = this.#context;
     if (appliedIndex < this.#proposedIndex) return;
@@ -254,14 +255,14 @@ export class MembershipKeeping {
     if (proposed.accepted) this.#proposedIndex = proposed.index;
   }
 
-  /** Another server has said which versions it speaks. */
+  /** Another server has reported the version it supports. */
   speaks(member: MemberId, version: number): void {
     this.#spoken.set(member, version);
   }
 
   /**
-   * Raises the cluster's version when every member speaks a later one. All of them have to be there: one that is
-   * away may come back as it was before.
+   * Raises the cluster's version when every member supports a later one. All members must be connected: an
+   * absent one may come back as it was before.
    */
   raise(): void {
     const { appliedIndex, id: self, state } = this.#context;
@@ -276,9 +277,9 @@ export class MembershipKeeping {
     if (proposed.accepted) this.#proposedIndex = proposed.index;
   }
 
-  // What this server says of itself
+  // This server's description of itself
 
-  /** Says again what the log has not taken, until it has. */
+  /** Sends its description again until the log has it. */
   tick(): void {
     this.#ticksToDescribe = Math.max(0, this.#ticksToDescribe - 1);
     const { id, knowsLeader, state } = this.#context;
@@ -293,7 +294,10 @@ export class MembershipKeeping {
   }
 }
 
-/** From now on all know its disk: what it promises cannot be forgotten with that without their notice. */
+/**
+ * Its disk is known to all members from now on: losing it, and what was promised on it, cannot go
+ * unnoticed.
+ */
 function hasStarted({ disk }: CoreMember): boolean {
   return disk !== 0n;
 }
@@ -310,7 +314,7 @@ function sameTexts(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((text, index) => text === other[index]);
 }
 
-/** Nothing was appended: a refusal that passes is tried again, at the next tick. */
+/** Nothing was appended: a passing refusal is retried at the next tick. */
 function failureOfChange(reason: RefusalReason): Extract<CoreFailure, LeaderRefusal["failure"]> {
   if (reason === "learner-behind") return "learnerNotReady";
   if (reason === "bad-change") return "memberNotFound";

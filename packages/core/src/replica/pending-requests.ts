@@ -7,25 +7,27 @@ export interface PendingRequest extends DeadlineItem {
   readonly id: number;
   readonly client: string;
   readonly request: ClientRequest;
-  /** Names its command in the log. One that was refused, and is proposed again in the same term, gets another. */
+  /**
+   * Names its command in the log. A command proposed again in the same term after a refusal gets another.
+   */
   number: number;
   /** The first of those. */
   readonly firstNumber: number;
   readonly credentials: Credentials | undefined;
-  /** What has to go through the log; undefined if nothing. */
+  /** Its command for the log; undefined if it needs none. */
   command: Uint8Array | undefined;
-  /** Of the command that it came with. */
+  /** Bytes of the command that it came with. */
   readonly bytes: number;
-  /** Whether it may be proposed is looked at when the leader has said how far the log is. */
+  /** Authorization is checked when the leader has confirmed the read index. */
   isUnclear: boolean;
   /**
-   * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any
-   * time, or not at all. `asked`: the leader has been asked for something that changes no key.
+   * `waiting`: nothing of it was sent, or what was sent can have no effect. `proposed`: it may be applied
+   * at any time, or never. `asked`: the leader was asked for something that changes no key.
    */
   stage: "waiting" | "proposed" | "asked";
-  /** While it is proposed: in which term, and no later one. */
+  /** While proposed: the term, and no later one. */
   term: number;
-  /** In that term it may have reached the leader, by the connection of this number; -1: it was not sent. */
+  /** The connection by which it may have reached the leader in that term; -1: it was not sent. */
   connection: number;
   readonly dueMs: number;
   isOpen: boolean;
@@ -33,14 +35,14 @@ export interface PendingRequest extends DeadlineItem {
 
 type Asked = Extract<Input, { kind: "request" }>;
 
-/** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
+/** Pending requests of clients. Each has a deadline, and their number is bounded. */
 export class PendingRequests {
   readonly #count: FairShares<string>;
   readonly #bytes: FairShares<string>;
-  /** Nobody waits for it any more. */
+  /** Called when the client has gone. */
   readonly #closed: (pending: PendingRequest) => void;
   readonly #byId = new NumberMap<PendingRequest>();
-  /** Those of them that go through the log. */
+  /** Requests that go through the log. */
   readonly #commands = new NumberMap<PendingRequest>();
   readonly #deadlines = new Deadlines<PendingRequest>();
   #answers: Answer[] = [];
@@ -105,7 +107,7 @@ export class PendingRequests {
     throw new CoreError("tooManyRequests");
   }
 
-  /** What never became pending. */
+  /** For requests that never became pending. */
   answerAtOnce(id: number, result: ClientResponse | CoreError): void {
     this.#answers.push({ id, result });
   }
@@ -114,7 +116,7 @@ export class PendingRequests {
     if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
   }
 
-  /** It waits for nothing but its turns of work here: that ends, however long it takes, unless it is cancelled. */
+  /** It waits only for its turns here, which end by themselves or by a cancellation. */
   begun(pending: PendingRequest): void {
     this.#deadlines.cancel(pending);
   }
@@ -124,7 +126,7 @@ export class PendingRequests {
     if (pending !== undefined) this.#close(pending);
   }
 
-  /** Taken out: nothing more can be answered. */
+  /** Removed: it can no longer be answered. */
   popDue(nowMs: number): PendingRequest | undefined {
     return this.#deadlines.popDue(nowMs);
   }

@@ -35,10 +35,10 @@ import type { AuthRead, ClientRequest, ClientResponse } from "./types.js";
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
 /**
- * The answer to a request that only reads, in steps. The caller has made sure that the state is new enough.
+ * The answer to a read-only request, in steps. The caller has made sure that the state is new enough.
  *
- * @param answer the leader's, unless the request was not to ask it
- * @param check whether it may be read, called when the answer begins to be made: it shows the state of then
+ * @param answer the leader's, unless the request bypasses it
+ * @param check authorizes, called when the answer begins to be built: it shows the state of that moment
  */
 export function* answerRead(
   context: Context,
@@ -72,7 +72,7 @@ function* read(context: Context, { kind, request }: ReadRequest): Steps<ClientRe
   return response;
 }
 
-/** With the revision from before it was refreshed. */
+/** With the revision from before the refresh. */
 export function refreshAnswer(
   context: Context,
   request: ClientRequest,
@@ -89,7 +89,7 @@ function* timeToLive(
   ttlSeconds: number,
   check: () => RightsCheck | undefined,
 ): Steps<ClientResponse> {
-  // All the keys that hang on it at one revision.
+  // All of its keys at one revision.
   while (context.state.isApplying) yield;
   const checked = check();
   const header = context.header();
@@ -99,7 +99,7 @@ function* timeToLive(
   const names: Uint8Array[] = [];
   if (keys)
     for (const key of yield* sortInSteps([...keysOf(lease)], (a, b) => (a < b ? -1 : 1))) {
-      // They tell what others have written.
+      // The owners of keys are other users' data.
       checked?.keys("read", singleKeyRange(key));
       if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;
     }
@@ -119,7 +119,7 @@ function alarms(context: Context, { action, alarm }: AlarmRequest): ClientRespon
   return response;
 }
 
-/** With the time that it was granted for. @throws CoreError */
+/** With its granted time. @throws CoreError */
 function named(context: Context, name: string): ClientResponse {
   const lease = context.state.leases.named(name);
   if (lease === undefined) throw new CoreError("leaseNotFound");
@@ -127,7 +127,7 @@ function named(context: Context, name: string): ClientResponse {
   return create(LeaseGrantResponseSchema, { header: context.header(), ID, TTL: BigInt(ttlSeconds) });
 }
 
-/** Each that is there all the while. */
+/** Lists each lease that exists throughout. */
 function* leases(context: Context): Steps<ClientResponse> {
   const header = context.header();
   const leases: LeaseStatus[] = [];
@@ -137,9 +137,9 @@ function* leases(context: Context): Steps<ClientResponse> {
 }
 
 /**
- * What is asked about users, roles and rights.
+ * Answers reads of users, roles and permissions.
  *
- * @param check undefined while everybody may do everything
+ * @param check undefined while authentication is disabled
  * @throws CoreError
  */
 function answerAuth(context: Context, asked: AuthRead, check: RightsCheck | undefined): ClientResponse {

@@ -13,18 +13,18 @@ interface Question {
 interface Confirmed {
   readonly question: Question;
   readonly index: number;
-  /** `index` is where the lease's whole time has been written down for this. */
+  /** `index` is where the lease's whole time was written for this. */
   readonly isWhole: boolean;
 }
 
 /**
- * What only the leader can answer, for its own clients and for those of its followers. Nothing is answered
- * before a majority has confirmed, after the client asked, that this server still leads (ReadIndex, thesis
- * 6.4): a leader that was deposed meanwhile must not tell anybody that a lease goes on (etcd 12528, 15247).
- * A round of heartbeats does that, or the question of a follower itself, where those two are a majority. For a
- * refresh the leader's clock may do it, too: a lease rests on clocks anyway, and reads shall not.
- * Questions that wait share a round; Raft counts rounds (`raft/reads.ts`), and here stands what waits for
- * them.
+ * Requests that only the leader can answer, from its own clients and those of its followers. Nothing is
+ * answered before a majority has confirmed, after the client asked, that this server still leads
+ * (ReadIndex, thesis 6.4): a leader deposed meanwhile must not report a lease as alive (etcd 12528, 15247).
+ * A round of heartbeats confirms that, or a follower's request itself, where those two are a majority. For
+ * a refresh the leader's clock may do it, too: a lease rests on clocks anyway, and reads shall not. Waiting
+ * requests share a round; Raft counts rounds (`raft/reads.ts`), and this queue has the requests that wait
+ * for them.
  */
 export class ReadIndexQueue {
   readonly #context: Context;
@@ -55,14 +55,14 @@ export class ReadIndexQueue {
     }
   }
 
-  /** What may be answered at once, at this index. */
+  /** The index at which it may be answered at once. */
   #indexFor({ about, from }: Ask): number | undefined {
     const { raft } = this.#context;
     const index = raft.readIndexOfAsker(from);
     return index === undefined && about === "refresh" ? raft.readIndexByClock() : index;
   }
 
-  /** Begins a round for all that have come since the last one. */
+  /** Begins a round for all requests since the last one. */
   flush(): void {
     const { limits, raft } = this.#context;
     if (this.#forming.length === 0 || this.#rounds.size >= limits.roundsMax) return;
@@ -89,7 +89,7 @@ export class ReadIndexQueue {
     this.#confirmed.push({ question, index, isWhole: false });
   }
 
-  /** Answers what is confirmed and whose index has been applied. */
+  /** Answers confirmed requests whose index has been applied. */
   release(): void {
     const { appliedIndex } = this.#context;
     if (!this.#confirmed.some(({ index }) => index <= appliedIndex)) return;
@@ -115,20 +115,20 @@ export class ReadIndexQueue {
     for (const { ask } of questions) this.#refuse(ask, "leaderChanged");
   }
 
-  /** False if something has to be written into the log first. */
+  /** False if something must be written to the log first. */
   #answer({ question, index, isWhole }: Confirmed): boolean {
     const { ask, deadlineMs } = question;
     const { about, from, lease, number } = ask;
     const { id, nowMs, state } = this.#context;
     const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
-    // The request has been given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
+    // The request was given up: a refresh now would keep a lease alive that has no holder (etcd 21638).
     if (!isWanted) {
       this.#count -= 1;
       return true;
     }
     const { tracker } = this.#leases;
     if (about === "refresh" && tracker.isWrittenShort(lease, isWhole ? index : 0)) return false;
-    // Before the refresh: at this revision the lease and its keys were there.
+    // Before the refresh: at this revision the lease and its keys existed.
     const revision = state.revisions.current;
     let ttlSeconds = 0;
     if (about === "refresh") ttlSeconds = tracker.refresh(lease, nowMs);
@@ -141,7 +141,7 @@ export class ReadIndexQueue {
     return true;
   }
 
-  /** Their whole time is written down, and once that is applied they are refreshed. */
+  /** Writes their whole time; once that is applied they are refreshed. */
   #writeWhole(questions: readonly Question[]): void {
     const { leasesPerBatch } = this.#context.limits;
     for (let start = 0; start < questions.length; start += leasesPerBatch) {

@@ -2,18 +2,17 @@ import { NumberMap } from "leasehold/common";
 import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 
 /**
- * Long reads that go on together. Each has what it has found in memory; the others wait with what their first
- * step has found.
+ * Concurrent long reads. Each keeps its results in memory; the others wait with the results of their first
+ * step.
  */
 const longMax = 4;
 
-/** By who waits for it. */
+/** By asker. */
 type Jobs = NumberMap<Steps<void>>;
 
 /**
- * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked.
- * What ends with its first step, as nearly all does, waits for nobody; of the rest a few go on beside each
- * other.
+ * Clients' reads, in steps and turns: a turn is a bounded amount of work for any request. A read that ends
+ * with its first step, as nearly all do, waits for no other; of the rest a few run concurrently.
  */
 export class ReadScheduler {
   readonly #fresh: Jobs = new NumberMap();
@@ -24,7 +23,7 @@ export class ReadScheduler {
     return this.#fresh.size + this.#long.size > 0;
   }
 
-  /** What is kept of what was asked. */
+  /** Number of reads kept. */
   get size(): number {
     return this.#fresh.size + this.#long.size + this.#waiting.size;
   }
@@ -34,7 +33,7 @@ export class ReadScheduler {
     this.#fresh.set(asker, steps);
   }
 
-  /** Nobody waits for it any more. */
+  /** The asker has gone. */
   drop(asker: number): void {
     this.#fresh.delete(asker);
     this.#waiting.delete(asker);
@@ -48,7 +47,7 @@ export class ReadScheduler {
     }
   }
 
-  /** @returns about how much it was */
+  /** @returns the approximate work */
   #step(jobs: Jobs, visits: Visits): number {
     const job = jobs.first();
     if (job === undefined) return 0;

@@ -36,7 +36,7 @@ import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
 
-/** What needs a place in the configuration. */
+/** Messages accepted from members only. */
 const ofMembers: ReadonlySet<PeerMessage["kind"]> = new Set([
   "propose",
   "propose-change",
@@ -48,8 +48,8 @@ const ofMembers: ReadonlySet<PeerMessage["kind"]> = new Set([
 ] as const satisfies (LeaderMessage | CopyMessage)["kind"][]);
 
 /**
- * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what.
- * How it is driven is told in `api.ts`.
+ * The logic of one server of the core: the replicated log, the state it produces, and the pending requests.
+ * `api.ts` describes its use.
  */
 export class Replica implements ServerLogic {
   readonly #context: Context;
@@ -62,16 +62,16 @@ export class Replica implements ServerLogic {
   readonly #members: MembershipKeeping;
   readonly #callers: Callers;
   readonly #check: CorruptionCheck;
-  /** What watches were last held against. */
+  /** The rights that watches were last checked against. */
   #rights: Rights;
   readonly #applier: Applier;
   readonly #forwarded = new Forwarded();
   #outgoing: (LeaderMessage | CopyMessage)[] = [];
   #objections: string[] = [];
-  /** Snapshots that have arrived, by their index: the log says which of them it takes. */
+  /** Received snapshots, by index: the log decides which it accepts. */
   readonly #offered = new Map<number, CoreState>();
 
-  /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` if what was recovered contradicts itself */
+  /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` for inconsistent recovered state */
   constructor(options: ReplicaOptions) {
     const { id, cluster, state, random, recovered, tickMs, raftLimits } = options;
     const { electionTicks = electionTicksDefault, clusterTimeMs = clusterTimeMsDefault } = options;
@@ -172,8 +172,8 @@ export class Replica implements ServerLogic {
   }
 
   /**
-   * One turn: what waits goes to the log, what the log says is applied, and what has been applied is
-   * answered. In this order, so that a request that is committed in this turn is answered in it, too.
+   * One turn: queued requests go to the log, committed entries are applied, applied requests are answered.
+   * In this order, so that a request committed in this turn is answered in it, too.
    */
   take(): Effects | undefined {
     this.#clients.dispatch();
@@ -221,22 +221,22 @@ export class Replica implements ServerLogic {
     return this.#applier.isBusy || isBeginning || isReading;
   }
 
-  /** What it has looked at in its state, ever: for those who judge how long its turns are. */
+  /** All its visits to the state: for tests of the length of turns. */
   get visits(): Visits {
     return this.#context.state.revisions.visits;
   }
 
-  /** A part of a command is applied: for those who compare states. */
+  /** A command is partly applied: for comparisons of states. */
   get isApplying(): boolean {
     return this.#applier.isApplying;
   }
 
-  /** It counts on its time: for those who judge whether it may. */
+  /** Leads by its clock: for tests of whether it may. */
   get leadsByClock(): boolean {
     return this.#context.raft.readIndexByClock() !== undefined;
   }
 
-  /** Requests of which something is kept here, beyond those that somebody waits for. */
+  /** Requests still kept here without a waiting client. */
   get requestsLeftBehind(): number {
     return Math.max(0, this.#clients.waiting - this.#clients.requests.size);
   }
@@ -289,8 +289,8 @@ export class Replica implements ServerLogic {
   }
 
   /**
-   * Raft judges its own messages. Others are taken from members of the configuration, and from a leader, whom this
-   * server's log may not know yet.
+   * Raft judges its own messages. Others are accepted from members of the configuration, and from a leader,
+   * which this server's log may not know yet.
    */
   #isTaken({ from, kind }: PeerMessage): boolean {
     const { id, leadership, raft } = this.#context;
@@ -329,7 +329,7 @@ export class Replica implements ServerLogic {
     }
   }
 
-  /** Raft asks anew where a follower's log stands; what else cannot be sent is asked for again. */
+  /** Raft probes the follower's log again; other messages are requested again. */
   #notSent(message: PeerMessage): void {
     switch (message.kind) {
       case "append":
@@ -350,7 +350,7 @@ export class Replica implements ServerLogic {
       this.#refuse(member, number, failure);
   }
 
-  /** One that was sent again may have been taken when it came before, also by this server in an earlier term. */
+  /** A repeated proposal may have been accepted before, also by this server in an earlier term. */
   #takeProposal(message: Propose | ProposeChange): void {
     const { from, number } = message;
     const { leadership, leads } = this.#context;
@@ -368,13 +368,10 @@ export class Replica implements ServerLogic {
     this.#send({ kind: "leader-refusal", from, to, number, term: leadership.term, failure });
   }
 
-  /**
-   * A follower's client wants something written. What is refused was certainly not proposed, and it is told
-   * so.
-   */
+  /** Proposes for a follower's client. A refusal certifies that nothing was proposed. */
   #proposeFor({ from, number, term, command }: Propose): void {
     const { id, leadership, raft } = this.#context;
-    // A leader is told of its term before it leads: this is the term that it would be appended in.
+    // A leader learns its term before it leads: the entry would be appended in this term.
     const isOfThisTerm = term === leadership.term;
     const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
     if (proposed?.accepted === true) return;
@@ -382,7 +379,7 @@ export class Replica implements ServerLogic {
     this.#send({ kind: "leader-refusal", from: id, to: from, number, term, failure });
   }
 
-  // What the log says
+  // Entries of the log
 
   #takeIn({ persist, committed, reads, leadership }: Ready): void {
     if (leadership !== undefined) this.#leadershipChanged(leadership);
@@ -392,9 +389,7 @@ export class Replica implements ServerLogic {
     for (const read of reads) this.#readIndex.confirmed(read);
   }
 
-  /**
-   * What a former leader had promised to answer is not answered; the server that asked asks the next leader.
-   */
+  /** Answers promised by a former leader are dropped; the asking server asks the next leader. */
   #leadershipChanged(leadership: NonNullable<Ready["leadership"]>): void {
     this.#context.leadership = leadership;
     this.#leases.end();

@@ -1,22 +1,22 @@
 import type { MemberId } from "../raft/types.js";
 import type { CoreMember } from "../state/members.js";
 
-/** What a server says of itself; it is written into the log when that is not there yet. */
+/** A server's description of itself, which it writes to the log when it is missing there. */
 export interface SelfDescription {
   readonly name: string;
   readonly clientUrls: readonly string[];
   readonly disk: bigint;
 }
 
-/** The servers with whom this one talks, and those who were removed. */
+/** The servers that this one is connected with, and the removed ones. */
 export interface Roll {
   readonly members: readonly CoreMember[];
   readonly removed: ReadonlySet<MemberId>;
-  /** Of the cluster: servers of none before take part. */
+  /** The cluster's version: older servers take no part. */
   readonly version: number;
 }
 
-/** What a server says first when it calls another. */
+/** A server's first message to another. */
 export interface PeerCall {
   readonly cluster: bigint;
   readonly from: MemberId;
@@ -26,8 +26,8 @@ export interface PeerCall {
 export type Unwelcome = "other-cluster" | "other-server" | "no-member";
 
 /**
- * Why a server does not listen to a caller. What the callers of another cluster say of terms and votes means
- * nothing here, whatever their ids are.
+ * The reason to refuse a caller. Terms and votes of another cluster mean nothing here, whatever its ids
+ * are.
  */
 export function unwelcome(
   { cluster, from, to }: PeerCall,
@@ -39,16 +39,16 @@ export function unwelcome(
   return isMember(from) ? undefined : "no-member";
 }
 
-/** As many as a core has members. */
+/** The maximum number of members of a core. */
 const listedMax = 9;
 
-/** Of one member: as many as the log takes. */
+/** Per member: as many as the log accepts. */
 const addressesMax = 16;
 
 /**
- * Members that other members list, and that this server's log does not know or knows elsewhere. The log may lack
- * the very entry that added the member which leads now, and which only that one could send (etcd 3699). A server
- * that is not listed is a stranger, whatever it says of itself.
+ * Members listed by other members that this server's log does not know, or knows at another address. The
+ * log may lack the very entry that added the present leader, which only that leader could send (etcd 3699).
+ * A server that is not listed is a stranger, whatever it claims.
  */
 export class ListedMembers {
   #listed: ReadonlyMap<MemberId, CoreMember> = new Map();
@@ -61,12 +61,12 @@ export class ListedMembers {
       .slice(0, listedMax);
   }
 
-  /** The addresses that the log has, then those that others have. */
+  /** The log's addresses first, then those of other lists. */
   addressesOf({ id, peerUrls }: CoreMember): readonly string[] {
     return [...new Set([...peerUrls, ...(this.#listed.get(id)?.peerUrls ?? [])])];
   }
 
-  /** Takes the lists of the members that answered, in place of those before. */
+  /** Replaces the lists with those of the members that answered. */
   take(lists: readonly (readonly CoreMember[])[]): void {
     if (lists.length === 0) return;
     const listed = new Map<MemberId, CoreMember>();

@@ -3,7 +3,7 @@ import { frozen, snapshotPieces } from "../state/snapshot.js";
 import type { Context } from "./context.js";
 import type { SnapshotToWrite } from "./types.js";
 
-/** Decides when the state is written down as a whole, so that the log behind it can go. */
+/** Decides when to write a snapshot of the state, after which the log behind it can go. */
 export class SnapshotSchedule {
   readonly #context: Context;
   #entries = 0;
@@ -20,7 +20,7 @@ export class SnapshotSchedule {
     this.#bytes += bytes;
   }
 
-  /** One came from the leader, and stands for all that was applied. */
+  /** A snapshot came from the leader, and covers everything applied. */
   installed(): void {
     this.#entries = 0;
     this.#bytes = 0;
@@ -41,7 +41,7 @@ export class SnapshotSchedule {
     };
   }
 
-  /** Whatever has been applied by now shall be in one. */
+  /** Requests a snapshot that covers everything applied by now. */
   demand(): void {
     this.#isDemanded = true;
   }

@@ -2,16 +2,17 @@ import { isMember } from "../raft/membership.js";
 import type { CommandBody, Context } from "./context.js";
 import type { AutoCompaction } from "./options.js";
 
-/** How often the leader looks whether history has grown too long, ms. */
+/** Interval at which the leader checks the length of history, ms. */
 const lookMs = 1_000;
 
 /**
- * Of the history that is to be kept: so much at once goes, so that a command that compacts is worth its place
- * in the log.
+ * Least share of the kept history to compact at once, so that the command is worth its place in the log.
  */
 const shareAtOnce = 0.1;
 
-/** Of the quota: from here on the older half of history gives way, however long it was to be kept. */
+/**
+ * Share of the quota beyond which the older half of history is compacted, regardless of the time to keep.
+ */
 const pressureShare = 0.75;
 
 interface Sample {
@@ -20,19 +21,18 @@ interface Sample {
 }
 
 /**
- * The leader's care for the size of the state: it has history compacted that is older than it was to be kept,
- * or that stands in the way of what is new; and when what there is needs more than the quota all the same, it
- * raises the alarm, by which all servers refuse what needs more room. All of that is in the log: servers
- * agree on it.
+ * The leader's upkeep of the state's size: it compacts history older than the time to keep, or that crowds
+ * out new data; and when the rest still exceeds the quota, it raises the alarm, by which all servers refuse
+ * commands that need space. All of that goes through the log: servers agree on it.
  */
 export class SpaceKeeping {
   readonly #context: Context;
   readonly #compaction: AutoCompaction | undefined;
   readonly #quotaBytes: number;
-  /** Of the last command of its own: the next one waits until that is applied. */
+  /** Index of its last own command: the next one waits until that is applied. */
   #proposedIndex = 0;
   #nextLookMs = 0;
-  /** When which revision was the newest, oldest first: of as long as history is to be kept. */
+  /** The newest revision at past times, oldest first, over the time to keep. */
   #samples: Sample[] = [];
 
   constructor(context: Context, compaction: AutoCompaction | undefined, quotaBytes: number) {
@@ -41,9 +41,7 @@ export class SpaceKeeping {
     this.#quotaBytes = quotaBytes;
   }
 
-  /**
-   * This server leads. What an earlier leader has seen is not known here: history stays for longer, at worst.
-   */
+  /** This server leads. It does not know an earlier leader's samples: history stays longer, at worst. */
   begin(): void {
     this.#proposedIndex = 0;
     this.#nextLookMs = 0;
@@ -52,15 +50,15 @@ export class SpaceKeeping {
 
   tick(): void {
     const { appliedIndex, nowMs, state } = this.#context;
-    // What was compacted away is counted until it has been removed.
+    // Compacted versions count until they have been removed.
     if (appliedIndex < this.#proposedIndex || state.revisions.hasGarbage) return;
-    // One that leads until its own removal is committed is no member behind that: nothing would end its alarm.
+    // A leader whose removal is being committed is no member after it: nothing would end its alarm.
     const isStaying = isMember(this.#context.raft.membership, this.#context.id);
     if (isStaying && state.bytes > this.#quotaBytes && state.spaceAlarms.size === 0) {
       this.#propose({ case: "spaceAlarm", value: { member: this.#context.id, raised: true } });
       return;
     }
-    // While a server is corrupt nothing is compacted: it would be refused.
+    // A compaction would be refused during a corrupt alarm.
     if (this.#compaction === undefined || state.corruptAlarms.size > 0) return;
     if (state.bytes > this.#quotaBytes * pressureShare) this.#compact(state.revisions.middle);
     else if (nowMs >= this.#nextLookMs) {
@@ -69,7 +67,7 @@ export class SpaceKeeping {
     }
   }
 
-  /** Up to which nothing needs to be kept; 0 if that is not worth a command. */
+  /** The revision up to which to compact; 0 if that is not worth a command. */
   #dueRevision(compaction: AutoCompaction): number {
     const { compacted, current } = this.#context.state.revisions;
     if (compaction.mode === "periodic") return this.#newestOlderThan(compaction.keepMs);
@@ -94,7 +92,7 @@ export class SpaceKeeping {
 
   #propose(body: CommandBody): void {
     const proposed = this.#context.propose(body);
-    // Else it is found again at the next tick.
+    // Otherwise it is found again at the next tick.
     if (proposed.accepted) this.#proposedIndex = proposed.index;
   }
 }

@@ -48,8 +48,8 @@ import type { LeaderMessage } from "./proposals/leader-messages.js";
 import type { Roll } from "./roll.js";
 
 /**
- * What a client asks. The requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,
- * "Lease", and `findLease` finds what was registered: its answer is a `LeaseGrantResponse`, too.
+ * A client's request. The requests are etcd's; `registerLease` is that of *Patterns of Distributed
+ * Systems*, "Lease", and `findLease` finds a registered lease: its answer is a `LeaseGrantResponse`, too.
  */
 export type ClientRequest =
   | { readonly kind: "range"; readonly request: RangeRequest }
@@ -65,14 +65,14 @@ export type ClientRequest =
   | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest }
   | { readonly kind: "findLease"; readonly request: { readonly name: string } }
   | { readonly kind: "alarm"; readonly request: AlarmRequest }
-  /** All that this server has, at one moment. */
+  /** This server's whole content at one moment. */
   | { readonly kind: "freeze"; readonly request: object }
   | { readonly kind: "memberList"; readonly request: MemberListRequest }
   | MembershipRequest
   | AuthRead
   | { readonly kind: "auth"; readonly request: AuthCommand };
 
-/** A change of users, roles and rights, or a user whose password was right: as it stands in the log. */
+/** A change of users, roles and permissions, or an authenticated user: as it stands in the log. */
 export type AuthCommand = Extract<
   CommandBody,
   {
@@ -85,28 +85,28 @@ export type AuthCommand = Extract<
   }
 >;
 
-/** What is asked about users, roles and rights. */
+/** A read of users, roles and permissions. */
 export type AuthRead =
   | { readonly kind: "authStatus"; readonly request: AuthStatusRequest }
   | { readonly kind: "userGet"; readonly request: AuthUserGetRequest }
   | { readonly kind: "userList"; readonly request: AuthUserListRequest }
   | { readonly kind: "roleGet"; readonly request: AuthRoleGetRequest }
   | { readonly kind: "roleList"; readonly request: AuthRoleListRequest }
-  /** Whether the caller may do everything. */
+  /** Whether the caller is root. */
   | { readonly kind: "root"; readonly request: object }
-  /** Whether it is known who the caller is, or nobody says so. */
+  /** Whether the caller is authenticated, or authentication is disabled. */
   | { readonly kind: "user"; readonly request: object }
-  /** For the server itself, that looks whether a password is right. */
+  /** For the server itself, which checks passwords. */
   | { readonly kind: "secret"; readonly request: { readonly name: string } };
 
-/** How a client shows who it is. */
+/** A client's credentials. */
 export type Credentials =
-  /** What `Authenticate` answered. */
+  /** The answer of `Authenticate`. */
   | { readonly kind: "token"; readonly token: string }
-  /** Found out by the host: from a certificate, or from a signed token, which says how new it is. */
+  /** Verified by the host: from a certificate, or from a signed token, which carries its revision. */
   | { readonly kind: "user"; readonly user: string; readonly revision?: bigint | undefined };
 
-/** Yes, to `root` and `user`. */
+/** A positive answer to `root` and `user`. */
 export interface Permit {
   readonly $typeName: "leasehold.Permit";
   header?: ResponseHeader;
@@ -115,22 +115,22 @@ export interface Permit {
 export interface UserSecret {
   readonly $typeName: "leasehold.UserSecret";
   header?: ResponseHeader;
-  /** Of the next user by name if there is no such user: to look at it takes as long as at the user's own. */
+  /** For an unknown user that of the next user by name, so that the check takes as long. */
   readonly secret: Uint8Array;
-  /** There is such a user. */
+  /** Whether the user exists. */
   readonly isKnown: boolean;
-  /** Of users, roles and rights. */
+  /** Of users, roles and permissions. */
   readonly revision: bigint;
 }
 
-/** What changes who the members are, or what is known of one: the leader judges it. */
+/** A change of the membership, or of a member's description: the leader judges it. */
 export type MembershipRequest =
   | { readonly kind: "memberAdd"; readonly request: MemberAddRequest }
   | { readonly kind: "memberRemove"; readonly request: MemberRemoveRequest }
   | { readonly kind: "memberPromote"; readonly request: MemberPromoteRequest }
   | { readonly kind: "memberUpdate"; readonly request: MemberUpdateRequest };
 
-/** A lease by name, with an id of the client's or of the core's choice: its answer is a `LeaseGrantResponse`. */
+/** A named lease, with an id chosen by the client or by the core: its answer is a `LeaseGrantResponse`. */
 export interface RegisterLeaseRequest {
   /** Not empty. */
   readonly name: string;
@@ -157,59 +157,64 @@ export type ClientResponse =
   | UserSecret;
 
 /**
- * Between servers: the replicated log's own messages, what only the leader can do for a follower's clients, and
- * what each of them has.
+ * Between servers: Raft's messages, requests to the leader on behalf of clients, and comparisons of
+ * content.
  */
 export type PeerMessage = Message | LeaderMessage | CopyMessage;
 
-/** What can happen to a server. */
+/** An event for a server. */
 export type Input =
-  /** Time passes: to be said every `tickMs`. */
+  /** Time passes: every `tickMs`. */
   | { readonly kind: "tick" }
   | {
       readonly kind: "request";
-      /** Chosen by the host; in use by no other request that is not answered yet. */
+      /** Chosen by the host; unique among pending requests. */
       readonly id: number;
       readonly request: ClientRequest;
-      /** On the clock of `nowMs`. By then there is an answer, or what is read is new enough and is being read. */
+      /**
+       * On the clock of `nowMs`. By then there is an answer, or the read has begun on a state that is new
+       * enough.
+       */
       readonly deadlineMs: number;
-      /** Whose it is: clients share the room that there is for requests. */
+      /** The client key: clients share the room for requests. */
       readonly client: string;
       readonly credentials?: Credentials | undefined;
     }
-  /** The client is gone: nothing is answered any more. What was proposed may still happen. */
+  /** The client has gone: nothing is answered any more. A proposal may still be applied. */
   | { readonly kind: "cancel"; readonly id: number }
-  /** A message from another server, but for `InstallSnapshot`. */
+  /** A message from another server, other than `InstallSnapshot`. */
   | { readonly kind: "message"; readonly message: PeerMessage }
   /**
-   * A snapshot has arrived as a whole, and `state` was restored from it. If it is taken, `Effects.persist`
-   * has its `meta`.
+   * A snapshot has arrived as a whole, and `state` was restored from it. If it is accepted,
+   * `Effects.persist` has its `meta`.
    */
   | { readonly kind: "snapshot-received"; readonly message: InstallSnapshot; readonly state: CoreState }
-  /** How the transfer of an `InstallSnapshot` ended. Every one must be reported. */
+  /** Outcome of an `InstallSnapshot` transfer. Every one must be reported. */
   | { readonly kind: "snapshot-sent"; readonly member: MemberId; readonly arrived: boolean }
-  /** A connection to this member is lost, and what was on its way may be. */
+  /** The connection to this member is lost, possibly with messages in flight. */
   | { readonly kind: "unreachable"; readonly member: MemberId }
   /**
-   * There is a connection to this member, and none of what was sent before is on its way any more.
-   * `takesRepeats`: it recognizes proposals that it has had.
+   * A connection to this member exists, and no earlier message is in flight any more. `takesRepeats`: it
+   * recognizes repeated proposals.
    */
   | { readonly kind: "connected"; readonly member: MemberId; readonly takesRepeats: boolean }
-  /** The connection did not take this message: nothing of it has left. `drained` or `connected` follows. */
+  /**
+   * The connection did not accept this message: nothing of it was sent. `drained` or `connected` follows.
+   */
   | { readonly kind: "not-sent"; readonly message: PeerMessage }
-  /** The connection to this member takes messages again. */
+  /** The connection to this member accepts messages again. */
   | { readonly kind: "drained"; readonly member: MemberId }
   /** A part of a message from this member has arrived. */
   | { readonly kind: "arriving"; readonly member: MemberId }
-  /** The write `sequence` of `Effects.persist`, and each before it, is on disk. */
+  /** The write `sequence` of `Effects.persist`, and each earlier one, is on disk. */
   | { readonly kind: "persisted"; readonly sequence: number }
-  /** A snapshot is to be taken now, if anything has been applied since the last one. */
+  /** Requests a snapshot now, if anything has been applied since the last one. */
   | { readonly kind: "take-snapshot" }
-  /** Compares what all servers have, once: `Effects.compared` tells what came out. */
+  /** Compares the content of all servers, once: `Effects.compared` has the result. */
   | { readonly kind: "compare-copies" }
   /** `Effects.snapshot` is on disk. */
   | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
-  /** It could not be written. Another is tried after as many entries again. */
+  /** It could not be written. The next try follows after as many entries again. */
   | { readonly kind: "snapshot-failed" }
   /**
    * A client's message on a watch stream. A stream begins with its first message; the host chooses its
@@ -218,24 +223,27 @@ export type Input =
   | {
       readonly kind: "watch";
       readonly stream: number;
-      /** Whose it is: clients share the room that there is for watches, and for what they are told. */
+      /** The client key: clients share the room for watches and their responses. */
       readonly client: string;
       readonly request: WatchRequest;
       readonly credentials?: Credentials | undefined;
     }
-  /** So many more of the stream's responses have left for the client, and use no memory here any more. */
+  /** This many more of the stream's responses were sent to the client, and use no memory here any more. */
   | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
-  /** The stream is over. Its number is never used again. */
+  /** The stream is over. Its number is never reused. */
   | { readonly kind: "watch-closed"; readonly stream: number }
-  /** Another server has said which version it speaks at most; 0: it has gone, and may come back with another. */
+  /**
+   * Another server has reported the newest version it supports; 0: it has gone, and may come back with
+   * another.
+   */
   | { readonly kind: "peer-version"; readonly member: MemberId; readonly version: number }
-  /** Hands leadership over if this server has it; `status().leader` tells when that has happened. */
+  /** Transfers leadership if this server has it; `status().leader` shows the outcome. */
   | { readonly kind: "transfer"; readonly to: MemberId };
 
 /**
- * What is to be done. As with `Ready`: `early`, `answers`, `notices`, `watches` wait for no write; `messages`
- * wait until `persist` of this and of all effects before is on disk. Clients that wait for an answer get it
- * before other servers hear what is committed, and watches, which may be many, hear it after those.
+ * Work for the host. As with `Ready`: `early`, `answers`, `notices`, `watches` wait for no write;
+ * `messages` wait until `persist` of this and of all earlier effects is on disk. Answers leave before the
+ * commit notices to other servers, and watches, which may be many, after those.
  */
 export interface Effects {
   readonly persist: Persist | undefined;
@@ -245,15 +253,15 @@ export interface Effects {
   readonly answers: readonly Answer[];
   /** In this order on each stream. */
   readonly watches: readonly WatchAnswer[];
-  /** To be written to disk; then say `snapshot-written` or `snapshot-failed`. There is one at a time. */
+  /** To be written to disk; then report `snapshot-written` or `snapshot-failed`. There is one at a time. */
   readonly snapshot: SnapshotToWrite | undefined;
-  /** Set when it has changed. */
+  /** Set on a change. */
   readonly leadership: Ready["leadership"];
-  /** Set when it has changed. */
+  /** Set on a change. */
   readonly roll: Roll | undefined;
-  /** Why messages of other servers were refused: for people. */
+  /** Reasons for refusing messages of other servers: for operators. */
   readonly objections: readonly string[];
-  /** Set when a comparison of the servers' keys has ended. */
+  /** Set at the end of a comparison of the servers' keys. */
   readonly compared: Comparison | undefined;
 }
 
@@ -271,8 +279,8 @@ export interface WatchAnswer {
 export interface SnapshotToWrite {
   readonly meta: SnapshotMeta;
   /**
-   * Its content, as it was when this was handed out, made piece by piece: the host may take its time. To be
-   * gone through once; `restoreState` reads it.
+   * Its content as of this moment, produced piece by piece, at the host's pace. It can be iterated once;
+   * `restoreState` reads it.
    */
   readonly pieces: Iterable<Uint8Array>;
 }

@@ -11,7 +11,7 @@ import { toKeyValue } from "../state/key-value.js";
 import { isDeletion, type Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 
-/** @param before the version that the change has replaced, if the watch asks for it and there is one */
+/** @param before the version that the change replaced, if the watch asked for it and it exists */
 export function eventOf(change: Version, before: Version | undefined): Event {
   return create(EventSchema, {
     ...(isDeletion(change)
@@ -25,14 +25,14 @@ export function eventOf(change: Version, before: Version | undefined): Event {
 }
 
 /**
- * Of one change after the other: watches that hear of the same one share its event, and those with the same
- * number on their streams (nearly always the first) the whole response. Nobody changes either.
+ * Shares the event of a change among the watches that get it, and the whole response among those with the
+ * same number on their streams (nearly always the first). Both are immutable.
  */
 export class SharedEvent {
   #change: Version | undefined;
   #event: Event | undefined;
   #response: WatchResponse | undefined;
-  /** What the response's header says. */
+  /** Revision of the response's header. */
   #revision = 0;
   #term = 0;
 
@@ -55,7 +55,7 @@ export class SharedEvent {
   }
 }
 
-/** Cuts a list that is ordered by revision where the revision changes. */
+/** Splits a list that is ordered by revision where the revision changes. */
 export function byRevision(events: readonly Event[]): Event[][] {
   const revisions: Event[][] = [];
   for (const event of events) {
@@ -70,7 +70,7 @@ export function bytesOf(events: readonly Event[]): number {
   return events.reduce((sum, event) => sum + sizeOf(event), 0);
 }
 
-/** Numbers and lengths beside the bytes of keys and values, about. */
+/** Approximate bytes of an event beside its keys and values. */
 export const eventOverheadBytes = 64;
 
 export function sizeOf({ kv, prevKv }: Event): number {

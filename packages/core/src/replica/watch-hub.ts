@@ -9,26 +9,23 @@ import type { Credentials, Input, WatchAnswer } from "./types.js";
 import { SharedEvent } from "./watch-events.js";
 import { Watcher, WatchStream } from "./watch-stream.js";
 
-/** What it costs to look after a watch, beside what it looks at. */
+/** Units that a watch costs, beside the changes it visits. */
 const unitsPerWatch = 4;
-/**
- * So many watches without fragments may be in the middle of a revision that is more than a batch: each
- * gathers all of it.
- */
+/** Watches without fragments that may be within a revision larger than a batch: each buffers all of it. */
 const gatheringMax = 4;
-/** One look whether a watch wants a change is so much of a unit. */
+/** Units for one check whether a watch wants a change. */
 const unitsPerOffer = 1 / 16;
-/** What one command has for watches may take so many turns at once; more is read from history. */
+/** Turns that one command may take for watches at once; beyond that they read from history. */
 const turnsOfOffers = 2;
-/** A quiet watch that asked for it hears so often that it is up to date: etcd's ten minutes. */
+/** Interval of progress notifications to a quiet watch that asked for them: etcd's ten minutes. */
 const progressNotifyMs = 600_000;
-/** For a watch that could not be made. */
+/** For a watch that could not be created. */
 const noWatch = -1n;
 
 /**
- * All watches on this server. Each hears of every change of its keys once, in the order of revisions, from
- * the revision on that it names. A watch that has caught up gets changes as they are applied; one that begins
- * in the past, or whose client is slow, reads from history until it has caught up.
+ * All watches on this server. Each gets every change of its keys once, in the order of revisions, from its
+ * start revision on. A watch that has caught up gets changes as they are applied; one that begins in the
+ * past, or has a slow client, reads from history until it has caught up.
  */
 export class WatchHub {
   readonly #context: Context;
@@ -38,19 +35,19 @@ export class WatchHub {
   /** Synced watches of one key, and all other synced ones. */
   readonly #ofKey = new Map<Key, Set<Watcher>>();
   readonly #ofRange = new Set<Watcher>();
-  /** In turn; without those whose clients are slow. */
+  /** In turn; without those of slow clients. */
   readonly #behind = new Set<Watcher>();
-  /** Synced, and there is something for them. */
+  /** Synced watches with pending events. */
   readonly #touched = new Set<Watcher>();
   readonly #event = new SharedEvent();
   readonly #progressAsked = new Set<WatchStream>();
   #count = 0;
-  /** Of the watches that are behind: those whose clients take nothing. */
+  /** Number of unsynced watches whose clients accept nothing. */
   #stalled = 0;
-  /** Of what is on its way to clients, and of what their watches take. */
+  /** Shares of unsent responses, and of the watches' memory. */
   readonly #shares: FairShares<string>;
   readonly #room: FairShares<string>;
-  /** In the middle of a revision that is more than a batch; and such that wait for others to be done. */
+  /** Watches within a revision larger than a batch; and those that wait for them. */
   readonly #gathering = new Set<Watcher>();
   readonly #waiting = new Set<Watcher>();
 
@@ -69,7 +66,7 @@ export class WatchHub {
     return this.#behind.size + this.#stalled + this.#waiting.size;
   }
 
-  /** There are changes in history that have not been looked at, and clients that would take them. */
+  /** History has unread changes for clients that would accept them. */
   get isReading(): boolean {
     return this.#behind.size > 0 || (this.#waiting.size > 0 && this.#gathering.size < gatheringMax);
   }
@@ -87,7 +84,7 @@ export class WatchHub {
     });
   }
 
-  /** What goes wrong with one stream ends that stream: its client goes on at another, from where it was. */
+  /** An error of one stream ends that stream: its client resumes on another. */
   #endOnError(stream: WatchStream, body: () => void): void {
     if (this.#streams.get(stream.number) !== stream) return;
     try {
@@ -181,12 +178,12 @@ export class WatchHub {
 
   // Changes
 
-  /** What one command has changed. */
+  /** Publishes the changes of one command. */
   changed(changes: readonly Version[]): void {
     const { limits, state } = this.#context;
     const { visits } = state.revisions;
     const offers = changes.length * (1 + this.#ofRange.size);
-    // More than that is read from history, in turns.
+    // Larger changes are read from history, in turns.
     if (changes.length > limits.watchBatch || offers * unitsPerOffer > limits.unitsPerTurn * turnsOfOffers) {
       this.#unsyncAll(changes[0]!.modified);
       return;
@@ -225,21 +222,21 @@ export class WatchHub {
     } else this.#unsync(watcher, changes[0]!.modified);
   }
 
-  /** Each is held against them before it gets anything more: see `#catchUp`. */
+  /** Each watch is checked before it gets anything more: see `#catchUp`. */
   rightsChanged(): void {
     this.#unsyncAll(this.#context.state.revisions.current + 1);
   }
 
-  /** Another of the same name may come: what this one was allowed to see is not meant for that one. */
+  /** Another user may get the same name, and must not inherit this one's watches. */
   userDeleted(name: string): void {
     for (const { watchers } of this.#streams.values())
       for (const watcher of watchers.values()) if (watcher.user === name) watcher.isOrphaned = true;
   }
 
   /**
-   * The state is another, newer one: what lies between is read from its history.
+   * The state was replaced by a newer one: the changes between are read from its history.
    *
-   * @param usersMayDiffer a user of the same name may be another one
+   * @param usersMayDiffer a name may stand for another user
    */
   replaced(revisionBefore: number, usersMayDiffer: boolean): void {
     if (usersMayDiffer)
@@ -253,7 +250,7 @@ export class WatchHub {
       for (const watcher of watchers.values()) if (watcher.isSynced) this.#unsync(watcher, next);
   }
 
-  /** Hands out what there is. */
+  /** Takes pending responses. */
   take(): readonly WatchAnswer[] {
     for (const watcher of this.#touched)
       this.#endOnError(watcher.stream, () => watcher.stream.emitEvents(watcher, Infinity));
@@ -283,7 +280,7 @@ export class WatchHub {
     if (stream.hasRoom) {
       this.#catchUp(watcher);
       const isThere = stream.watchers.get(watcher.id) === watcher;
-      // To the end of the line.
+      // To the end of the queue.
       if (isThere && !watcher.isSynced && !this.#waiting.has(watcher)) this.#behind.add(watcher);
     } else {
       if (this.#gathering.has(watcher)) this.#beginAgain(watcher);
@@ -292,15 +289,15 @@ export class WatchHub {
     }
   }
 
-  /** Others have their turn, also if it comes back to all of this. */
+  /** Yields to others, even if all of this must be read again. */
   #beginAgain(watcher: Watcher): void {
     watcher.beginAgain();
     this.#gathering.delete(watcher);
   }
 
   /**
-   * As many go on as there is room for. Nobody hands a place on: who gets one may be cancelled or closed, or find
-   * no room in its stream, and the place would be lost.
+   * As many continue as there is room for. Places are not handed on: a watch may be cancelled or closed, or
+   * find no room in its stream, and its place would be lost.
    */
   #endWaiting(): void {
     let places = gatheringMax - this.#gathering.size;
@@ -319,7 +316,7 @@ export class WatchHub {
     if (!this.#mayGoOn(watcher)) return;
     if (watcher.next < compacted) {
       this.#remove(watcher);
-      // As at etcd: it says no revision but the one to go on from, and no reason beside it.
+      // As etcd: the only revision is the one to continue from, and there is no reason beside it.
       const header = { ...this.#context.header(), revision: 0n };
       stream.emit({ header, watchId: watcher.id, canceled: true, compactRevision: BigInt(compacted) });
       return;
@@ -336,7 +333,7 @@ export class WatchHub {
     if (watcher.next > current) this.#sync(watcher);
   }
 
-  /** False: its user may not read all of its keys any more, and it was cancelled. */
+  /** False: its user may no longer read all of its keys, and it was cancelled. */
   #mayGoOn(watcher: Watcher): boolean {
     const { isEnabled, rights } = this.#context.state.auth;
     if (watcher.rights === rights) return true;
@@ -353,7 +350,7 @@ export class WatchHub {
     }
   }
 
-  /** @returns where to go on: what was found may be more than one response */
+  /** @returns where to continue: the result may exceed one response */
   #addWanted(watcher: Watcher, { changes, next }: Changes): Place {
     const { limits, state } = this.#context;
     const bytesMax = watcher.eventBytes + limits.fragmentBytesMax;
@@ -364,7 +361,7 @@ export class WatchHub {
     return next;
   }
 
-  /** In the middle of a revision. @param isLong it is more than a batch */
+  /** Within a revision. @param isLong it is more than a batch */
   #interrupted(watcher: Watcher, isLong: boolean): void {
     const { stream } = watcher;
     if (!isLong) this.#beginAgain(watcher);
@@ -411,7 +408,7 @@ export class WatchHub {
     else set.add(watcher);
   }
 
-  /** @param next the first that it has not been told of, unless it begins in the future */
+  /** @param next the first change that it has not got, unless it begins in the future */
   #unsync(watcher: Watcher, next: number): void {
     this.#unlist(watcher);
     watcher.isSynced = false;
@@ -442,7 +439,9 @@ export class WatchHub {
   }
 }
 
-/** An empty key is the first of all; with an empty end that is one key, which no client can have written. */
+/**
+ * An empty key is the first of all; with an empty end that is one key, which no client can have written.
+ */
 function watchedRange({ key, rangeEnd }: WatchCreateRequest): KeyRange {
   return rangeOf(key.length === 0 ? new Uint8Array(1) : key, rangeEnd);
 }

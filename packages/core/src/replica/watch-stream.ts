@@ -20,26 +20,26 @@ import {
   sizeOf,
 } from "./watch-events.js";
 
-/** In a response about progress that was asked for. */
+/** Id in a response to a progress request. */
 const allWatches = -1n;
 
-/** The watches of one client's stream, and what is on its way to it. */
+/** The watches of one client's stream, and its responses in flight. */
 export class WatchStream {
   readonly number: number;
-  /** Whose it is. */
+  /** The client key. */
   readonly client: string;
   readonly context: Context;
   readonly watchers = new Map<bigint, Watcher>();
-  /** Those of them that are behind, while the client takes nothing. */
+  /** Unsynced watches while the client accepts nothing. */
   readonly stalled = new Set<Watcher>();
-  /** Bytes of what has been handed out and not been sent yet, response by response. */
+  /** Bytes of each unsent response. */
   readonly #unsent: number[] = [];
   readonly #shares: FairShares<string>;
   readonly #shared: SharedEvent;
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  /** @param shares of what all clients' streams have handed out @param shared what they say alike */
+  /** @param shares of all streams' unsent responses @param shared common parts of responses */
   constructor(
     { stream, client }: { readonly stream: number; readonly client: string },
     context: Context,
@@ -55,14 +55,14 @@ export class WatchStream {
     this.#emit = emit;
   }
 
-  /** A slow client's watches wait in history, which is there anyway, instead of in a queue. */
+  /** A slow client's watches wait in history, which exists anyway, instead of in a queue. */
   get hasRoom(): boolean {
     return (
       this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.client)
     );
   }
 
-  /** So many more have left. */
+  /** This many more were sent. */
   sent(responses: number): void {
     let bytes = 0;
     if (responses === 1) bytes = this.#unsent.shift() ?? 0;
@@ -70,12 +70,12 @@ export class WatchStream {
     this.#shares.giveBack(this.client, bytes);
   }
 
-  /** Nothing more leaves. */
+  /** Nothing more is sent. */
   closed(): void {
     this.sent(this.#unsent.length);
   }
 
-  /** Never one that the server has given before on this stream, as in etcd. */
+  /** Never an id that the server has used before on this stream, as in etcd. */
   freeId(): bigint {
     while (this.watchers.has(this.#nextId)) this.#nextId += 1n;
     const id = this.#nextId;
@@ -95,7 +95,7 @@ export class WatchStream {
   }
 
   /**
-   * Hands out a watch's events before a revision. A revision is never split, unless the client has asked for
+   * Emits a watch's events before a revision. A revision is never split, unless the client has asked for
    * fragments.
    */
   emitEvents(watcher: Watcher, before: number): void {
@@ -105,7 +105,7 @@ export class WatchStream {
     if (events[0] === undefined || !isWhole(events[0])) return;
     watcher.keep(before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1));
     watcher.lastSentMs = this.context.nowMs;
-    // Nearly always, and of each of many watches.
+    // The usual case, and shared by many watches.
     if (events.length === 1) {
       this.#handOut(this.#shared.responseOf(events[0], watchId, this.context));
       return;
@@ -132,8 +132,7 @@ export class WatchStream {
   }
 
   /**
-   * Hands out what there is of a revision of which more is to come, but for the last, which says one day that
-   * this was all.
+   * Emits the available part of an unfinished revision, except its last event, which later marks the end.
    */
   emitPart(watcher: Watcher): void {
     const { events } = watcher;
@@ -158,7 +157,7 @@ export class WatchStream {
     this.emit({ watchId, events: piece, fragment });
   }
 
-  /** "All there is has been sent": true only once all its watches have caught up. */
+  /** "All events have been sent": true only once all its watches have caught up. */
   emitProgress(): boolean {
     for (const { isSynced } of this.watchers.values()) if (!isSynced) return false;
     this.emit({ watchId: allWatches });
@@ -166,7 +165,7 @@ export class WatchStream {
   }
 }
 
-/** What a watch takes in memory beside its keys, measured: itself, and its places in maps. */
+/** Memory of a watch beside its keys, measured: itself, and its entries in maps. */
 const watchOverheadBytes = 600;
 
 /** One watch of a client. */
@@ -179,14 +178,14 @@ export class Watcher {
   readonly #noPut: boolean;
   readonly #noDelete: boolean;
   readonly #prevKv: boolean;
-  /** Whose it is, if anybody has said so; and the rights that it was last held against. */
+  /** Its user, if authenticated; and the rights that it was last checked against. */
   user: string | undefined;
   rights: Rights | undefined;
-  /** That user is gone, or may be. */
+  /** That user is deleted, or may be. */
   isOrphaned = false;
-  /** Everything before it has been handed out, or was not asked for. */
+  /** Everything before this revision was emitted, or was not asked for. */
   next: number;
-  /** So many changes of revision `next` have been looked at. */
+  /** Number of changes of revision `next` already visited. */
   nextSub = 0;
   /**
    * Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught
@@ -194,8 +193,7 @@ export class Watcher {
    */
   isSynced = false;
   /**
-   * To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision
-   * `next`.
+   * Pending events in order: whole revisions, and for an unsynced watch possibly a part of revision `next`.
    */
   events: Event[] = [];
   eventBytes = 0;
@@ -214,26 +212,26 @@ export class Watcher {
     this.lastSentMs = stream.context.nowMs;
   }
 
-  /** What it takes in memory, about. */
+  /** Its approximate memory. */
   get bytes(): number {
     return watchOverheadBytes + this.range.from.length + (this.range.to?.length ?? 0);
   }
 
-  /** @param shared for watches that do not want what was there before */
+  /** @param shared for watches without previous values */
   add(change: Version, revisions: KeysView, shared: SharedEvent): void {
     const event = this.#prevKv ? eventOf(change, revisions.before(change)) : shared.of(change);
     this.events.push(event);
     this.eventBytes += sizeOf(event);
   }
 
-  /** What is left to be handed out. */
+  /** The events still to be emitted. */
   keep(events: Event[]): void {
     this.events = events;
     this.eventBytes = 0;
     for (const event of events) this.eventBytes += sizeOf(event);
   }
 
-  /** Goes back to the beginning of the revision that it is in. */
+  /** Returns to the beginning of its current revision. */
   beginAgain(): void {
     this.keep([]);
     this.nextSub = 0;

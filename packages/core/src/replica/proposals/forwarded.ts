@@ -2,10 +2,10 @@ import { NumberMap } from "leasehold/common";
 import type { MemberId } from "../../raft/types.js";
 import type { LeaderRefusal, Propose, ProposeChange } from "./leader-messages.js";
 
-/** Processes of one member that have come within one term. More than begin in any. */
+/** Processes of one member within one term. More than ever restart in one. */
 const livesMax = 8;
 
-/** Proposals of one process that may come again: many times as many as it may have open. */
+/** Proposals of one process that may be repeated: many times as many as it may have pending. */
 export const seenMax = 1 << 18;
 
 type Failure = LeaderRefusal["failure"];
@@ -14,26 +14,26 @@ type Failure = LeaderRefusal["failure"];
 interface Life {
   readonly life: number;
   settled: number;
-  /** What has come and is not settled, by its number. */
+  /** Received and unsettled proposals, by number. */
   readonly seen: NumberMap<"taken" | Failure>;
 }
 
 /**
- * What other servers have proposed to this leader in its term. A proposal that comes again, as the connection
- * on which it came was cut, is not appended again; a refusal is repeated. A term has one leader, and that is
- * one process: so memory is enough.
+ * Proposals of other servers to this leader in its term. A repeated proposal, after a lost connection, is
+ * not appended again; a refusal is repeated. A term has one leader, which is one process: so memory
+ * suffices.
  */
 export class Forwarded {
   readonly #lives = new Map<MemberId, Life[]>();
 
-  /** This server leads in another term, or not at all. */
+  /** This server leads another term, or none. */
   reset(): void {
     this.#lives.clear();
   }
 
   /**
-   * What became of it when it came before; undefined if it is new. `taken` also for what is over, and for what
-   * cannot be remembered: a refusal that is forgotten would not hold when it comes again.
+   * The outcome of an earlier copy; undefined if it is new. `taken` also for proposals that are settled,
+   * and for those that cannot be remembered: a forgotten refusal would not hold for the next copy.
    */
   outcomeOf(message: Propose | ProposeChange): "taken" | Failure | undefined {
     const { from, life, number, settled } = message;
@@ -54,7 +54,7 @@ export class Forwarded {
     for (const { seen } of this.#lives.get(to) ?? []) if (seen.has(number)) seen.set(number, failure);
   }
 
-  /** Of the process that is there now: what may not have reached it. */
+  /** Refusals that may not have reached the member's present process. */
   refusalsTo(member: MemberId): readonly { readonly number: number; readonly failure: Failure }[] {
     const refusals: { readonly number: number; readonly failure: Failure }[] = [];
     for (const [number, failure] of this.#lives.get(member)?.at(-1)?.seen.entries() ?? [])

@@ -2,15 +2,15 @@ import { NumberMap } from "leasehold/common";
 import type { MemberId } from "../../raft/types.js";
 import type { Propose, ProposeChange } from "./leader-messages.js";
 
-/** A client's request that is proposed. */
+/** A proposed request of a client. */
 export interface ProposedRequest {
   readonly number: number;
   readonly term: number;
-  /** In that term it may have reached the leader, by the connection of this number; -1: it was not sent. */
+  /** The connection by which it may have reached the leader in that term; -1: it was not sent. */
   connection: number;
 }
 
-/** The server whose proposals these are. */
+/** The server that makes these proposals. */
 interface Proposer {
   readonly id: MemberId;
   readonly leads: boolean;
@@ -20,19 +20,22 @@ interface Proposer {
 }
 
 /**
- * The way of a follower's proposals to its leader: in order, no more at a time than the connection takes, and
- * again if that is cut.
+ * Sends a follower's proposals to its leader: in order, with back-pressure, and again after a lost
+ * connection.
  */
 export class Forwarding<Request extends ProposedRequest> {
   readonly #context: Proposer;
-  /** Numbers of proposals count within it. */
+  /** Proposals are numbered within it. */
   readonly #life: number;
   /** No proposal with a smaller number is sent any more. */
   settled = 0;
-  /** Wait until the connection takes them; some of them for another time. */
+  /** Waiting for room on the connection; some of them for another time. */
   readonly #queue = new NumberMap<Request>();
   #isBlocked = false;
-  /** To each member, those that recognize what comes again: with each one what the one before carried may be lost. */
+  /**
+   * Connection numbers for each member that recognizes repeats: each new connection may have lost the
+   * messages of the one before.
+   */
   readonly #connections = new Map<MemberId, number>();
 
   constructor(context: Proposer, life: number) {
@@ -44,7 +47,7 @@ export class Forwarding<Request extends ProposedRequest> {
     return this.#queue.size;
   }
 
-  /** If the connection has no room, it waits here. */
+  /** Queues if the connection has no room. */
   send(kind: Propose["kind"] | ProposeChange["kind"], pending: Request, command: Uint8Array): void {
     if (this.#isBlocked || this.#queue.size > 0) {
       this.#queue.set(pending.number, pending);
@@ -58,24 +61,24 @@ export class Forwarding<Request extends ProposedRequest> {
     this.#context.send({ kind, ...head, life: this.#life, settled: this.settled, again, command });
   }
 
-  /** The connection did not take it. @param again it may have arrived before */
+  /** The connection did not accept it. @param again it may have arrived before */
   notSent(pending: Request, again: boolean): void {
     if (!again) pending.connection = -1;
     this.#isBlocked = true;
     this.#queue.set(pending.number, pending);
   }
 
-  /** Nobody waits for it any more, or it is known what became of it. */
+  /** Its client has gone, or its outcome is known. */
   drop(number: number): void {
     this.#queue.delete(number);
   }
 
-  /** What can go now, in its order. */
+  /** Takes what can be sent now, in order. */
   take(): readonly Request[] {
     return this.#isBlocked || this.#queue.size === 0 ? [] : this.#takeAll();
   }
 
-  /** A connection takes more. */
+  /** A connection accepts messages again. */
   drained(member: MemberId): void {
     if (member === this.#context.leadership.leader) this.#isBlocked = false;
   }
@@ -85,7 +88,7 @@ export class Forwarding<Request extends ProposedRequest> {
     if (takesRepeats) this.#connections.set(member, (this.#connections.get(member) ?? 0) + 1);
   }
 
-  /** Those of them that may be lost go again, before what has not gone at all. */
+  /** Queues possibly lost proposals again, before those that were never sent. */
   repeatLost(proposed: Iterable<Request>): void {
     const { knowsLeader, leads } = this.#context;
     if (leads || !knowsLeader) return;
@@ -99,7 +102,7 @@ export class Forwarding<Request extends ProposedRequest> {
     for (const pending of waiting) this.#queue.set(pending.number, pending);
   }
 
-  /** Another leader, or none: those that have not gone to the one before. */
+  /** The leader has changed or is gone. Returns those not sent to the one before. */
   leadershipChanged(): readonly Request[] {
     this.#isBlocked = false;
     const waiting = this.#takeAll();

@@ -7,60 +7,60 @@ import { readCommand } from "./read-command.js";
 interface Base {
   readonly from: MemberId;
   readonly to: MemberId;
-  /** Chosen by the server that asks; answers carry it. */
+  /** Chosen by the asking server; answers repeat it. */
   readonly number: number;
 }
 
 /**
- * What a server asks of its leader for its clients, and what the leader answers. A leader asks itself in
- * the same words. All of it may be lost with a connection; from one server to another it arrives in the order
- * of sending. Proposals are sent again on the next connection (`forwarding.ts`), and the leader appends each
+ * Requests of a server to its leader on behalf of clients, and the leader's answers. A leader uses the same
+ * messages to itself. All may be lost with a connection; between two servers they arrive in the order of
+ * sending. Proposals are sent again on the next connection (`forwarding.ts`), and the leader appends each
  * once (`forwarded.ts`).
  */
 export type LeaderMessage = Propose | ProposeChange | Ask | LeaderAnswer | LeaderRefusal;
 
 interface Proposal extends Base {
-  /** It is for the leader of this term, and no later one takes it: see `ClientRequests`. */
+  /** For the leader of this term only: see `ClientRequests`. */
   readonly term: number;
-  /** Numbers count within one life of a server. 0: an earlier version, or one that sends it once. */
+  /** Numbers count within one life of a server. 0: an earlier version, or one that never repeats. */
   readonly life: number;
-  /** All of this life with smaller numbers are over: none of them is ever sent again. */
+  /** All smaller numbers of this life are settled: none of them is ever sent again. */
   readonly settled: number;
-  /** It was sent before on a connection that was cut, and may have arrived. */
+  /** It was sent before on a lost connection, and may have arrived. */
   readonly again: boolean;
   readonly command: Uint8Array;
 }
 
-/** A command for the log. It is not answered: the server that sent it sees it applied. */
+/** A command for the log. It is not answered: its sender sees it applied. */
 export interface Propose extends Proposal {
   readonly kind: "propose";
 }
 
-/** A change of the membership, or of what is known of a member: the leader judges it first. */
+/** A change of the membership, or of a member's description: the leader judges it first. */
 export interface ProposeChange extends Proposal {
   readonly kind: "propose-change";
 }
 
-/** What needs a leader that is sure to be one (ReadIndex, thesis 6.4). */
+/** A request that needs a confirmed leader (ReadIndex, thesis 6.4). */
 export interface Ask extends Base {
   readonly kind: "ask";
-  /** The right to read; to refresh a lease; or how long a lease still has. */
+  /** A read index; a refresh of a lease; or a lease's remaining time. */
   readonly about: "read" | "refresh" | "remaining";
   /** 0 for a read. */
   readonly lease: bigint;
-  /** How long the server that asks will wait, ms: later it is not answered, and nothing is refreshed. */
+  /** How long the asking server will wait, ms: later it is not answered, and nothing is refreshed. */
   readonly leftMs: number;
 }
 
 export interface LeaderAnswer extends Base {
   readonly kind: "leader-answer";
-  /** The asker answers its client once it has applied this. */
+  /** The asking server answers its client once it has applied this. */
   readonly index: number;
-  /** The leader's, from before it refreshed anything. */
+  /** The leader's revision before any refresh. */
   readonly revision: number;
   /**
-   * Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: what is left, or -1 if it has
-   * ended.
+   * Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: the time left, or -1 if it
+   * has ended.
    */
   readonly ttlSeconds: number;
 }
@@ -68,12 +68,12 @@ export interface LeaderAnswer extends Base {
 /** Nothing was proposed or refreshed, and nothing of it will be. */
 export interface LeaderRefusal extends Base {
   readonly kind: "leader-refusal";
-  /** Of what was proposed; for a question the leader's. */
+  /** The proposal's term; for other requests the leader's. */
   readonly term: number;
   readonly failure: (typeof refusalFailures)[number];
 }
 
-/** Why a leader refuses. Servers send the place in this list: it only ever grows at its end. */
+/** Reasons of refusals. Servers send the index in this list: it only ever grows at its end. */
 export const refusalFailures = [
   "leaderChanged",
   "tooManyRequests",
@@ -87,18 +87,18 @@ export const refusalFailures = [
   "learnerNotReady",
 ] as const satisfies readonly CoreFailure[];
 
-/** What Raft's refusal means to the server that asked: come back later, or ask the next leader. */
+/** The meaning of Raft's refusal for the asking server: retry later, or ask the next leader. */
 export function failureOf(reason: RefusalReason): "leaderChanged" | "tooManyRequests" {
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }
 
-/** Changes of the membership: the leader judges them first. */
+/** Membership changes: the leader judges them first. */
 const changes: ReadonlySet<Command["body"]["case"]> = new Set(["memberChange", "memberUpdate"] as const);
 
 /**
- * Whether a command from another server is in that server's name, and what its message says it is. It is decoded as
- * a whole: one that cannot be would end each server that comes to it in the log, for ever. A command without a
- * proposer acts for the core, past all rights: a follower sends one only to describe itself.
+ * Whether a command from another server is in that server's name, and of the kind its message claims. It is
+ * decoded as a whole: an undecodable command in the log would stop every server, for ever. A command
+ * without a proposer acts for the core, past all rights: a follower sends one only to describe itself.
  */
 export function isProposedBySender({ command, from, kind }: Propose | ProposeChange): boolean {
   try {
