@@ -4,7 +4,7 @@ import type { Command, MemberAlarm } from "leasehold/etcd/gen/leasehold/command_
 import { changesContent, needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 
-/** Members whose alarms are raised. */
+/** Members with raised alarms. */
 export interface Alarms<Members = ReadonlySet<bigint>> {
   readonly spaceAlarms: Members;
   readonly corruptAlarms: Members;
@@ -32,21 +32,21 @@ export function alarmResponse(alarms: Alarm[]): AlarmResponse {
   return create(AlarmResponseSchema, { alarms });
 }
 
-/** As Go prints the message: a zero is left out. */
+/** Printed as in Go: a zero is left out. */
 export function alarmText({ alarm, memberID }: Alarm): string {
   const kind = alarm === AlarmType.CORRUPT ? "CORRUPT" : "NOSPACE";
   return `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${kind} `;
 }
 
-/** Of which members that is said: who raises an alarm that is raised hears of it again, as at etcd. */
+/** Returns the members concerned: raising a raised alarm returns it again, as in etcd. */
 export function changeAlarm(alarms: Set<bigint>, { member, raised }: MemberAlarm): bigint[] {
   if (raised) alarms.add(member);
   return raised || alarms.delete(member) ? [member] : [];
 }
 
 /**
- * Why nobody may do that now; undefined if alarms are not in the way. Corruption comes first: space can be had
- * again by deleting, and that must not happen then.
+ * The refusal of a command because of an alarm; undefined if there is none. Corruption comes first:
+ * deletions free space, and must not happen then.
  */
 export function refusalByAlarm(
   { corruptAlarms, spaceAlarms }: Alarms,

@@ -28,7 +28,7 @@ import {
 import type { Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import type { AuthState } from "./auth-state.js";
 
-/** What a command about users, roles or rights answers, without a header. */
+/** The answer to a command about users, roles or permissions, without a header. */
 export type AuthAnswer =
   | AuthDisableResponse
   | AuthEnableResponse
@@ -44,9 +44,9 @@ export type AuthAnswer =
   | AuthUserRevokeRoleResponse;
 
 /**
- * Carries out a command about users, roles or rights.
+ * Applies a command about users, roles or permissions.
  *
- * @returns undefined if it is about something else
+ * @returns undefined for any other command
  * @throws CoreError before it has changed anything
  */
 export function applyAuth(auth: AuthState, { case: kind, value }: Command["body"]): AuthAnswer | undefined {

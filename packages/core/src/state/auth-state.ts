@@ -15,37 +15,37 @@ import { keyOf } from "./keys.js";
 import { owned } from "./values.js";
 import { Permissions } from "./permissions.js";
 
-/** This user, once there are rights, and this role, may do everything (etcd). */
+/** This user, while authentication is enabled, and this role, may do everything (etcd). */
 export const root = "root";
 
-/** Replaced, and never changed: a snapshot that is being written has those of its revision. */
+/** Immutable: a snapshot in progress keeps the users of its revision. */
 export interface User {
   readonly name: string;
-  /** Tells whether a password is right; empty if the user has none. */
+  /** The password's hash; empty if the user has none. */
   readonly secret: Uint8Array;
   /** In order. */
   readonly roles: readonly string[];
 }
 
-/** Replaced, and never changed. */
+/** Immutable, too. */
 export interface Role {
   readonly name: string;
-  /** In the order of their keys. */
+  /** Ordered by key. */
   readonly permissions: readonly Permission[];
 }
 
-/** A user, a role or a permission in memory, beside its own bytes. */
+/** Memory of a user, a role or a permission, beside its own bytes. */
 export const recordBytes = 300;
 
-/** A role that a user has, beside its name. */
+/** Memory of a role granted to a user, beside its name. */
 export const grantBytes = 50;
 
-/** A user who may do everything. */
+/** Permissions of a root user. */
 const everything = "everything";
 
 /**
- * Who may do what, at one moment of the log. Another object takes its place at each change, so that whoever
- * keeps one can tell whether anything has changed since.
+ * All permissions at one moment of the log. Each change makes a new object, so that holders of an old one
+ * can detect changes.
  */
 export class Rights {
   readonly #users: ReadonlyMap<string, User>;
@@ -75,13 +75,10 @@ export class Rights {
   }
 }
 
-/**
- * Users, roles and what roles may do: a part of the state. It is the same on all servers; passwords and
- * tokens are no part of it.
- */
+/** Users, roles and permissions: a part of the replicated state. Passwords and tokens are no part of it. */
 export class AuthState {
   isEnabled = false;
-  /** One more at each change of users, roles and rights, and when rights are switched off. */
+  /** Incremented at each change of users, roles and permissions, and when authentication is disabled. */
   revision = 1n;
   rights: Rights;
   readonly #users = new Map<string, User>();
@@ -92,7 +89,7 @@ export class AuthState {
     this.rights = new Rights(this.#users, this.#roles);
   }
 
-  /** What it takes in memory, about. */
+  /** Approximate memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -107,7 +104,7 @@ export class AuthState {
     return this.#users.has(name);
   }
 
-  /** That of the user whose name is the next one, or else of the first; empty if nobody has a password. */
+  /** The secret of the next user by name, or else of the first; empty if there are no passwords. */
   secretAfter(name: string): Uint8Array {
     let [first, next]: [User | undefined, User | undefined] = [undefined, undefined];
     for (const user of this.#users.values()) {
@@ -124,7 +121,7 @@ export class AuthState {
     return role;
   }
 
-  /** In the order of their names. */
+  /** Ordered by name. */
   users(): User[] {
     return byName(this.#users);
   }
@@ -150,7 +147,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** Whoever knew the password when it was looked at knows the one that is the user's now. */
+  /** At an unchanged revision, the verified password is still the user's. */
   authenticate({ revision, user: name }: Authenticate): void {
     if (!this.isEnabled) throw new CoreError("authNotEnabled");
     const user = this.#users.get(name);
@@ -203,7 +200,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** Its users lose it. */
+  /** Also revokes it from its users. */
   deleteRole({ role: name }: AuthRoleDeleteRequest): void {
     if (this.isEnabled && name === root) throw new CoreError("authManagement");
     const role = this.role(name);
@@ -215,7 +212,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** One for the same keys is replaced. */
+  /** A permission for the same keys is replaced. */
   grantPermission({ name, perm }: AuthRoleGrantPermissionRequest): void {
     if (perm === undefined) throw new CoreError("permissionMissing");
     const role = this.role(name);
@@ -237,7 +234,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** As a snapshot has them. */
+  /** Restores the records of a snapshot. */
   restore(records: { readonly users?: readonly User[]; readonly roles?: readonly Role[] }): void {
     for (const user of records.users ?? []) this.#setUser(user);
     for (const role of records.roles ?? []) this.#setRole(role);

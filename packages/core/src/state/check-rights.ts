@@ -13,15 +13,15 @@ import { type Steps, unitsPerStep } from "./steps.js";
 import type { AuthState } from "./auth-state.js";
 import type { Right } from "./permissions.js";
 
-/** Who asks; nobody has said so if it is undefined. */
+/** The caller; undefined if unauthenticated. */
 export type Asker = Pick<Caller, "user" | "revision"> | undefined;
 
-/** Keys that hang on a lease: who ends it deletes them, and who hangs a key on it shares their end. */
+/** Keys attached to leases: revoking a lease deletes them, and attaching a key gives it their lifetime. */
 interface AttachedKeys {
   get(id: bigint): Pick<LeaseState, "keys"> | undefined;
 }
 
-/** What may be asked by whom, while rights are switched on: etcd's rules, in its order. */
+/** Authorization while authentication is enabled: etcd's rules, in its order. */
 export class RightsCheck {
   readonly #auth: AuthState;
   readonly #asker: Asker;
@@ -39,25 +39,25 @@ export class RightsCheck {
     if (permissions?.allow(right, range) !== true) throw new CoreError("permissionDenied");
   }
 
-  /** @throws CoreError unless it is a user's, whoever that is */
+  /** @throws CoreError unless the caller is an authenticated user */
   known(): void {
     if (this.user === "") throw new CoreError("userNameEmpty");
     if (!this.#auth.hasUser(this.user)) throw new CoreError("permissionDenied");
   }
 
-  /** @throws CoreError unless it is one of those who may do everything */
+  /** @throws CoreError unless the caller is root */
   root(): void {
     if (this.user === "") throw new CoreError("userNameEmpty");
     this.#auth.user(this.user);
     if (!this.#auth.rights.isRoot(this.user)) throw new CoreError("permissionDenied");
   }
 
-  /** Empty if nobody has said who asks. */
+  /** Empty if the caller is unauthenticated. */
   get user(): string {
     return this.#asker?.user ?? "";
   }
 
-  /** What was found out about the asker may not hold any more, as in etcd. */
+  /** The caller's authentication may be outdated, as in etcd. */
   #current(): string {
     if (this.#asker === undefined || this.#asker.user === "") throw new CoreError("userNameEmpty");
     if (this.#asker.revision < this.#auth.revision) throw new CoreError("authRevisionOld");
@@ -80,7 +80,7 @@ export class RightsCheck {
     if (prevKv) this.keys("read", range);
   }
 
-  /** Of both ways, whichever is taken: which one it is would tell of keys. */
+  /** Checks both branches: checking only the one taken would reveal keys. */
   txn({ compare, failure, success }: TxnRequest): void {
     for (const { key, rangeEnd } of compare) this.keys("read", rangeOf(key, rangeEnd));
     for (const { request } of success) this.#operation(request);
@@ -94,7 +94,7 @@ export class RightsCheck {
     else if (request.case === "requestTxn") this.txn(request.value);
   }
 
-  /** All keys that hang on the lease, in steps. */
+  /** Checks all keys attached to the lease, in steps. */
   *attached(right: Right, leases: AttachedKeys, id: bigint): Steps<void> {
     let looked = 0;
     const lease = leases.get(id);
@@ -106,7 +106,7 @@ export class RightsCheck {
   }
 }
 
-/** What can be said of a command by the keys that it names. */
+/** Checks a command by the keys that it names. */
 export function checkNamed(check: RightsCheck, { case: kind, value }: Command["body"]): void {
   switch (kind) {
     case "put":
@@ -120,7 +120,7 @@ export function checkNamed(check: RightsCheck, { case: kind, value }: Command["b
     case "registerLease":
     case "leaseRevoke":
       return check.known();
-    // It is how one becomes known.
+    // Authentication needs no authenticated caller.
     case "authenticate":
       return;
     default:
@@ -129,19 +129,19 @@ export function checkNamed(check: RightsCheck, { case: kind, value }: Command["b
 }
 
 /**
- * A client's command, where it is applied.
+ * Checks a client's command where it is applied.
  *
  * @throws CoreError before it has changed anything
  */
 export function* checkCommand(auth: AuthState, leases: AttachedKeys, { body, caller }: Command): Steps<void> {
-  // Raft has changed its members with this entry, whatever is said of it here: it was checked before.
+  // Raft has changed its members with this entry in any case: it was checked before.
   if (body.case === "memberChange") return;
   const check = new RightsCheck(auth, caller);
   checkNamed(check, body);
   for (const id of attachedTo(body)) yield* check.attached("write", leases, id);
 }
 
-/** The leases that it ends or hangs keys on, each once. */
+/** The leases that it ends or attaches keys to, each once. */
 function attachedTo({ case: kind, value }: Command["body"]): Set<bigint> {
   const ids = new Set<bigint>();
   if (kind === "leaseRevoke") ids.add(value.ID);

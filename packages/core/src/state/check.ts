@@ -13,19 +13,19 @@ import type { Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
 import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
 
-/** What can be said of a request without the state: it is refused before it costs an entry of the log. */
+/** Validation without the state: an invalid request is refused before it costs an entry of the log. */
 
 /**
- * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd
+ * etcd's bound on the operations, or comparisons, of a transaction. Nested transactions share it: etcd
  * gives each path of them as much, so that a request of 1 MB may have a hundred thousand.
  */
 export const operationsMax = 128;
 
-/** More nobody may ask for: puts are held against deletions one by one. */
+/** The greatest configurable bound: puts are compared with deletions one by one. */
 export const operationsMost = 1_024;
 
 /**
- * Transactions in transactions. Each is two messages deep, and who decodes them takes 100
+ * Nesting depth of transactions. Each level is two messages deep, and decoders accept 100
  * (`@bufbuild/protobuf`).
  */
 export const nestingMax = 32;
@@ -53,7 +53,7 @@ export function checkTxn(request: TxnRequest, most: number = operationsMax): voi
   checkDuplicates(request);
 }
 
-/** What is left of the budget. All else is done with transactions that have passed this. */
+/** Returns the rest of the budget. All other functions see only transactions that have passed this. */
 function checkSize({ compare, success, failure }: TxnRequest, budget: number, depth: number): number {
   let left = budget - Math.max(compare.length, success.length, failure.length);
   if (left < 0 || depth > nestingMax) throw new CoreError("tooManyOperations");
@@ -77,13 +77,13 @@ function checkShape({ compare, success, failure }: TxnRequest): void {
     }
 }
 
-/** It may make the state larger: while space is short it is refused, as etcd refuses it. */
+/** Whether it may grow the state: refused during a space alarm, as in etcd. */
 export function needsRoom({ case: kind, value }: Command["body"]): boolean {
   if (kind === "txn") return mayPut(value);
   return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
 }
 
-/** It changes keys, their history, or leases: while a member is corrupt it is refused, as etcd refuses it. */
+/** Whether it changes keys, their history, or leases: refused during a corrupt alarm, as in etcd. */
 export function changesContent({ case: kind }: Command["body"]): boolean {
   switch (kind) {
     case "put":
@@ -107,14 +107,12 @@ function mayPut({ success, failure }: TxnRequest): boolean {
   );
 }
 
-/** Whichever way it takes, nothing is changed. Such a one needs no place in the log. */
+/** Whether neither branch writes: then it needs no entry of the log. */
 export function isReadOnly({ success, failure }: TxnRequest): boolean {
   return everyRead(success, () => true) && everyRead(failure, () => true);
 }
 
-/**
- * It reads no more than what this server has, perhaps not the newest. One that only compares has not said so.
- */
+/** Whether all its reads are serializable. A transaction that only compares has not asked for that. */
 export function isSerializable({ success, failure }: TxnRequest): boolean {
   const isContent = ({ serializable }: RangeRequest) => serializable;
   if (success.length + failure.length === 0) return false;
@@ -135,8 +133,8 @@ interface Touched {
 }
 
 /**
- * No key may be written twice in one revision: by two puts, or by a put and a deletion, on ways that can both
- * be taken.
+ * No key may be written twice in one revision: by two puts, or by a put and a deletion, in branches that
+ * can both be taken.
  */
 function checkDuplicates(request: TxnRequest): void {
   touchedBy(request.success);
@@ -158,7 +156,7 @@ function touchedBy(operations: readonly RequestOp[]): Touched {
   return all;
 }
 
-/** One of the two ways is taken: they may write the same keys. */
+/** Only one of the two branches is taken: they may write the same keys. */
 function touchedByTxn(request: TxnRequest): Touched {
   const success = touchedBy(request.success);
   const failure = touchedBy(request.failure);

@@ -1,7 +1,4 @@
-/**
- * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as
- * clients match them to the letter.
- */
+/** Errors of the core: etcd's code and text where etcd has one, as clients match them literally. */
 const failures = {
   keyNotProvided: [3, "etcdserver: key is not provided"],
   duplicateKey: [3, "etcdserver: duplicate key given in txn request"],
@@ -76,12 +73,12 @@ const failures = {
 
 export type CoreFailure = keyof typeof failures;
 
-/** An answer that says no. `code` is gRPC's status. */
+/** An error answer. `code` is gRPC's status. */
 export class CoreError extends Error {
   readonly failure: CoreFailure;
   readonly code: number;
 
-  /** @param cause of `internal`: what was thrown */
+  /** @param cause of `internal`: the original error */
   constructor(failure: CoreFailure, cause?: unknown) {
     super(failures[failure][1], { cause });
     this.name = "CoreError";
@@ -89,13 +86,13 @@ export class CoreError extends Error {
     this.code = failures[failure][0];
   }
 
-  /** As etcd's clients in Go print it, and find it in the reason why a watch was cancelled. */
+  /** As printed by etcd's Go clients, and in the cancel reason of watches. */
   get grpcText(): string {
     return `rpc error: code = ${codeNames.get(this.code)} desc = ${this.message}`;
   }
 }
 
-/** Of the refusals that the reasons of watches name. */
+/** Of the errors that cancel reasons of watches name. */
 const codeNames = new Map([
   [3, "InvalidArgument"],
   [7, "PermissionDenied"],
@@ -103,8 +100,7 @@ const codeNames = new Map([
 ]);
 
 /**
- * What the client is told when this was thrown while its request was looked at, and before anything had come
- * of it.
+ * The error for the client when this was thrown during the validation of its request, before any effect.
  */
 export function refusalFor(error: unknown): CoreError {
   return error instanceof CoreError ? error : new CoreError("internal", error);

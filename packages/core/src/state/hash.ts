@@ -3,15 +3,15 @@ import type { Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import { bytesOfValue } from "./values.js";
 
-/** Goes on from the checksum of what came before. */
+/** Continues from the checksum of the preceding bytes. */
 export type Checksum = (bytes: Uint8Array, before: number) => number;
 
 /** Values of one step: some tens of microseconds. */
 const bytesPerStep = 64 * 1024;
 
 /**
- * Of keys and their history up to a revision: the same on all servers that have it, and have compacted as
- * far.
+ * A hash of keys and their history up to a revision: the same on all servers that have it, and have
+ * compacted up to the same revision.
  */
 export function* hashOfKeys(
   view: { histories(): Iterable<readonly Version[]> },
@@ -36,7 +36,7 @@ export function* hashOfKeys(
   return hash;
 }
 
-/** All but the value, with both lengths: no two versions have the same. */
+/** All but the value, with both lengths: unique for each version. */
 function headOf({ created, key, lease, modified, sub, value, version }: Version): Uint8Array {
   const numbers = new Float64Array([modified, sub, created, version, key.length, value.length]);
   const keyBytes = bytesOf(key);

@@ -19,14 +19,14 @@ export function toKeyValue(version: Version, keysOnly = false): KeyValue {
 
 const { createRevision, key, lease, modRevision, value, version } = KeyValueSchema.field;
 
-/** Of the message that `toKeyValue` makes, when it is encoded. */
+/** Encoded length of the message that `toKeyValue` makes. */
 export function keyValueLength(of: Version, keysOnly: boolean): number {
   const numbers = numberLength(of.created) + numberLength(of.modified) + numberLength(of.version);
   const bytes = fieldLength(of.key.length) + (hasValue(of, keysOnly) ? fieldLength(of.value.length) : 0);
   return bytes + numbers + (of.lease === 0n ? 0 : 1 + int64Length(of.lease));
 }
 
-/** What a default is, is not written. */
+/** Default values are not written. */
 function numberLength(number: number): number {
   return number === 0 ? 0 : 1 + varintLength(number);
 }
@@ -38,7 +38,10 @@ function hasValue(of: Version, keysOnly: boolean): boolean {
 /** Longer values are not copied. */
 const copiedBytesMax = 4 * 1024;
 
-/** The messages of these versions as a field of another one, in parts; a long value is a part as it is kept. */
+/**
+ * These versions as messages in a field of another one, in parts; a long value is a part of its own,
+ * uncopied.
+ */
 export function* encodedKeyValues(
   field: number,
   versions: readonly Version[],

@@ -1,12 +1,12 @@
 /**
- * Keys are bytes. Inside they are strings with one character for each byte: such strings are map keys, and
- * compare as the bytes do.
+ * Keys are bytes. Internally they are strings with one character for each byte: such strings are map keys,
+ * and compare as the bytes do.
  */
 export type Key = string;
 
-/** Up to so many bytes an array of their numbers is made faster than a decoder is called. */
+/** Up to this length an array of codes is faster than a decoder. */
 const shortBytes = 32;
-/** From so many on, decoding is cheaper than a call with an argument for each character. */
+/** From this length on, decoding is faster than a call with an argument for each character. */
 const longBytes = 1_024;
 const decoder = new TextDecoder("utf-16le");
 const plainDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -14,14 +14,14 @@ const plainDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 export function keyOf(bytes: Uint8Array): Key {
   if (bytes.length > shortBytes && isPlain(bytes)) return plainDecoder.decode(bytes);
   if (bytes.length > longBytes) return decoder.decode(new Uint16Array(bytes));
-  // In one piece: adding character after character takes twice as long, and makes a rope, which is larger.
-  // And of an array: numbers of another kind of list are boxed one by one.
+  // At once: appending characters takes twice as long, and makes a rope, which is larger. From an array:
+  // typed arrays box the numbers one by one.
   const codes: number[] = [];
   for (let index = 0; index < bytes.length; index += 1) codes.push(bytes[index]!);
   return Reflect.apply(String.fromCharCode, undefined, codes);
 }
 
-/** Nothing but ASCII, which UTF-8 has as one byte for each character. */
+/** Only ASCII, which UTF-8 encodes as one byte per character. */
 function isPlain(bytes: Uint8Array): boolean {
   for (let index = 0; index < bytes.length; index += 1) if (bytes[index]! > 0x7f) return false;
   return true;
@@ -33,13 +33,13 @@ export function bytesOf(key: Key): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Keys from `from` on and before `to`; without `to`, all from `from` on. */
+/** Keys from `from` (inclusive) to `to` (exclusive); without `to`, all from `from` on. */
 export interface KeyRange {
   readonly from: Key;
   readonly to: Key | undefined;
 }
 
-/** As requests say it: no `rangeEnd` is one key, `\0` is everything from the key on. */
+/** As in requests: no `rangeEnd` is one key, `\0` is everything from the key on. */
 export function rangeOf(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
   const from = keyOf(key);
   if (rangeEnd.length === 0) return singleKeyRange(from);
@@ -47,7 +47,7 @@ export function rangeOf(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
   return { from, to: keyOf(rangeEnd) };
 }
 
-/** Nothing but this key. */
+/** Only this key. */
 export function singleKeyRange(key: Key): KeyRange {
   return { from: key, to: `${key}\0` };
 }
@@ -56,7 +56,7 @@ export function contains({ from, to }: KeyRange, key: Key): boolean {
   return key >= from && (to === undefined || key < to);
 }
 
-/** The range's only key, if it is one of a single key. */
+/** The key of a range of a single key; otherwise undefined. */
 export function singleKey({ from, to }: KeyRange): Key | undefined {
   return to?.length === from.length + 1 && to.endsWith("\0") && to.startsWith(from) ? from : undefined;
 }

@@ -2,28 +2,28 @@ import sortedBtree from "sorted-btree";
 import { CoreError } from "./errors.js";
 import type { Key } from "./keys.js";
 
-/** A lease as every server has it: who tracks when it ends is the leader alone, beside this (`replica`). */
+/** A lease as every server has it: only the leader tracks its expiry, outside the state (`replica`). */
 export interface LeaseState {
   readonly id: bigint;
   /** Seconds. */
   readonly ttlSeconds: number;
   /** The pattern's name of a lease; most have none. */
   readonly name: string | undefined;
-  /** What is deleted when it ends. Most leases have one key, or none: a set takes more than 200 bytes. */
+  /** The keys deleted at its end. Most leases have one key, or none: a set takes more than 200 bytes. */
   keys: Set<Key> | Key | undefined;
-  /** What was left of it by the cluster's own clock when that was last replicated, ms; absent until then. */
+  /** Remaining time by the cluster's own clock when last replicated, ms; absent until then. */
   leftMs: number | undefined;
-  /** Index of the log's entry that granted it; 0: before all that is in the log. */
+  /** Index of the log entry that granted it; 0: before the log begins. */
   grantedIndex: number;
 }
 
-/** etcd refuses more: nine thousand million seconds. */
+/** etcd's maximum: nine billion seconds. */
 export const ttlSecondsMax = 9_000_000_000n;
 
-/** Its record, its id, its place in the list, and what the leader keeps of it. */
+/** Memory of a lease: its record, its id, its place in the list, and the leader's record of it. */
 const leaseBytes = 320;
 
-/** In no order. */
+/** Unordered. */
 export function keysOf({ keys }: Pick<LeaseState, "keys">): Iterable<Key> {
   if (keys === undefined) return [];
   return typeof keys === "string" ? [keys] : keys;
@@ -42,7 +42,7 @@ export class Leases {
   readonly #names = new Map<string, bigint>();
   #nameBytes = 0;
 
-  /** What they take in memory, about; the keys that hang on them are counted with these. */
+  /** Approximate memory; attached keys included. */
   get bytes(): number {
     return this.#leases.size * leaseBytes + this.#nameBytes;
   }
@@ -55,7 +55,7 @@ export class Leases {
     return this.#leases.get(id);
   }
 
-  /** All that are there now, by their ids, while others come and go. */
+  /** All leases by id; tolerates changes during the iteration. */
   all(): IterableIterator<LeaseState> {
     return this.#leases.clone().values();
   }
@@ -66,8 +66,7 @@ export class Leases {
   }
 
   /**
-   * The duplicate is refused here, where the command is applied: requests that are in flight together pass
-   * every earlier look.
+   * Refuses a duplicate here, where the command is applied: concurrent requests pass every earlier check.
    */
   grant(id: bigint, ttlSeconds: number, name?: string, grantedIndex = 0): LeaseState {
     if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
@@ -81,7 +80,7 @@ export class Leases {
     return lease;
   }
 
-  /** Takes the lease away; its keys are the caller's to delete. */
+  /** Removes the lease; the caller deletes its keys. */
   remove(id: bigint): LeaseState {
     const lease = this.#leases.get(id);
     if (lease === undefined) throw new CoreError("leaseNotFound");
@@ -94,10 +93,10 @@ export class Leases {
   }
 
   /**
-   * The key hangs on the lease from now on, and no more on `before`. 0 is no lease: each key hangs on one at
-   * most, which its newest version says.
+   * Attaches the key to the lease, and detaches it from `before`. 0 is no lease: each key is attached to
+   * one at most, named by its newest version.
    *
-   * @returns the id, the same one for all who keep it: a number of 64 bits is an object
+   * @returns the id, as one shared object: a number of 64 bits is an object
    */
   attach(key: Key, id: bigint, before: bigint): bigint {
     const lease = id === 0n ? undefined : this.#leases.get(id);
@@ -109,7 +108,7 @@ export class Leases {
     return lease?.id ?? 0n;
   }
 
-  /** The key is gone. */
+  /** The key was deleted. */
   detach(key: Key, before: bigint): void {
     const lease = before === 0n ? undefined : this.#leases.get(before);
     if (lease === undefined) return;

@@ -5,16 +5,16 @@ import type { Key } from "./keys.js";
 import type { KeysView, LossesSince, Version } from "./revisions.js";
 import { unitsPerStep } from "./steps.js";
 
-/** What a version in an answer takes in memory beside its key and value, measured: its record, two arrays of bytes. */
+/** Memory of a version in an answer beside its key and value, measured: its record, two arrays of bytes. */
 const answerOverheadBytes = 400;
 
-/** What may still be put into one answer: a transaction can ask for all there is a hundred times. */
+/** Room left in one answer: a transaction can read all keys a hundred times. */
 export class AnswerRoom {
   #bytes: number;
-  /** Somebody waits for an answer. */
+  /** Whether a client waits for the answer. */
   readonly isAwaited: boolean;
 
-  /** @param bytes in memory, about; less than 0 if nobody waits for an answer */
+  /** @param bytes approximate memory; less than 0 if no client waits for the answer */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.isAwaited = bytes >= 0;
@@ -31,7 +31,7 @@ export class AnswerRoom {
   }
 }
 
-/** A longer answer is kept as what it consists of, and made piece by piece as its client takes it. */
+/** Longer answers are kept as references, and encoded piece by piece as the client reads them. */
 const shortItems = unitsPerStep;
 const shortBytes = 64 * 1024;
 
@@ -39,20 +39,20 @@ export function isShort(items: number, bytes: number): boolean {
   return items <= shortItems && bytes <= shortBytes;
 }
 
-/** One piece: some dozens of microseconds to find again, and about a frame of HTTP/2. */
+/** Keys in one piece: some dozens of microseconds to read again, and about a frame of HTTP/2. */
 const pieceVisits = 512;
 const pieceBytes = 14 * 1024;
 
-/** What an answer is made of, in pieces that are a bounded amount of work each. */
+/** The content of an answer, in pieces that are a bounded amount of work each. */
 export interface VersionPieces {
-  /** In memory, about, beside the versions themselves. */
+  /** Approximate memory, without the versions themselves. */
   readonly heldBytes: number;
-  /** Of the tree that it keeps, as far as the state's has changed: 0 if it keeps none. */
+  /** Memory of the retained tree, as far as the state's has changed; 0 if none is retained. */
   readonly treeBytes: number;
   pieces(): Iterable<readonly Version[]>;
 }
 
-/** Versions that were put in an order of their own, or that a command has seen. */
+/** Versions in a special order, or read within a command. */
 export class ListedVersions implements VersionPieces {
   readonly treeBytes = 0;
   readonly #versions: readonly Version[];
@@ -80,19 +80,19 @@ export class ListedVersions implements VersionPieces {
   }
 }
 
-/** What a read found in a view, which does not change: only where each piece begins is kept. */
+/** The result of a read from an immutable view: only the beginning of each piece is kept. */
 export class FoundVersions implements VersionPieces {
   readonly #view: KeysView;
   readonly #revision: number;
   readonly #isWanted: (version: Version) => boolean;
   readonly #first: readonly Version[];
-  /** The first version of each piece, and how many keys were looked at from there on. */
+  /** The first version of each piece, and the number of keys visited from there on. */
   readonly #from: Key[] = [];
   readonly #visits: number[] = [];
   #pieceBytes = 0;
   #size = 0;
 
-  /** @param first the first versions: what follows them is added */
+  /** @param first the first versions; later ones are added */
   constructor(
     view: KeysView,
     revision: number,
@@ -105,7 +105,7 @@ export class FoundVersions implements VersionPieces {
     this.#first = first;
   }
 
-  /** The next version that is wanted. */
+  /** Adds the next version of the result. */
   add({ key, value }: Version): void {
     const last = this.#visits.length - 1;
     if (last < 0 || this.#visits[last]! >= pieceVisits || this.#pieceBytes >= pieceBytes) {
@@ -117,7 +117,7 @@ export class FoundVersions implements VersionPieces {
     this.#size += 1;
   }
 
-  /** A key was looked at that is not wanted. */
+  /** A visited key is not part of the result. */
   pass(): void {
     const last = this.#visits.length - 1;
     if (last >= 0 && this.#visits[last]! < pieceVisits) this.#visits[last]! += 1;
@@ -154,8 +154,8 @@ export class FoundVersions implements VersionPieces {
 }
 
 /**
- * The answer to a range with many keys or bytes. It refers to versions, which the state has in memory anyway,
- * and copies none: a client that takes it slowly costs little.
+ * The answer to a range with many keys or bytes. It refers to versions that the state has in memory anyway,
+ * and copies none: a slow client costs little.
  */
 export class LongRange implements RangeResponse {
   readonly $typeName = "etcdserverpb.RangeResponse";
@@ -163,10 +163,10 @@ export class LongRange implements RangeResponse {
   readonly more: boolean;
   readonly count: bigint;
   readonly keysOnly: boolean;
-  /** Of `kvs` in the encoded message. */
+  /** Encoded length of `kvs`. */
   readonly encodedBytes: number;
   readonly #found: VersionPieces;
-  /** Since it was read. */
+  /** Losses since it was read. */
   readonly lossesSince: LossesSince;
 
   constructor(
@@ -184,12 +184,12 @@ export class LongRange implements RangeResponse {
     this.lossesSince = lossesSince;
   }
 
-  /** Of memory that this answer takes, about, beside versions that the state has. */
+  /** Approximate memory of this answer, without versions that the state has. */
   get heldBytes(): number {
     return this.#found.heldBytes;
   }
 
-  /** Of versions that left the state since: this answer keeps no more than these. */
+  /** Bytes of versions that left the state since: an upper bound of what this answer retains. */
   get retainedBytes(): number {
     return this.lossesSince.removedBytes;
   }
@@ -206,7 +206,7 @@ export class LongRange implements RangeResponse {
     for (const piece of this.pieces()) for (const version of piece) yield toKeyValue(version, this.keysOnly);
   }
 
-  /** All of them, made anew each time: for those who have no use for pieces. */
+  /** All of them, made anew each time: for callers that do not read pieces. */
   get kvs(): KeyValue[] {
     return [...this.keyValues()];
   }

@@ -9,44 +9,43 @@ import type {
 import { CoreError } from "./errors.js";
 
 /**
- * The oldest version that this server speaks with others; a cluster begins with it. 7: answers to heartbeats say how
- * long their senders vote for nobody else, and transfers are numbered.
+ * The oldest version that this server can speak with others; a cluster begins with it. 7: answers to
+ * heartbeats carry the sender's promise, and transfers are numbered.
  */
 export const oldestVersion = 7;
 
 /** 8: the log agrees on the cluster's version. */
 export const newestVersion = 8;
 
-/** A server of the core, as all know it. */
+/** A server of the core, as all servers know it. */
 export interface CoreMember {
   readonly id: bigint;
   /** Empty: it has not started yet. */
   readonly name: string;
   readonly peerUrls: readonly string[];
   readonly clientUrls: readonly string[];
-  /** It gets the log and has no vote. */
+  /** Receives the log and has no vote. */
   readonly learner: boolean;
-  /** Its data directory; 0: not known yet. */
+  /** Id of its data directory; 0: not known yet. */
   readonly disk: bigint;
-  /** It is to vote, and gets its vote as soon as it has started and caught up. */
+  /** To be promoted to a voter as soon as it has started and caught up. */
   readonly joining: boolean;
 }
 
 /**
- * Names and addresses of the servers: a part of the replicated state. Who votes, the log knows for itself, as
- * a change counts there before it is committed (`raft/membership.ts`); what stands here follows from the same
+ * Names and addresses of the servers: a part of the replicated state. The log knows the voters by itself,
+ * as a change counts there before it is committed (`raft/membership.ts`); this list follows from the same
  * entries.
  */
 export class Members {
-  /** In the order of their ids. */
+  /** Ordered by id. */
   #all: readonly CoreMember[] = [];
   /**
-   * Ids of former members: none is used again. It grows by 8 bytes at each removal, which is an operator's
-   * work.
+   * Ids of former members: none is reused. It grows by 8 bytes per removal, which is an operator's action.
    */
   readonly removed = new Set<bigint>();
 
-  /** Another list after each change. */
+  /** A new list after each change. */
   get all(): readonly CoreMember[] {
     return this.#all;
   }
@@ -55,17 +54,17 @@ export class Members {
     return this.#all.find((member) => member.id === id);
   }
 
-  /** Whoever already has one of these addresses, beside `except`. */
+  /** The member that already has one of these addresses, other than `except`. */
   at(urls: readonly string[], except = 0n): CoreMember | undefined {
     return this.#all.find(({ id, peerUrls }) => id !== except && peerUrls.some((url) => urls.includes(url)));
   }
 
-  /** The first members, or all of a snapshot. */
+  /** Sets the founding members, or those of a snapshot. */
   set(members: readonly CoreMember[]): void {
     this.#all = members.map(plain).sort((one, other) => (one.id < other.id ? -1 : 1));
   }
 
-  /** What the log has taken already: it is not refused here. */
+  /** The log has accepted it already: it is not refused here. */
   change({ kind, member: id, peerUrls }: MemberChange): void {
     const others = this.#all.filter((member) => member.id !== id);
     const before = this.get(id);
@@ -88,11 +87,11 @@ export class Members {
     this.set([...this.#all.filter((member) => member !== before), { ...before, peerUrls }]);
   }
 
-  /** Of a server that is no member any more it is nothing. */
+  /** No effect for a former member. */
   describe({ member: id, name, clientUrls, disk }: MemberAttributes): void {
     const before = this.get(id);
     if (before === undefined) return;
-    // Its first data directory is the one that it promises by.
+    // Promises count with its first data directory.
     const first = before.disk === 0n ? disk : before.disk;
     this.set([
       ...this.#all.filter((member) => member !== before),
@@ -101,7 +100,7 @@ export class Members {
   }
 }
 
-/** As an entry of the log adds it. */
+/** A member as an entry of the log adds it. */
 export function newMember(id: bigint, peerUrls: readonly string[], learner: boolean): CoreMember {
   return { id, name: "", peerUrls, clientUrls: [], learner, disk: 0n, joining: !learner };
 }
@@ -110,7 +109,7 @@ function plain({ id, name, peerUrls, clientUrls, learner, disk, joining }: CoreM
   return { id, name, peerUrls: [...peerUrls], clientUrls: [...clientUrls], learner, disk, joining };
 }
 
-/** As clients see them. */
+/** A member as clients see it. */
 export function memberFields({ id, name, peerUrls, clientUrls, learner }: CoreMember): Member {
   return create(MemberSchema, {
     ID: id,

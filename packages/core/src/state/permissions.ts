@@ -1,7 +1,7 @@
 import { type Permission, Permission_Type as Type } from "leasehold/etcd/gen/etcd/authpb_pb.js";
 import { type Key, type KeyRange, rangeOf } from "./keys.js";
 
-/** What may be done with keys: read them, or write them. */
+/** Operations on keys: read or write. */
 export type Right = "read" | "write";
 
 /** The keys that a user may read or write: ranges that neither overlap nor touch, in order. */
@@ -21,7 +21,7 @@ class KeySet {
     this.#ranges = merged;
   }
 
-  /** All of it; of a range without keys, where it begins and ends. */
+  /** Whether it has the whole range; of an empty range, its bounds. */
   has({ from, to }: KeyRange): boolean {
     const range = this.#before(from);
     if (range === undefined || (range.to !== undefined && from >= range.to)) return false;
@@ -29,7 +29,7 @@ class KeySet {
     return to > range.from && (range.to === undefined || to <= range.to);
   }
 
-  /** The last that begins there or before. */
+  /** The last range that begins there or before. */
   #before(key: Key): KeyRange | undefined {
     let [low, high] = [0, this.#ranges.length];
     while (low < high) {
@@ -41,12 +41,12 @@ class KeySet {
   }
 }
 
-/** What the roles of one user come to. */
+/** The combined permissions of one user's roles. */
 export class Permissions {
   readonly #keys: Record<Right, KeySet>;
 
   constructor(granted: readonly Permission[]) {
-    // A type of a later version grants nothing.
+    // An unknown type, of a later version, grants nothing.
     const ranges = (type: Type) =>
       granted
         .filter(({ permType }) => permType === type || permType === Type.READWRITE)

@@ -17,9 +17,9 @@ import { bytesOfValue, type Value } from "./values.js";
 import { fieldLength } from "./wire-writer.js";
 
 /**
- * Carries out a range request, without a header.
+ * Executes a range request, without a header.
  *
- * @param current the revision that counts as the newest: inside of a write its own
+ * @param current the revision that counts as the newest: within a write its own
  */
 export function* readRange(
   view: KeysView,
@@ -40,7 +40,7 @@ export function* readRange(
   return yield* looking.answer();
 }
 
-/** What a range request has found so far. */
+/** Intermediate result of a range request. */
 class Looking {
   readonly #view: KeysView;
   readonly #request: RangeRequest;
@@ -53,9 +53,9 @@ class Looking {
   #count = 0;
   #wanted = 0;
   readonly #found: Version[] = [];
-  /** What comes after the first of `#found`, which stay a few. */
+  /** Everything after the first of `#found`, which stay few. */
   #rest: FoundVersions | undefined;
-  /** As they are kept, about, and encoded. */
+  /** Approximate bytes in memory, and encoded. */
   #bytes = 0;
   #encodedBytes = 0;
 
@@ -146,7 +146,7 @@ export function* keyValues(
   return kvs;
 }
 
-/** The revision that a read is about. */
+/** The revision of a read. */
 export function readRevision(view: KeysView, { revision }: RangeRequest, current = view.current): number {
   if (revision > BigInt(current)) throw new CoreError("futureRevision");
   if (revision <= 0n) return current;
@@ -168,7 +168,7 @@ function isSorted({ sortOrder, sortTarget }: RangeRequest): boolean {
   return sortOrder === Order.DESCEND || sortTarget !== Target.KEY;
 }
 
-/** Any target but the key with no order given means ascending, as in etcd. */
+/** Any target but the key without an order means ascending, as in etcd. */
 function sort(versions: Version[], { sortOrder, sortTarget }: RangeRequest): Steps<Version[]> {
   const isDescending = sortOrder === Order.DESCEND;
   if (sortTarget === Target.VALUE)
@@ -188,8 +188,8 @@ const comparisons = new Map<number, (a: Version, b: Version) => number>([
 ]);
 
 /**
- * Of two values, so many bytes are compared in one step: some microseconds, as values may be alike up to
- * their last byte.
+ * Bytes of two values compared in one step: some microseconds, as values may be equal up to their last
+ * byte.
  */
 const comparedBytesMax = 4 * 1024;
 

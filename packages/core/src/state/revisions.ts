@@ -3,19 +3,19 @@ import { contains, type Key, type KeyRange, singleKey } from "./keys.js";
 import { sortInSteps, type Steps, unitsPerStep, Visits } from "./steps.js";
 import { nothing, type Value } from "./values.js";
 
-/** One state of one key. */
+/** A version of a key. */
 export interface Version {
   readonly key: Key;
-  /** Revision that made it. */
+  /** The revision that made it. */
   readonly modified: number;
-  /** Which change of that revision it was, from 0. */
+  /** Its index among the changes of that revision, from 0. */
   readonly sub: number;
-  /** Revision at which the key came into being (again); 0 for a deletion. */
+  /** Revision that created the key (again); 0 for a deletion. */
   readonly created: number;
-  /** 1 when created, one more at each change; 0 for a deletion. */
+  /** 1 at its creation, incremented at each change; 0 for a deletion. */
   readonly version: number;
   readonly value: Value;
-  /** The lease it hangs on; 0 for none. */
+  /** The lease it is attached to; 0 for none. */
   readonly lease: bigint;
 }
 
@@ -24,33 +24,33 @@ export function isDeletion(version: Version): boolean {
 }
 
 /**
- * What a version takes in memory beside its key and value, measured: its record, its place in two lists, the
- * heads of two strings.
+ * Memory of a version beside its key and value, measured: its record, its place in two lists, the headers
+ * of two strings.
  */
 const versionOverheadBytes = 200;
 
-/** What it takes in memory, about. */
+/** Approximate memory of a version. */
 export function sizeOf({ key, value }: Version): number {
   return versionOverheadBytes + key.length + value.length;
 }
 
 /**
- * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end:
- * compaction puts another in its place. So a reader that has one sees what was there then, whatever happens
- * later. Most keys have one version: a list of their own would take more than 100 bytes.
+ * The uncompacted versions of a key, oldest first. Lists only grow at their ends: compaction replaces them.
+ * So a reader keeps seeing what it had, whatever happens later. Most keys have one version: a list of their
+ * own would take more than 100 bytes.
  */
 type History = Version | Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 
-/** What a state has lost since it began: a reader that keeps a view of an earlier time may keep that alone. */
+/** Cumulative losses of a state: readers with an earlier view may be the only ones to retain these. */
 class Losses {
-  /** Of versions, in bytes. */
+  /** Bytes of removed versions. */
   removedBytes = 0;
-  /** Each may have put other nodes of the tree in the place of those that a view shares. */
+  /** Each change may have replaced tree nodes that a view shares. */
   changes = 0;
 }
 
-/** What a state has lost since a moment. */
+/** Losses of a state since a moment. */
 export class LossesSince {
   readonly losses: Readonly<Losses>;
   readonly changesBefore: number;
@@ -67,15 +67,15 @@ export class LossesSince {
   }
 }
 
-/** What the tree takes in memory for each key, about: measured, and rounded up. */
+/** Approximate memory of the tree per key: measured, and rounded up. */
 const treeBytesPerKey = 24;
 
-/** Reading keys with their past, up to one revision. */
+/** Reads keys with their history, up to one revision. */
 export class KeysView {
-  /** The newest that is whole. 1 is the empty beginning, as clients know it from etcd. */
+  /** The newest complete revision. 1 is the empty beginning, as in etcd. */
   current: number;
   /**
-   * Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as
+   * Reads and watches before it are refused. -1: never compacted. Compacting revision 0 is allowed once, as
    * in etcd.
    */
   compacted: number;
@@ -93,34 +93,34 @@ export class KeysView {
     this.#lossesSince = new LossesSince(losses);
   }
 
-  /** Since what is read here was all that there is. */
+  /** Losses of the state since this view was its current content. */
   get lossesSince(): LossesSince {
     return this.isFixed ? this.#lossesSince : new LossesSince(this.losses);
   }
 
-  /** Of its tree, without keys and versions, about. */
+  /** Approximate memory of its tree, without keys and versions. */
   get treeBytes(): number {
     return treeBytesPerKey * this.keys.size;
   }
 
-  /** It does not change: what was found in it is found again. */
+  /** Whether it is immutable, so that reads can be repeated. */
   get isFixed(): boolean {
     return true;
   }
 
-  /** What the key is now, if it is. */
+  /** The current version of the key, if it exists. */
   get(key: Key): Version | undefined {
     return this.getAt(key, this.current);
   }
 
-  /** What it was at a revision. */
+  /** Its version at a revision. */
   getAt(key: Key, revision: number): Version | undefined {
     this.visits.count += 1;
     const history = this.keys.get(key);
     return history === undefined ? undefined : lastUpTo(history, revision);
   }
 
-  /** Keys of the range in order, as they were at a revision; nothing for each key that was not there then. */
+  /** Versions in the range at a revision, in order of keys; skips keys that did not exist then. */
   *range({ from, to }: KeyRange, revision: number): Generator<Version | undefined> {
     for (const [key, history] of this.keys.entries(from)) {
       if (to !== undefined && key >= to) return;
@@ -129,15 +129,12 @@ export class KeysView {
     }
   }
 
-  /**
-   * What the key was before a change of it; nothing if that was compacted away, whether or not it has been
-   * removed.
-   */
+  /** The version of the key before a change; undefined if that was compacted, removed or not. */
   before({ key, modified }: Version): Version | undefined {
     return modified > this.compacted ? this.getAt(key, modified - 1) : undefined;
   }
 
-  /** All that can be read, key by key, oldest first. */
+  /** All readable versions, key by key, oldest first. */
   *histories(): Generator<readonly Version[]> {
     for (const history of this.keys.values()) {
       this.visits.count += 1;
@@ -149,33 +146,32 @@ export class KeysView {
   }
 }
 
-/** So many changes are not worth a look at the keys. */
+/** Below this number of changes, reading them all is cheaper than visiting keys. */
 const manyChanges = 1_024;
-/** So many keys are worth it. */
+/** Up to this number of keys, visiting them is cheaper. */
 const fewKeys = 64;
 
 /**
- * Keys with their past. A revision is a write transaction: all that one changes bears the same number.
- * Nothing is deleted but by compaction, so a read of an earlier revision sees what a read then would have
- * seen.
+ * Keys with their history. A revision is a write transaction: all of its changes have the same number. Only
+ * compaction removes versions, so a read of an earlier revision has the same result as a read at that time.
  *
- * A write is made known as a whole, by `commit`: until then what it has put and deleted is beyond the current
+ * A write becomes visible as a whole, by `commit`: until then its puts and deletions are beyond the current
  * revision.
  */
 export class Revisions extends KeysView {
   /** Every change, in order: watchers resume from here. */
   #changes: Version[] = [];
-  /** Some of them were restored in another order. */
+  /** Some were restored in another order. */
   #isUnsorted = false;
-  /** Changes by which keys may have a past that nobody can read any more. */
+  /** Changes whose keys may have versions that are no longer readable. */
   readonly #garbage: (readonly Version[])[] = [];
-  /** What all that is kept takes in memory, about. */
+  /** Approximate memory of everything kept. */
   bytes = 0;
-  /** Since this process began, as etcd counts them: a deletion of a range is one. */
+  /** Since this process began, counted as in etcd: a deletion of a range is one. */
   puts = 0;
   deletions = 0;
   #live = 0;
-  /** By what is not committed yet. */
+  /** Live keys added by uncommitted changes. */
   #liveChange = 0;
 
   constructor() {
@@ -186,23 +182,25 @@ export class Revisions extends KeysView {
     return false;
   }
 
-  /** Another state takes the place of this one: who still reads here keeps it. */
+  /** Another state replaces this one: current readers retain it. */
   abandon(): void {
     this.losses.removedBytes += this.bytes;
     this.losses.changes = Infinity;
   }
 
-  /** How many keys there are now. */
+  /** Number of existing keys. */
   get live(): number {
     return this.#live;
   }
 
-  /** All as it is now, while this goes on. The two share what neither changes: this costs next to nothing. */
+  /**
+   * An immutable view of the present content. Both share what neither changes: this costs next to nothing.
+   */
   view(): KeysView {
     return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits, this.losses);
   }
 
-  /** What the key is now, what is not committed yet included. */
+  /** The newest version of the key, uncommitted changes included. */
   newest(key: Key): Version | undefined {
     this.visits.count += 1;
     const history = this.keys.get(key);
@@ -210,14 +208,14 @@ export class Revisions extends KeysView {
     return newest === undefined || isDeletion(newest) ? undefined : newest;
   }
 
-  /** What was put and deleted at this revision is there from now on. */
+  /** Makes the puts and deletions of this revision visible. */
   commit(revision: number): void {
     this.current = revision;
     this.#live += this.#liveChange;
     this.#liveChange = 0;
   }
 
-  /** @param before what the key is now, what is not committed yet included */
+  /** @param before the newest version of the key, uncommitted changes included */
   put(key: Key, value: Value, lease: bigint, revision: number, before: Version | undefined): Version {
     const version: Version = {
       key,
@@ -234,7 +232,7 @@ export class Revisions extends KeysView {
     return version;
   }
 
-  /** The key is there. */
+  /** The key must exist. */
   delete(key: Key, revision: number): Version {
     this.#liveChange -= 1;
     const sub = this.#subOf(revision);
@@ -244,8 +242,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Reads and watches before `revision` are refused from now on. All changes of that revision itself stay.
-   * What nobody can read any more is removed by `sweep`.
+   * Refuses reads and watches before `revision` from now on. All changes of that revision itself stay.
+   * `sweep` removes what is no longer readable.
    */
   compact(revision: number): void {
     this.compacted = revision;
@@ -257,7 +255,7 @@ export class Revisions extends KeysView {
     return this.#garbage.length > 0;
   }
 
-  /** Removes what was compacted away. No answer depends on whether, or how far, that has happened. */
+  /** Removes compacted versions. No answer depends on its progress. */
   *sweep(): Steps<void> {
     for (let old = this.#garbage[0]; old !== undefined; old = this.#garbage[0]) {
       for (let index = 0; index < old.length; index += 1) {
@@ -269,8 +267,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Changes from there on, oldest first: all of revisions that are whole, and the last of which may have been
-   * begun only. It finds up to about `changesMax`, looks at up to `visitsMax`, and says where to go on.
+   * Changes from there on, oldest first: all of complete revisions, and possibly a part of the last. It
+   * finds up to about `changesMax`, visits up to `visitsMax`, and returns where to continue.
    */
   changesSince(from: Place, range: KeyRange, changesMax: number, visitsMax = Infinity): Changes {
     const key = singleKey(range);
@@ -280,7 +278,7 @@ export class Revisions extends KeysView {
     );
   }
 
-  /** After all that there is. */
+  /** The place after all changes. */
   get #end(): Place {
     return { revision: this.current + 1, sub: 0 };
   }
@@ -300,7 +298,7 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * When few keys have changed little, that is found by looking at them, however much others have changed.
+   * Visits the keys instead of the changes, if few keys have changed little: other keys then cost nothing.
    */
   #changesOfFew({ revision, sub }: Place, range: KeyRange, changesMax: number): Changes | undefined {
     const left = this.#changes.length - firstFrom(this.#changes, revision);
@@ -340,7 +338,7 @@ export class Revisions extends KeysView {
     return { changes, next: this.#end };
   }
 
-  /** Takes in what `histories` told, in its order; a long history may come in several parts. */
+  /** Restores the content of `histories`, in its order; a long history may come in several parts. */
   restore(part: readonly Version[]): void {
     const [{ key }] = part as [Version];
     if (!this.keys.set(key, historyOf(part), false)) this.#restoreMore(key, part);
@@ -361,7 +359,7 @@ export class Revisions extends KeysView {
     else this.keys.set(key, [history, ...part]);
   }
 
-  /** Of what was restored: the newest of its key hangs on no lease. */
+  /** Of restored versions: detaches the newest of its key from its lease. */
   withoutLease(version: Version): void {
     const free = { ...version, lease: 0n };
     const history = this.keys.get(version.key)!;
@@ -371,13 +369,13 @@ export class Revisions extends KeysView {
     if (this.#changes[place] === version) this.#changes[place] = free;
   }
 
-  /** After the last `restore`. */
+  /** Call after the last `restore`. */
   *restored(): Steps<void> {
     if (this.#isUnsorted) this.#changes = yield* sortInSteps(this.#changes, inOrder);
     this.#isUnsorted = false;
   }
 
-  /** Of the changes that are kept, half are of this revision or earlier ones; 0 if there is none. */
+  /** Half of the kept changes are of this revision or earlier ones; 0 if there is none. */
   get middle(): number {
     return this.#changes[this.#changes.length >>> 1]?.modified ?? 0;
   }
@@ -389,7 +387,7 @@ export class Revisions extends KeysView {
 
   #append(version: Version): void {
     const { key } = version;
-    // The first of a key as often as not: `false` leaves what is there.
+    // Often the first version of its key: `false` keeps an existing entry.
     if (version.version > 1 || !this.keys.set(key, version, false)) {
       const history = this.keys.get(key)!;
       if (Array.isArray(history)) history.push(version);
@@ -422,12 +420,12 @@ function byKey(one: Key, other: Key): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** Of revisions, and of changes of one revision. */
+/** Order of revisions, and of changes within one. */
 export function inOrder(one: Version, other: Version): number {
   return one.modified - other.modified || one.sub - other.sub;
 }
 
-/** A change: the revision, and which of that. */
+/** Position of a change: the revision, and its index in it. */
 export interface Place {
   readonly revision: number;
   readonly sub: number;
@@ -439,7 +437,7 @@ function placeOf({ modified, sub }: Version): Place {
 
 export interface Changes {
   readonly changes: Version[];
-  /** Everything before it has been looked at. */
+  /** Everything before it has been visited. */
   readonly next: Place;
 }
 
@@ -455,7 +453,7 @@ function newestOf(history: History): Version {
   return Array.isArray(history) ? history.at(-1)! : history;
 }
 
-/** The first that reads and watches from `compacted` on can come to. */
+/** The first version that reads and watches from `compacted` on can reach. */
 function firstNeeded(history: readonly Version[], compacted: number): number {
   const index = firstFrom(history, compacted);
   const before = history[index - 1];
@@ -463,7 +461,7 @@ function firstNeeded(history: readonly Version[], compacted: number): number {
   return isSeen ? index - 1 : index;
 }
 
-/** The first that was made at that revision, as the `sub`-th change of it, or later. */
+/** The first version made at that revision with index `sub`, or later. */
 function firstFrom(versions: readonly Version[], revision: number, sub = 0): number {
   let [low, high] = [0, versions.length];
   while (low < high) {
@@ -478,7 +476,7 @@ function firstFrom(versions: readonly Version[], revision: number, sub = 0): num
 
 function lastUpTo(history: History, revision: number): Version | undefined {
   const newest = newestOf(history);
-  // Nearly always.
+  // The usual case.
   const version = newest.modified <= revision ? newest : versionUpTo(listOf(history), revision);
   return version === undefined || isDeletion(version) ? undefined : version;
 }

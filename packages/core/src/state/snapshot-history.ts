@@ -6,16 +6,16 @@ import { WireReader } from "./wire-reader.js";
 import { fieldLength, int64Length, varintLength, WireWriter } from "./wire-writer.js";
 
 /**
- * Pieces with versions of one key are nearly all that a snapshot has. The generated code makes a message of
- * each before it writes or after it reads it, and takes several times as long as this. The bytes are the same.
+ * Pieces with versions of one key are nearly all of a snapshot. The generated code makes a message of each
+ * before it writes or after it reads it, and takes several times as long as this. The bytes are the same.
  */
 
-/** Of a piece of a snapshot. */
+/** Fields of a piece of a snapshot. */
 const fields = { history: 3, continued: 5 } as const;
-/** Of the versions of a key. */
+/** Fields of the versions of a key. */
 const keyField = 1;
 const versionsField = 2;
-/** Of one version; its numbers are 1 to 4. */
+/** Field of a version; its numbers are 1 to 4. */
 const valueField = 5;
 const leaseField = 6;
 
@@ -27,7 +27,7 @@ export interface HistoryPiece {
   readonly versions: readonly Version[];
 }
 
-/** One for all pieces of a snapshot, which are parts of few large arrays. */
+/** One for all pieces of a snapshot, which share a few large arrays. */
 export class HistoryWriter {
   readonly #writer = new WireWriter();
 
@@ -66,8 +66,8 @@ function lengthOf({ created, lease, modified, sub, value, version }: Version): n
 }
 
 /**
- * Undefined for a piece of another kind. Nothing of the bytes is kept, but for a long value that is most of
- * what they are a part of.
+ * Undefined for a piece of another kind. No view of the bytes is kept, except a long value that is most of
+ * them.
  *
  * @throws Error for bytes that are no such message
  */
@@ -78,14 +78,14 @@ export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
   if (field !== fields.history && field !== fields.continued) return undefined;
   if (reader.lengthOf(tag) + reader.at !== bytes.length)
     throw new Error("something follows the versions of a key");
-  // Of a key without bytes, nothing is written.
+  // An empty key is not written.
   let key = "";
   const versions: Version[] = [];
   while (reader.at < bytes.length) {
     const inner = reader.tag();
     if (inner >>> 3 === keyField) key = keyOf(reader.bytesOf(inner));
     else if (inner >>> 3 === versionsField) versions.push(readVersion(reader, reader.lengthOf(inner), key));
-    // Of a later version: passed over, as the generated reader does, which this one is held to.
+    // Of a later version: skipped, as the generated reader does, which is the reference.
     else reader.skip(inner);
   }
   return { case: field === fields.history ? "history" : "continued", key, versions };

@@ -18,12 +18,12 @@ import { CoreState } from "./state.js";
 import { finish, type Steps } from "./steps.js";
 import { owned } from "./values.js";
 
-/** A snapshot that cannot be trusted. */
+/** A snapshot with invalid content. */
 export class SnapshotError extends Error {
   override readonly name = "SnapshotError";
 }
 
-/** What a snapshot is made of. */
+/** The content of a snapshot. */
 export interface SnapshotSource {
   readonly cluster: bigint;
   readonly version: number;
@@ -40,7 +40,7 @@ export interface SnapshotSource {
   readonly auth: AuthSource;
 }
 
-/** Records that are replaced when they change: a list of them stays as it is. */
+/** Immutable records: a list of them stays as it is. */
 interface AuthSource {
   readonly isEnabled: boolean;
   readonly revision: bigint;
@@ -49,9 +49,9 @@ interface AuthSource {
 }
 
 /**
- * The state as it is now, while it goes on: nothing is copied. What is left of a lease may be newer than the
- * rest; that was committed, so it is written in the log that follows the snapshot, and no leader looks at it
- * before it has applied that.
+ * The present state, while the state itself continues: nothing is copied. The remaining time of a lease may
+ * be newer than the rest; it was committed, so the log that follows the snapshot has it, and no leader
+ * reads it before it has applied that.
  */
 export function frozen(state: CoreState): SnapshotSource {
   const { cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms, version } = state;
@@ -77,9 +77,9 @@ function frozenAuth(auth: AuthState): AuthSource {
 }
 
 /**
- * Bytes after which a piece is full: a few milliseconds of work for the server that writes or reads it,
- * between two of which a server does other things. One version may make it larger, by as much as a request
- * may be: that is far below what disks and connections take for a piece.
+ * Size that completes a piece: a few milliseconds of work for the server that writes or reads it, which
+ * does other work between pieces. One version may exceed it by the size of a request: far below what disks
+ * and connections accept.
  */
 export const pieceBytesDefault = 64 * 1024;
 
@@ -96,7 +96,7 @@ export function* snapshotPieces(
   yield pieceOf({ case: "pieces", value: pieces });
 }
 
-/** @throws SnapshotError if something is missing or more than was written. */
+/** @throws SnapshotError if records are missing or surplus. */
 export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
   const restoring = new RestoringState();
   for (const bytes of pieces) restoring.take(bytes);
@@ -183,10 +183,10 @@ function sorted(ids: ReadonlySet<bigint>): bigint[] {
   return [...ids].sort((one, other) => (one < other ? -1 : 1));
 }
 
-/** Numbers and lengths beside a value, at most. */
+/** Upper bound of numbers and lengths beside a value. */
 const versionOverheadBytes = 64;
 
-/** At least one version, however large. */
+/** At least one version, of any size. */
 function endOfPiece(history: readonly Version[], start: number, pieceBytes: number): number {
   let bytes = 0;
   let end = start;
@@ -205,7 +205,7 @@ function readPiece(bytes: Uint8Array): Piece {
   try {
     const history = readHistory(bytes);
     if (history !== undefined) return history;
-    // A copy: what is kept of it shall keep nothing else in memory.
+    // A copy: its parts must not retain the rest in memory.
     const { body } = fromBinary(SnapshotPieceSchema, bytes.slice());
     if (body.case === "history" || body.case === "continued")
       throw new Error("something comes before the versions of a key");
@@ -215,16 +215,16 @@ function readPiece(bytes: Uint8Array): Piece {
   }
 }
 
-/** A state that is put together again, piece by piece. */
+/** A state that is restored piece by piece. */
 export class RestoringState {
   readonly #state = new CoreState();
   readonly #names = new TextDecoder("utf-8", { ignoreBOM: true });
   #count = 0n;
   #isWhole = false;
-  /** Of the key whose versions are coming: which lease it hangs on, the last of them says. */
+  /** The newest version so far of the present key: the last one names its lease. */
   #newest: Version | undefined;
 
-  /** @throws SnapshotError for what cannot follow what has come before */
+  /** @throws SnapshotError for a piece that is out of order */
   take(bytes: Uint8Array): void {
     if (this.#isWhole) throw new SnapshotError("something follows the snapshot's last piece");
     const body = readPiece(bytes);
@@ -238,7 +238,7 @@ export class RestoringState {
     this.#isWhole = true;
   }
 
-  /** @throws SnapshotError if something is missing */
+  /** @throws SnapshotError if records are missing */
   *finish(): Steps<CoreState> {
     if (!this.#isWhole) throw new SnapshotError("the snapshot is cut off");
     this.#finishKey();
@@ -322,7 +322,7 @@ export class RestoringState {
   }
 
   #finishKey(): void {
-    // A backup of an etcd may have keys whose lease is not there: they stay, and hang on none.
+    // A backup of an etcd may have keys whose lease does not exist: they stay, detached.
     if (this.#newest === undefined || this.#state.leases.get(this.#newest.lease) === undefined) return;
     this.#state.leases.attach(this.#newest.key, this.#newest.lease, 0n);
   }

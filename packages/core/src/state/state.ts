@@ -47,7 +47,7 @@ import { finish, sortInSteps, type Steps } from "./steps.js";
 import { deleteKeys, putKey, readTxn, runTxn } from "./txn.js";
 import { Write } from "./write.js";
 
-/** What a command answers, without a header. */
+/** The answer to a command, without a header. */
 export type CommandAnswer =
   | PutResponse
   | DeleteRangeResponse
@@ -59,7 +59,7 @@ export type CommandAnswer =
   | AuthAnswer
   | MembershipAnswer;
 
-/** With all members, as they are then. */
+/** With all members after the change. */
 export type MembershipAnswer =
   | MemberAddResponse
   | MemberRemoveResponse
@@ -67,22 +67,22 @@ export type MembershipAnswer =
   | MemberUpdateResponse;
 
 export interface Applied {
-  /** Absent for what nobody waits for. */
+  /** Absent if no client waits for it. */
   readonly answer: CommandAnswer | CoreError | undefined;
-  /** Whether or not anybody waits for its answer. */
+  /** Whether or not a client waits for its answer. */
   readonly isDone: boolean;
   /** The revision after it. */
   readonly revision: number;
-  /** What it changed, one revision after the other, and each in order. */
+  /** Its changes, ordered by revision and within each. */
   readonly changes: readonly Version[];
-  /** Leases that came into being, and such that ended. */
+  /** Leases granted, and leases that ended. */
   readonly granted: readonly bigint[];
   readonly ended: readonly bigint[];
 }
 
 /**
- * The state machine of the core: keys with their past, and leases. The same commands in the same order make
- * the same state on every server; it knows no time.
+ * The state machine of the core: keys with their history, and leases. The same commands in the same order
+ * make the same state on every server; it has no notion of time.
  */
 export class CoreState {
   readonly revisions = new Revisions();
@@ -90,27 +90,25 @@ export class CoreState {
   readonly members = new Members();
   /** Who may do what. */
   readonly auth = new AuthState();
-  /** Which cluster this is; 0 until its first command. */
+  /** Id of the cluster; 0 until its first command. */
   cluster = 0n;
-  /** Of what the servers speak, and the log may have: it never falls. */
+  /** The version that servers speak, and that the log may use: it never falls. */
   version = oldestVersion;
-  /** Milliseconds that the cluster has been led, as last replicated. */
+  /** Milliseconds for which the cluster has had a leader, as last replicated. */
   clusterMs = 0;
-  /**
-   * Members that have more than they can hold: until they are put out, nothing is taken that needs more room.
-   */
+  /** Members over their quota: until these alarms are disarmed, commands that need space are refused. */
   readonly spaceAlarms = new Set<bigint>();
   /**
-   * Members that have another content than the others, 0 if it cannot be told which: until they are put out,
-   * no key or lease changes.
+   * Members whose content differs from the others', 0 if it is unclear which: until these alarms are
+   * disarmed, no key or lease changes.
    */
   readonly corruptAlarms = new Set<bigint>();
   /**
-   * A command is being applied: keys come and go from leases already, and what is read of revisions does not
-   * show it yet.
+   * A command is being applied: leases already have its changes to keys, which reads of revisions do not
+   * show yet.
    */
   isApplying = false;
-  /** What the command that is being applied changes: one revision after the other, and each in order. */
+  /** Changes of the command being applied, ordered by revision and within each. */
   #changes: Version[] = [];
   #room = new AnswerRoom(Infinity);
   #granted: bigint[] = [];
@@ -123,12 +121,12 @@ export class CoreState {
   }
 
   /**
-   * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other
-   * command begins before. A command that is refused changes nothing. `term` and `index` are those of the
-   * command's entry.
+   * Applies a command in steps: none of its changes can be read before the last of them, and no other
+   * command begins before. A refused command changes nothing. `term` and `index` are those of the command's
+   * entry.
    *
-   * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it:
-   * what it changes is the same
+   * @param answerBytes bound of the answer, as the state counts; less than 0 if no client waits for it: its
+   * changes are the same
    */
   *applying(command: Command, term: number, index: number, answerBytes = Infinity): Steps<Applied> {
     this.isApplying = true;
@@ -154,7 +152,7 @@ export class CoreState {
     return isTooLarge ? new CoreError("answerTooLargeDone") : answer;
   }
 
-  /** What stands there now, whatever is applied while it is read. */
+  /** Reads the present content, whatever is applied meanwhile. */
   read(request: RangeRequest, answerBytes = Infinity): Steps<RangeResponse> {
     const isOneKey = request.rangeEnd.length === 0;
     const view = isOneKey ? this.revisions : this.revisions.view();
@@ -162,7 +160,7 @@ export class CoreState {
     return withinRoom(readRange(view, request, room), room);
   }
 
-  /** The same for a transaction that changes nothing (`isReadOnly`). */
+  /** The same for a read-only transaction (`isReadOnly`). */
   readTxn(request: TxnRequest, answerBytes = Infinity): Steps<TxnResponse> {
     const room = new AnswerRoom(answerBytes);
     return withinRoom(readTxn(this.revisions.view(), request, room), room);
@@ -181,7 +179,7 @@ export class CoreState {
     const { body, proposer, request } = command;
     const refusal = refusalByAlarm(this, body);
     if (refusal !== undefined) throw refusal;
-    // What a leader proposes by itself has no proposer: it acts for the core, and not for a client.
+    // A leader's own proposals have no proposer: they act for the core, not for a client.
     if (this.auth.isEnabled && proposer !== 0n) yield* checkCommand(this.auth, this.leases, command);
     switch (body.case) {
       case "put": {
@@ -207,8 +205,8 @@ export class CoreState {
         yield* this.#revoke(body.value.ID);
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
-        // The leader of that term found them over; a later leader may have promised more time since.
-        // With a corrupt member keys stay as they are: the leader proposes it again when that is over.
+        // The leader of that term found them expired; a later leader may have promised more time since.
+        // During a corrupt alarm keys stay: the leader proposes it again afterwards.
         if (body.value.term === BigInt(term) && this.corruptAlarms.size === 0)
           yield* this.#expire(body.value);
         return undefined;
@@ -238,14 +236,15 @@ export class CoreState {
     }
   }
 
-  /** What the state takes in memory, about. */
+  /** Approximate memory of the state. */
   get bytes(): number {
     return this.revisions.bytes + this.leases.bytes + this.auth.bytes;
   }
 
   /**
-   * What belongs to the cluster that it was the state of goes: it becomes that of another one. Every lease has
-   * its whole time again: the other cluster may have acknowledged refreshes since, of which nothing is here.
+   * Removes what belongs to the former cluster: the state becomes that of a new one. Every lease gets its
+   * whole time again: the former cluster may have acknowledged later refreshes, which are not in this
+   * state.
    */
   becomeNew(): void {
     this.cluster = 0n;
@@ -268,7 +267,7 @@ export class CoreState {
     this.members.change(change);
     const members = this.#memberFields();
     if (change.kind === Kind.REMOVE) {
-      // It needs no room any more, and its content is nobody's.
+      // A removed member needs no space, and its content no longer counts.
       this.spaceAlarms.delete(change.member);
       this.corruptAlarms.delete(change.member);
       return create(MemberRemoveResponseSchema, { members });
@@ -311,8 +310,8 @@ export class CoreState {
   }
 
   /**
-   * Every server finds the same. No id is used again, as the proposers' numbers are not: else who held a
-   * lease that has ended could refresh its successor.
+   * Every server finds the same id. No id is reused, as proposers' numbers are not: otherwise the holder of
+   * an ended lease could refresh its successor.
    */
   #freeId(number: bigint): bigint {
     let id = BigInt.asUintN(62, number) + 1n;
@@ -328,9 +327,9 @@ export class CoreState {
   }
 
   /**
-   * Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one.
-   * None of these revisions can be read before the last: what it changes is told as a whole, and a watch that
-   * read on from one of them, or was told of it as progress, would miss what is told then, or hear it twice.
+   * Each in a revision of its own, as etcd does. Leaders of earlier versions had all of them end in one.
+   * None of these revisions can be read before the last: the changes are published as a whole, and a watch
+   * that resumed from one of them, or got it as progress, would miss changes, or get them twice.
    */
   *#expire({ ids, apart, seen }: LeaseExpire): Steps<void> {
     let write = this.#begin();
@@ -345,8 +344,8 @@ export class CoreState {
   }
 
   /**
-   * A client may choose an id anew when its lease is revoked. What the leader has found out about the lease
-   * before is not of this one, then.
+   * A client may reuse an id after revoking its lease. The leader's finding about the former lease then
+   * does not apply.
    */
   #meant(id: bigint, seen: bigint | undefined): LeaseState | undefined {
     const lease = this.leases.get(id);
@@ -355,7 +354,7 @@ export class CoreState {
       : lease;
   }
 
-  /** All keys of a lease go in one revision; none if there are no keys. */
+  /** Deletes all keys of a lease in one revision; none if there are no keys. */
   *#end(write: Write, id: bigint): Steps<void> {
     const keys = [...keysOf(this.leases.get(id)!)];
     yield* write.deleteKeys(yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1)));

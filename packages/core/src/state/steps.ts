@@ -1,13 +1,13 @@
 /**
- * Long work in steps. The driver may do something else between two of them, so that one request does not stop
- * a server: each step is a bounded amount of work.
+ * Long work in steps, each a bounded amount of work. The driver may do other work between them, so that one
+ * request does not stop a server.
  */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** What is looked at in one step: keys, versions, changes. Some dozens of microseconds. */
+/** Visits in one step: keys, versions, changes. Some dozens of microseconds. */
 export const unitsPerStep = 64;
 
-/** All of it at once. */
+/** Runs all steps at once. */
 export function finish<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -16,17 +16,17 @@ export function finish<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Counts what is looked at, to judge how long a turn is: code that visits a key, a version or a change counts
+ * Counts visits, which measure the length of a turn: code that visits a key, a version or a change counts
  * it there, in steps or not.
  */
 export class Visits {
   count = 0;
 }
 
-/** Of two: at once, or in steps if that is much work. */
+/** Compares two items: at once, or in steps if that is much work. */
 export type Comparison<Item> = (one: Item, other: Item) => number | Steps<number>;
 
-/** Sorts by merging, stable, in steps; the array is used up. */
+/** Merge sort, stable, in steps; consumes the array. */
 export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) => number): Steps<Item[]> {
   for (let start = 0; start < items.length; start += unitsPerStep) {
     const run = items.slice(start, start + unitsPerStep).sort(compare);
@@ -36,12 +36,12 @@ export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) =>
   return yield* mergeRuns(items, unitsPerStep, compare);
 }
 
-/** The same, when already a comparison may be more than a step. */
+/** The same, for comparisons that may take more than a step. */
 export function* sortByLongComparison<Item>(items: Item[], compare: Comparison<Item>): Steps<Item[]> {
   return yield* mergeRuns(items, 1, compare);
 }
 
-/** @param runLength so many are in order already, and so many from there, and so on */
+/** @param runLength length of the runs that are already sorted */
 function* mergeRuns<Item>(items: Item[], runLength: number, compare: Comparison<Item>): Steps<Item[]> {
   const { length } = items;
   let from = items;

@@ -39,7 +39,7 @@ function putResponse({ prevKv }: PutRequest, before: Version | undefined): PutRe
     : create(PutResponseSchema);
 }
 
-/** What the key was before. Whether it may be done was checked. */
+/** Returns the previous version. Requires a passed check. */
 function put(write: Write, request: PutRequest): Version | undefined {
   const key = keyOf(request.key);
   const before = write.view.getAt(key, write.revision);
@@ -64,8 +64,7 @@ function* deleteResponse(
 }
 
 /**
- * Which way is taken, also in the transactions inside: all comparisons see the state from before the first
- * write.
+ * The branch taken, also in nested transactions: all comparisons see the state from before the first write.
  */
 interface Path {
   readonly succeeded: boolean;
@@ -74,19 +73,20 @@ interface Path {
   readonly inner: ReadonlyMap<number, Path>;
 }
 
-/** Carries out a transaction as a whole, or throws before it has changed anything. */
+/** Executes a transaction as a whole, or throws before it has changed anything. */
 export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
   const path = yield* choosePath(write.view, request);
   for (const operation of operationsOf(path)) {
     if (operation.case !== "requestPut") continue;
-    // Of two reasons to refuse, etcd gives this one here, and the other one for a put that stands alone.
+    // Of two reasons to refuse, etcd reports this one here, and the other one for a put outside a
+    // transaction.
     checkKept(write, operation.value);
     checkLease(write, operation.value);
   }
   return yield* runPath(write, path);
 }
 
-/** One that changes nothing (`isReadOnly`). */
+/** A read-only transaction (`isReadOnly`). */
 export function* readTxn(view: KeysView, request: TxnRequest, room: AnswerRoom): Steps<TxnResponse> {
   const path = yield* choosePath(view, request);
   return yield* runPath({ view, room, revision: view.current }, path);
@@ -119,15 +119,15 @@ function checkLease({ leases }: Write, { lease }: PutRequest): void {
   if (lease !== 0n && leases.get(lease) === undefined) throw new CoreError("leaseNotFound");
 }
 
-/** What a put keeps has to be there. */
+/** The value or lease that a put keeps must exist. */
 function checkKept({ revision, view }: Write, { ignoreLease, ignoreValue, key }: PutRequest): void {
   const keeps = ignoreValue || ignoreLease;
   if (keeps && view.getAt(keyOf(key), revision) === undefined) throw new CoreError("keyNotFound");
 }
 
 /**
- * Reads are checked before the first write, and after the puts: of several reasons to refuse, that is the one
- * that etcd gives.
+ * Reads are checked before the first write, and after the puts: of several reasons to refuse, etcd reports
+ * that one.
  */
 function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
   for (const operation of operationsOf(path))
@@ -148,17 +148,17 @@ function* runOperations(seen: Seen, { succeeded, operations, inner }: Path): Ste
 type Response = Exclude<ResponseOp["response"], { case: undefined }>;
 
 function answerOf(response: Response, revision: number): ResponseOp {
-  // That of a transaction inside is there and empty, as etcd has it.
+  // A nested transaction's header is present and empty, as in etcd.
   const isTxn = response.case === "responseTxn";
   response.value.header = create(ResponseHeaderSchema, isTxn ? {} : { revision: BigInt(revision) });
   return create(ResponseOpSchema, { response });
 }
 
 /**
- * What an operation changes is one matter, and what is answered another one: of three servers that apply a
- * transaction nobody waits at two.
+ * Changes are separate from answers: of three servers that apply a transaction, two have no client that
+ * waits.
  *
- * @returns undefined if nobody waits for the answer
+ * @returns undefined if no client waits for the answer
  */
 function* runOperation(
   seen: Seen,
@@ -187,7 +187,7 @@ function* runOperation(
       const value = yield* runOperations(seen, inner!);
       return isAwaited ? { case: "responseTxn", value } : undefined;
     }
-    // `checkTxn` has let no other pass.
+    // `checkTxn` has refused any other.
     default:
       throw new CoreError("keyNotFound");
   }
@@ -199,7 +199,8 @@ function writeOf(seen: Seen): Write {
 }
 
 /**
- * A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`.
+ * A missing key has version, revisions and lease 0; no comparison of its value is true, not even
+ * `NOT_EQUAL`.
  */
 function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
   if (comparison.rangeEnd.length === 0) return yield* holdsFor(view.get(keyOf(comparison.key)), comparison);

@@ -1,12 +1,12 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 
-/** More than 64 bits need no more. */
+/** 64 bits need no more. */
 const varintBytesMax = 10;
 
 /**
- * Reads the parts of a message of protobuf, for snapshots alone: a million keys are as many messages, and what
- * `BinaryReader` makes for each (a view of the bytes, arrays for tags, two objects for each number) takes
- * longer to collect than this takes to read.
+ * Reads the parts of a message of protobuf, for snapshots only: a million keys are as many messages, and
+ * the objects of `BinaryReader` for each (a view of the bytes, arrays for tags, two objects for each
+ * number) take longer to collect than this takes to read.
  *
  * @throws Error where the bytes end too early
  */
@@ -18,7 +18,7 @@ export class WireReader {
     this.#bytes = bytes;
   }
 
-  /** Of the next field: its number, and how it is written. */
+  /** The next field's number and wire type. */
   tag(): number {
     const tag = this.number();
     if (tag >>> 3 === 0 || tag > 0xffffffff) throw new Error("a field has no number");
@@ -38,7 +38,7 @@ export class WireReader {
   }
 
   int64(): bigint {
-    // Of 28 bits each, as two of them would not fit a number exactly.
+    // Of 28 bits each, as two of them would exceed an exact number.
     const parts = [0, 0, 0];
     for (let count = 0; count < varintBytesMax; count += 1) {
       const byte = this.#next();
@@ -50,19 +50,19 @@ export class WireReader {
     return BigInt.asIntN(64, BigInt(low) + (BigInt(middle) << 28n) + (BigInt(high) << 56n));
   }
 
-  /** Of what follows a tag, bytes. */
+  /** Length of the field after a tag, bytes. */
   lengthOf(tag: number): number {
     if ((tag & 7) !== WireType.LengthDelimited) throw new Error("a field is of another kind");
     return this.number();
   }
 
-  /** What follows a tag; a part of the whole. */
+  /** The field after a tag, as a view. */
   bytesOf(tag: number): Uint8Array {
     const length = this.lengthOf(tag);
     return this.#bytes.subarray(this.at, this.#advance(length));
   }
 
-  /** A field that is not known. */
+  /** Skips an unknown field. */
   skip(tag: number): void {
     const type: WireType = tag & 7;
     if (type === WireType.Varint) this.number();

@@ -1,13 +1,13 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import type { Value } from "./values.js";
 
-/** What is written lies in arrays of so many bytes, beginning with a small one if nothing else is known. */
+/** Output lies in arrays of this size, starting with a small one if the total is unknown. */
 const slabBytesFirst = 4 * 1024;
 const slabBytesMax = 256 * 1024;
 
 const highBit = 0x80;
 
-/** Of a number from 0 to 2^53, bytes. */
+/** Encoded length of a number from 0 to 2^53, bytes. */
 export function varintLength(value: number): number {
   let length = 1;
   for (let left = value; left >= highBit; left = Math.floor(left / highBit)) length += 1;
@@ -19,26 +19,26 @@ export function int64Length(value: bigint): number {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? varintLength(Number(value)) : value < 1n << 56n ? 8 : 9;
 }
 
-/** Of a field that says its length, with its tag, which is one byte. */
+/** Encoded length of a length-delimited field with a tag of one byte. */
 export function fieldLength(length: number): number {
   return 1 + varintLength(length) + length;
 }
 
 /**
- * Writes messages of protobuf, of snapshots and of long answers: each into a part of a large array, instead of
- * an array for each of its parts.
+ * Writes messages of protobuf, for snapshots and long answers: each into a part of a large array, instead
+ * of an array for each of its parts.
  */
 export class WireWriter {
   #slab: Uint8Array;
   #start = 0;
   #at = 0;
 
-  /** @param bytes that will be written, as far as is known */
+  /** @param bytes expected total */
   constructor(bytes = slabBytesFirst) {
     this.#slab = new Uint8Array(bytes);
   }
 
-  /** @param length that the message will have */
+  /** @param length of the message */
   begin(length: number): void {
     if (this.#at + length > this.#slab.length) {
       const slabBytes = Math.min(2 * this.#slab.length, slabBytesMax);
@@ -48,7 +48,7 @@ export class WireWriter {
     this.#start = this.#at;
   }
 
-  /** The message that was begun. */
+  /** Ends the message and returns it. */
   end(): Uint8Array {
     return this.#slab.subarray(this.#start, this.#at);
   }
@@ -68,7 +68,7 @@ export class WireWriter {
     this.#varint(Number(left));
   }
 
-  /** The content follows. */
+  /** Writes the head of a field; the content follows. */
   lengthOf(field: number, length: number): void {
     this.#byte((field << 3) | WireType.LengthDelimited);
     this.#varint(length);

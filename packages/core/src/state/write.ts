@@ -5,25 +5,27 @@ import type { KeysView, Revisions, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import type { Value } from "./values.js";
 
-/** What the operations of a transaction see: the state before it, and what those before them have changed. */
+/**
+ * The view of a transaction's operations: the state before it, with the changes of preceding operations.
+ */
 export interface Seen {
   readonly view: KeysView;
   readonly room: AnswerRoom;
-  /** The newest that they see. */
+  /** The newest revision they see. */
   readonly revision: number;
 }
 
-/** What one write transaction changes: everything in one revision, or nothing and no revision. */
+/** Changes of one write transaction: all in one revision, or none and no revision. */
 export class Write implements Seen {
   readonly leases: Leases;
   readonly room: AnswerRoom;
   readonly #revisions: Revisions;
   readonly #before: number;
   readonly #revision: number;
-  /** What it has changed so far, in order. */
+  /** Its changes so far, in order. */
   readonly changes: Version[] = [];
 
-  /** @param before the newest revision before it: of a command that makes several, one that nobody reads yet */
+  /** @param before the newest revision before it, which may be an unpublished one of the same command */
   constructor(revisions: Revisions, leases: Leases, room: AnswerRoom, before = revisions.current) {
     this.room = room;
     this.#revisions = revisions;
@@ -43,14 +45,14 @@ export class Write implements Seen {
   /**
    * The lease must exist.
    *
-   * @param before what the key is now, if it is
+   * @param before the newest version of the key, if it exists
    */
   put(key: Key, value: Value, lease: bigint, before: Version | undefined): void {
     const id = this.leases.attach(key, lease, before?.lease ?? 0n);
     this.changes.push(this.#revisions.put(key, value, id, this.#revision, before));
   }
 
-  /** What was deleted, as it was before. */
+  /** Returns the deleted versions. */
   *delete(range: KeyRange): Steps<Version[]> {
     const gone: Version[] = [];
     const keys: Key[] = [];
@@ -79,7 +81,7 @@ export class Write implements Seen {
     }
   }
 
-  /** All of it can be read from now on, and what writes before it have changed. */
+  /** Makes its changes readable, and those of earlier writes. */
   commit(): void {
     this.#revisions.commit(this.revision);
   }
