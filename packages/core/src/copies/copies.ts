@@ -1,15 +1,15 @@
 import type { MemberId, Membership } from "../raft/types.js";
 
-/** A server asks another what it has: again and again, until it is told or hears nothing. */
+/** A request for another server's content, repeated until the answer or a timeout. */
 export interface CopyQuestion {
   readonly kind: "copy-question";
   readonly from: MemberId;
   readonly to: MemberId;
-  /** Of the comparison, which the one that asks chooses. */
+  /** Number of the comparison, chosen by the asker. */
   readonly number: number;
-  /** To be looked at when this has been applied, and no earlier. */
+  /** To be answered at this applied index, and no earlier. */
   readonly index: number;
-  /** That the one that asks has at that index. */
+  /** The asker's revision at that index. */
   readonly revision: number;
 }
 
@@ -19,25 +19,25 @@ export interface CopyAnswer {
   readonly to: MemberId;
   readonly number: number;
   readonly outcome: (typeof copyOutcomes)[number];
-  /** Meaningful with `hash` alone. */
+  /** Valid with `hash` only. */
   readonly compacted: number;
   readonly hash: number;
 }
 
 export type CopyMessage = CopyQuestion | CopyAnswer;
 
-/** Servers send the place in this list: it only ever grows at its end. */
+/** Servers send the index in this list: it only ever grows at its end. */
 export const copyOutcomes = [
-  /** It will be told. */
+  /** The answer will follow. */
   "working",
   "hash",
-  /** It has applied as much, and come to a lower revision. */
+  /** It has applied as much, and has a lower revision. */
   "behind",
-  /** It has compacted the revision away. */
+  /** It has compacted the revision. */
   "compacted",
 ] as const;
 
-/** What a server has at a revision: as a hash, which tells something for one compacted revision only. */
+/** A server's content at a revision: as a hash, which is comparable at equal compacted revisions only. */
 export interface Copy {
   readonly member: MemberId;
   readonly outcome: Exclude<CopyAnswer["outcome"], "working">;
@@ -45,28 +45,28 @@ export interface Copy {
   readonly hash: number;
 }
 
-/** What came out of a comparison of the servers' keys. */
+/** Result of a comparison of the servers' keys. */
 export interface Comparison {
   readonly revision: number;
-  /** Whose copy is the asker's own; with itself. */
+  /** Members whose copies equal the asker's, itself included. */
   readonly same: readonly MemberId[];
   readonly different: readonly MemberId[];
-  /** They have compacted less or more, so that nothing can be said. */
+  /** Members with another compacted revision, so that nothing is known. */
   readonly incomparable: readonly MemberId[];
-  /** They have not answered. */
+  /** Members without an answer. */
   readonly silent: readonly MemberId[];
   /**
-   * Those that a majority of the voters contradicts. `nobody` alone: there are differences, and no majority
-   * to say who is right. Empty: no difference was seen.
+   * Members contradicted by a majority of the voters. `nobody` alone: there are differences, and no
+   * majority decides who is right. Empty: no difference was found.
    */
   readonly corrupt: readonly MemberId[];
-  /** There are differences, and voters that were not compared could make a majority that says who is right. */
+  /** There are differences, and voters that were not compared could make a majority that decides. */
   readonly isOpen: boolean;
 }
 
 /**
- * Compares what a server has with the copies of others, all at one revision. Of copies that were compacted to
- * another revision nothing is said: they have other versions by right.
+ * Compares a server's content with the copies of others, all at one revision. Copies compacted at another
+ * revision are skipped: they rightly have other versions.
  */
 export function compare(
   revision: number,

@@ -12,53 +12,53 @@ import {
   type CopyQuestion,
 } from "./copies.js";
 
-/** One that has said nothing for so many election timeouts is not waited for. */
+/** Members silent for this many election timeouts are not waited for. */
 const silentElections = 3;
-/** So often in an election timeout a question is said again. */
+/** Repetitions of a request per election timeout. */
 const questionsPerElection = 2;
-/** Then what has been told is compared, and those that still work count as silent, ms. */
+/** Timeout of a comparison, ms: then members still working count as silent. */
 const comparisonMsMax = 60_000;
 
-/** Numbers of comparisons begin anywhere below: far enough that two lives of a server do not meet. */
+/** Comparisons are numbered from a random start below this: two lives of a server do not collide. */
 const firstNumberMax = 2 ** 48;
 
-/** What it needs of the server that it is a part of. */
+/** What the check needs of its server. */
 export interface CheckedServer {
   readonly id: MemberId;
   readonly nowMs: number;
   readonly electionMs: number;
   readonly state: CoreState;
-  /** Of the last entry that the state has. */
+  /** Index of the last entry in the state. */
   readonly appliedIndex: number;
   readonly raft: { readonly membership: Membership };
   readonly limits: { readonly unitsPerTurn: number };
   readonly random: { next(): number };
   readonly send: (message: CopyMessage) => void;
-  /** To the log, if this server leads. */
+  /** Proposes to the log, if this server leads. */
   propose(body: { case: "corruptAlarm"; value: { member: MemberId; raised: boolean } }): unknown;
 }
 
-/** A hash that is being made, of what this server had at one moment. */
+/** A hash in progress, of this server's content at one moment. */
 interface Hashing {
   readonly compacted: number;
   readonly steps: Steps<number>;
 }
 
-/** What another server has asked. */
+/** Another server's request. */
 interface Question {
   readonly asked: CopyQuestion;
-  /** When it was asked last: what nobody wants any more is not made. */
+  /** Time of the last repetition: abandoned requests are dropped. */
   heardMs: number;
   hashing: Hashing | undefined;
   copy: Copy | undefined;
 }
 
-/** A comparison that this server has begun. */
+/** A comparison begun by this server. */
 interface Round {
   readonly number: number;
   readonly index: number;
   readonly revision: number;
-  /** The leader's, by which an alarm is raised. */
+  /** Begun by the leader, which raises an alarm by it. */
   readonly isPeriodic: boolean;
   readonly hashing: Hashing;
   readonly begunMs: number;
@@ -69,24 +69,24 @@ interface Round {
 }
 
 /**
- * Compares the keys of all servers (etcd: corruption check): at the leader now and then, which raises an alarm
- * if they are not the same, and at a server that begins. A hash is made a bounded part in each turn, of what was
- * there at one moment, while the server goes on.
+ * Compares the keys of all servers (etcd: corruption check): periodically on the leader, which raises an
+ * alarm on differences, and on a starting server. A hash is made of the content at one moment, a bounded
+ * part in each turn, while the server continues.
  */
 export class CorruptionCheck {
   readonly #server: CheckedServer;
   readonly #checksum: Checksum;
   readonly #everyMs: number;
-  /** One of each server at most. */
+  /** At most one per server. */
   readonly #questions = new Map<MemberId, Question>();
   #round: Round | undefined;
-  /** To be begun between two commands. */
+  /** To begin between two commands. */
   #wanted: "periodic" | "once" | undefined;
   #number: number | undefined;
   #nextMs = 0;
   #compared: Comparison | undefined;
 
-  /** @param everyMs 0: a leader compares nothing by itself */
+  /** @param everyMs 0: no periodic comparisons */
   constructor(server: CheckedServer, checksum: Checksum, everyMs: number) {
     this.#server = server;
     this.#checksum = checksum;
@@ -110,14 +110,14 @@ export class CorruptionCheck {
     return compared;
   }
 
-  /** Compares once, whoever leads. */
+  /** Compares once, on a leader or follower. */
   demand(): void {
     this.#wanted = "once";
   }
 
   // Time
 
-  /** @param isLeading with all that was ever answered in its state */
+  /** @param isLeading with everything that was ever answered in its state */
   tick(isLeading: boolean): void {
     const { electionMs, nowMs } = this.#server;
     if (!isLeading || this.#everyMs === 0) this.#nextMs = nowMs + this.#everyMs;
@@ -135,7 +135,7 @@ export class CorruptionCheck {
   turn(): void {
     this.#begin();
     const { limits } = this.#server;
-    // What is counted elsewhere is of the state that is there now, which may be another one.
+    // Visits elsewhere are counted by the present state, which may have been replaced.
     for (let units = 0; units < limits.unitsPerTurn; units += unitsPerStep) {
       const [first] = this.#hashings;
       if (first === undefined) break;
@@ -146,7 +146,7 @@ export class CorruptionCheck {
 
   #begin(): void {
     const { appliedIndex, nowMs, raft, random, state } = this.#server;
-    // Between two commands, as a state is of one index then.
+    // Only between two commands, when a state belongs to one index.
     if (state.isApplying) return;
     for (const question of this.#questions.values())
       if (question.hashing === undefined && question.copy === undefined) this.#look(question);
@@ -155,7 +155,7 @@ export class CorruptionCheck {
     this.#wanted = undefined;
     const { learners, voters } = raft.membership;
     const others = [...voters, ...learners].filter((id) => id !== this.#server.id);
-    // Others may still have an answer for a former life of this server, whose clock began anew, too.
+    // Others may still answer a former life of this server, whose clock began anew, too.
     this.#number = 1 + (this.#number ?? Math.floor(random.next() * firstNumberMax));
     this.#round = {
       number: this.#number,
@@ -186,7 +186,7 @@ export class CorruptionCheck {
     else this.#tell(each, copy);
   }
 
-  // At the server that is asked
+  // On the answering server
 
   asked(asked: CopyQuestion): void {
     const { nowMs } = this.#server;
@@ -196,7 +196,7 @@ export class CorruptionCheck {
       this.#answer(known);
       return;
     }
-    // One that has asked anew does not want what it asked before.
+    // A new request of a server replaces its earlier one.
     const question: Question = { asked, heardMs: nowMs, hashing: undefined, copy: undefined };
     this.#questions.set(asked.from, question);
     this.#answer(question);
@@ -232,7 +232,7 @@ export class CorruptionCheck {
     });
   }
 
-  // At the server that asks
+  // On the asking server
 
   #ask(round: Round): void {
     const { id: from, nowMs } = this.#server;
@@ -257,17 +257,18 @@ export class CorruptionCheck {
       copy === undefined && nowMs - round.heardMs.get(id)! <= silentElections * electionMs;
     if (nowMs - round.begunMs < comparisonMsMax && [...round.others].some(isAwaited)) return;
     this.#round = undefined;
-    // By the log as it is now: of who was removed meanwhile nothing is said, least of all behind that in the log.
+    // By the present log: members removed meanwhile are skipped, as their alarms would follow their removal
+    // in the log.
     const others = new Map([...round.others].filter(([id]) => isMember(raft.membership, id)));
     this.#compared = compare(round.revision, round.own, others, raft.membership);
     if (round.isPeriodic) this.#raise(this.#compared.corrupt);
   }
 
-  /** What is not taken by the log is found again. */
+  /** Alarms that the log does not accept are found again. */
   #raise(members: readonly MemberId[]): void {
     const { raft, state } = this.#server;
     for (const member of members)
-      // Nor of this server, while it leads until its own removal is committed.
+      // Nor for this server, while it leads until its own removal is committed.
       if (!state.corruptAlarms.has(member) && (member === 0n || isMember(raft.membership, member)))
         this.#server.propose({ case: "corruptAlarm", value: { member, raised: true } });
   }

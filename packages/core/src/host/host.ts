@@ -21,9 +21,9 @@ export type Deliver = (response: WatchResponse | CoreError) => void;
 export interface HostOptions extends HostPorts {
   readonly logic: ServerLogic;
   readonly tickMs: number;
-  /** Called once, when the server cannot go on. No request is answered after it. */
+  /** Called once, when the server must stop. No request is answered after it. */
   readonly failed: (error: unknown) => void;
-  /** Reports a problem that the server survives, as text for people. */
+  /** Reports a problem that the server survives, as text for operators. */
   readonly trouble: (text: string) => void;
   readonly leadership: (leadership: NonNullable<Effects["leadership"]>) => void;
   readonly roll: (roll: NonNullable<Effects["roll"]>) => void;
@@ -31,27 +31,27 @@ export interface HostOptions extends HostPorts {
 }
 
 /**
- * Messages that leave when a write is on disk, in their order: its own, and those of later effects without a
- * write.
+ * Messages that leave when a write is on disk, in their order: its own, and those of later effects without
+ * a write.
  */
 type Waiting = (readonly PeerMessage[])[];
 
 /**
- * Drives a server's logic, in production and in the simulator alike. Each input goes in at once. The effects
- * of all inputs of one turn of the event loop come out at its end, together, so that many requests make one
- * write to disk and one message to each follower. Nothing here waits for the disk. Work that takes longer
- * than a turn goes on in the next one.
+ * Drives a server's logic, in production and in the simulator alike. Each input goes in at once. The
+ * effects of all inputs of one event loop turn come out together at its end, so that many requests make one
+ * write to disk and one message to each follower. Nothing here waits for the disk. Longer work continues in
+ * the next turn.
  */
 export class CoreHost {
   readonly #options: HostOptions;
   readonly #answers = new NumberMap<Settle>();
   readonly #watches = new Map<number, { readonly client: string; readonly deliver: Deliver }>();
   readonly #endTicks: () => void;
-  /** Of the last write that is not on disk yet. */
+  /** For the last write that is not on disk yet. */
   #waiting: Waiting | undefined;
-  /** Writes and snapshots that the disk has not finished. */
+  /** Writes and snapshots in flight. */
   #unfinished = 0;
-  /** Snapshots that have come since the last turn. */
+  /** Snapshots received since the last turn. */
   #received: ReceivedSnapshot[] = [];
   #lastId = 0;
   #isScheduled = false;
@@ -89,11 +89,11 @@ export class CoreHost {
   }
 
   /**
-   * Asks something for a client.
+   * Makes a request for a client.
    *
-   * @param client whose it is
+   * @param client the client key
    * @param settle called once, unless the request is cancelled before
-   * @param credentials for which user; none: for nobody in particular
+   * @param credentials of the user; none: unauthenticated
    * @returns the number to cancel it by
    */
   request(
@@ -113,12 +113,12 @@ export class CoreHost {
     return id;
   }
 
-  /** The client is gone. */
+  /** The client has gone. */
   cancel(id: number): void {
     if (this.#answers.delete(id)) this.step({ kind: "cancel", id });
   }
 
-  /** Begins a stream of watches, and answers its number. @param client whose it is */
+  /** Opens a stream of watches, and returns its number. @param client the client key */
   openWatches(client: string, deliver: Deliver): number {
     const stream = ++this.#lastId;
     this.#watches.set(stream, { client, deliver });
@@ -145,7 +145,7 @@ export class CoreHost {
   }
 
   /**
-   * Answers what is under way with `server stopped`; resolves when the disk has finished everything.
+   * Answers pending requests with `server stopped`; resolves when the disk has finished everything.
    * Idempotent.
    */
   stop(): Promise<void> {
@@ -177,7 +177,7 @@ export class CoreHost {
     } catch (error) {
       this.#fail(error);
     }
-    // A snapshot that was not taken at once was not wanted.
+    // Snapshots not accepted at once are dropped.
     this.#received = [];
   };
 
@@ -188,7 +188,7 @@ export class CoreHost {
   #carryOut(effects: Effects): void {
     const { early, persist, messages, answers, notices, watches } = effects;
     const { snapshot, leadership, roll, compared, objections } = effects;
-    // First: what is sent may be for a member that is new.
+    // First, as messages may be for a new member.
     if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
     if (persist !== undefined) this.#persist(persist, messages);
@@ -210,7 +210,7 @@ export class CoreHost {
     for (const text of objections) this.#options.trouble(`a message was refused: ${text}`);
   }
 
-  /** What goes wrong at one client's edge is not this server's end. */
+  /** An error at one client's edge does not stop the server. */
   #hand<Content>(take: (content: Content | CoreError) => void, content: Content | CoreError): void {
     if (content instanceof CoreError && content.failure === "internal") this.#reportInternal(content.cause);
     try {
@@ -255,8 +255,8 @@ export class CoreHost {
         return;
       }
       if (this.#isStopped) return;
-      // The log has everything: another is tried later. If the log cannot be written either, that stops the
-      // server.
+      // The log has everything: another attempt follows. If the log cannot be written either, that stops
+      // the server.
       this.#options.trouble(`no snapshot was taken: ${(error as Error).message}`);
       this.step({ kind: "snapshot-failed" });
     });

@@ -6,20 +6,20 @@ import type { CoreState } from "../state/state.js";
 import type { Steps } from "../state/steps.js";
 import { readCommand } from "../replica/proposals/read-command.js";
 
-/** What the servers of a core are told when it begins. */
+/** The start parameters shared by the servers of a new core. */
 export interface FoundingPlan<Member> {
   readonly initialCluster: readonly Member[];
   readonly name: string;
   readonly token: string;
 }
 
-/** The state of one moment, and a text that no other state has. */
+/** The state of one moment, and a text unique to it. */
 export interface Backup {
   readonly state: CoreState;
   readonly hash: string;
 }
 
-/** Makes ids of addresses and a token: the same on all servers that are told the same. */
+/** Derives ids from addresses and a token: the same on all servers with the same parameters. */
 export type Identify<Member, Identity> = (
   founding: readonly Member[],
   name: string,
@@ -27,27 +27,27 @@ export type Identify<Member, Identity> = (
 ) => Identity;
 
 /**
- * What a server of a new core begins with that is made from a backup: `backup.state` becomes its state. The
- * ids rest on the backup, too: servers that were restored from different ones refuse each other, and those of
- * the core that it was taken of are refused, at whatever addresses they come back.
+ * The initial disk of a server of a new core from a backup: `backup.state` becomes its state. The ids
+ * depend on the backup, too: servers restored from different backups refuse each other, and servers of the
+ * original core are refused at any address.
  */
 export function restored<Member, Identity extends { readonly members: readonly { readonly id: MemberId }[] }>(
   { hash, state }: Backup,
   { initialCluster, name, token }: FoundingPlan<Member>,
   identify: Identify<Member, Identity>,
 ): { readonly identity: Identity; readonly recovered: Recovered } {
-  // Who the new members are, the first entry of the new log says.
+  // The first entry of the new log lists the new members.
   state.becomeNew();
   const identity = identify(initialCluster, name, `${token} ${hash}`);
   return { identity, recovered: founding(identity.members.map(({ id }) => id)) };
 }
 
 /**
- * What the only server of a new core begins with, with all that its disk has: also entries of which nobody
- * knows whether they were committed, as those that were may be among them. `state` is that of the snapshot on
+ * The initial disk of the only server of a new core, with all that its disk has: including entries that may
+ * not have been committed, since the committed ones may be among them. `state` is that of the snapshot on
  * its disk, and becomes that of the new core.
  *
- * @param own this server, if the state does not say who it is
+ * @param own this server, if the state does not list it
  * @param cluster the new core's id
  */
 export function* forced(

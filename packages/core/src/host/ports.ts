@@ -9,44 +9,40 @@ export interface ReceivedSnapshot {
 }
 
 /**
- * Called once, and never before the call that it was given to has returned. An error means that nothing is
+ * Called once, and never before the call that it was passed to has returned. After an error nothing is
  * certain.
  */
 export type Done = (error?: unknown) => void;
 
-/** Where a server's log and its snapshots are kept. */
+/** Storage of a server's log and its snapshots. */
 export interface HostDisk {
   /**
-   * Begins a write to the log. `done` means that this write, and every one that was begun before it, is on
-   * disk.
+   * Begins a write to the log. `done` means that this write, and every earlier one, is on disk.
    *
    * @param received the content of `persist.snapshot`
    */
   persist(persist: NonNullable<Effects["persist"]>, received: ReceivedSnapshot | undefined, done: Done): void;
-  /** Begins to write a snapshot beside the log's own writes, and gives it up when the signal is aborted. */
+  /** Begins to write a snapshot beside the log's own writes, until the signal aborts. */
   saveSnapshot(snapshot: SnapshotToWrite, signal: AbortSignal, done: Done): void;
 }
 
-/** Limits what a host does before other work of the same process has its turn. */
+/** Bounds a host's work before other work of the same process runs. */
 export interface Turn {
   readonly isOver: boolean;
 }
 
-/** What a host needs of the machine that it runs on. */
+/** What a host needs of its machine. */
 export interface HostPorts {
   readonly now: () => BothClocks;
-  /**
-   * Calls `run` every so often until the function that it returns is called. Calls that are late do not pile
-   * up.
-   */
+  /** Calls `run` periodically until the returned function is called. Late calls do not pile up. */
   readonly every: (periodMs: number, run: () => void) => () => void;
   /** Calls `turn` once, soon, and never before `defer` has returned. */
   readonly defer: (turn: () => void) => void;
   readonly beginTurn: () => Turn;
   readonly disk: HostDisk;
   /**
-   * Sends to another server. The message may be lost; the newest snapshot on disk stands in for an older one.
-   * @returns false if there is no connection, or it has no room: nothing of the message leaves
+   * Sends to another server. The message may be lost; the newest snapshot on disk may replace an older one.
+   * @returns false without a connection, or room in it: nothing of the message is sent
    */
   readonly send: (message: PeerMessage) => boolean;
 }

@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { LeaseholdError } from "leasehold/common";
 
-/** Makes new, renamed and removed names of a folder survive a loss of power. */
+/** Makes new, renamed and removed names in a folder survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -12,11 +12,14 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Passwords' hashes, tokens and keys are in them: nobody else on this machine reads them, whatever its umask. */
+/**
+ * The files have password hashes, tokens and keys: no other user of this machine may read them, under any
+ * umask.
+ */
 export const ownFileMode = 0o600;
 const ownFolderMode = 0o700;
 
-/** Makes a folder of a server's own, or makes it and its files so if it is there. */
+/** Creates a server's private folder, or makes an existing one and its files private. */
 export async function ownFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: ownFolderMode });
   await setMode(path, ownFolderMode);
@@ -25,7 +28,10 @@ export async function ownFolder(path: string): Promise<void> {
 
 export const ownFile = (path: string): Promise<void> => setMode(path, ownFileMode);
 
-/** Another user's files, or those of a file system without modes, are as they are: who mounted it has decided. */
+/**
+ * Another user's files, or those of a file system without modes, stay as they are: the administrator has
+ * decided.
+ */
 const notOurs: ReadonlySet<string | undefined> = new Set([
   "EPERM",
   "EROFS",
@@ -42,7 +48,7 @@ async function setMode(path: string, mode: number): Promise<void> {
   }
 }
 
-/** What the disk refused, as an error that says what that means. */
+/** Wraps an error of the disk, with its meaning. */
 export function diskError(what: string, cause: unknown): LeaseholdError {
   const { code, message } = cause as NodeJS.ErrnoException;
   const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(cause));
@@ -50,12 +56,12 @@ export function diskError(what: string, cause: unknown): LeaseholdError {
   return new LeaseholdError("DISK_FAILED", text, { cause });
 }
 
-/** What no crash leaves behind: the server must not go on with it. */
+/** For content that no crash leaves behind: the server must not continue with it. */
 export function damaged(what: string, options?: ErrorOptions): LeaseholdError {
   return new LeaseholdError("LOG_CORRUPT", what, options);
 }
 
-/** A place where a file was changed after it had been written. */
+/** A position at which a file was changed after it had been written. */
 export function damagedAt(path: string, offset: number): LeaseholdError {
   return damaged(
     `${basename(path)} is damaged at byte ${offset}: what was on disk has changed there, and no loss of power ` +

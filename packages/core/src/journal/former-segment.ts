@@ -10,10 +10,10 @@ const headerBytes = 16;
 const recordHeadBytes = 12;
 
 /**
- * Reads a segment of the former format, which is not written any more. That format could not tell a write that
- * a crash had cut off from damage, so an end that is either of them is refused.
+ * Reads a segment of the former format, which is not written any more. That format could not tell a write
+ * cut off by a crash from damage, so either end is refused.
  *
- * @returns the checksum to go on from
+ * @returns the checksum to continue from
  * @throws LeaseholdError `LOG_CORRUPT`
  */
 export function readFormerSegment(

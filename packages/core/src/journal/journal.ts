@@ -15,29 +15,25 @@ import {
   writeAll,
 } from "./segment.js";
 
-/** A new segment is begun beyond this. Whole segments are what compaction removes. */
+/** A new segment begins beyond this size. Compaction removes whole segments. */
 const segmentBytesDefault = 64 * 1024 * 1024;
 
 /**
- * Zeros that are written ahead of the batches. A write into them leaves the size of the file as it is, so its
- * fdatasync need not commit one: a third less (ext4 on a virtual disk). And what a crash leaves of it can be
- * told from damage: sectors as they were written, or zeros.
+ * Zeros written ahead of the batches. A write into them leaves the file's size unchanged, so its fdatasync
+ * commits no metadata: a third less time (ext4 on a virtual disk). And what a crash leaves can be told from
+ * damage: sectors as they were written, or zeros.
  */
 const roomBytes = 1024 * 1024;
 
 /**
- * What becomes durable together, in this order. A crash leaves the first of those that were written together,
- * or all of them. The term comes first: a log must not have entries of a term that this server has never heard
- * of.
+ * Becomes durable together, in this order. A crash leaves a prefix of the batches written together. The
+ * term comes first: a log must not have entries of a term that this server has never heard of.
  */
 export interface JournalBatch {
   readonly hardState?: HardState | undefined;
-  /** A leader's snapshot that replaces the log; its content is on disk already. */
+  /** A leader's snapshot that replaces the log; its content is already on disk. */
   readonly installed?: LogPosition | undefined;
-  /**
-   * A snapshot of the own state, whose content is on disk already; it goes on from a later index than the one
-   * before.
-   */
+  /** A snapshot of the own state, whose content is already on disk; its index exceeds the one before. */
   readonly compacted?: LogPosition | undefined;
   readonly entries?: readonly Entry[];
 }
@@ -53,9 +49,9 @@ interface Waiting {
 }
 
 /**
- * The write-ahead log of one server: what Raft has to have on disk before it says anything that rests on it.
- * What is waiting when the disk becomes free goes out as one write that returns when it is on disk (group
- * commit). After a failure nothing is written any more: what a failed write has left on the disk nobody knows.
+ * The write-ahead log of one server: what Raft must have on disk before it sends anything that depends on
+ * it. Everything queued when the disk becomes free is one write that returns when it is on disk (group
+ * commit). After a failure nothing is written any more: the content left by a failed write is unknown.
  */
 export class Journal {
   readonly #folder: string;
@@ -65,24 +61,25 @@ export class Journal {
   #file: FileHandle;
   #sequence: number;
   #bytes: number;
-  /** Writes that the current segment has. */
+  /** Number of writes in the current segment. */
   #written: number;
-  /** Up to here the file is there: zeros from `#bytes` on. */
+  /** The file extends to here: zeros from `#bytes` on. */
   #roomEnd: number;
-  /** What the next write's checksum goes on from. */
+  /** The next write's checksum continues from this. */
   #chain: number;
   /** The greatest index of an entry in the current segment. */
   #lastIndex: number;
-  /** These two are repeated in each segment, as those before it are removed one day. */
+  /** These two are repeated in each segment, as earlier segments are removed at some time. */
   #hardState: HardState | undefined;
   #base: LogPosition;
   /**
-   * This process has repeated them in the current segment. One before it may have made the file and no more.
+   * This process has repeated them in the current segment. An earlier process may have created the file and
+   * no more.
    */
   #isHeadWritten = false;
   #draining: Promise<void> | undefined;
   #failure: LeaseholdError | undefined;
-  /** Batches that were written, and the syncs that it took. */
+  /** Number of batches written, and of syncs. */
   batches = 0;
   syncs = 0;
 
@@ -102,8 +99,8 @@ export class Journal {
   }
 
   /**
-   * Reads what is there, removes what a crash has left half written at the end, and goes on after it. The
-   * folder is made if it is missing.
+   * Reads the journal, removes a write that a crash cut off at the end, and continues after it. Creates a
+   * missing folder.
    *
    * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
    */
@@ -129,9 +126,9 @@ export class Journal {
   }
 
   /**
-   * Resolves when it is on disk, with everything that was appended before it.
+   * Resolves when it is on disk, with everything appended before it.
    *
-   * @throws LeaseholdError `DISK_FAILED`, and then for ever
+   * @throws LeaseholdError `DISK_FAILED`, and from then on always
    */
   append(batch: JournalBatch): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -142,8 +139,7 @@ export class Journal {
   }
 
   /**
-   * Removes the segments that hold no entry after `index`; to be called when `compacted` or `installed` is on
-   * disk.
+   * Removes the segments without entries after `index`; call it when `compacted` or `installed` is on disk.
    */
   async removeUpTo(index: number): Promise<void> {
     const before = this.#old.findIndex(({ lastIndex }) => lastIndex > index);
@@ -156,18 +152,18 @@ export class Journal {
     }
   }
 
-  /** Waits for what is under way, and gives unused room back. Idempotent. */
+  /** Waits for writes in flight, and truncates unused room. Idempotent. */
   async close(): Promise<void> {
     await this.#draining;
     if (this.#failure?.code === "CLOSED") return;
-    // After a failure, what follows may be a record of which nobody knows whether it is there.
+    // After a failure, the bytes that follow may be a record that may or may not be durable.
     if (this.#failure === undefined) await this.#file.truncate(this.#bytes);
     this.#failure = new LeaseholdError("CLOSED", "the journal has been closed");
     await this.#file.close();
   }
 
   async #drain(): Promise<void> {
-    // Whatever else is appended in this turn goes out with the first.
+    // Everything else appended in this turn joins the first.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0);
@@ -217,7 +213,7 @@ export class Journal {
     this.#roomEnd = end;
   }
 
-  /** The one before is whole and on disk by now. */
+  /** The previous segment is complete and on disk by now. */
   async #beginSegment(): Promise<void> {
     const before = this.#file;
     this.#file = await createSegment(this.#folder, this.#sequence + 1, this.#chain);

@@ -6,7 +6,7 @@ import { damaged } from "./files.js";
 import type { JournalRecord, LogPosition } from "./records.js";
 import { noSegment, readSegment, segmentName, segmentSequence } from "./segment.js";
 
-/** What a server finds in its journal. */
+/** The content of a server's journal. */
 export interface JournalContent {
   /** `undefined`: nothing was ever written. */
   readonly hardState: HardState | undefined;
@@ -14,11 +14,11 @@ export interface JournalContent {
   readonly base: LogPosition;
   /** From `base` on, without gaps. */
   readonly entries: readonly Entry[];
-  /** Bytes at the end that a crash had left half written; nobody was ever told of them. */
+  /** Bytes at the end that a crash had cut off; they were never acknowledged. */
   readonly tornBytes: number;
 }
 
-/** A segment that is not written any more, and the greatest index of an entry in it. */
+/** A completed segment, and the greatest index of an entry in it. */
 export interface OldSegment {
   readonly sequence: number;
   readonly lastIndex: number;
@@ -27,15 +27,12 @@ export interface OldSegment {
 export interface FoundJournal {
   readonly content: JournalContent;
   readonly old: OldSegment[];
-  /**
-   * The segment to go on in, how much of it is good (0: it has to be made), and what its next checksum goes
-   * on from.
-   */
+  /** The segment to continue, its valid length (0: to be created), and the checksum to continue from. */
   readonly sequence: number;
   readonly bytes: number;
   readonly chain: number;
   readonly lastIndex: number;
-  /** How many writes it has, and the last of them as it lies there. */
+  /** Number of its writes, and the last of them as it is in the file. */
   readonly written: number;
   readonly last: Buffer;
 }
@@ -72,7 +69,7 @@ export async function readJournal(folder: string): Promise<FoundJournal> {
   return { content, old, sequence, bytes, chain, written, last, lastIndex: replay.lastIndex };
 }
 
-/** Puts a log together from the records of its changes. */
+/** Rebuilds a log from the records of its changes. */
 class Replay {
   lastIndex = 0;
   #hardState: HardState | undefined;
@@ -104,7 +101,7 @@ class Replay {
     return { hardState: this.#hardState, base: this.#base, entries };
   }
 
-  /** Entries from that index on that were written before are void (Raft 5.3). */
+  /** Voids entries written before from that index on (Raft 5.3). */
   #append(entry: Entry): void {
     const first = this.#entries[0]?.index ?? entry.index;
     const keep = entry.index - first;

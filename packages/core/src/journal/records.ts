@@ -2,7 +2,7 @@ import type { ConfigChange, Entry, HardState } from "../raft/types.js";
 import { damaged } from "./files.js";
 
 /**
- * The journal's records, which batches are made of. Each is a length of 4 bytes and a payload of that length,
+ * The journal's records, the content of batches. Each is a length of 4 bytes and a payload of that length,
  * whose first byte is its kind. Numbers are little-endian.
  */
 const lengthBytes = 4;
@@ -19,14 +19,13 @@ const promiseOffset = 25;
 
 export type JournalRecord =
   | { readonly kind: "hard-state"; readonly hardState: HardState }
-  /** Entries from this index on that were written before are void (Raft 5.3). */
+  /** Voids entries written before from this index on (Raft 5.3). */
   | { readonly kind: "entry"; readonly entry: Entry }
   /**
-   * A leader's snapshot has replaced the log: entries that were written before are void, it goes on after
-   * this index.
+   * A leader's snapshot has replaced the log: earlier entries are void, and it continues after this index.
    */
   | ({ readonly kind: "installed" } & LogPosition)
-  /** A snapshot of the own state has all up to here; what is after it stands. */
+  /** A snapshot of the own state has everything up to here; later entries stay. */
   | ({ readonly kind: "compacted" } & LogPosition);
 
 export interface LogPosition {
@@ -46,7 +45,7 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord): void {
   for (const part of payload) parts.push(part);
 }
 
-/** @param content what is shorter than a length fills it up @throws LeaseholdError `LOG_CORRUPT` */
+/** @param content a rest shorter than a length is padding @throws LeaseholdError `LOG_CORRUPT` */
 export function* recordsOf(content: Buffer): Generator<JournalRecord> {
   for (let at = 0; content.length - at >= lengthBytes;) {
     const start = at + lengthBytes;
@@ -126,7 +125,7 @@ export function parsePayload(payload: Buffer): JournalRecord {
 export function parseEntry(payload: Buffer): Entry {
   const index = payload.readDoubleLE(indexOffset);
   const term = payload.readDoubleLE(termOffset);
-  // A copy: a view would keep the whole segment in memory.
+  // A copy: a view would retain the whole segment.
   if (payload.readUInt8(1) === 0)
     return { kind: "normal", index, term, data: new Uint8Array(payload.subarray(entryDataOffset)) };
   const kind = changeKinds[payload.readUInt8(entryDataOffset)];

@@ -9,16 +9,16 @@ import { readFormerSegment } from "./former-segment.js";
 import { type JournalRecord, recordsOf } from "./records.js";
 
 /**
- * The first bytes of each segment: what it is, its format, and the checksum that its first batch goes on
- * from.
+ * The first bytes of each segment: magic and format; the checksum that its first batch continues from
+ * follows.
  */
 const magic = "LHWAL2\n\0";
 const formerMagic = "LHWAL1\n\0";
 export const segmentHeaderBytes = 16;
 
 /**
- * A write returns when it is on disk. With a call to sync after each write, the thread that does both would be
- * woken twice for each: a third more CPU time.
+ * A write returns when it is on disk. A separate sync after each write would wake its thread twice: a third
+ * more CPU time.
  */
 const durable = constants.O_RDWR | constants.O_DSYNC;
 
@@ -26,14 +26,15 @@ export function segmentName(sequence: number): string {
   return `${String(sequence).padStart(12, "0")}.wal`;
 }
 
-/** Undefined for the name of something else. */
+/** Undefined for any other name. */
 export function segmentSequence(name: string): number | undefined {
   const digits = /^(\d{12})\.wal$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
 /**
- * Creates a segment that survives a loss of power. One that a crash has left without a head is written anew.
+ * Creates a segment that survives a power failure. One that a crash has left without a head is created
+ * anew.
  */
 export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
   const path = join(folder, segmentName(sequence));
@@ -48,13 +49,12 @@ export async function createSegment(folder: string, sequence: number, chain: num
 }
 
 /**
- * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays
- * removed. What was read of the last write may only be in the kernel, if the process before was killed while
- * it wrote, or if its disk refused: then the kernel takes for written what is not (no sync would write it). So
- * it is written again before anybody counts it. What came before it is on disk, as each write begins when the
- * one before has ended.
+ * Opens the last segment to continue after `bytes`, and durably removes what a crash has left after those.
+ * The last write may only be in the kernel, if the process before was killed while it wrote, or its disk
+ * failed: then the kernel considers pages clean that are not on disk (no sync would write them). So it is
+ * written again before it counts. Earlier writes are on disk, as each begins when the one before has ended.
  *
- * @param last what was read of the last write
+ * @param last the last write, as read
  */
 export async function openSegment(
   folder: string,
@@ -70,7 +70,7 @@ export async function openSegment(
   return file;
 }
 
-/** A segment of which nobody knows whether it is on disk is, afterwards. */
+/** Makes a segment durable that may not be on disk. */
 export async function syncSegment(folder: string, sequence: number): Promise<void> {
   const file = await open(join(folder, segmentName(sequence)), durable);
   try {
@@ -80,7 +80,7 @@ export async function syncSegment(folder: string, sequence: number): Promise<voi
   }
 }
 
-/** A write may take less than it was given. */
+/** A write may accept less than it was given. */
 export async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let written = 0; written < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
@@ -89,19 +89,17 @@ export async function writeAll(file: FileHandle, bytes: Buffer, position: number
 }
 
 export interface SegmentContent {
-  /** To go on from. */
+  /** To continue from. */
   readonly chain: number;
-  /** Where the last good batch ends; 0 if another segment has to be begun. */
+  /** End of the last valid batch; 0 if another segment has to be created. */
   readonly goodBytes: number;
-  /**
-   * What follows it was cut off by a crash in the middle of a write; nobody was ever told that it was there.
-   */
+  /** The rest was cut off by a crash during a write; it was never acknowledged. */
   readonly tornBytes: number;
-  /** How many batches are good. */
+  /** Number of valid batches. */
   readonly batches: number;
-  /** The last of them, or the head, as it lies there. */
+  /** The last of them, or the head, as it is in the file. */
   readonly last: Buffer;
-  /** Nothing is written to it any more. */
+  /** Of the former format: it is not written any more. */
   readonly isFormer: boolean;
 }
 
@@ -139,8 +137,8 @@ export async function readSegment(
     const batch = batchAt(bytes, offset, checksum, batches + 1);
     if (batch === undefined) {
       const used = usedBytes(bytes);
-      // The room that a process had made ready, and had not used when it ended. In a segment that is not the
-      // last, batches that were lost there are noticed by the next one's checksum.
+      // Unused room of the process before. In earlier segments, the checksum of the next one detects lost
+      // batches.
       if (used <= offset) break;
       if (!isLast || !isTorn(bytes, offset, batches + 1)) throw damagedAt(path, offset);
       tornBytes = used - offset;
@@ -156,9 +154,7 @@ export async function readSegment(
   return { chain: checksum, goodBytes: offset, tornBytes, batches, last, isFormer: false };
 }
 
-/**
- * The checksum that the first batch goes on from; nothing if the file was cut off before it had a header.
- */
+/** The checksum that the first batch continues from; undefined if the file was cut off before its head. */
 function checkHeader(
   path: string,
   bytes: Buffer,

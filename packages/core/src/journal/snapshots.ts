@@ -6,19 +6,18 @@ import type { Membership, SnapshotMeta } from "../raft/types.js";
 import { checksumOf } from "leasehold/journal";
 import { damaged, diskError, ownFileMode, ownFolder, syncFolder } from "./files.js";
 
-/** The first bytes of a snapshot: what it is, and its format. */
+/** The first bytes of a snapshot: magic and format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
 
 /**
- * More than any piece has. Nothing larger is written, so that all that read, disks and connections, can count
- * on it.
+ * More than any piece. Nothing larger is written, so that readers, disks and connections can rely on it.
  */
 export const pieceBytesMax = 64 * 1024 * 1024;
 
-/** Pieces are read and written so many bytes at a time, or one that is larger. */
+/** Pieces are read and written this many bytes at a time, or a larger one by itself. */
 const chunkBytes = 256 * 1024;
 
-/** The length of a piece, and the checksum up to its end. */
+/** Length of a piece, and the checksum up to its end. */
 const headerBytes = 8;
 
 const unfinished = ".unfinished";
@@ -26,8 +25,8 @@ const unfinished = ".unfinished";
 type Pieces = readonly Uint8Array[];
 
 /**
- * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file
- * gets its name when all of it is on disk, so one with a name is whole.
+ * Snapshots of the state machine, each a file of pieces with a running checksum. A file gets its final name
+ * when all of it is on disk, so a file with such a name is complete.
  */
 export class Snapshots {
   readonly #folder: string;
@@ -36,7 +35,7 @@ export class Snapshots {
     this.#folder = folder;
   }
 
-  /** Makes the folder if it is missing, and removes what was never finished. */
+  /** Creates a missing folder, and removes unfinished files. */
   static async open(folder: string): Promise<Snapshots> {
     try {
       await ownFolder(folder);
@@ -47,13 +46,13 @@ export class Snapshots {
     return new Snapshots(folder);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async list(): Promise<{ index: number; term: number }[]> {
     const names = await readdir(this.#folder);
     return names.flatMap((name) => positionOf(name) ?? []).sort((a, b) => b.index - a.index);
   }
 
-  /** Begins a snapshot; it is there once `commit` has resolved. */
+  /** Begins a snapshot, which exists once `commit` has resolved. */
   async begin(meta: SnapshotMeta): Promise<SnapshotWriter> {
     const path = join(this.#folder, fileName(meta));
     const file = await onDisk(open(`${path}${unfinished}`, "w", ownFileMode));
@@ -62,7 +61,9 @@ export class Snapshots {
     return writer;
   }
 
-  /** @param batches its pieces, some at a time: to wait for each of a million takes longer than to write it */
+  /**
+   * @param batches its pieces, several at a time: awaiting each of a million takes longer than writing it
+   */
   async save(meta: SnapshotMeta, batches: Iterable<Pieces> | AsyncIterable<Pieces>): Promise<void> {
     const writer = await this.begin(meta);
     try {
@@ -75,7 +76,7 @@ export class Snapshots {
   }
 
   /**
-   * Its pieces come some at a time, and each is a part of something larger.
+   * Yields its pieces several at a time, as views of a larger buffer.
    *
    * @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while the pieces are read
    */
@@ -93,15 +94,15 @@ export class Snapshots {
     };
   }
 
-  /** Removes those that are newer than the one at `index`, which the journal goes on from. */
+  /** Removes snapshots newer than the one at `index`, which the journal continues from. */
   async removeAfter(index: number): Promise<void> {
     for (const position of await this.list())
       if (position.index > index) await rm(join(this.#folder, fileName(position)), { force: true });
   }
 
   /**
-   * Removes those that are older than the one at `index`, but for the last of them, which may be on its way
-   * to another server. To be called when the journal goes on from `index`, and says so on disk.
+   * Removes snapshots older than the one at `index`, except the last of them, which may be in transfer to
+   * another server. Call it when the journal continues from `index`, and has that on disk.
    */
   async removeBefore(index: number): Promise<void> {
     const older = (await this.list()).filter((position) => position.index < index);
@@ -119,7 +120,7 @@ class SnapshotWriter {
   readonly #path: string;
   readonly #folder: string;
   #checksum = 0;
-  /** What is not written yet. */
+  /** Not written yet. */
   #buffer = Buffer.allocUnsafeSlow(2 * chunkBytes);
   #bytes: number;
 
@@ -130,7 +131,7 @@ class SnapshotWriter {
     this.#bytes = magic.copy(this.#buffer);
   }
 
-  /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece that nobody could read again */
+  /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece too large to be read */
   async write(pieces: Pieces): Promise<void> {
     for (const piece of pieces) {
       if (piece.length > pieceBytesMax)
@@ -141,7 +142,7 @@ class SnapshotWriter {
     if (this.#bytes >= chunkBytes) await this.#flush();
   }
 
-  /** From now on it is there, whatever happens. */
+  /** Makes it durable. */
   async commit(): Promise<void> {
     await this.#makeRoom(0);
     this.#add(new Uint8Array(0));
@@ -152,7 +153,7 @@ class SnapshotWriter {
     await onDisk(syncFolder(this.#folder));
   }
 
-  /** Nothing stays behind. */
+  /** Removes the unfinished file. */
   async abort(): Promise<void> {
     await this.#file.close().catch(() => undefined);
     await rm(`${this.#path}${unfinished}`, { force: true }).catch(() => undefined);
@@ -164,7 +165,7 @@ class SnapshotWriter {
       this.#buffer = Buffer.allocUnsafeSlow(headerBytes + pieceBytes);
   }
 
-  /** The empty piece is the end. There is room for it. */
+  /** An empty piece marks the end. There is room for it. */
   #add(piece: Uint8Array): void {
     this.#checksum = checksumOf(piece, this.#checksum);
     const checksumAt = this.#buffer.writeUInt32LE(piece.length, this.#bytes);
@@ -210,7 +211,7 @@ async function* readPieces(path: string): AsyncGenerator<Pieces> {
       const bytes = rest.look(headerBytes);
       if (bytes === undefined) break;
       if (isWhole) throw wrong("goes on after its end");
-      // Earlier versions wrote pieces of any length: what the file does not have ends the reading.
+      // Earlier versions wrote pieces of any length: the file's length bounds the reading.
       const length = bytes.readUInt32LE(rest.start);
       const expected = bytes.readUInt32LE(rest.start + 4);
       const piece = rest.take(headerBytes + length)?.subarray(headerBytes);
@@ -225,10 +226,10 @@ async function* readPieces(path: string): AsyncGenerator<Pieces> {
   if (!isWhole || rest.length > 0) throw wrong("is damaged, or cut off");
 }
 
-/** Bytes that have been read and not been used. They are put together once all that is asked for is there. */
+/** Bytes read and not used yet, joined once a request can be satisfied. */
 class Unread {
   #chunks: Buffer[] = [];
-  /** Of the first chunk, so much is used. */
+  /** Used part of the first chunk. */
   start = 0;
   length = 0;
 
@@ -237,7 +238,7 @@ class Unread {
     this.length += chunk.length;
   }
 
-  /** They stand in it from `start` on. Undefined if there are not so many. */
+  /** Returns a buffer with them from `start` on. Undefined if there are too few. */
   look(bytes: number): Buffer | undefined {
     if (this.length < bytes) return undefined;
     const [first] = this.#chunks as [Buffer];

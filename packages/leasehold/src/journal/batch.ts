@@ -1,14 +1,14 @@
 import { checksumOf } from "./checksum.js";
 
 /**
- * How one write lies in a segment. A *batch* is a head (`length`, `checksum`, the head's own checksum, 4
- * bytes each, little-endian) and content of that length: whole words, the last of which zeros may fill. The
- * checksum goes on from the batch before, also across segments: one that is missing, repeated or out of its
- * place is as wrong as one that is damaged.
+ * Layout of one write in a segment. A *batch* is a head (`length`, `checksum`, the head's own checksum, 4
+ * bytes each, little-endian) and content of that length: whole words, the last of which may be padded with
+ * zeros. The checksum continues from the batch before, also across segments: a missing, repeated or
+ * misplaced batch is as invalid as a damaged one.
  *
  * In the file, the last word of each sector and the last word of each batch is a *mark*: the number of the
- * batch. So whatever the content is, no part of a sector that a batch was written to reads as zeros, which is
- * what it was before the write. What a disk lost of a write can be told from what it changed later.
+ * batch. So, for any content, no part of a sector that a batch was written to reads as zeros, which it was
+ * before the write. Hence a write that the disk lost can be told from later damage.
  */
 const headBytes = 12;
 const noHead = Buffer.alloc(headBytes);
@@ -18,7 +18,7 @@ export const sectorBytes = 512;
 const wordBytes = 4;
 const roomInSector = sectorBytes - wordBytes;
 
-/** Some bits that are always set: one that turns over does not make zeros of a mark. */
+/** Bits that are always set: a single flipped bit does not turn a mark into zeros. */
 const markBits = 0xf0000000;
 const numberBits = 0x0fffffff;
 
@@ -34,7 +34,7 @@ export interface FoundBatch {
   readonly end: number;
 }
 
-/** @param offset where it will stand in the segment @param number the first batch of a segment is number 1 */
+/** @param offset its position in the segment @param number the first batch of a segment is number 1 */
 export function layBatch(
   parts: readonly Uint8Array[],
   chain: number,
@@ -58,7 +58,7 @@ export function layBatch(
   return { bytes, checksum };
 }
 
-/** The batch of that number; undefined if it is not there as it was written. */
+/** The batch of that number; undefined if it is not intact there. */
 export function batchAt(
   bytes: Buffer,
   offset: number,
@@ -77,10 +77,9 @@ export function batchAt(
 }
 
 /**
- * Whether a loss of power in the middle of the write of that batch may have left what is there from `offset`
- * on: sectors in any choice, each as it was written or as it was before, in zeros that were there for all of
- * them. So a sector of it is missing, and nothing is there that was not part of it: a write begins when the
- * one before is on disk.
+ * Whether a power failure during the write of that batch may have left the bytes from `offset` on: some
+ * choice of sectors, each as it was written or as it was before, in the zeros that preceded them all. So
+ * one of its sectors is missing, and nothing else is there: a write begins when the one before is on disk.
  */
 export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
   const used = usedBytes(bytes);
@@ -93,14 +92,14 @@ export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
     const next = markAfter(at) + wordBytes;
     const isEmpty = isZero(bytes, at, next);
     if (isEmpty && at < known) isMissing = true;
-    // In the last one, the mark is where the batch ends.
+    // In the last sector, the mark is where the batch ends.
     if (!isEmpty && wordAt(bytes, Math.min(next, used) - wordBytes) !== mark) return false;
     at = next;
   }
   return isMissing;
 }
 
-/** Where nothing but zeros follows. */
+/** The position after which only zeros follow. */
 export function usedBytes(bytes: Buffer): number {
   let end = bytes.length;
   for (const step of [1 << 16, sectorBytes, 1])
@@ -110,7 +109,7 @@ export function usedBytes(bytes: Buffer): number {
 
 const zeros = Buffer.alloc(1 << 16);
 
-/** At most as many as `zeros` has; what is beyond the end of the file was never written. */
+/** At most as many as `zeros` has; bytes beyond the end of the file were never written. */
 function isZero(bytes: Buffer, start: number, end: number): boolean {
   const stop = Math.min(end, bytes.length);
   return start >= stop || bytes.compare(zeros, 0, stop - start, start, stop) === 0;
@@ -149,7 +148,7 @@ function eachStretch(
   }
 }
 
-/** Where a batch of so many bytes ends, with its marks. */
+/** End of a batch of this many bytes, with its marks. */
 function endOf(offset: number, length: number): number {
   const rest = length - (markAfter(offset) - offset);
   const marks = rest <= 0 ? 0 : Math.ceil(rest / roomInSector);
@@ -160,7 +159,7 @@ function wholeWords(length: number): number {
   return Math.ceil(length / wordBytes) * wordBytes;
 }
 
-/** Where the sector of `offset` has its mark. */
+/** Position of the mark in the sector of `offset`. */
 function markAfter(offset: number): number {
   return offset - (offset % sectorBytes) + roomInSector;
 }
