@@ -1,9 +1,9 @@
 import { type Decoded, HeaderDecoder } from "./header-decoder.js";
 import { type RequestHead, requestHead } from "./request.js";
 
-/** Clients say the same of one call and the next: so many blocks are known again. */
+/** Clients repeat headers from call to call: number of blocks remembered. */
 const knownMax = 8;
-/** Longer ones have something in them that will not come again. */
+/** Longer blocks have content that will not repeat. */
 const knownBytesMax = 64;
 
 interface Known {
@@ -13,7 +13,7 @@ interface Known {
 
 export type Read = RequestHead | "malformed" | "too large";
 
-/** Reads the beginnings of requests: a block that has come before, while the table was the same, costs no decoding. */
+/** Reads the heads of requests: a repeated block costs no decoding while the table is the same. */
 export class BlockReader {
   readonly #decoder: HeaderDecoder;
   readonly #known: Known[] = [];
@@ -36,7 +36,7 @@ export class BlockReader {
     if (isTooLarge) return "too large";
     const head = requestHead(fields);
     if (head === undefined) return "malformed";
-    // A block that changes the table means something else the next time.
+    // A block that changes the table has another meaning the next time.
     const changed = this.#generation !== this.#decoder.generation;
     if (changed) this.#known.length = 0;
     this.#generation = this.#decoder.generation;

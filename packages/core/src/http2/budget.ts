@@ -1,4 +1,4 @@
-/** So many at once, and so many more with each tick. */
+/** A budget of `most` at once, and `each` more per tick. */
 export class Budget {
   readonly #most: number;
   readonly #each: number;
@@ -10,7 +10,7 @@ export class Budget {
     this.#left = most;
   }
 
-  /** False: there is none left. */
+  /** False: it is used up. */
   spend(): boolean {
     this.#left -= 1;
     return this.#left >= 0;

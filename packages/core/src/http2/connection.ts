@@ -20,30 +20,35 @@ import { areTrailers, type RequestHead } from "./request.js";
 import { Sender } from "./sender.js";
 import { Stream } from "./stream.js";
 
-/** Of one header block, as it comes and as it is. */
+/** Of one header block, compressed and decompressed. */
 const blockBytesMax = 64 * 1024;
 const listBytesMax = 64 * 1024;
 
-/** What comes of all streams together: given back as soon as it is seen, since streams have bounds of their own. */
+/**
+ * Of all streams together: replenished as soon as data is seen, since streams have windows of their own.
+ */
 const connectionWindow = 1024 * 1024;
 
-/** Answers to pings and settings that the client does not take: it is sent away. */
+/** Unread answers to pings and settings: beyond this the connection is closed. */
 const unreadBytesMax = 256 * 1024;
 
-/** Requests that are taken back, or refused for what they are; frames that ask for an answer, or say nothing. At once, and with each tick. */
+/**
+ * Requests that are reset, or refused as malformed; frames that demand an answer, or carry nothing. At
+ * once, and per tick.
+ */
 const resetsMax = { most: 2_000, each: 1_000 };
 const idleFramesMax = { most: 10_000, each: 5_000 };
 
-/** Streams that are reset with the next tick; more are reset at once. */
+/** Streams to be reset with the next tick; more are reset at once. */
 const answeredMax = 1_024;
 
-/** So many ticks one frame, one header block, or the preface with the first settings, may take. */
+/** Ticks allowed for one frame, one header block, or the preface with the first settings. */
 const slowTicksMax = 10;
 
-/** What it needs from outside. */
+/** What a connection needs from outside. */
 export interface ConnectionPorts {
   allocate(length: number): Uint8Array;
-  /** There is something to send now, after there was nothing. */
+  /** There is output, after there was none. */
   made(): void;
   /** A request begins; it gets a receiver, or an answer at once. */
   request(stream: Stream, head: RequestHead): void;
@@ -58,8 +63,8 @@ interface Block {
 
 /**
  * The server's side of one connection of HTTP/2 (RFC 9113), without a socket or a clock: bytes come in by
- * `take`, frames go out by `send.take`, and `tick` comes once a second. Nothing is thrown for what the client
- * says: who breaks the protocol, or asks for work without end, is told so (GOAWAY), and then `isOver`.
+ * `take`, frames go out by `send.take`, and `tick` is called once a second. A client's input never makes it
+ * throw: on protocol errors or abuse it sends GOAWAY, and then `isOver`.
  */
 export class Connection {
   readonly send: Sender;
@@ -70,18 +75,18 @@ export class Connection {
   readonly #streams = new NumberMap<Stream>();
   readonly #resets = new Budget(resetsMax.most, resetsMax.each);
   readonly #idleFrames = new Budget(idleFramesMax.most, idleFramesMax.each);
-  /** Streams whose requests have been answered before their ends have come. */
+  /** Streams whose requests were answered before they ended. */
   readonly #answered = new Set<number>();
-  /** A header block that goes on. */
+  /** An unfinished header block. */
   #block: Block | undefined;
   #lastStream = 0;
-  /** The last one that was looked at. */
+  /** The last stream that was accepted. */
   #lastTaken = 0;
   #receiveWindow = initialWindow;
   #hasSettings = false;
-  /** What was not whole at the last tick: a frame by its number. */
+  /** Incomplete at the last tick: a frame by its number, or a header block. */
   #unfinished: Block | number | "settings" | undefined;
-  /** For so many ticks it has been the same. */
+  /** Number of ticks it has been the same. */
   #slowTicks = 0;
   #isLeaving = false;
   #isOver = false;
@@ -104,12 +109,12 @@ export class Connection {
     this.#giveBack(connectionWindow - initialWindow);
   }
 
-  /** Nothing more is to be read; what is made may still be sent. */
+  /** Nothing more is read; pending output may still be sent. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** How many requests are under way. */
+  /** Number of requests in progress. */
   get streams(): number {
     return this.#streams.size;
   }
@@ -122,7 +127,7 @@ export class Connection {
     if (this.#receiveWindow < connectionWindow / 2) this.#giveBack(connectionWindow - this.#receiveWindow);
   }
 
-  /** Once a second. */
+  /** Called once a second. */
   tick(): void {
     if (this.#isOver) return;
     this.#resets.refill();
@@ -136,7 +141,7 @@ export class Connection {
     if (this.#slowTicks > slowTicksMax) this.#fail(errorCode.enhanceYourCalm);
   }
 
-  /** No new requests; when those under way have been answered, it is over. */
+  /** Drains: no new requests; it is over when those in progress have been answered. */
   leave(): void {
     if (this.#isOver || this.#isLeaving) return;
     this.#isLeaving = true;
@@ -144,13 +149,13 @@ export class Connection {
     this.#overWhenDone();
   }
 
-  /** The socket is gone, or is to go. */
+  /** The socket is closed, or is to be closed. */
   close(): void {
     this.#isOver = true;
     for (const stream of this.#streams.values()) this.#forget(stream, false);
   }
 
-  /** A client that has its requests refused pays as if it took them back: each has been begun. */
+  /** A refused request costs the client as much as a reset one: each has been begun. */
   #refuse(id: number, code: ErrorCode): ErrorCode | undefined {
     this.send.reset(id, code);
     const stream = this.#streams.get(id);
@@ -158,14 +163,14 @@ export class Connection {
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
 
-  /** What is under way of it is not sent to its end. */
+  /** Resets the stream, and drops what it has not sent. */
   cut(stream: Stream, code: ErrorCode): void {
     if (stream.isOver) return;
     this.send.reset(stream.id, code);
     this.#forget(stream, false);
   }
 
-  /** So much of a stream's content has been used: as much more may come. */
+  /** Content of a stream was consumed: opens the window for as much more. */
   consumed(stream: Stream, bytes: number): void {
     stream.consumed += bytes;
     if (stream.isRemoteEnded || stream.isOver || stream.consumed < initialWindow / 2) return;
@@ -185,8 +190,8 @@ export class Connection {
   }
 
   /**
-   * What still comes of a request that has been answered is of no use, and is told so with the next tick. Not
-   * at once: clients on Node that are just writing lose an answer that comes together with its reset.
+   * Resets the stream of an answered request at the next tick, as the rest of the request is of no use. Not
+   * at once: clients on Node that are just writing lose an answer that arrives together with its reset.
    */
   #endLater(stream: number): void {
     if (this.#answered.size < answeredMax) this.#answered.add(stream);
@@ -329,7 +334,7 @@ export class Connection {
   }
 
   #begin(id: number, isEnd: boolean, head: Read): ErrorCode | undefined {
-    // What has come after "go away" is not looked at: the client has been told that it may ask elsewhere.
+    // Requests after GOAWAY are ignored: the client knows that it may retry elsewhere.
     if (this.#isLeaving) return undefined;
     this.#lastTaken = id;
     if (head === "malformed") return this.#refuse(id, errorCode.protocol);
@@ -365,7 +370,8 @@ export class Connection {
       return this.#idle();
     }
     this.#forget(stream, false);
-    // A client that has heard what it wanted ends a stream so: etcd's Go client does each time that it keeps a lease alive once.
+    // A client that has the answer it wanted ends a stream so: etcd's Go client does for each single
+    // keep-alive.
     if (stream.hasSentHead) return undefined;
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
@@ -378,7 +384,7 @@ export class Connection {
     }
     if ((end - start) % 6 !== 0) return errorCode.frameSize;
     this.#hasSettings = true;
-    // Each change looks at all streams: of many in one frame, only the last one is made.
+    // Each change visits all streams: of many in one frame, only the last is applied.
     let window: number | undefined;
     for (let at = start; at < end; at += 6) {
       const id = (bytes[at]! << 8) | bytes[at + 1]!;
@@ -395,7 +401,7 @@ export class Connection {
     return this.#idle();
   }
 
-  /** Of the others, nothing follows here: we send small frames, few headers, and no tables. */
+  /** The other settings have no effect here: we send small frames, few headers, and no tables. */
   #set(id: number, value: number): ErrorCode | undefined {
     if (id === setting.window && value > windowMax) return errorCode.flowControl;
     if (id === setting.tableBytes && value < tableBytesMax) this.send.useNoTable();

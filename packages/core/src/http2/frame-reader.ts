@@ -4,28 +4,28 @@ export interface Frame {
   readonly type: number;
   readonly flags: number;
   readonly stream: number;
-  /** Where its payload begins and ends in `bytes`. */
+  /** Payload bounds in `bytes`. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
 }
 
-/** What comes is no HTTP/2, or a frame is larger than is taken. */
+/** The input is not HTTP/2, or a frame is too large. */
 export type Refusal = "preface" | "size";
 
-/** Cuts what a connection brings into frames. At most one frame, which is not whole, is kept. */
+/** Splits a connection's input into frames. At most one incomplete frame is kept. */
 export class FrameReader {
   #held: Uint8Array = new Uint8Array();
   #isBegun = false;
-  /** Frames that have been whole. */
+  /** Number of complete frames. */
   #frames = 0;
 
-  /** The number of the frame that is not whole; nothing if there is none. */
+  /** Number of the incomplete frame; undefined if there is none. */
   get unfinished(): number | undefined {
     return this.#held.length === 0 ? undefined : this.#frames;
   }
 
-  /** @param take called with each whole frame; false: no more are wanted */
+  /** @param take called with each complete frame; false: no more are wanted */
   push(piece: Uint8Array, take: (frame: Frame) => boolean): Refusal | undefined {
     const bytes = this.#held.length === 0 ? piece : joined(this.#held, piece);
     let at = 0;
@@ -49,7 +49,7 @@ export class FrameReader {
     return this.#hold(bytes, at);
   }
 
-  /** A copy: a few bytes would keep all of the piece. */
+  /** A copy: a view of a few bytes would retain the whole piece. */
   #hold(bytes: Uint8Array, from: number): undefined {
     this.#held = from === bytes.length ? new Uint8Array() : bytes.slice(from);
     return undefined;
@@ -73,7 +73,7 @@ export function lengthOf({ end, start }: Frame): number {
   return end - start;
 }
 
-/** Without padding and priority; nothing if there is more of them than the frame has room for. */
+/** Without padding and priority; undefined if those exceed the frame. */
 export function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
   let from = start;
   let padding = 0;

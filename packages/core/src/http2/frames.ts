@@ -1,4 +1,4 @@
-/** RFC 9113: how frames look. */
+/** RFC 9113: the format of frames. */
 
 export const preface = Uint8Array.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (character) =>
   character.charCodeAt(0),
@@ -46,10 +46,10 @@ export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 /** Length, type, flags and stream. */
 export const headBytes = 9;
 
-/** Both ends take frames of this size; we announce no larger one, and send none. */
+/** Maximum for both ends; we announce no larger one, and send none. */
 export const payloadBytesMax = 16_384;
 
-/** Of windows that nobody has changed. */
+/** Of windows before any change. */
 export const initialWindow = 65_535;
 export const windowMax = 2 ** 31 - 1;
 

@@ -1,8 +1,8 @@
 import { type Field, staticTable } from "./static-table.js";
 
 /**
- * A header block of these fields that changes no table (RFC 7541, section 6.2.2): the same for all
- * connections, so that it can be made once.
+ * A header block of these fields that changes no table (RFC 7541, section 6.2.2): valid on all connections,
+ * so it can be made once.
  */
 export function headerBlock(fields: readonly Field[]): Uint8Array {
   const bytes: number[] = [];

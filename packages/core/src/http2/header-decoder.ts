@@ -1,29 +1,29 @@
 import { huffmanText } from "./huffman.js";
 import { type Field, staticTable } from "./static-table.js";
 
-/** RFC 7541, section 4.1: what an entry counts beside its name and value. */
+/** RFC 7541, section 4.1: overhead of an entry beside its name and value. */
 const entryOverhead = 32;
 
-/** The size that both ends begin with; we announce no other. */
+/** The initial size at both ends; we announce no other. */
 export const tableBytesMax = 4_096;
 
-/** What came is no header block: the tables of both ends are not the same any more. */
+/** An invalid header block: the tables of both ends have diverged. */
 export class CompressionError extends Error {}
 
 export interface Decoded {
   readonly fields: readonly Field[];
-  /** It has more than is taken; not all fields are here. */
+  /** It exceeds the bound; some fields are missing here. */
   readonly isTooLarge: boolean;
 }
 
-/** Reads the header blocks of one direction of a connection, in their order (RFC 7541). */
+/** Decodes the header blocks of one direction of a connection, in their order (RFC 7541). */
 export class HeaderDecoder {
   readonly #listBytesMax: number;
-  /** The last one first. */
+  /** Newest first. */
   readonly #table: Field[] = [];
   #tableBytes = 0;
   #tableBytesMax = tableBytesMax;
-  /** Counts the changes of the table: while it is the same, the same bytes mean the same. */
+  /** Counts changes of the table: while it is the same, the same bytes mean the same. */
   generation = 0;
   #block: Uint8Array = new Uint8Array();
   #at = 0;
@@ -75,7 +75,7 @@ export class HeaderDecoder {
     this.generation += 1;
     const size = sizeOf(field);
     this.#evict(this.#tableBytesMax - size);
-    // One that is larger than the table empties it, and that is all.
+    // An entry larger than the table empties it, and is not added.
     if (size > this.#tableBytesMax) return;
     this.#table.unshift(field);
     this.#tableBytes += size;
@@ -93,14 +93,14 @@ export class HeaderDecoder {
       this.#tableBytes -= sizeOf(this.#table.pop()!);
   }
 
-  /** Section 5.1: the first byte has so many bits of it. */
+  /** Section 5.1: the first byte has this many bits of it. */
   #integer(prefixBits: number): number {
     const most = 2 ** prefixBits - 1;
     let value = this.#byte() & most;
     if (value < most) return value;
     for (let shift = 0; ; shift += 7) {
       const byte = this.#byte();
-      // Nothing that is taken is longer.
+      // Nothing longer is accepted.
       if (shift > 21) throw new CompressionError("a number is too large");
       value += (byte & 0x7f) * 2 ** shift;
       if ((byte & 0x80) === 0) return value;

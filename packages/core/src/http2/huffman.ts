@@ -1,4 +1,6 @@
-/** RFC 7541, appendix B. Codes of one length are in the order of their bytes, so that lengths say it all. */
+/**
+ * RFC 7541, appendix B. Codes of one length are in the order of their bytes, so the lengths determine them.
+ */
 // oxfmt-ignore
 const bitsOf: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
@@ -15,7 +17,10 @@ const bitsOf: readonly number[] = [
 
 const bitsMost = 30;
 
-/** Of each length: the first code, and the bytes that have one. The code of the end (30 ones) is none of them. */
+/**
+ * For each length: the first code, and the bytes that have one. The end-of-string code (30 ones) is left
+ * out.
+ */
 const firstCode: number[] = [];
 const bytesOf: number[][] = [];
 for (let bits = 0, code = 0; bits <= bitsMost; bits += 1, code *= 2) {
@@ -24,7 +29,10 @@ for (let bits = 0, code = 0; bits <= bitsMost; bits += 1, code *= 2) {
   code += bytesOf[bits]!.length;
 }
 
-/** Nothing if it is no Huffman code: it has the end in it, or is not filled up with ones to a whole byte. */
+/**
+ * Undefined for invalid Huffman code: it contains end-of-string, or is not padded with ones to a whole
+ * byte.
+ */
 export function huffmanText(bytes: Uint8Array, start: number, end: number): string | undefined {
   let text = "";
   let code = 0;

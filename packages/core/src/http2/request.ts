@@ -1,16 +1,16 @@
 import type { Field } from "./static-table.js";
 
-/** What a request begins with. Its fields are the same object for requests that have said the same. */
+/** The head of a request. Requests with equal heads share the fields object. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
   /** All but pseudo-header fields, by name. */
   readonly fields: ReadonlyMap<string, readonly string[]>;
-  /** What it takes to keep it, about. */
+  /** Approximate memory. */
   readonly bytes: number;
 }
 
-/** Of a field beside its name and value, as HPACK counts it (RFC 7541, section 4.1). */
+/** Overhead of a field beside its name and value, as in HPACK (RFC 7541, section 4.1). */
 const fieldBytes = 32;
 
 const pseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
@@ -25,10 +25,10 @@ const hopFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sections 8.2 and 8.3. Of an `:authority`, nothing is asked: clients of etcd 3.4 in Go say a whole address
- * there, and nobody looks at it.
+ * Sections 8.2 and 8.3. `:authority` is not validated: clients of etcd 3.4 in Go send a whole address
+ * there, and nothing reads it.
  *
- * @returns nothing if it is malformed
+ * @returns undefined if it is malformed
  */
 export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   const pseudo = new Map<string, string>();
@@ -52,7 +52,7 @@ export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   return { method, path, fields: others, bytes };
 }
 
-/** Of what comes behind the content. */
+/** For the fields after the content. */
 export function areTrailers(fields: readonly Field[]): boolean {
   return fields.every(([name, value]) => !name.startsWith(":") && isPlain(name, value));
 }

@@ -13,48 +13,48 @@ import {
 } from "./frames.js";
 import type { LongMessage, Stream, Waiting } from "./stream.js";
 
-/** What a message of gRPC begins with: whether it is compressed, and its length. */
+/** The head of a gRPC message: compression flag and length. */
 export const prefixBytes = 5;
 
-/** Made and not handed on: more waits at the streams. */
+/** Output buffered for the socket: more waits at the streams. */
 const madeBytesMax = 64 * 1024;
 
-/** Up to here a frame is copied behind its head; longer ones are handed on as they are. */
+/** Frames up to this size are copied behind their heads; longer ones are sent uncopied. */
 const copiedBytesMax = 2_048;
 
-/** So many pings may come for what was sent a while ago. */
+/** Pings accepted in answer to earlier data. */
 const pingsOwedMax = 1_000;
 
 /** A table of no bytes (RFC 7541, section 6.3). */
 const noTable = Uint8Array.of(0x20);
 
-/** What it needs from outside. */
+/** What a sender needs from outside. */
 export interface SenderPorts {
   allocate(length: number): Uint8Array;
-  /** There is something to hand on now, after there was nothing. */
+  /** There is output, after there was none. */
   made(): void;
-  /** All of a stream has been sent. */
+  /** A stream has been sent completely. */
   ended(stream: Stream): void;
-  /** What it has to send could not be made: it cannot go on. */
+  /** A stream's output could not be made: it cannot continue. */
   broken(stream: Stream): void;
 }
 
-/** Makes the frames that leave, as windows and the socket have room; what has none waits at its stream. */
+/** Makes outgoing frames, as windows and the socket have room; without room, output waits at its stream. */
 export class Sender {
   readonly #ports: SenderPorts;
   #made: Uint8Array[] = [];
   #madeBytes = 0;
   #window = initialWindow;
-  /** Of streams that begin. */
+  /** For new streams. */
   #initialWindow = initialWindow;
-  /** Those that have something and room in their own windows, in the order of their turns. */
+  /** Streams with output and room in their own windows, in turn. */
   readonly #ready = new NumberMap<Stream>();
-  /** Those that wait for the window of the connection. */
+  /** Streams that wait for the connection's window. */
   readonly #blocked = new NumberMap<Stream>();
   #isPumping = false;
-  /** The socket takes no more for now. */
+  /** Back-pressure: the socket accepts no more for now. */
   #isHeld = false;
-  /** The client waits to hear of a smaller table. */
+  /** The client waits for the announcement of a smaller table. */
   #isTableToName = false;
   #isTableNamed = false;
   #pingsOwed = 0;
@@ -71,14 +71,14 @@ export class Sender {
     return this.#madeBytes;
   }
 
-  /** A ping is the client's answer to data: gRPC's clients measure by it how wide the way is. */
+  /** A ping may answer our data: gRPC clients measure the bandwidth by it. */
   takeOwedPing(): boolean {
     if (this.#pingsOwed === 0) return false;
     this.#pingsOwed -= 1;
     return true;
   }
 
-  /** There is room for a frame of data in both windows. */
+  /** Both windows have room for a frame of data. */
   #spend(stream: Stream, length: number): void {
     stream.sendWindow -= length;
     this.#window -= length;
@@ -107,7 +107,7 @@ export class Sender {
     this.pump();
   }
 
-  /** One whole answer. */
+  /** Sends a complete answer. */
   answer(stream: Stream, head: Uint8Array, message: Uint8Array | LongMessage, trailers: Uint8Array): void {
     const length = prefixBytes + message.length;
     const hasRoom = length <= payloadBytesMax && length <= stream.sendWindow && length <= this.#window;
@@ -134,7 +134,7 @@ export class Sender {
     this.#ports.ended(stream);
   }
 
-  /** One message of a stream; `head` is sent before the first one. */
+  /** Sends a message on a stream; `head` precedes the first one. */
   message(
     stream: Stream,
     head: Uint8Array,
@@ -163,7 +163,7 @@ export class Sender {
     return { bytes, at: 0, left: prefixBytes + message.length, more: rest[Symbol.iterator](), taken };
   }
 
-  /** What it leads to is sent in its turn: else it could go on without end. */
+  /** Its effects are sent in a later turn: otherwise it could continue without end. */
   #tell(taken: (() => void) | undefined): void {
     if (taken === undefined) return;
     this.#isPumping = true;
@@ -175,7 +175,7 @@ export class Sender {
     this.pump();
   }
 
-  /** A short message, before which nothing waits, is one frame, and is copied once. */
+  /** A short message without predecessors in the queue is one frame, and is copied once. */
   #sendAtOnce(stream: Stream, message: Uint8Array): boolean {
     const length = prefixBytes + message.length;
     const hasRoom = length <= copiedBytesMax && length <= stream.sendWindow && length <= this.#window;
@@ -195,7 +195,7 @@ export class Sender {
     this.#headers(stream, head, flag.endHeaders);
   }
 
-  /** Ends it, behind all that waits. */
+  /** Ends the stream after its queued output. */
   end(stream: Stream, trailers: Uint8Array): void {
     if (stream.isOver || stream.trailers !== undefined) return;
     stream.trailers = trailers;
@@ -203,7 +203,7 @@ export class Sender {
     this.pump();
   }
 
-  /** Nothing of it is sent any more. */
+  /** Nothing more of it is sent. */
   forget(stream: Stream): void {
     this.#ready.delete(stream.id);
     this.#blocked.delete(stream.id);
@@ -215,8 +215,8 @@ export class Sender {
   }
 
   /**
-   * The client's table is smaller than what both began with: the next header block has to say so (RFC 7541,
-   * section 4.2). None is used here, and who has said that has nothing more to say.
+   * The client's table is smaller than the initial one: the next header block must announce that (RFC 7541,
+   * section 4.2). We use none, and announcing that once is enough.
    */
   useNoTable(): void {
     // It may become smaller several times before a block leaves.
@@ -253,7 +253,7 @@ export class Sender {
 
   /** Sends what there is room for: a frame of each stream in turn. */
   pump(): void {
-    // What has been taken may lead to more at once: that is sent in its turn.
+    // Callbacks may lead to more output at once: that is sent in its turn.
     if (this.#isPumping) return;
     this.#isPumping = true;
     try {
@@ -275,7 +275,7 @@ export class Sender {
     return this.#isHeld || this.#madeBytes >= madeBytesMax;
   }
 
-  /** One frame, if its window has room: who has none comes back when the window is widened. */
+  /** One frame, if its window has room: otherwise the stream returns when the window is widened. */
   #sendOf(stream: Stream): void {
     this.#ready.delete(stream.id);
     this.#blocked.delete(stream.id);
@@ -319,7 +319,7 @@ export class Sender {
     if (!isCopied) this.frame(payload);
   }
 
-  /** Ours are short: each stands in one frame. */
+  /** Ours are short: each fits in one frame. */
   #headers(stream: Stream, block: Uint8Array, flags: number): void {
     const first = this.#isTableToName ? noTable : new Uint8Array();
     this.#isTableToName = false;
@@ -332,7 +332,7 @@ export class Sender {
   }
 }
 
-/** Makes its next piece if the one before has been sent; false if there is none, or more than was announced. */
+/** Makes its next piece if the one before has been sent; false if there is none, or more than announced. */
 function hasBytes(waiting: Waiting): boolean {
   try {
     while (waiting.left > 0 && waiting.at === waiting.bytes.length) {

@@ -1,14 +1,14 @@
 import { initialWindow } from "./frames.js";
 
-/** A message whose bytes are made when there is room to send them: what waits of it is one piece. */
+/** A message whose bytes are made when there is room to send them: only one piece is buffered. */
 export interface LongMessage {
   /** Of all pieces together. */
   readonly length: number;
-  /** To be gone through once; to make one is a bounded amount of work. */
+  /** Can be iterated once; each piece is a bounded amount of work. */
   pieces(): Iterable<Uint8Array>;
 }
 
-/** What waits to be sent; `taken` is called when the last byte of it has been handed to the connection. */
+/** Queued output; `taken` is called when its last byte has been passed to the connection. */
 export interface Waiting {
   bytes: Uint8Array;
   at: number;
@@ -18,11 +18,11 @@ export interface Waiting {
   readonly taken: (() => void) | undefined;
 }
 
-/** What hears of a request's content. */
+/** Receives a request's content. */
 export interface Receiver {
-  /** The bytes are gone with the return: who needs them copies. */
+  /** The bytes are valid during the call only. */
   data(bytes: Uint8Array, isEnd: boolean): void;
-  /** It is over: all has been sent, or it was reset, or its connection is at its end. Called once. */
+  /** The stream is over: sent completely, reset, or its connection has ended. Called once. */
   over(isComplete: boolean): void;
 }
 
@@ -30,21 +30,21 @@ export interface Receiver {
 export class Stream {
   readonly id: number;
   receiver: Receiver | undefined;
-  /** No more comes. */
+  /** The client has sent everything. */
   isRemoteEnded = false;
   /** Nothing more is sent. */
   isOver = false;
   hasSentHead = false;
 
-  /** So much may be sent. */
+  /** Bytes that may be sent. */
   sendWindow: number;
   readonly waiting: Waiting[] = [];
-  /** Sent behind all that waits: it ends the stream. */
+  /** Sent after all queued output, as the end of the stream. */
   trailers: Uint8Array | undefined;
 
-  /** So much may come. */
+  /** Bytes that may be received. */
   receiveWindow = initialWindow;
-  /** Has been used up, and is not given back yet. */
+  /** Consumed, and not yet returned to the window. */
   consumed = 0;
 
   constructor(id: number, sendWindow: number) {
