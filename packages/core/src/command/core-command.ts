@@ -108,7 +108,7 @@ export function addCommand(program: Command, finish: Finish): void {
   for (const [flags, what] of options) command.option(flags, what);
   const addForeign = (flag: string) => command.addOption(new Option(`--${flag} [value]`).hideHelp());
   for (const flag of Object.keys(foreign)) addForeign(flag);
-  // Those for trials are known when they are met: etcd's versions differ in them.
+  // Experimental ones are detected on the command line: etcd's versions differ in them.
   const parse = command.parseOptions.bind(command);
   command.parseOptions = (words) => {
     for (const flag of experimentalIn(words))
@@ -130,7 +130,7 @@ export function addCommand(program: Command, finish: Finish): void {
   addBackups(command, finish);
 }
 
-/** What etcdctl does with etcd's files, for those of both. */
+/** etcdctl's commands for etcd's files, for files of both. */
 function addBackups(core: Command, finish: Finish): void {
   const [flag, why] = ["--skip-hash-check", "read a copy of an etcd's member/snap/db, which has no hash"];
   core
@@ -162,8 +162,7 @@ async function settingsOf(own: Given, command: Command): Promise<CoreFlags> {
 }
 
 /**
- * The same words name the cluster key's file at every other command, so they are read as an option of all
- * commands.
+ * The same flag names the cluster key's file at every other command, so it is parsed as a global option.
  */
 function keyFileOf(program: Command | null): { keyFile?: string } {
   const isGiven = program?.getOptionValueSource("keyFile") === "cli";

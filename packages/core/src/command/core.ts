@@ -5,7 +5,7 @@ import { backupStatus, configOf, restoreBackup, restoredText } from "../server/i
 import type { Logger } from "leasehold/runtime";
 import { usageError, exitCode, sayError, sayLine, stopRequested } from "leasehold/cli";
 
-/** A clean end takes at most this long; then the process ends anyway. */
+/** Timeout of a clean stop; then the process exits anyway. */
 const closeMsMax = 5_000;
 
 type Say = (line: string) => unknown;
@@ -26,12 +26,12 @@ function outputOf(name: string): Output {
   };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
-  // A word alone is sooner a mistake than a file.
+  // A name without a slash is more likely a mistake than a file.
   if (!name.includes("/"))
     throw usageError(
       `--log-outputs has ${JSON.stringify(name)}: default, stdout, stderr, or the path of a file with a "/" in it`,
     );
-  // Opened for each line: who moves the file away gets another one.
+  // Opened for each line, so that log rotation can move the file.
   const write = (line: string) => appendFileSync(name, `${new Date().toISOString()} ${line}\n`);
   try {
     appendFileSync(name, "");
@@ -42,7 +42,7 @@ function outputOf(name: string): Output {
     try {
       write(line);
     } catch (error) {
-      // A full disk is no reason to end.
+      // A full disk is no reason to stop.
       sayError(`${name} cannot be written: ${(error as Error).message}: ${line}`);
     }
   };
@@ -69,13 +69,13 @@ function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Log
   };
 }
 
-/** `leasehold core`: one server, until a signal, or until it cannot go on. */
+/** `leasehold core`: one server, until a signal or a fatal error. */
 export async function core(flags: CoreFlags): Promise<number> {
   const stopped = stopRequested();
   const logger = loggerOf(flags);
   const starting = startCore({ ...flags, logger });
   const server = await Promise.race([starting, stopped]);
-  // It serves nobody yet, and its disk bears a crash.
+  // It serves no client yet, and its disk survives a crash.
   if (server === undefined) {
     starting.catch(() => undefined);
     return exitCode("ok");
@@ -90,7 +90,7 @@ export interface BackupFlags {
   readonly skipHashCheck?: boolean;
 }
 
-/** `leasehold core restore`: a data directory of a new core. */
+/** `leasehold core restore`: creates a data directory of a new core. */
 export async function restore(file: string, flags: CoreFlags, options: BackupFlags): Promise<number> {
   const config = configOf(flags);
   sayLine(restoredText(await restoreBackup(file, config, options), config.dataDir));

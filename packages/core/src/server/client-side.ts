@@ -15,7 +15,7 @@ import type { Counters } from "./metrics/counters.js";
 import { answerBytesMaxOf } from "./new-host.js";
 import type { Reports } from "./reports.js";
 
-/** Where metrics are served alone: a few collectors. */
+/** For the metrics port: a few collectors. */
 const metricsConnectionsMax = 64;
 
 export interface ClientSideParts {
@@ -29,7 +29,7 @@ export interface ClientSideParts {
   readonly signed: SignedTokens | undefined;
 }
 
-/** What serves clients: the services over gRPC, the gateway and metrics over HTTP/1.1. */
+/** The client side: services over gRPC, the gateway and metrics over HTTP/1.1. */
 export function clientSide(parts: ClientSideParts): ClientApi {
   const { config, counters, host, path, record, reports, signed } = parts;
   const { cluster, id } = record;

@@ -8,7 +8,7 @@ import type { MemberId } from "../raft/types.js";
 import { CoreError, type CoreFailure } from "../state/errors.js";
 import type { Reports } from "./reports.js";
 
-/** Beside two elections: how long a server that begins waits for what it has missed, ms. As etcd for a request. */
+/** Beside two elections: how long a starting server waits to catch up, ms. As etcd for a request. */
 const catchUpMs = 5_000;
 
 const withoutLeader: ReadonlySet<CoreFailure> = new Set(["noLeader", "leaderChanged", "stopped", "timeout"]);
@@ -20,7 +20,7 @@ export interface CopiesOptions {
   readonly reports: Pick<Reports, "info" | "nameOf" | "warn">;
 }
 
-/** The servers' keys, held against each other: what people are told of it. */
+/** Runs comparisons of the servers' keys, and reports them to operators. */
 export class Copies {
   readonly #options: CopiesOptions;
   readonly #closed = new AbortController();
@@ -30,7 +30,7 @@ export class Copies {
     this.#options = options;
   }
 
-  /** A comparison has ended, here or because this server leads. */
+  /** A comparison has ended, requested here or by the leader's schedule. */
   take(comparison: Comparison): void {
     const { revision, different, corrupt, incomparable } = comparison;
     const warn = (text: string) => this.#warn(text);
@@ -57,11 +57,12 @@ export class Copies {
   }
 
   /**
-   * Before clients are served: this server has what the others have, as far as they answer. Where servers differ,
-   * and others could say who is right, they are waited for: one that is right must not end, and one that is wrong
-   * must not serve.
+   * Before clients are served: compares this server's content with the others', as far as they answer.
+   * Where servers differ, and others could decide, it waits for them: a right server must not stop, and a
+   * wrong one must not serve.
    *
-   * @throws LeaseholdError `LOG_CORRUPT` if a majority has something else, or all were asked and there is none
+   * @throws LeaseholdError `LOG_CORRUPT` if a majority has other content, or all have answered and there is
+   * none
    */
   async checkOwn(): Promise<void> {
     const { electionMs, reports } = this.#options;
@@ -104,7 +105,10 @@ export class Copies {
     throw new LeaseholdError("LOG_CORRUPT", `${found} ${this.#names(different)}${end}`);
   }
 
-  /** What was written while it was away is compared, too; and else it would be compacted away at the others. */
+  /**
+   * Includes writes during its absence in the comparison; otherwise the others might have compacted the
+   * revision.
+   */
   #catchUp(): Promise<void> {
     const { electionMs, host, reports } = this.#options;
     const deadlineMs = performance.now() + catchUpMs + 2 * electionMs;

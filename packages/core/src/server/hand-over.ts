@@ -1,10 +1,10 @@
 import type { CoreHost } from "../host/host.js";
 
-/** Leadership is handed over before a server stops; longer than this nobody waits for it. */
+/** Upper bound of a leadership transfer before a server stops. */
 const transferMsMax = 1_000;
 const transferLookMs = 10;
 
-/** Hands leadership to the follower that has most of the log, so that nobody waits for an election timeout. */
+/** Transfers leadership to the follower with the longest log, which saves an election timeout. */
 export async function handOver(host: CoreHost): Promise<void> {
   const { role, followers, membership } = host.status();
   if (role !== "leader") return;

@@ -12,7 +12,7 @@ import { nodePorts } from "./node-ports.js";
 /** Answers being made and answers being sent share memory: each may take this part of the quota. */
 const answersPerQuota = 4;
 
-/** What the host reports, and where it sends. */
+/** The host's reports and sends. */
 export type HostEvents = Pick<
   ConstructorParameters<typeof CoreHost>[0],
   "compared" | "failed" | "leadership" | "roll" | "trouble"
@@ -22,12 +22,12 @@ export type HostEvents = Pick<
     synced(tookMs: number): void;
   };
 
-/** Bytes of one answer at most. */
+/** Upper bound of one answer's bytes. */
 export function answerBytesMaxOf({ quotaBytes }: CoreConfig): number {
   return Math.min(defaultLimits.answerBytesMax, quotaBytes / answersPerQuota);
 }
 
-/** The replica of this server, on what its data directory has. */
+/** This server's replica, with the content of its data directory. */
 export function newHost(
   config: CoreConfig,
   { journal, record, recovered, snapshots, state }: DataDirectory,

@@ -6,9 +6,9 @@ import { Turns } from "./accounts/turns.js";
 const clock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 
 /**
- * What a host needs of Node: its clock, timers and event loop, and the disk.
+ * A host's ports on Node: clock, timers, event loop, and the disk.
  *
- * @param synced told how long each write of the log took
+ * @param synced called with the duration of each write of the log
  */
 export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<HostPorts, "send"> {
   return {

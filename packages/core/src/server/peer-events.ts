@@ -13,7 +13,9 @@ import type { Reports } from "./reports.js";
 /** As etcd: time between learning of its own removal and the server's end. */
 const leaveMs = 1_000;
 
-/** Servers start one after the other: for this long a member that is missing, or unknown to another, is no news. */
+/**
+ * Servers start one after the other: for this long a missing member, or one unknown to another, is normal.
+ */
 const startingMs = 5_000;
 
 /** Of a member's own server. */

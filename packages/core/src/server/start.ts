@@ -11,7 +11,7 @@ import { checkCertificate } from "./wire/tls/check-certificate.js";
 import { isOpenToClients, readTls, revokedNow } from "./wire/tls/tls.js";
 
 /**
- * Starts a server of the core: resolves when it listens. Whether there is a leader is another matter.
+ * Starts a server of the core: resolves when it listens, with or without a leader.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
  */
@@ -33,7 +33,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
   return core;
 }
 
-/** Settings that are allowed and that an operator should know of. */
+/** Allowed settings that an operator should know of. */
 function warnAtStart(config: CoreConfig, tornBytes: number, logger: Logger): void {
   if (tornBytes > 0)
     logger.warn(`${tornBytes} bytes of a write that a crash had cut off were removed from the journal`);

@@ -1,9 +1,9 @@
 import { CoreError } from "../../state/errors.js";
 
-/** Each that waits holds a connection, whose request has not been read beyond its head. */
+/** Each waiting call holds a connection, of whose request only the head has been read. */
 const waitingMax = 1_024;
 
-/** So many calls at a time; others wait in the order in which they came. */
+/** Bounds concurrent calls; others queue in order of arrival. */
 export class CallSlots {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -13,9 +13,9 @@ export class CallSlots {
   }
 
   /**
-   * Resolves with what gives the slot back; to be called once.
+   * Resolves to a function that frees the slot; call it once.
    *
-   * @param gone who waits is taken out of the line, and the promise rejects with its reason
+   * @param gone removes the call from the queue, and rejects with its reason
    * @throws CoreError `tooManyRequests`, by rejection: too many wait
    */
   take(gone: AbortSignal): Promise<() => void> {

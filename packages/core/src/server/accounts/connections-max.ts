@@ -1,20 +1,20 @@
 import { invalidConfig } from "leasehold/common";
 import { totalmem } from "node:os";
 
-/** Of the files that this process may open: for the log, snapshots, other servers and metrics. etcd keeps 150. */
+/** Files reserved for the log, snapshots, other servers and metrics. etcd reserves 150. */
 const filesReserved = 256;
 
-/** Fewer connections would be of no use to anybody. */
+/** Fewer connections would be useless. */
 const connectionsMin = 64;
 
-/** One that is open and idle takes 12 KiB of this process, over TLS 54 KiB (measured), and buffers of the kernel. */
+/** An idle connection takes 12 KiB of this process, over TLS 54 KiB (measured), and kernel buffers. */
 const bytesEach = 128 * 1024;
 
-/** Of the machine's memory, or what this process may have of it, connections take this part at most. */
+/** Connections take at most this part of the memory available to this process. */
 const partOfMemory = 4;
 
 /**
- * How many connections a server takes by default.
+ * Default bound of a server's connections.
  *
  * @throws LeaseholdError `INVALID_CONFIG` if this process may not open enough files
  */
@@ -27,7 +27,7 @@ export function connectionsMax(filesMax = openFilesMax(), memoryBytes = memoryMa
   return Math.max(connectionsMin, Math.min(byFiles, Math.floor(memoryBytes / partOfMemory / bytesEach)));
 }
 
-/** Node has raised it to what the system allows. */
+/** Node has raised it to the system's hard limit. */
 export function openFilesMax(): number {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = report.userLimits?.open_files?.soft;

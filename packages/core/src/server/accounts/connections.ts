@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { FairShares } from "leasehold/common";
 
-/** The connections of a port, or of several: addresses that they come from share the room. */
+/** The connections of one or more ports, in fair shares by address. */
 export class Connections {
   readonly max: number;
   readonly #shares: FairShares<string>;
@@ -9,7 +9,7 @@ export class Connections {
   #open = 0;
   #refused = 0;
 
-  /** @param refuse told for people; often the same */
+  /** @param refuse logs a refusal, for operators; called often with the same text */
   constructor(max: number, refuse: (text: string) => void) {
     this.max = max;
     this.#shares = new FairShares(max);
@@ -20,12 +20,12 @@ export class Connections {
     return this.#open;
   }
 
-  /** Since the server began. */
+  /** Count since the server began. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** False: there is no room for it, or none for one more from where it comes. */
+  /** False: there is no room, or no share left for its address. */
   admit(socket: Socket): boolean {
     const from = socket.remoteAddress ?? "";
     if (!this.#shares.take(from, 1)) {

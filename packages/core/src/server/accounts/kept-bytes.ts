@@ -1,7 +1,7 @@
 import type { FairShares } from "leasehold/common";
 import { CoreError } from "../../state/errors.js";
 
-/** What is kept of one request, counted in the room that all have together, those of gRPC, too. */
+/** Memory of one request, in room shared by all requests, those of gRPC included. */
 export class KeptBytes {
   readonly #shares: FairShares<string>;
   readonly #client: string;
@@ -14,7 +14,7 @@ export class KeptBytes {
   }
 
   /**
-   * A part of it, whose bytes are told again and again.
+   * Accounts for a part of it, whose size is updated repeatedly.
    *
    * @returns throws CoreError `tooManyRequests` if there is no room for more
    */
@@ -27,14 +27,14 @@ export class KeptBytes {
   }
 
   #change(more: number): void {
-    // What counts no more must not count again.
+    // A request that is over must not count again.
     if (this.#isOver || more === 0) return;
     if (more < 0) this.#shares.giveBack(this.#client, -more);
     else if (!this.#shares.take(this.#client, more)) throw new CoreError("tooManyRequests");
     this.#counted += more;
   }
 
-  /** The request is over, in whatever way: nothing of it is kept. */
+  /** The request is over: nothing of it is kept. */
   end(): void {
     if (this.#counted > 0) this.#shares.giveBack(this.#client, this.#counted);
     this.#counted = 0;

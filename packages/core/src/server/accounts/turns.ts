@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "../../state/steps.js";
 
 /**
- * How long one piece of work may keep the event loop at a time, ms. A few go on beside each other, and then
- * it is somebody else's turn: heartbeats are sent and answered in time, however much there is to do.
+ * Longest time that one piece of work may keep the event loop, ms. Several run concurrently, and then
+ * others have their turn: heartbeats are sent and answered in time under any load.
  */
 export const turnMs = 4;
 
-/** What keeps the event loop at most for a turn at a time. */
+/** Splits long work into turns of the event loop. */
 export class Turns {
   #endMs = performance.now() + turnMs;
 
@@ -15,14 +15,14 @@ export class Turns {
     return performance.now() >= this.#endMs;
   }
 
-  /** Resolves when all that waits for the event loop has had its turn. */
+  /** Resolves when everything that waits for the event loop has run. */
   async next(): Promise<void> {
     await nextTurn();
     this.#endMs = performance.now() + turnMs;
   }
 }
 
-/** @throws what the signal is aborted with */
+/** @throws the signal's reason */
 export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal): AsyncGenerator<Item> {
   const turns = new Turns();
   for (const item of items) {
@@ -32,13 +32,13 @@ export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal
   }
 }
 
-/** So many bytes are more than one write to a disk gains by. */
+/** Larger batches do not make a write to disk faster. */
 const batchBytes = 256 * 1024;
 
 /**
- * The same, some at a time: to wait for each of a million small pieces takes longer than to make it.
+ * The same, several at a time: awaiting each of a million small pieces takes longer than making it.
  *
- * @throws what the signal is aborted with
+ * @throws the signal's reason
  */
 export async function* batchesInTurns(
   pieces: Iterable<Uint8Array>,
@@ -61,7 +61,7 @@ export async function* batchesInTurns(
   yield batch;
 }
 
-/** @throws what the signal is aborted with */
+/** @throws the signal's reason */
 export async function finishInTurns<Result>(steps: Steps<Result>, signal?: AbortSignal): Promise<Result> {
   const turns = new Turns();
   for (;;) {

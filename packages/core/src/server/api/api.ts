@@ -36,36 +36,36 @@ import { Streams } from "./calls/streams.js";
 import { asking } from "./calls/ask.js";
 import { watchHandler } from "./watch.js";
 
-/** As etcd: what the core refuses as too large has to arrive, so that it can be refused in its words. */
+/** As etcd: a request that the core refuses as too large must arrive, to be refused with etcd's message. */
 const messageOverheadBytes = 512 * 1024;
 
-/** When the server stops, what is under way may take so long. */
+/** Draining time when the server stops. */
 const closeMs = 1_000;
 
-/** How it is found out for whom a call is. */
+/** Authentication of calls. */
 export interface Admission {
-  /** If tokens are of that kind; else servers keep them. */
+  /** If tokens are signed; otherwise servers keep them. */
   readonly signed?: SignedTokens | undefined;
-  /** The common names of clients' certificates are users. */
+  /** Whether the common names of clients' certificates are users. */
   readonly byCertificate: boolean;
 }
 
-/** What stands beside etcd's services. */
+/** Services and settings beside etcd's services. */
 export interface Beside {
-  /** Services of our own. */
+  /** Leasehold's own services. */
   readonly own: (auth: AuthHandlers) => readonly [DescService, UnaryHandlers][];
   readonly counters: Counters;
   readonly requestBytesMax: number;
-  /** Of one connection, also such as have been answered and not been taken in: clients wait with more. */
+  /** Per connection, including answered streams whose output is unread: clients queue the rest. */
   readonly maxConcurrentStreams: number;
   /**
-   * What takes connections of HTTP/1.1, and keeps what it keeps in the room of gRPC's: for clients, and where
-   * metrics are served alone.
+   * Handlers of HTTP/1.1 connections, for clients and for the metrics port; they share gRPC's room for
+   * requests.
    */
   http(local: LocalClient, held: FairShares<string>): Readonly<Record<"clients" | "metrics", Http1>>;
-  /** For people: a file of TLS cannot be used as it is now. */
+  /** Logs, for operators, that a TLS file is unusable at present. */
   readonly unusable: (text: string) => void;
-  /** Of clients, and where metrics are served alone. */
+  /** Connections of clients, and of the metrics port. */
   readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
 }
 
@@ -121,12 +121,12 @@ export class ClientApi {
       this.#server.add(service.typeName, methodsOf(service, handlers, counters));
   }
 
-  /** Of gRPC's clients. */
+  /** Traffic of gRPC clients. */
   get traffic(): Traffic {
     return this.#server.traffic;
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
+  /** @throws LeaseholdError `INVALID_CONFIG` if an address is unavailable */
   async listen(
     urls: readonly ListenUrl[],
     metricsUrls: readonly ListenUrl[],
@@ -136,7 +136,7 @@ export class ClientApi {
     for (const url of metricsUrls) await this.#metricsPort.listen(url, tls);
   }
 
-  /** Ends the streams, lets what is under way end, and then all the rest. */
+  /** Ends the streams, drains calls in progress, and then closes everything. */
   async close(): Promise<void> {
     this.#streams.stop();
     for (const front of [this.#port, this.#metricsPort]) front.stop();

@@ -21,11 +21,11 @@ import { clientOf, deadlineOf, grpcError } from "./calls/calls.js";
 import type { CredentialsReader } from "./calls/credentials.js";
 import type { UnaryHandlers } from "./calls/header.js";
 
-/** Users, roles or rights may change so often while one password is looked at. */
+/** Retries when users, roles or permissions change during the check of a password. */
 const triesMax = 8;
 const tokenBytes = 18;
 
-/** What is changed as it is asked: the same words in the log. */
+/** Requests that are commands as they are. */
 const commands = {
   AuthEnable: "authEnable",
   AuthDisable: "authDisable",
@@ -46,7 +46,7 @@ const reads = {
   RoleList: "roleList",
 } as const satisfies Record<string, ClientRequest["kind"]>;
 
-/** etcd's Auth service. Passwords go no further than here: what stands in the log is made of them. */
+/** etcd's Auth service. Passwords go no further than this: the log has only their hashes. */
 export class AuthHandlers {
   readonly #host: CoreHost;
   readonly #reader: CredentialsReader;
@@ -85,7 +85,7 @@ export class AuthHandlers {
     };
   }
 
-  /** The same handlers, for those who may do everything only. */
+  /** The same handlers, restricted to root. */
   rootOnly(handlers: UnaryHandlers, names: readonly string[]): UnaryHandlers {
     const guarded = names.map((name) => {
       const handler = handlers[name]!;
@@ -122,7 +122,7 @@ export class AuthHandlers {
     return this.ask(call, { kind: "auth", request });
   }
 
-  /** Nobody's password is worked on for somebody who may not change it. */
+  /** Hashes a password only after authorizing the caller. */
   async #secretFor(call: UnaryCall, password: string): Promise<Uint8Array> {
     await this.ask(call, { kind: "root", request: {} });
     return this.#passwords.secretOf(password, clientOf(call));
@@ -141,12 +141,12 @@ export class AuthHandlers {
     return this.#change(call, { case: "userChangePassword", value: { name, secret } });
   }
 
-  /** The token comes into being only if the password that was right is still the user's (etcd does the same). */
+  /** The token is issued only if the verified password is still the user's (etcd does the same). */
   async #authenticate(call: UnaryCall, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
     for (let tries = 1; ; tries += 1) {
       const asked = { kind: "secret", request: { name } } as const;
       const { isKnown, revision, secret } = (await this.#askFor(call, asked, undefined)) as UserSecret;
-      // How long an answer takes does not tell which users there are.
+      // The time of an answer does not reveal which users exist.
       const isRight = await this.#passwords.isRight(password, secret, clientOf(call));
       if (!isKnown || !isRight) throw new CoreError("authFailed");
       const token = this.#signed === undefined ? randomBytes(tokenBytes).toString("base64url") : "";
@@ -164,7 +164,7 @@ export class AuthHandlers {
   }
 }
 
-/** A handler that gives the answer, or says why there is none. */
+/** A handler that sends the promise's answer, or its error. */
 export function answering(answer: (call: UnaryCall) => Promise<unknown>): UnaryHandler {
   const settle = async (call: UnaryCall, callback: Answer) => {
     // Refused while it was decoded (`readRequest` in `methods.ts`).
@@ -180,7 +180,7 @@ interface Outcome {
   readonly refusal?: ReturnType<typeof grpcError>;
 }
 
-/** What the client is told. */
+/** Converts the result for the client. */
 async function outcome(answer: Promise<unknown>): Promise<Outcome> {
   try {
     return { response: await answer };

@@ -18,7 +18,7 @@ type Settings = Pick<
   "clientTls" | "electionTicks" | "heartbeatMs" | "name" | "peerTls" | "quotaBytes"
 >;
 
-/** How this server is, for operators: what etcd's `Status` leaves out. */
+/** This server's condition, for operators: details that etcd's `Status` leaves out. */
 export class DiagnosisHandlers {
   readonly #host: CoreHost;
   readonly #facts: ClusterFacts;
@@ -61,7 +61,7 @@ export class DiagnosisHandlers {
       certificates: this.#certificates().map((each) =>
         create(CertificateSchema, { ...each, expiresMs: BigInt(each.expiresMs) }),
       ),
-      // Last: what came before has taken time.
+      // Last, as the rest has taken time.
       steadyMs: performance.now(),
     });
   }
@@ -96,7 +96,7 @@ export class DiagnosisHandlers {
 
 const lookMsMin = 10_000;
 
-/** Files are read for one asker, and not for each of many. */
+/** Files are read for one caller, not for each of many. */
 function lookedAtSeldom<T>(look: () => T): () => T {
   let seen: { readonly value: T; readonly atMs: number } | undefined;
   return () => {

@@ -8,7 +8,7 @@ import { clientOf, deadlineOf } from "./calls/calls.js";
 import type { UnaryHandlers } from "./calls/header.js";
 import { type Streams, fail } from "./calls/streams.js";
 
-/** etcd's Lease service, but for its stream of refreshes. */
+/** etcd's Lease service, without its stream of refreshes. */
 export function leaseHandlers(ask: Ask): UnaryHandlers {
   return {
     LeaseGrant: ask("leaseGrant"),
@@ -19,9 +19,9 @@ export function leaseHandlers(ask: Ask): UnaryHandlers {
 }
 
 /**
- * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are
- * read. Enough for a client of ten thousand leases to lose no time; what piles up beyond it stays at the
- * client, and is not refreshed from memory here (etcd 21638).
+ * Bound of one stream's refreshes in progress or with unsent answers; beyond it no more are read. Enough
+ * for a client of ten thousand leases to lose no time; the rest stays at the client, and is not refreshed
+ * from memory here (etcd 21638).
  */
 const underWayMax = 1_024;
 
@@ -33,8 +33,8 @@ interface Refresh {
 type Host = Pick<CoreHost, "cancel" | "request">;
 
 /**
- * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients
- * rely on. It stays open whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ * A stream of refreshes, processed concurrently and answered in order, as clients rely on. It stays open in
+ * any case: a lease that has ended is answered with a TTL of 0.
  */
 export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
   return (stream: ServerStream): void => {
@@ -47,9 +47,9 @@ class KeepAlives {
   readonly #stream: ServerStream;
   readonly #electionMs: number;
   readonly #client: string;
-  /** In the order of asking. */
+  /** In the order of requests. */
   #waiting: Refresh[] = [];
-  /** Answers that the connection has not taken. */
+  /** Answers not sent yet. */
   #unsent = 0;
   #isEnding = false;
   #isOver = false;
@@ -67,7 +67,7 @@ class KeepAlives {
       if (request instanceof CoreError) fail(this.#stream, request);
       else this.#refresh(request as LeaseKeepAliveRequest);
     };
-    // The client asks no more; what it has asked is answered.
+    // The client sends no more; pending requests are answered.
     this.#stream.listen(take, () => {
       this.#isEnding = true;
       this.#answer();
@@ -111,7 +111,7 @@ class KeepAlives {
     return this.#waiting.length + this.#unsent >= underWayMax;
   }
 
-  /** Nobody hears answers any more: what is under way is not to refresh anything. */
+  /** The client has gone: pending requests must refresh nothing. */
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -28,10 +28,10 @@ export const apiVersion = "3.4.23";
 /** etcd's servers agree on this one: the release without its last number. */
 export const clusterVersion = "3.4.0";
 
-/** How often it is looked whether something has happened. */
+/** Polling interval. */
 const lookMs = 10;
 
-/** How this server is, and what is done to it. */
+/** Status and maintenance of this server. */
 export class MaintenanceHandlers {
   readonly #host: CoreHost;
   readonly #facts: ClusterFacts;
@@ -69,7 +69,7 @@ export class MaintenanceHandlers {
       raftTerm: BigInt(term),
       raftAppliedIndex: BigInt(applied),
       errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
-      // Also one that has not heard yet who the members are.
+      // Also a server that does not know the members yet.
       isLearner: !membership.voters.includes(this.#facts.id),
     });
   }
@@ -90,7 +90,7 @@ export class MaintenanceHandlers {
     });
   }
 
-  /** Nothing here is in fragments; what stands on disk and is of no use any more goes. */
+  /** Nothing here is fragmented; obsolete files on disk are removed. */
   async #defragment(call: UnaryCall): Promise<unknown> {
     const { applied } = this.#host.status();
     this.#host.step({ kind: "take-snapshot" });
@@ -140,7 +140,7 @@ async function settle(answer: Promise<unknown>, callback: Answer): Promise<void>
   callback(null, response);
 }
 
-/** There is no earlier version to go back to. */
+/** There is no earlier version to return to. */
 function refusalOfDowngrade({ action, version }: DowngradeRequest): CoreError {
   if (action === Downgrade.CANCEL) return new CoreError("noDowngrade");
   const isVersion = /^\d+\.\d+(\.\d+)?$/.test(version);

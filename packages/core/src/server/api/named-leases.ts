@@ -9,7 +9,7 @@ import {
 import { type AuthHandlers, answering } from "./auth.js";
 import type { UnaryHandlers } from "./calls/header.js";
 
-/** Leases by name: what *Patterns of Distributed Systems*, "Lease", has and etcd has not. */
+/** Leases by name, which *Patterns of Distributed Systems*, "Lease", has and etcd has not. */
 export function namedLeaseHandlers(auth: Pick<AuthHandlers, "ask">): UnaryHandlers {
   return {
     Register: answering(async (call) => {

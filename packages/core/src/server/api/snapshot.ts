@@ -13,10 +13,10 @@ import type { Frozen } from "./calls/frozen.js";
 /** As etcd: small enough for any client, and not too many. */
 const blobBytes = 32 * 1024;
 
-/** A client that takes nothing for so long has its place taken away: there are few (`Frozen`). */
+/** A client that reads nothing for this long loses its slot: there are few (`Frozen`). */
 const stalledMs = 30_000;
 
-/** A backup, as a stream: of one moment, while everything else goes on. */
+/** Streams a backup: of one moment, while everything else continues. */
 export function snapshotHandler(host: Pick<CoreHost, "request">, frozen: Pick<Frozen, "use">): StreamHandler {
   return (call) => {
     const gone = new AbortController();
@@ -61,7 +61,7 @@ async function send(call: ServerStream, state: FrozenState, signal: AbortSignal)
   await write(Buffer.concat(parts));
 }
 
-/** @throws CoreError `timeout` if its client takes nothing for too long */
+/** @throws CoreError `timeout` if its client reads nothing for too long */
 async function drainedInTime(call: ServerStream, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const stalled = new Promise<never>((_resolve, reject) => {

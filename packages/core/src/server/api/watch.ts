@@ -10,15 +10,14 @@ import { type Streams, fail } from "./calls/streams.js";
 import { encode, isLarge } from "./calls/encode.js";
 
 /**
- * Responses of one stream that its connection has not taken: no more requests are read, as each is answered,
- * too. Above what the core hands out of changes by itself.
+ * Bound of one stream's unsent responses; beyond it no more requests are read, as each is answered, too.
+ * More than the core emits for changes by itself.
  */
 const unsentMax = 1_024;
 
 /**
- * A stream of watches. What its client does not take in waits here up to the bound of the core
- * (`watchResponsesMax`), as it hears of each response only when the connection has taken it; the rest waits
- * in history.
+ * A stream of watches. Unread responses wait here up to the core's bound (`watchResponsesMax`), since each
+ * is reported to it only when the connection has accepted it; the rest waits in history.
  */
 export function watchHandler(
   host: CoreHost,
@@ -50,7 +49,7 @@ export function watchHandler(
       host.closeWatches(number);
     };
     const watch = (request: WatchRequest) => {
-      // Each time: a signed token may be over by now.
+      // Each time: a signed token may have expired by now.
       const credentials = reader.of(stream);
       if (!(credentials instanceof Promise)) {
         host.watch(number, request, credentials);
@@ -58,7 +57,7 @@ export function watchHandler(
       }
       gate.close();
       void orUnknown(credentials).then((read) => {
-        // Its client may be gone by now, or want to hear nothing more.
+        // Its client may have gone by now, or cancelled.
         if (isOver) return;
         host.watch(number, request, read);
         gate.open();
@@ -70,7 +69,7 @@ export function watchHandler(
           if (request instanceof CoreError) fail(stream, request);
           else watch(request as WatchRequest);
         },
-        // A client that says nothing more wants to hear nothing more, either.
+        // A client that half-closes also ends its watches.
         () => {
           over();
           stream.end();
@@ -91,9 +90,9 @@ function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credential
 }
 
 /**
- * What rests on a server's own rights waits until it has heard of everything that was there when its client
- * came, or of as much as can be had: then each watch is judged for itself. One that has just begun and can
- * hear of nothing has none.
+ * A request that depends on a server's own rights waits until the server is up to date with the time of the
+ * request, or as far as possible: then each watch is checked by itself. A newly started server without a
+ * leader has none.
  */
 async function heardOf(
   host: CoreHost,
@@ -109,7 +108,7 @@ async function heardOf(
   });
 }
 
-/** Stops what a client asks while anybody wants that. */
+/** Pauses a client's requests while any holder wants that. */
 class Gate {
   readonly #stream: ServerStream;
   #closedBy = 0;
@@ -129,7 +128,7 @@ class Gate {
   }
 }
 
-/** What takes a while to encode is encoded in turns, and what follows waits for it. */
+/** Encodes long responses in turns, and keeps later ones behind them. */
 class InOrder {
   readonly #stream: ServerStream;
   #last: Promise<void> | undefined;
@@ -155,7 +154,7 @@ class InOrder {
   async #after(before: Promise<void> | undefined, response: WatchResponse, sent: () => void): Promise<void> {
     await before;
     const content = isLarge(response) ? await finishInTurns(encode(response)) : response;
-    // Its client may be gone by now.
+    // Its client may have gone by now.
     if (this.#stream.writable) this.#stream.write(content, sent);
   }
 }

@@ -5,33 +5,32 @@ import { hostOf } from "../accounts/address-of.js";
 import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
 /**
- * Some tens of milliseconds and 16 MiB for each password, as etcd's default. They stand in each secret, so
+ * Some tens of milliseconds and 16 MiB for each password, as etcd's default. Each secret contains them, so
  * that others can be chosen later.
  */
 const costDefault = { N: 2 ** 14, r: 8, p: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
-/** What is written with a secret must not make a server use more than this, */
+/** A stored secret must not make a server use more memory than this, */
 const memoryMax = 256 * 1024 * 1024;
-/** or more work than for so many passwords. */
+/** or more work than for this many passwords. */
 const workMax = 8;
 
 /**
- * Passwords that wait for their turn: it takes some seconds to look at so many. Hosts share the room, and have
- * their turns one after the other, so that one who guesses keeps nobody else out or waiting.
+ * Queued passwords: checking this many takes some seconds. Hosts share the room, and are served in turn, so
+ * that a guessing host delays no other.
  */
 const waitingMaxDefault = 128;
 
 type Cost = typeof costDefault;
 
 /**
- * Makes secrets of passwords, and tells by a secret whether a password is right (scrypt, RFC 7914, by Node's
- * own library). This is done in another thread, one password at a time: the others of Node's pool are there
- * for the disk.
+ * Hashes passwords, and verifies them (scrypt, RFC 7914, by Node's own library). This runs in another
+ * thread, one password at a time: the rest of Node's pool is for the disk.
  */
 export class Passwords {
   readonly #shares: FairShares<string>;
-  /** What each host waits for; whose turn it is comes first. */
+  /** Queues by host; the next host in turn comes first. */
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #isBusy = false;
 
@@ -47,7 +46,7 @@ export class Passwords {
   }
 
   /**
-   * Never with an empty secret, of which that takes as long to tell. Also of users who came from an etcd.
+   * Never with an empty secret, which takes as long to check. Also for users from an etcd.
    *
    * @throws CoreError `tooManyRequests`
    * @throws LeaseholdError `UNSUPPORTED` for an etcd's secret that takes too much work

@@ -5,7 +5,7 @@ import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { JwtOptions } from "../config/token-options.js";
 
-/** Tokens whose signature has been looked at: the same one comes with every request. */
+/** Cached tokens with verified signatures: the same one comes with every request. */
 const knownMax = 1_024;
 
 interface Known {
@@ -16,17 +16,19 @@ interface Known {
 type Jose = typeof import("jose");
 
 /**
- * JSON web tokens (RFC 7519) in place of tokens that servers keep: who has one is believed until it is over,
- * or users, roles or rights have changed since. Their content is etcd's.
+ * JSON web tokens (RFC 7519) in place of tokens that servers keep: valid until they expire, or users, roles
+ * or permissions have changed since. Their content is etcd's.
  */
 export class SignedTokens {
   readonly #jose: Jose;
   readonly #options: JwtOptions;
   readonly #signing: KeyObject | undefined;
   readonly #verifying: KeyObject;
-  /** Stands in each token: a core that was restored from a backup is another, though its users are the same. */
+  /**
+   * Part of each token: a core that was restored from a backup is another, though its users are the same.
+   */
   #cluster = "";
-  /** The one that came first goes first. */
+  /** Evicted in the order of insertion. */
   readonly #known = new Map<string, Known>();
 
   private constructor(jose: Jose, options: JwtOptions) {
@@ -48,7 +50,7 @@ export class SignedTokens {
   /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read */
   static async open(options: JwtOptions): Promise<SignedTokens> {
     const tokens = new SignedTokens(await import("jose"), options);
-    // A key of another kind than the method's is noticed now, and not by the first user.
+    // A key of the wrong kind is noticed now, and not by the first user.
     if (tokens.#signing !== undefined)
       await tokens.sign("", 0n).catch((error: unknown) => {
         throw invalidConfig(
@@ -58,7 +60,7 @@ export class SignedTokens {
     return tokens;
   }
 
-  /** Says which core they are good for: before the first one is signed or read. */
+  /** Sets the core they are valid for: before the first one is signed or read. */
   bindTo(cluster: string): void {
     this.#cluster = cluster;
   }
@@ -73,7 +75,7 @@ export class SignedTokens {
       .sign(this.#signing);
   }
 
-  /** Whose it is: at once if it has been looked at before. Rejects with CoreError `invalidAuthToken`. */
+  /** The token's user: synchronous if verified before. Rejects with CoreError `invalidAuthToken`. */
   read(token: string): Credentials | Promise<Credentials> {
     const known = this.#known.get(token);
     if (known !== undefined && Date.now() < known.endMs) return known.credentials;
@@ -87,7 +89,7 @@ export class SignedTokens {
       .jwtVerify(token, this.#verifying, { algorithms, requiredClaims: ["exp"] })
       .catch(() => undefined);
     const { cluster, exp, revision, username } = verified?.payload ?? {};
-    // Others, who sign with our key what etcd's tokens say, name none.
+    // Other issuers, who sign etcd's claims with our key, name none.
     if (cluster !== undefined && cluster !== this.#cluster) throw new CoreError("invalidAuthToken");
     const isWhole = typeof username === "string" && username !== "" && isRevision(revision);
     if (!isWhole || exp === undefined) throw new CoreError("invalidAuthToken");

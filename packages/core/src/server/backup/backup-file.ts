@@ -4,17 +4,20 @@ import type { Steps } from "../../state/steps.js";
 import { type DatabasePlan, databasePages, planDatabase } from "./bolt/write.js";
 import { bucketsOf } from "./buckets.js";
 
-/** SHA-256, at the end. Pages before it are full blocks of 512 bytes: etcdctl tells by the length that it is there. */
+/**
+ * SHA-256, at the end. The pages before it are full blocks of 512 bytes: etcdctl detects it by the file's
+ * length.
+ */
 export const hashBytes = 32;
 
-/** A backup of which nothing is written yet. */
+/** A planned backup, of which nothing is written yet. */
 export interface BackupPlan {
   readonly database: DatabasePlan;
   /** Of the whole file. */
   readonly bytes: number;
 }
 
-/** What is in a backup, and how large it becomes. What changes later is not in it. */
+/** Content and size of a backup. Later changes are not in it. */
 export function* planBackup(state: FrozenState): Steps<BackupPlan> {
   const database = yield* planDatabase(yield* bucketsOf(state));
   return { database, bytes: database.bytes + hashBytes };

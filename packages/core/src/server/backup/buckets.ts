@@ -17,8 +17,8 @@ import { idBytes, keyValueBytes, keyValueSize, leaseBytes, revisionBytes, revisi
 const clusterVersion = "3.4.0";
 
 /**
- * A state as etcd keeps it: its buckets, in the order of their names. One is ours, with names of leases: etcd carries
- * it along, and does not look at it.
+ * A state in etcd's format: its buckets, ordered by name. One is ours, with names of leases: etcd keeps it,
+ * and does not read it.
  */
 export function* bucketsOf({ meta, source }: FrozenState): Steps<readonly Bucket[]> {
   const { auth, members, revisions } = source;
@@ -55,7 +55,7 @@ function small(name: string, pairs: readonly Item[]): Bucket {
   return { name, items: () => sorted };
 }
 
-/** Members whose alarm it is, and which; nothing else. */
+/** Members with alarms, and their kinds. */
 function alarmsOf(source: SnapshotSource): Item[] {
   const nothing = new Uint8Array(0);
   return allAlarms(source).map((alarm) =>
@@ -63,7 +63,7 @@ function alarmsOf(source: SnapshotSource): Item[] {
   );
 }
 
-/** etcd cannot tell by our secrets whether a password is right: with these, nobody is let in there. */
+/** etcd cannot verify passwords with our secrets: with these, it admits no user. */
 function userOf({ name, roles, secret }: User): Item {
   const key = Buffer.from(name);
   const options = { noPassword: secret.length === 0 };
@@ -76,7 +76,7 @@ function roleOf({ name, permissions }: Role): Item {
   return pair(key, toBinary(RoleSchema, create(RoleSchema, { name: key, keyPermission: [...permissions] })));
 }
 
-/** JSON, with ids as numbers that JavaScript has no room for. */
+/** JSON, with ids as numbers that JavaScript cannot represent exactly. */
 function memberOf({ clientUrls, id, learner, name, peerUrls }: CoreMember): Item {
   const rest = {
     peerURLs: peerUrls,
@@ -87,7 +87,7 @@ function memberOf({ clientUrls, id, learner, name, peerUrls }: CoreMember): Item
   return pair(id.toString(16), Buffer.from(`{"id":${id},${JSON.stringify(rest).slice(1)}`));
 }
 
-/** Nothing that was compacted away is in the file, whether or not it has been removed here. */
+/** The file has no compacted versions, whether or not they have been removed here. */
 function compactionOf(compacted: number): Item[] {
   if (compacted < 0) return [];
   const revision = revisionOf(compacted, 0);
@@ -95,8 +95,8 @@ function compactionOf(compacted: number): Item[] {
 }
 
 /**
- * All that can be read, oldest first. What a state has in this order it has not as far back, so all of it is
- * sorted.
+ * All readable changes, oldest first. The state's list in this order does not reach as far back, so all of
+ * it is sorted.
  */
 function* inRevisionOrder({ revisions }: SnapshotSource): Steps<readonly Version[]> {
   const versions: Version[] = [];
@@ -144,8 +144,8 @@ class VersionItem implements Item {
 }
 
 /**
- * Leases, and the names of those that have one. What was left of them is not told: where the backup is
- * restored they begin their time again, and etcd would refresh them for no longer than that.
+ * Leases, and the names of those that have one. Remaining times are left out: restored leases begin their
+ * time again, and etcd would refresh them for no longer than that.
  */
 function* leaseBuckets({ leases }: SnapshotSource): Steps<readonly Bucket[]> {
   const all: LeaseState[] = [];
@@ -153,7 +153,7 @@ function* leaseBuckets({ leases }: SnapshotSource): Steps<readonly Bucket[]> {
     all.push(lease);
     if (all.length % unitsPerStep === 0) yield;
   }
-  // As bytes without a sign, ids below 0 come last.
+  // As unsigned bytes, negative ids come last.
   const firstPositive = all.findIndex(({ id }) => id >= 0n);
   const sorted = firstPositive <= 0 ? all : [...all.slice(firstPositive), ...all.slice(0, firstPositive)];
   return [

@@ -1,4 +1,4 @@
-/** The other polynomial (Castagnoli's): zlib has none of it. */
+/** The Castagnoli polynomial, which zlib does not have. */
 const table = Int32Array.from({ length: 256 }, (_, byte) => {
   let remainder = byte;
   for (let bit = 0; bit < 8; bit += 1) remainder = (remainder >>> 1) ^ (remainder & 1 ? 0x82f63b78 : 0);

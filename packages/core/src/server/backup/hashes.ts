@@ -7,7 +7,7 @@ import { sortInSteps, type Steps, unitsPerStep } from "../../state/steps.js";
 import { crc32c } from "./crc32c.js";
 import { keyValueBytes, revisionOf } from "./records.js";
 
-/** Of all that a server has: the same on all that have applied the same, and only then. */
+/** A hash of a server's whole content: the same on all that have applied the same, and only then. */
 export function* hashOfAll({ source }: FrozenState): Steps<number> {
   let hash = 0;
   for (const piece of snapshotPieces(source)) {
@@ -17,12 +17,12 @@ export function* hashOfAll({ source }: FrozenState): Steps<number> {
   return hash;
 }
 
-/** Of what is hashed in one step. */
+/** Bytes hashed in one step. */
 const bytesPerStep = 64 * 1024;
 
 /**
- * Of keys and their history up to a revision: the same on all servers that have it, and have compacted as
- * far. It is etcd's: over what stands in its bucket of keys.
+ * A hash of keys and their history up to a revision: the same on all servers that have it, and have
+ * compacted up to the same revision. It is etcd's: over the content of its bucket of keys.
  *
  * @param revision 0 for the newest
  * @throws CoreError `futureRevision`, `compacted`
@@ -47,8 +47,8 @@ export function* hashAt({ source: { revisions } }: FrozenState, revision: bigint
 }
 
 /**
- * Of what was compacted, etcd hashes what can still be read at that revision. If there is no key then, it
- * hashes all that compaction has left; deletions are none of that.
+ * Of compacted versions, etcd hashes those still readable at that revision. If no key exists then, it
+ * hashes all that compaction has left, which excludes deletions.
  */
 function* hashedVersions(revisions: SnapshotSource["revisions"], until: number): Steps<readonly Version[]> {
   const hashed: Version[] = [];

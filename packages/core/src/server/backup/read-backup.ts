@@ -10,20 +10,20 @@ import { BoltError, BoltFile, type Source } from "./bolt/read.js";
 import { stateOf, TooLargeError } from "./state.js";
 import { type BackupStatus, statusOf } from "./status.js";
 
-/** Whole pages are blocks of this size, whatever the size of a page: what is beyond is the hash. */
+/** Whole pages are multiples of this, for any page size: the rest is the hash. */
 const blockBytes = 512;
 
-/** How backups of Leasehold began before they were etcd's. */
+/** The first bytes of Leasehold's former backups. */
 const formerMagic = Buffer.from("LHBACK1\n", "latin1");
 
-/** Of what is read for the hash at a time. */
+/** Bytes read at a time for the hash. */
 const pieceBytes = 1024 * 1024;
 
 /** One value, with a page: a value is as large as a request at most, and some may share a page. */
 const spanBytesMax = 256 * 1024 * 1024;
 
 export interface ReadOptions {
-  /** A copy of the database in the data directory of an etcd has no hash at its end: it is read without one. */
+  /** A copy of the database from an etcd's data directory has no hash at its end: read it without one. */
   readonly skipHashCheck?: boolean | undefined;
 }
 
@@ -36,9 +36,9 @@ export interface Backup {
 /**
  * Reads a backup as a whole, of ours or of an etcd; its hash is checked first.
  *
- * @param bytesMax what the state may take in memory
- * @throws LeaseholdError `LOG_CORRUPT` if it is no backup, or a damaged one; `INVALID_CONFIG` if it cannot be
- * read, or is too large
+ * @param bytesMax memory bound of the state
+ * @throws LeaseholdError `LOG_CORRUPT` if it is no backup, or a damaged one; `INVALID_CONFIG` if it cannot
+ * be read, or is too large
  */
 export function readBackup(path: string, bytesMax: number, options: ReadOptions = {}): Promise<Backup> {
   return withDatabase(path, options, async (file, hash) => ({
@@ -52,7 +52,7 @@ export function readBackup(path: string, bytesMax: number, options: ReadOptions 
   });
 }
 
-/** Goes through all of a backup, and tells what is in it. @throws as `readBackup` does */
+/** Reads a whole backup, and reports its content. @throws as `readBackup` does */
 export function backupStatus(path: string, options: ReadOptions = {}): Promise<BackupStatus> {
   return withDatabase(path, options, (file) => finishInTurns(statusOf(file)));
 }
@@ -114,7 +114,7 @@ async function hashOf(
   return digest.toString("hex");
 }
 
-/** Pages are read one by one as they are needed: a file may be larger than what it needs in memory. */
+/** Pages are read one by one on demand: a file may be larger than the memory it takes. */
 function sourceOf(descriptor: number, path: string, bytes: number): Source {
   return {
     bytes,

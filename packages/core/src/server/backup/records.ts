@@ -19,7 +19,7 @@ export function revisionOf(main: number, sub: number, isTombstone = false): Buff
   return bytes;
 }
 
-/** 8 bytes, without a number of 64 bits, which is an object. */
+/** 8 bytes, without a bigint, which is an object. */
 function writeCount(bytes: Buffer, count: number, at: number): void {
   bytes.writeUInt32BE(Math.floor(count / 2 ** 32), at);
   bytes.writeUInt32BE(count % 2 ** 32, at + 4);
@@ -35,7 +35,7 @@ export interface Revision {
   readonly isTombstone: boolean;
 }
 
-/** Further on, changes to come would have no numbers of their own: 2^53 is the last that is exact. */
+/** Beyond this, later changes would run out of numbers: 2^53 is the last exact one. */
 export const revisionMax = 2 ** 52;
 
 /** Undefined for bytes that are no revision. */
@@ -55,7 +55,7 @@ const numbers = ["created", "modified", "version"] as const;
 const valueField = 5;
 const leaseField = 6;
 
-/** How large `keyValueBytes` will be. */
+/** Size of `keyValueBytes`. */
 export function keyValueSize(version: Version): number {
   const { created, key, lease, modified, value } = version;
   const inField = (bytes: number) => (bytes === 0 ? 0 : 1 + varintSize(bytes) + bytes);
@@ -75,10 +75,10 @@ function varintSizeOf(number: bigint): number {
   return Math.max(1, Math.ceil(number.toString(2).length / 7));
 }
 
-/** One for all, as to make one takes longer than to write with it. */
+/** Shared, as creating one takes longer than writing with it. */
 const writer = new BinaryWriter();
 
-/** Of a deletion there is nothing but the key. */
+/** A deletion has only the key. */
 export function keyValueBytes(version: Version): Uint8Array {
   writeBytes(keyField, bytesOf(version.key));
   if (isDeletion(version)) return writer.finish();
@@ -99,9 +99,9 @@ function writeBytes(field: number, bytes: Uint8Array): void {
 }
 
 /**
- * What happened to a key at this revision.
+ * Decodes the change of a key at this revision.
  *
- * @throws Error for bytes that do not say that
+ * @throws Error for invalid bytes
  */
 export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Array): Version {
   const reader = new BinaryReader(bytes);
@@ -116,7 +116,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
     else if (field === keyField) key = keyOf(reader.bytes());
     else if (field === valueField) value = keep(reader.bytes());
     else if (field === leaseField) lease = BigInt(reader.int64());
-    // A field that a later etcd has added: no reader of protobuf refuses those.
+    // A field of a later etcd: protobuf readers skip those.
     else reader.skip(type);
   }
   if (key === "") throw new Error("it has no key");
@@ -128,7 +128,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
   return { ...place, created, version, value, lease };
 }
 
-/** A shorter way than by a number of 64 bits. What is too large to be exact is too large for a revision. */
+/** Shorter than via a bigint. A number too large to be exact is too large for a revision. */
 function readNumber(reader: BinaryReader, bytes: Uint8Array): number {
   let number = 0;
   for (let factor = 1; factor < 2 ** 64; factor *= 128) {
@@ -168,16 +168,16 @@ export function readLease(bytes: Uint8Array): LeaseRecord {
     const [field, type] = reader.tag();
     if (field === 1) record.id = BigInt(reader.int64());
     else if (field === 2) record.ttl = BigInt(reader.int64());
-    // What was left of its time: a restored lease begins its time again.
+    // Its remaining time: a restored lease begins its time again.
     else reader.skip(type);
   }
   return record;
 }
 
 /**
- * How many fields a message has: what it takes in memory may be a hundred times what it takes in a file.
+ * Number of fields of a message: in memory it may take a hundred times its size in a file.
  *
- * @param max it is not counted further
+ * @param max counting stops there
  * @throws Error
  */
 export function fieldsOf(bytes: Uint8Array, max: number): number {

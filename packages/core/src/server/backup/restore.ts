@@ -9,20 +9,19 @@ import { beginDirectory } from "../disk/data-directory.js";
 import { restored } from "../../host/new-core.js";
 import { type Backup, readBackup, type ReadOptions } from "./read-backup.js";
 
-/** What a restored server is. */
+/** Identity of a restored server. */
 export interface Restored {
   readonly identity: Identity;
   readonly backup: Backup;
 }
 
 /**
- * Makes the data directory of a server of a new core from a backup. All servers of that core have to be
- * restored from the same file: its hash is a part of the cluster's id, so that others are refused. The file is
- * one of ours, or of an etcd.
+ * Makes the data directory of a server of a new core from a backup. All servers of that core must be
+ * restored from the same file: its hash is a part of the cluster's id, so that others are refused. The file
+ * is one of ours, or of an etcd.
  *
- * @throws LeaseholdError `INVALID_CONFIG` if the directory has something in it, or the file cannot be read or
- * is too large;
- * `LOG_CORRUPT` if it is damaged; `VERSION_MISMATCH` if it is of our former format
+ * @throws LeaseholdError `INVALID_CONFIG` if the directory is not empty, or the file cannot be read or is
+ * too large; `LOG_CORRUPT` if it is damaged; `VERSION_MISMATCH` if it is of our former format
  */
 export async function restoreBackup(
   path: string,
@@ -34,7 +33,7 @@ export async function restoreBackup(
   if (found.length > 0) throw invalidConfig(`--data-dir ${dataDir} is not empty: nothing was restored`);
   const backup = await readBackup(path, config.quotaBytes, options);
   const { identity, recovered } = restored(backup, config, newIdentity);
-  // A directory that is half restored would begin an empty core.
+  // A half-restored directory would begin an empty core.
   const unfinished = `${dataDir}.restoring`;
   await rm(unfinished, { recursive: true, force: true });
   await beginDirectory(unfinished, identity, recovered, backup.state);
@@ -47,7 +46,7 @@ export async function restoreBackup(
   return { identity, backup };
 }
 
-/** For people. */
+/** For operators. */
 export function restoredText({ identity, backup }: Restored, dataDir: string): string {
   const { id, cluster, members } = identity;
   const { auth, revisions } = backup.state;

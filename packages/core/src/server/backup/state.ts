@@ -9,24 +9,24 @@ import { owned } from "../../state/values.js";
 import { BoltError, type BoltFile, type Leaf } from "./bolt/read.js";
 import { fieldsOf, readLease, readRevision, readVersion, revisionMax } from "./records.js";
 
-/** What a database has is more than may be kept in memory. */
+/** The content of a database exceeds the memory bound. */
 export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
 
-/** A key with its value, or a role with what it may do: pieces of snapshots are twice as large. */
+/** A key with its value, or a role with its permissions: pieces of snapshots may be twice as large. */
 const recordBytesMax = 32 * 1024 * 1024;
 
-/** A name of a lease that waits for its lease, beside its own bytes. */
+/** Memory of a lease's name that waits for its lease, beside its own bytes. */
 const namedBytes = 100;
 
 type Buckets = ReadonlyMap<string, Iterable<Leaf>>;
 
 /**
- * The state that a database of etcd, or of ours, has. Of members and alarms there is nothing: whoever they are
- * of is not there where it is restored.
+ * The state in a database of etcd, or of ours. Members and alarms are left out: they do not exist where it
+ * is restored.
  *
- * @param bytesMax what the state may take in memory
+ * @param bytesMax memory bound of the state
  * @throws BoltError, TooLargeError
  */
 export function* stateOf(file: BoltFile, bytesMax: number): Steps<CoreState> {
@@ -51,7 +51,7 @@ class Reading {
     this.#bytesMax = bytesMax;
   }
 
-  /** In steps, with what cannot be read told as damage, and no more than there is room for. */
+  /** In steps; reports unreadable items as damage, within the memory bound. */
   *#each(name: string, take: (key: Buffer, value: Buffer) => void): Steps<void> {
     let count = 0;
     for (const { key, value } of this.#buckets.get(name) ?? []) {
@@ -70,12 +70,12 @@ class Reading {
     }
   }
 
-  /** @throws TooLargeError if there is no room for so much more */
+  /** @throws TooLargeError if there is no room for this many more bytes */
   #takeRoom(bytes: number): void {
     if (this.state.bytes + bytes > this.#bytesMax) throw new TooLargeError();
   }
 
-  /** What a message would take in memory has room, too: it is known before it is read. */
+  /** Reserves the memory of a message before it is decoded. */
   #takeRoomFor(message: Uint8Array, bytesPerField: number): void {
     const left = this.#bytesMax - this.state.bytes;
     if (fieldsOf(message, left / bytesPerField) * bytesPerField > left) throw new TooLargeError();
@@ -107,7 +107,7 @@ class Reading {
     });
   }
 
-  /** One that was begun is finished, as etcd does. */
+  /** A compaction that was begun is finished, as in etcd. */
   *compaction(): Steps<void> {
     const { revisions } = this.state;
     let compacted = -1;
@@ -118,15 +118,16 @@ class Reading {
       compacted = Math.max(compacted, revision.main);
     });
     if (compacted < 0) return;
-    // What was compacted last may have left nothing.
+    // The last compaction may have left nothing.
     revisions.current = Math.max(revisions.current, compacted);
     revisions.compact(compacted);
     yield* revisions.sweep();
   }
 
   /**
-   * A key whose lease is not there stays, as at etcd, and hangs on none from now on: else a server that is restored
-   * from a snapshot would hang it on a lease that was granted under the same id later, and the others would not.
+   * A key whose lease does not exist stays, as in etcd, detached from now on: otherwise a server that is
+   * restored from a snapshot would attach it to a lease granted later under the same id, and the others
+   * would not.
    */
   *attachKeys(): Steps<void> {
     const { leases, revisions } = this.state;
@@ -157,7 +158,7 @@ class Reading {
       if (name !== "authRevision") return;
       const revision = value.readBigUInt64BE(0);
       if (revision > revisionMax) throw new Error("it is no revision");
-      // An etcd whose rights were never touched has 0.
+      // An etcd without any change of authentication has 0.
       auth.revision = revision > 1n ? revision : 1n;
     });
     yield* this.#each("authUsers", (key, value) => {
@@ -181,7 +182,7 @@ class Reading {
   }
 }
 
-/** What we do not know of is not kept: it may be anything. */
+/** Unknown fields are dropped: they may be anything. */
 const known = { readUnknownFields: false } as const;
 
 function idOf(key: Buffer): bigint {
@@ -191,7 +192,7 @@ function idOf(key: Buffer): bigint {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Two names that are no text would else become the same. */
+/** Otherwise two names with invalid UTF-8 would become the same. */
 function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }

@@ -3,7 +3,7 @@ import type { BoltFile } from "./bolt/read.js";
 import { crc32c } from "./crc32c.js";
 import { readRevision } from "./records.js";
 
-/** What `etcdctl snapshot status` tells of the same file. */
+/** The result of `etcdctl snapshot status` for the same file. */
 export interface BackupStatus {
   /** CRC-32C over names of buckets, keys and values. */
   readonly hash: number;

@@ -11,7 +11,7 @@ import type { CoreFlags } from "./flags.js";
 import { parseTokens, type TokenOptions } from "./token-options.js";
 import { type ListenUrl, parseListenUrls, parseUrl, parseUrls } from "../wire/urls.js";
 
-/** A server's settings, checked. */
+/** A server's validated settings. */
 export interface CoreConfig {
   readonly name: string;
   readonly dataDir: string;
@@ -22,25 +22,28 @@ export interface CoreConfig {
   readonly initialCluster: readonly FoundingMember[];
   readonly isNewCluster: boolean;
   readonly token: string;
-  /** This server shall be the only one of a new core, with what is on its disk. */
+  /** Makes this server the only one of a new core, with the content of its disk. */
   readonly forceNewCluster: boolean;
   readonly heartbeatMs: number;
   readonly electionTicks: number;
   readonly snapshotEntries: number;
   /** Clients are not served before the keys have been compared with those of the other servers. */
   readonly initialCorruptCheck: boolean;
-  /** How often the leader compares the servers' keys, ms; 0: never. */
+  /** Interval at which the leader compares the servers' keys, ms; 0: never. */
   readonly corruptCheckMs: number;
   readonly autoCompaction: AutoCompaction | undefined;
   readonly quotaBytes: number;
   readonly requestBytesMax: number;
   readonly operationsMax: number;
-  /** Calls of one connection at once. */
+  /** Concurrent calls per connection. */
   readonly maxConcurrentStreams: number;
   /** Of clients. */
   readonly connectionsMax: number;
   readonly tokens: TokenOptions;
-  /** Whose pages may ask, and under which names this server may be asked over HTTP/1.1 without TLS; undefined: all. */
+  /**
+   * Allowed origins of pages, and allowed host names of this server over HTTP/1.1 without TLS; undefined:
+   * all.
+   */
   readonly origins: ReadonlySet<string> | undefined;
   readonly hosts: ReadonlySet<string> | undefined;
   readonly clientTls: TlsFiles | undefined;
@@ -54,22 +57,22 @@ export interface FoundingMember {
 
 const heartbeatMsDefault = 100;
 const electionMsDefault = 1_000;
-/** etcd's bounds: more than a minute without a leader helps nobody, and five heartbeats have to fit. */
+/** etcd's bounds: more than a minute without a leader is useless, and five heartbeats must fit. */
 const electionMsMax = 50_000;
 const heartbeatsPerElectionMin = 5;
 const snapshotEntriesDefault = 100_000;
 /**
- * Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they
- * were.
+ * Some tens of megabytes of small keys; watches that resume after minutes of a busy core find their
+ * position.
  */
 const keepRevisionsDefault = 100_000;
 const keepMsDefault = 3_600_000;
-/** Ten looks at the revision fit in. */
+/** Ten samples of the revision fit in. */
 const keepMsMin = 10_000;
 const quotaBytesMost = 2 * 1024 ** 3;
-/** Requests of the largest kind have to fit in, and some. */
+/** Several requests of the largest kind must fit in. */
 const quotaBytesMin = 16 * 1024 ** 2;
-/** As many calls as all connections together may have under way. */
+/** As many concurrent calls as all connections together may have. */
 const concurrentStreamsMost = 16_384;
 const requestBytesMost = 10 * 1024 ** 2;
 /** More servers make writes slower and nothing safer. */
@@ -135,8 +138,8 @@ export function configOf(flags: CoreFlags): CoreConfig {
 }
 
 /**
- * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound
- * that for slow writers only. With one, a retention without a mode is a time, as in etcd.
+ * Without either setting, history is kept by number of revisions: all of it is in memory, and a time would
+ * bound that for slow writers only. A retention without a mode is a time, as in etcd.
  */
 function parseCompaction(givenMode?: string, retention?: string): AutoCompaction | undefined {
   const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
@@ -162,14 +165,14 @@ function parseRetention(text: string): number {
   return keepMs;
 }
 
-/** Such as `1h30m`; undefined for what is none. */
+/** Such as `1h30m`; undefined for other text. */
 function sumOfDurations(text: string): number | undefined {
   const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
   if (parts.length === 0 || parts.join("") !== text) return undefined;
   return parts.reduce((sum, part) => sum + parseDuration(part), 0);
 }
 
-/** A comparison goes through all keys: not all the time. */
+/** A comparison visits all keys: not continuously. */
 const checkMsMin = 1_000;
 
 function parseCheckTime(text = "0s"): number {
@@ -181,7 +184,7 @@ function parseCheckTime(text = "0s"): number {
   return everyMs;
 }
 
-/** Not given, or 0 as in etcd: the default. */
+/** Missing, or 0 as in etcd: the default. */
 function parseQuota(text = "0"): number {
   const quotaBytes = text === "0" ? quotaBytesDefault() : whole("--quota-backend-bytes", text, 0);
   if (quotaBytes < quotaBytesMin)
@@ -190,14 +193,14 @@ function parseQuota(text = "0"): number {
 }
 
 /**
- * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's
- * tail, snapshots and answers need room beside the state.
+ * etcd's 2 GB, or half of this process's heap limit if that is less: the log's tail, snapshots and answers
+ * need room beside the state.
  */
 function quotaBytesDefault(): number {
   return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
 }
 
-/** More would make others wait too long: etcd warns of such. */
+/** Larger requests would delay others too long: etcd warns of them. */
 function parseRequestBytes(text: string | undefined): number {
   const bytes = whole("--max-request-bytes", text, defaultLimits.requestBytesMax);
   if (bytes > requestBytesMost)
@@ -228,7 +231,7 @@ function whole(flag: string, text: string | undefined, fallback: number): number
   return value;
 }
 
-/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses is named several times. */
+/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses appears several times. */
 function parseCluster(text: string): FoundingMember[] {
   const urls = new Map<string, string[]>();
   for (const part of text.split(",")) {
@@ -247,7 +250,7 @@ function parseCluster(text: string): FoundingMember[] {
   return [...urls].map(([name, peerUrls]) => ({ name, peerUrls: peerUrls.toSorted() }));
 }
 
-/** The others reach this server, and know it, by what they were told. */
+/** The others reach and identify this server by their own settings. */
 function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly string[]): void {
   const own = initialCluster.find((member) => member.name === name);
   if (own === undefined)
@@ -259,7 +262,7 @@ function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly
     );
 }
 
-/** Nothing, or a star among them, stands for all. */
+/** An empty list, or a star in it, means all. */
 function listed(text = ""): ReadonlySet<string> | undefined {
   const names = text.split(",").map((part) => part.trim());
   return text === "" || names.includes("*") ? undefined : new Set(names);
@@ -336,19 +339,19 @@ function tlsOf(
   return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile, allowed, ciphers };
 }
 
-/** Several are separated by commas, as at later versions of etcd. */
+/** Separated by commas, as in later versions of etcd. */
 function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedNames | undefined {
   if (commonNames !== "" && hosts !== "")
     throw invalidConfig(`--${prefix}cert-allowed-cn and --${prefix}cert-allowed-hostname exclude each other`);
   if (commonNames !== "") {
     const names = commonNames.split(",").map((name) => name.trim());
-    // A certificate without a common name would have it.
+    // A certificate without a common name would match.
     if (names.includes("")) throw invalidConfig(`--${prefix}cert-allowed-cn has an empty name`);
     return { kind: "common name", names };
   }
   if (hosts === "") return undefined;
   const names = hosts.split(",").map((name) => name.trim());
-  // One that begins with a dot would stand for all below it, which nobody has said (OpenSSL).
+  // A name with a leading dot would match all subdomains (OpenSSL), which was not asked for.
   const none = names.find((name) => isIP(name) === 0 && !/^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(name));
   if (none !== undefined)
     throw invalidConfig(`--${prefix}cert-allowed-hostname has ${JSON.stringify(none)}, which is no host`);

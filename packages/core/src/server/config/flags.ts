@@ -10,17 +10,17 @@ export interface CoreFlags {
   readonly initialCluster?: string | undefined;
   readonly initialClusterState?: string | undefined;
   /**
-   * Makes this server the only one of a new core, with what is on its disk: when the others are lost for good.
-   * What only they had is lost.
+   * Makes this server the only one of a new core, with the content of its disk: for a permanent loss of the
+   * others. Entries that only they had are lost.
    */
   readonly forceNewCluster?: boolean | undefined;
   readonly initialClusterToken?: string | undefined;
   readonly heartbeatInterval?: string | undefined;
   readonly electionTimeout?: string | undefined;
   readonly snapshotCount?: string | undefined;
-  /** Clients are not served before the keys were found to be those of the other servers. */
+  /** Clients are not served before the keys have been compared with those of the other servers. */
   readonly experimentalInitialCorruptCheck?: boolean | undefined;
-  /** How often the leader compares the keys of all servers: a time such as `10m`; `0s` is never. */
+  /** Interval at which the leader compares the keys of all servers: a time such as `10m`; `0s` is never. */
   readonly experimentalCorruptCheckTime?: string | undefined;
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
@@ -30,7 +30,7 @@ export interface CoreFlags {
   readonly maxConcurrentStreams?: string | undefined;
   readonly authToken?: string | undefined;
   readonly authTokenTtl?: string | undefined;
-  /** The server makes a certificate for clients, or for servers, itself, and nobody can verify it. */
+  /** The server generates its own certificate for clients, or for servers, which cannot be verified. */
   readonly autoTls?: boolean | undefined;
   readonly peerAutoTls?: boolean | undefined;
   readonly certFile?: string | undefined;
@@ -38,39 +38,42 @@ export interface CoreFlags {
   readonly trustedCaFile?: string | undefined;
   readonly clientCertAuth?: boolean | undefined;
   readonly clientCrlFile?: string | undefined;
-  /** Of clients' certificates one of these hosts is demanded, separated by commas. */
+  /** Clients' certificates must have one of these hosts, separated by commas. */
   readonly clientCertAllowedHostname?: string | undefined;
   readonly peerCertFile?: string | undefined;
   readonly peerKeyFile?: string | undefined;
   readonly peerTrustedCaFile?: string | undefined;
   readonly peerClientCertAuth?: boolean | undefined;
   readonly peerCrlFile?: string | undefined;
-  /** Of the other servers' certificates one of these common names, or of these hosts, is demanded. */
+  /** The other servers' certificates must have one of these common names, or hosts. */
   readonly peerCertAllowedCn?: string | undefined;
   readonly peerCertAllowedHostname?: string | undefined;
-  /** By Go's names, separated by commas: nothing else is spoken. */
+  /** Go's names, separated by commas: no other suite is used. */
   readonly cipherSuites?: string | undefined;
-  /** Origins of pages that may ask, separated by commas. Default: all. */
+  /** Allowed origins of pages, separated by commas. Default: all. */
   readonly cors?: string | undefined;
-  /** Names by which the server may be asked over plain HTTP/1.1, separated by commas. Default: all. */
+  /** Allowed host names of the server over plain HTTP/1.1, separated by commas. Default: all. */
   readonly hostWhitelist?: string | undefined;
   /** `debug`, `info`, `warn` or `error`. */
   readonly logLevel?: string | undefined;
-  /** `default`, `stdout`, `stderr` or files, separated by commas: of the command, as a program's `logger` is its own. */
+  /**
+   * `default`, `stdout`, `stderr` or files, separated by commas: for the command; a program passes its own
+   * `logger`.
+   */
   readonly logOutputs?: string | undefined;
-  /** Not etcd's: plain TCP beyond loopback must be asked for. */
+  /** Not etcd's: allows plain TCP beyond loopback. */
   readonly insecure?: boolean | undefined;
 }
 
-/** A server of the core that runs. */
+/** A running server of the core. */
 export interface RunningCore {
   readonly name: string;
   readonly id: bigint;
   readonly cluster: bigint;
-  /** Where clients reach it, as it tells them. */
+  /** Addresses for clients, as the member list has them. */
   readonly clientUrls: readonly string[];
-  /** Rejects with what made the server stop; it never resolves. */
+  /** Rejects with the error that made the server stop; it never resolves. */
   readonly failed: Promise<never>;
-  /** Hands over leadership, answers what is under way, and leaves nothing open. Idempotent. */
+  /** Transfers leadership, answers pending requests, and leaves nothing open. Idempotent. */
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ export interface KnownMember extends FoundingMember {
   readonly id: MemberId;
 }
 
-/** Ids as etcd makes them: they follow from the founding members' addresses and the token. */
+/** Ids as in etcd: they derive from the founding members' addresses and the token. */
 export function foundingMembers(members: readonly FoundingMember[], token: string): KnownMember[] {
   return members.map((member) => ({
     ...member,
@@ -16,14 +16,14 @@ export function foundingMembers(members: readonly FoundingMember[], token: strin
   }));
 }
 
-/** Who a server is, and with whom. */
+/** A server's identity: its own, and the members. */
 export interface Identity {
   readonly id: MemberId;
   readonly cluster: bigint;
   readonly members: readonly KnownMember[];
 }
 
-/** As the replicated state begins with it. */
+/** As in the initial replicated state. */
 export function foundingMember({ id, name, peerUrls }: KnownMember): CoreMember {
   return { id, name, peerUrls, clientUrls: [], learner: false, disk: 0n, joining: false };
 }

@@ -1,12 +1,12 @@
 import { parseDuration, invalidConfig } from "leasehold/common";
 
-/** Which tokens users get: such as servers keep, or such as are signed. */
+/** The kind of tokens: kept by servers, or signed. */
 export type TokenOptions = { readonly kind: "simple"; readonly ttlMs: number } | JwtOptions;
 
 export interface JwtOptions {
   readonly kind: "jwt";
   readonly method: string;
-  /** That of an `HS…` method is the secret itself. */
+  /** For an `HS…` method, the secret itself. */
   readonly privateKeyFile: string | undefined;
   readonly publicKeyFile: string | undefined;
   readonly ttlMs: number;

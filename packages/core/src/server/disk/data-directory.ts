@@ -18,7 +18,7 @@ import { type Identity, newIdentity } from "../config/identity.js";
 import { forceNewCluster, type OpenedContent } from "./force-new-cluster.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
-/** What a server found on its disk, and what writes there. */
+/** The content of a server's disk, and its writers. */
 export interface DataDirectory {
   readonly path: string;
   readonly lock: DirectoryLock;
@@ -27,11 +27,11 @@ export interface DataDirectory {
   readonly record: MemberRecord;
   readonly recovered: Recovered;
   readonly state: CoreState;
-  /** Bytes of a write that a crash had cut off; nobody was ever told of them. */
+  /** Bytes of a write that a crash had cut off; they were never acknowledged. */
   readonly tornBytes: number;
 }
 
-/** Who a server is that joins a core, and with whom: the others say it. */
+/** Finds the identity of a server that joins a core, from the other members. */
 export type FindIdentity = (config: CoreConfig) => Promise<Identity>;
 
 const cannotJoin: FindIdentity = () =>
@@ -41,7 +41,7 @@ const journalFolder = "wal";
 const snapshotFolder = "snapshots";
 
 /**
- * Opens a server's data directory, or begins it.
+ * Opens a server's data directory, or creates it.
  *
  * @throws LeaseholdError `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`, `INVALID_CONFIG`
  */
@@ -62,7 +62,7 @@ export async function openDataDirectory(
   }
 }
 
-/** What `openDataDirectory` does once the directory is this process's. @throws as it does */
+/** The part of `openDataDirectory` after the directory is locked. @throws as it does */
 export async function openContent(
   path: string,
   config: CoreConfig,
@@ -88,9 +88,8 @@ export async function openContent(
 }
 
 /**
- * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a
- * member.json which says that there is a journal. What is read is counted as being on disk, so it is made so
- * first.
+ * A killed process may have left names that only the kernel has: the directory's own, or that of a
+ * member.json which claims a journal. Reads count as durable, so these are synced first.
  */
 async function syncNames(path: string): Promise<void> {
   try {
@@ -102,8 +101,8 @@ async function syncNames(path: string): Promise<void> {
 }
 
 /**
- * Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try
- * is replaced.
+ * A new server's files are all on disk before any other server hears of it. Files of an earlier attempt are
+ * replaced.
  */
 async function begin(path: string, config: CoreConfig, findIdentity: FindIdentity): Promise<MemberRecord> {
   if (!config.isNewCluster)
@@ -113,7 +112,7 @@ async function begin(path: string, config: CoreConfig, findIdentity: FindIdentit
   return beginDirectory(path, identity, founding(identity.members.map(({ id }) => id)), new CoreState());
 }
 
-/** What `begin` does once it is known who the server is. @throws LeaseholdError `DISK_FAILED` */
+/** The part of `begin` after the server's identity is known. @throws LeaseholdError `DISK_FAILED` */
 export async function beginDirectory(
   path: string,
   identity: Identity,
@@ -136,14 +135,14 @@ export async function beginDirectory(
   return begun;
 }
 
-/** Nobody else could vote here, or is known by any entry. */
+/** No other server could vote here, or is named by any entry. */
 function isAlone({ record, recovered }: OpenedContent): boolean {
   const { learners, voters } = recovered.snapshot.membership;
   const isChanged = recovered.entries.some(({ kind }) => kind === "config");
   return !isChanged && learners.length === 0 && voters.length === 1 && voters[0] === record.id;
 }
 
-/** A journal without the file that says whose it is may be all that is left of a server. */
+/** A journal without its member file may be all that is left of a server. */
 async function refuseLeftovers(path: string): Promise<void> {
   if ((await readdir(path)).includes(journalFolder))
     throw damaged(`${path} has a journal, and member.json, which says whose it is, is missing`);
@@ -158,7 +157,7 @@ async function recover(
     throw damaged(`the journal in ${path} is empty, and this server has taken part before`);
   if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
     throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
-  // Nothing rests on them yet: what was begun when the server crashed.
+  // Nothing depends on them yet: they were in progress when the server crashed.
   await snapshots.removeAfter(base.index);
   const { meta, batches } = await snapshots.read(base);
   const restoring = new RestoringState();

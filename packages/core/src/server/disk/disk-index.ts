@@ -2,13 +2,12 @@ import type { MemberId } from "../../raft/types.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /**
- * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and
- * what it had acknowledged: it must not take part under its old name (Raft rests on what servers have
- * promised).
+ * Remembers the disk of each other server. A server that has lost its disk has forgotten its votes and
+ * acknowledgements: it must not take part under its old name (Raft relies on promises).
  */
 export class DiskIndex {
   readonly #folder: string;
-  /** Only what is on our own disk. */
+  /** Only content of our own disk. */
   #record: MemberRecord;
   #version: number;
   #last: Promise<unknown> = Promise.resolve();
@@ -20,8 +19,8 @@ export class DiskIndex {
   }
 
   /**
-   * Undefined as long as nothing is known of the member. What an incoming connection says is not believed
-   * then: an attacker could say it first, and keep the member out for ever.
+   * Undefined while nothing is known of the member. Claims of incoming connections are not trusted then: an
+   * attacker could make one first, and exclude the member for ever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
     const known = this.#record.disks.get(member);
@@ -29,9 +28,9 @@ export class DiskIndex {
   }
 
   /**
-   * What the member itself has said where we have called it, at the address of the configuration. The first
-   * one counts, and is on our own disk before the answer is given: whether it is the known one. One that
-   * could not be written is not known, and is learnt again.
+   * Notes the member's own claim, from a connection dialed to the configuration's address. The first one
+   * counts, and is on our own disk before this resolves: whether it is the known one. A failed write leaves
+   * it unknown, to be learnt again.
    *
    * @throws LeaseholdError `DISK_FAILED`
    */
@@ -43,12 +42,12 @@ export class DiskIndex {
     return learning;
   }
 
-  /** Of the cluster, as this server has written it or is writing it. */
+  /** The cluster's version, as written or being written. */
   get version(): number {
     return this.#version;
   }
 
-  /** The cluster speaks another version. @throws LeaseholdError `DISK_FAILED` */
+  /** Records a new version of the cluster. @throws LeaseholdError `DISK_FAILED` */
   async raise(version: number): Promise<void> {
     this.#version = version;
     const raising = this.#last.then(() => this.#write({ version }));
@@ -63,7 +62,7 @@ export class DiskIndex {
   }
 
   async #learn(member: MemberId, disk: bigint): Promise<boolean> {
-    // Somebody may have asked the same meanwhile.
+    // A concurrent call may have learnt it.
     const known = this.#record.disks.get(member);
     if (known !== undefined) return known === disk;
     await this.#write({ disks: new Map(this.#record.disks).set(member, disk) });

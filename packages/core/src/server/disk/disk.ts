@@ -6,19 +6,18 @@ import type { SnapshotToWrite } from "../../replica/types.js";
 import { batchesInTurns } from "../accounts/turns.js";
 
 /**
- * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order
- * of the calls, and after one that has failed nothing is written to it any more: what follows rests on what
- * came before.
+ * A server's writes: its log, and snapshots. Writes to the log become durable in the order of the calls,
+ * and after a failed one none follows: each depends on those before it.
  */
 export class Disk {
   readonly #journal: Journal;
   readonly #snapshots: Snapshots;
   /**
-   * The last step that others wait for: an installation, of which the log goes on. Rejected for ever if it
-   * failed.
+   * The last step that others wait for: an installation, after which the log continues. Rejected for ever
+   * if it failed.
    */
   #installing: Promise<void> | undefined;
-  /** The log goes on after this. */
+  /** The log continues after this. */
   #base: number;
 
   constructor(journal: Journal, snapshots: Snapshots, base: number) {
@@ -31,7 +30,7 @@ export class Disk {
    * Resolves when it is on disk.
    *
    * @param received the content of `persist.snapshot`
-   * @throws LeaseholdError `DISK_FAILED`, and then for ever; TypeError if that content is missing
+   * @throws LeaseholdError `DISK_FAILED`, and from then on always; TypeError if that content is missing
    */
   persist(persist: Persist, received: ReceivedSnapshot | undefined): Promise<void> {
     const { entries, hardState, snapshot } = persist;
@@ -54,21 +53,21 @@ export class Disk {
   }
 
   /**
-   * Writes a snapshot of the own state, beside the log's own writes, and then forgets the log before it.
+   * Writes a snapshot of the own state, beside the log's own writes, and then drops the log before it.
    *
-   * @param signal gives it up, as long as it is not whole: nothing of it stays
+   * @param signal aborts an unfinished one: nothing of it stays
    */
   async saveSnapshot({ meta, pieces }: SnapshotToWrite, signal?: AbortSignal): Promise<void> {
     await this.#snapshots.save(meta, batchesInTurns(pieces, signal));
     await this.#inOrder(async () => {
-      // A leader's snapshot that came meanwhile is newer.
+      // A leader's snapshot that arrived meanwhile is newer.
       if (meta.index <= this.#base) return;
       await this.#journal.append({ compacted: meta });
       await this.#goOnFrom(meta.index);
     });
   }
 
-  /** The journal says on disk that it goes on from that snapshot: only now is what came before of no use. */
+  /** The journal durably continues from that snapshot: only now everything before it is obsolete. */
   async #goOnFrom(index: number): Promise<void> {
     if (index <= this.#base) return;
     this.#base = index;

@@ -9,7 +9,7 @@ import { foundingMember } from "../config/identity.js";
 import { batchesInTurns, finishInTurns } from "../accounts/turns.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
-/** A server's data directory, opened. */
+/** An opened data directory. */
 export interface OpenedContent {
   readonly journal: Journal;
   readonly snapshots: Snapshots;
@@ -19,12 +19,13 @@ export interface OpenedContent {
 }
 
 /**
- * Makes this server the only one of a new core, with all that is on its disk: also entries of which nobody
- * knows whether they were committed, as those that were may be among them. What only the others had is lost.
+ * Makes this server the only one of a new core, with all that is on its disk: including entries that may
+ * not have been committed, since the committed ones may be among them. Entries that only the others had are
+ * lost.
  *
- * The new core has an id of its own: the former members, should they come back, are refused, and do not vote
- * here. The journal's change is the last step. A crash before it leaves the old log under the new id, by
- * which nobody can be reached; then this is done again.
+ * The new core has an id of its own: former members that come back are refused, and do not vote here. The
+ * journal's change is the last step. A crash before it leaves the old log under the new id, by which no
+ * server can be reached; then this is repeated.
  *
  * @throws LeaseholdError `DISK_FAILED`, `LOG_CORRUPT`
  */

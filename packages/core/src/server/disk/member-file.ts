@@ -7,25 +7,27 @@ import type { MemberId } from "../../raft/types.js";
 import { newestVersion, oldestVersion } from "../../state/members.js";
 import { type KnownMember, idText } from "../config/identity.js";
 
-/** The former one had no checksum: a bit that turned over in an id made another server of it. */
+/** The former format had no checksum: a flipped bit in an id made it another server. */
 const formerFormat = 1;
 const format = 2;
-/** Of a cluster beyond version 7: servers of that version know the format before, and begin with no other. */
+/**
+ * For a cluster beyond version 7: servers of that version know the format before, and start with no other.
+ */
 const laterFormat = 3;
 const fileName = "member.json";
 
-/** Who the data directory belongs to. */
+/** The owner of a data directory. */
 export interface MemberRecord {
   readonly id: MemberId;
   readonly cluster: bigint;
-  /** Drawn when the directory was made: a server that comes back without its disk bears another. */
+  /** Generated with the directory: a server that comes back without its disk has another. */
   readonly disk: bigint;
-  /** False until the journal has its beginning: before, there is nothing that could be lost. */
+  /** False until the journal exists: before, there is nothing to lose. */
   readonly begun: boolean;
   readonly members: readonly KnownMember[];
   /** The disks of the others, since they were first heard of. */
   readonly disks: ReadonlyMap<MemberId, bigint>;
-  /** Of the cluster, as far as this server knows: no server of a version before begins with this directory. */
+  /** The cluster's version, as known here: an older server does not start with this directory. */
   readonly version: number;
 }
 
@@ -57,12 +59,12 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
   return record;
 }
 
-/** Over all values in their order; blanks between them do not count. */
+/** Over all values in their order; white space between them does not count. */
 function checksumOfRecord(content: object): number {
   return checksumOf(Buffer.from(JSON.stringify(content)), 0);
 }
 
-/** The record that stands in a file; throws what `damaged` makes of the place where another value stands. */
+/** Parses the record of a file; throws the result of `damaged` for an invalid value. */
 function recordOf(content: unknown, damaged: (where: string) => Error): MemberRecord {
   const idAt = (value: unknown, where: string): bigint => {
     if (typeof value !== "string" || !/^[0-9a-f]{1,16}$/.test(value))
@@ -110,7 +112,7 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
   };
 }
 
-/** The old content or the new one is there, whatever happens. */
+/** Atomic: either the old or the new content survives. */
 export async function writeMemberRecord(folder: string, record: MemberRecord): Promise<void> {
   const path = join(folder, fileName);
   const content = {

@@ -9,13 +9,13 @@ const dayMs = 86_400_000;
 
 /** As etcd's. */
 const validMs = 365 * dayMs;
-/** A server that is started with less left gets another: it may run for long. */
+/** A certificate with less time left is replaced at the start: the server may run for long. */
 const leftMsMin = 30 * dayMs;
 /** For clients whose clocks are behind. */
 const earlierMs = dayMs;
 
 /**
- * Makes a server's own certificate (`--auto-tls`), or keeps the one that it has made before.
+ * Makes a server's own certificate (`--auto-tls`), or keeps its earlier one.
  *
  * @throws LeaseholdError `DISK_FAILED`
  */
@@ -35,7 +35,7 @@ export async function keepSelfMade(tls: TlsFiles | undefined): Promise<void> {
   }
 }
 
-/** What a crash has left of the two may not fit together. */
+/** After a crash the two files may not match. */
 async function isGood({ certFile, keyFile }: TlsFiles, hosts: readonly string[], untilMs: number) {
   try {
     const certificate = new X509Certificate(await readFile(certFile));

@@ -1,14 +1,14 @@
 import { Traffic } from "../wire/traffic.js";
 
-/** Seconds, from the first on twice as long each: etcd's own. */
+/** Seconds, each twice the one before: etcd's own. */
 const doubled = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => Number((first * 2 ** index).toPrecision(5)));
 const syncBuckets = doubled(0.001, 14);
 const roundTripBuckets = doubled(0.0001, 15);
-/** Prometheus' own, which etcd takes for its calls. */
+/** Prometheus' own, which etcd uses for its calls. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** How often something took how long. */
+/** A histogram of durations. */
 export class Histogram {
   readonly #buckets: readonly number[];
   readonly #counts: number[];
@@ -28,7 +28,7 @@ export class Histogram {
     if (bucket !== -1) this.#counts[bucket]! += 1;
   }
 
-  /** @param labels as they stand in braces; none if empty */
+  /** @param labels without braces; empty for none */
   lines(name: string, labels = ""): string[] {
     let below = 0;
     const before = labels === "" ? "" : `${labels},`;
@@ -46,7 +46,7 @@ export class Histogram {
   }
 }
 
-/** What went between this server and another one. */
+/** Traffic between this server and another one. */
 export class PeerCounts {
   readonly traffic = new Traffic();
   readonly roundTrip = new Histogram(roundTripBuckets);
@@ -54,7 +54,7 @@ export class PeerCounts {
   failures = 0;
   #pingedMs: number | undefined;
 
-  /** A ping has been sent; of several that are not answered, the first counts. */
+  /** A ping was sent; of several without an answer, the first counts. */
   pinged(): void {
     this.#pingedMs ??= performance.now();
   }
@@ -64,16 +64,16 @@ export class PeerCounts {
     this.#pingedMs = undefined;
   }
 
-  /** A connection begins: what was asked on another one is answered no more. */
+  /** A connection begins: pings on an earlier one get no answer any more. */
   begun(): void {
     this.#pingedMs = undefined;
   }
 }
 
-/** More tell nothing more about the 99th percentile. */
+/** More would not improve the 99th percentile. */
 const recentMax = 1_000;
 
-/** How long something took the last times, ms. */
+/** The most recent durations, ms. */
 export class RecentTimes {
   readonly #times = new Float64Array(recentMax);
   #count = 0;
@@ -89,7 +89,7 @@ export class RecentTimes {
   }
 }
 
-/** gRPC's names of its codes, as its metrics have them. */
+/** gRPC's names of its codes, as in its metrics. */
 const codes = [
   "OK",
   "Canceled",
@@ -136,7 +136,7 @@ export class MethodCounts {
   }
 }
 
-/** What a server has counted since it began. */
+/** Counts since the server began. */
 export class Counters {
   readonly #walSyncs = new RecentTimes();
   readonly walSync = new Histogram(syncBuckets);
@@ -144,7 +144,7 @@ export class Counters {
   readonly methods: MethodCounts[] = [];
   leaderChanges = 0;
 
-  /** By the members' ids. */
+  /** By member id. */
   get peers(): ReadonlyMap<bigint, PeerCounts> {
     return this.#peers;
   }
@@ -158,7 +158,7 @@ export class Counters {
     return counts;
   }
 
-  /** Those who are members no more. */
+  /** Drops former members. */
   keepPeers(ids: ReadonlySet<bigint>): void {
     for (const id of this.#peers.keys()) if (!ids.has(id)) this.#peers.delete(id);
   }
@@ -169,7 +169,7 @@ export class Counters {
     this.#walSyncs.observe(tookMs);
   }
 
-  /** How long the last of them took, ms, shortest first. */
+  /** The most recent durations, ms, shortest first. */
   get recentSyncs(): Float64Array {
     return this.#walSyncs.sorted();
   }

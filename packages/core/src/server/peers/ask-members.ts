@@ -9,9 +9,9 @@ import { dial } from "./sockets.js";
 const askMs = 2_000;
 
 /**
- * Asks a server of a core who the members are.
+ * Asks a server of a core for its members.
  *
- * @param name of the server that asks
+ * @param name of the asking server
  * @throws Error if there is no answer
  */
 export async function askMembers(url: string, name: string, tls: TlsFiles | undefined): Promise<PeerWelcome> {

@@ -6,13 +6,13 @@ import type { PeerMessage } from "../../replica/types.js";
 import { bulkSince } from "./hello.js";
 
 /**
- * Messages between servers as bytes: the kind, who to whom, then the kind's fields in this order. Counts are
- * 64-bit floats, as in the journal: they stay exact as far as the program's own numbers do. All is
- * little-endian.
+ * Encoding of messages between servers: the kind, sender and receiver, then the kind's fields in this
+ * order. Counts are 64-bit floats, as in the journal: they stay exact as far as the program's own numbers
+ * do. All is little-endian.
  */
 type Field = "count" | "id" | "lease" | "flag" | "bytes" | "entries" | "meta" | readonly string[];
 
-/** A field that a message has and its layout has not, or the other way round, does not compile. */
+/** A mismatch between a message's fields and its layout does not compile. */
 type Layouts = {
   readonly [Kind in PeerMessage["kind"]]: Readonly<
     Record<Exclude<keyof Extract<PeerMessage, { kind: Kind }>, "kind" | "from" | "to">, Field>
@@ -67,7 +67,7 @@ type Layout = readonly (readonly [string, Field])[];
 const layoutOf: readonly Layout[] = kinds.map((kind) => Object.entries(layouts[kind]));
 const numberOf = new Map<string, number>(kinds.map((kind, index) => [kind, index]));
 
-/** What a proposal has not that comes once; in this order, which is that of the layouts. */
+/** Fields that a proposal sent only once lacks; in this order, which is that of the layouts. */
 const onceOnly: Readonly<Record<string, number | boolean>> = { life: 0, settled: 0, again: false };
 
 const onceLayoutOf = layoutOf.map((layout) => layout.filter(([name]) => !(name in onceOnly)));
@@ -80,8 +80,8 @@ function layoutsOf(version: number): readonly Layout[] {
 const headBytes = 1 + 8 + 8 + 5 * 8;
 
 /**
- * The parts of a message, to be sent one after another. What is large is not copied.
- * @param version of the protocol that the receiver speaks
+ * The parts of a message, to be sent in order. Large parts are not copied.
+ * @param version of the protocol that the receiver supports
  */
 export function encodeMessage(message: PeerMessage, version: number): Uint8Array[] {
   const kind = numberOf.get(message.kind)!;
@@ -105,7 +105,7 @@ export function encodeMessage(message: PeerMessage, version: number): Uint8Array
   return [head.subarray(0, offset), ...parts];
 }
 
-/** @throws RangeError if no server of this version of the protocol can have sent that */
+/** @throws RangeError for bytes that no server of this protocol version sends */
 export function decodeMessage(bytes: Buffer, version: number): PeerMessage {
   const kind = bytes.readUInt8(0);
   const layout = layoutsOf(version)[kind];

@@ -7,15 +7,16 @@ import { Frames, frame } from "./frames.js";
 import { readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";
 
-/** Beats without any answer until a connection that is just being made is given up. */
+/** Heartbeats without an answer until a dial in progress is given up. */
 const dialBeatsMax = 2;
 
-/** What is smaller is copied together: many buffers cost a socket more than to copy them. */
+/** Smaller parts are copied together: many buffers cost a socket more than copying them. */
 const copiedBytesMax = 64 * 1024;
 
 /**
- * What the socket has at a time, and the largest piece. It joins all that waits in it to one write, and reports
- * only that write's end: on a slow connection nothing would seem to leave for as long as a full window takes.
+ * Bytes in the socket at a time, and the largest piece. The socket joins everything queued to one write,
+ * and reports only that write's end: on a slow connection nothing would seem to leave for as long as a full
+ * window takes.
  */
 const handedBytesMax = 256 * 1024;
 
@@ -28,24 +29,24 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly hello: Uint8Array;
   readonly tls: TlsFiles | undefined;
-  /** Beats without any answer, and without a byte that has left, until it counts as cut off. */
+  /** Heartbeats without an answer, and without a byte sent, until it counts as cut off. */
   readonly silentBeatsMax: number;
   readonly traffic: PeerCounts["traffic"];
-  /** Told of pings and their answers. */
+  /** Notified of pings and their answers. */
   readonly pings?: Pick<PeerCounts, "answered" | "begun" | "pinged">;
-  /** Why it is not used; empty if it is. */
+  /** Returns the reason to refuse it; empty if there is none. */
   readonly judge: (welcome: PeerWelcome) => Promise<string>;
   readonly welcome: () => void;
   readonly lost: (problem: string) => void;
-  /** Something of what was written has left. */
+  /** Some of the output has left. */
   readonly written: () => void;
 }
 
-/** One connection to another server, from the attempt to its end. */
+/** One connection to another server, from the dial to its end. */
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #socket: Socket | undefined;
-  /** Of the protocol, which both sides speak; 0 until the other side has answered. */
+  /** The protocol version of both sides; 0 until the other side has answered. */
   version = 0;
   #isAnswered = false;
   #isWelcome = false;
@@ -68,7 +69,7 @@ export class Connection {
       options.traffic.follow(socket);
       options.pings?.begun();
     } catch (error) {
-      // Certificates, or a list of revoked ones, that are just being written: nobody else would catch it here.
+      // Certificates, or a revocation list, may be half written: no caller would catch that here.
       this.#problem = (error as Error).message;
       setImmediate(() => this.#lose());
       return;
@@ -90,12 +91,12 @@ export class Connection {
     return this.#isWelcome;
   }
 
-  /** What waits for the other side to take it. */
+  /** Output queued for the other side. */
   get waitingBytes(): number {
     return this.#queuedBytes + (this.#socket?.writableLength ?? 0);
   }
 
-  /** All that is written in one turn goes out together. */
+  /** Output of one turn is sent together. */
   write(parts: readonly Uint8Array[]): void {
     for (const part of frame(parts)) {
       if (part.length <= handedBytesMax) this.#queue(part);
@@ -112,8 +113,8 @@ export class Connection {
   }
 
   /**
-   * This process may have stood still, and answers may wait to be read: they are, before immediates run. So no
-   * time is measured: only beats count that this process has gone through.
+   * This process may have been suspended with answers still unread: they are read before immediates run. So
+   * no time is measured: only heartbeats count that this process has gone through.
    */
   beat(): void {
     setImmediate(() => this.#judgeSilence());

@@ -1,12 +1,12 @@
 import { pieceBytesMax } from "../../journal/snapshots.js";
 
-/** A frame is its length, 4 bytes, and so many bytes. One of length 0 says: I am here. */
+/** A frame is its length, 4 bytes, and that many bytes. A frame of length 0 is a heartbeat. */
 const lengthBytes = 4;
 
 /** The largest are pieces of snapshots. */
 export const frameBytesMax = pieceBytesMax;
 
-/** Before it is known who is there, nobody gets more of our memory. */
+/** An unidentified peer gets no more of our memory. */
 export const helloBytesMax = 16 * 1024;
 
 export function frame(parts: readonly Uint8Array[]): Uint8Array[] {
@@ -18,9 +18,9 @@ export function frame(parts: readonly Uint8Array[]): Uint8Array[] {
   return [length, ...parts];
 }
 
-/** Cuts a stream of bytes into frames. */
+/** Splits a stream of bytes into frames. */
 export class Frames {
-  /** Until it is known who is there. */
+  /** Raised once the peer is identified. */
   bytesMax = helloBytesMax;
   readonly #take: (body: Buffer) => void;
   #chunks: Buffer[] = [];
@@ -32,16 +32,16 @@ export class Frames {
     this.#take = take;
   }
 
-  /** A part of a frame is there. */
+  /** Whether a part of a frame has arrived. */
   get isWithin(): boolean {
     return this.#length > 0;
   }
 
-  /** @throws RangeError for a length that no frame has */
+  /** @throws RangeError for an invalid length */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    // What is put together is put together once, when all of it is there.
+    // Chunks are joined once, when all have arrived.
     if (this.#length < this.#needed) return;
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
     this.#needed = lengthBytes;

@@ -10,20 +10,20 @@ import { unwelcome } from "../../replica/roll.js";
 import { type CoreMember, newestVersion, oldestVersion } from "../../state/members.js";
 import { idText } from "../config/identity.js";
 
-/** What a server says of itself to another. */
+/** A server's claims to another. */
 export interface Self {
   readonly cluster: bigint;
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
-  /** Of the cluster: the oldest that this server speaks with others. */
+  /** The cluster's version: the oldest that this server speaks with others. */
   readonly version: number;
 }
 
-/** What the rest of the connection is. */
+/** Use of the rest of the connection. */
 export type Purpose = "messages" | "bulk" | "snapshot";
 
-/** From this version on there is a second connection, for what may be large, and proposals may come again. */
+/** From this version on there is a second connection, for large messages, and proposals may be repeated. */
 export const bulkSince = 8;
 
 export function helloBytes(
@@ -46,9 +46,9 @@ export function readHello(bytes: Buffer): PeerHello {
 }
 
 /**
- * For one that looked for somebody else, our disk is no answer: it would take it for that one's.
+ * A caller looking for another server gets no disk id: it would take it for that one's.
  *
- * @param removed the other one is no member any more
+ * @param removed the other one is a former member
  */
 export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, removed = false): Uint8Array {
   const disk = hello.cluster === self.cluster && hello.to === self.id ? self.disk : 0n;
@@ -56,18 +56,18 @@ export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, remo
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk, removed }));
 }
 
-/** Why it refuses us, empty if it does not; and which disk it has. */
+/** Reason of its refusal, empty if there is none; and the id of its disk. */
 export function readWelcome(bytes: Buffer): PeerWelcome {
   return fromBinary(PeerWelcomeSchema, bytes);
 }
 
-/** Of a server that is to join, and does not know yet who it is. */
+/** Of a joining server, which does not know its identity yet. */
 export function questionBytes(name: string): Uint8Array {
   const versions = { version: oldestVersion, newest: newestVersion };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, { ...versions, name, asksMembers: true }));
 }
 
-/** Who is there, for one that asked with `questionBytes`. */
+/** The member list, for a caller that sent `questionBytes`. */
 export function membersBytes(
   { cluster }: Self,
   hello: PeerHello,
@@ -82,17 +82,17 @@ export function membersBytes(
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, cluster, members: records }));
 }
 
-/** The newest that its sender speaks. */
+/** The newest version that its sender supports. */
 export function newestOf({ newest, version }: PeerHello): number {
   return Math.max(newest, version);
 }
 
-/** The newest that both speak. */
+/** The newest version that both support. */
 export function spokenWith(hello: PeerHello): number {
   return Math.min(newestOf(hello), newestVersion);
 }
 
-/** Why its sender is not told who is there; empty if it is. */
+/** Why its sender gets no member list; empty if it does. */
 export function objectionTo(hello: PeerHello, { version }: Self): string {
   if (hello.version <= newestVersion && newestOf(hello) >= version) return "";
   const found = rangeText(hello.version, newestOf(hello));

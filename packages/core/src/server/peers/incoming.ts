@@ -11,38 +11,38 @@ import { Frames, frame, frameBytesMax } from "./frames.js";
 import { membersBytes, objectionTo, readHello, type Self, spokenWith, welcomeBytes } from "./hello.js";
 import { onSilence } from "./sockets.js";
 
-/** What other servers send. */
+/** Input from other servers. */
 export interface Received {
   message(message: PeerMessage): void;
-  /** A part of a message from this member. */
+  /** A part of a message from this member has arrived. */
   arriving(member: MemberId): void;
   /** A snapshot has arrived as a whole; `state` was restored from it. */
   snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
 }
 
-/** What becomes of one incoming connection. */
+/** Handles one incoming connection. */
 export interface IncomingHandler {
   /** Why the sender of this hello is refused; empty if it is not. */
   judge(hello: PeerHello): string;
-  /** Whether its sender was a member, and is none any more. */
+  /** Whether its sender is a former member. */
   wasRemoved(hello: PeerHello): boolean;
-  /** For a server that is to join. */
+  /** For a joining server. */
   members(): readonly CoreMember[];
-  /** It is who it says, as far as that can be known. */
+  /** Its identity is verified, as far as possible. */
   admitted(hello: PeerHello): void;
   readonly received: Received;
   trouble(text: string): void;
 }
 
-/** How often it is reported that a message is arriving, ms: more often than servers tick. */
+/** Interval of reports that a message is arriving, ms: more frequent than servers' ticks. */
 const arrivingMs = 50;
 
-/** A server that sends a snapshot sends nothing but that. */
+/** A connection for a snapshot carries nothing else. */
 interface Transfer {
   message: InstallSnapshot | undefined;
   pieces: Uint8Array[];
   bytes: number;
-  /** Piece by piece, as they come: all at once it would be a matter of seconds. */
+  /** Piece by piece, as they arrive: at once it would take seconds. */
   restoring: RestoringState;
   isEnding: boolean;
 }
@@ -54,7 +54,7 @@ function newTransfer(): Transfer {
 export interface IncomingBounds {
   /** A peer that has sent no hello within it is disconnected. */
   readonly helloMs: number;
-  /** A peer that has sent nothing for so long is disconnected. */
+  /** A peer that is silent for this long is disconnected. */
   readonly silenceMs: number;
   /** Bytes of one snapshot. */
   readonly snapshotBytesMax: number;
@@ -102,7 +102,7 @@ export class Incoming {
     setImmediate(() => this.#socket.resume());
   }
 
-  /** What is long takes its time: the other side is there all the while. */
+  /** A long message takes time, in which its sender counts as alive. */
   #reportArriving(): void {
     if (!this.#isAdmitted || this.#transfer !== undefined || !this.#frames.isWithin) return;
     const nowMs = performance.now();

@@ -5,16 +5,16 @@ import { LeaseholdError, invalidConfig } from "leasehold/common";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import { askMembers } from "./ask-members.js";
 
-/** A server that was just told to add us may not have it yet, and one may be down. */
+/** A server that was just told to add us may not have applied it yet, and one may be down. */
 const tryMs = 15_000;
 const pauseMs = 300;
 
 /**
- * Asks the servers of `--initial-cluster` who this one is: the member with its addresses, which somebody has
- * added before (`etcdctl member add`).
+ * Asks the servers of `--initial-cluster` for this server's identity: the member with its addresses, added
+ * before (`etcdctl member add`).
  *
- * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with another
- * data directory; `UNREACHABLE` if none of them answers
+ * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with
+ * another data directory; `UNREACHABLE` if none of them answers
  */
 export async function join(config: CoreConfig): Promise<Identity> {
   const others = config.initialCluster.filter(({ name }) => name !== config.name);
@@ -53,7 +53,7 @@ function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identi
     return invalidConfig(
       `no member of the core has the addresses ${own.peerUrls.join()}: add it first (etcdctl member add)`,
     );
-  // Whatever it has promised there is lost with that directory, so it must not go on under that id.
+  // Its promises are lost with that directory, so it must not continue under that id.
   if (self.name !== "")
     return invalidConfig(
       `the member ${idText(self.id)} at ${own.peerUrls.join()} has started before, with another data directory: ` +

@@ -8,19 +8,19 @@ import { encodeMessage } from "./codec.js";
 import { Connection } from "./connection.js";
 import { bulkSince } from "./hello.js";
 
-/** What waits for a slow peer: twice what the log has in flight to one. */
+/** Output queued for a slow peer: twice what the log has in flight to one. */
 const waitingBytesMax = 32 * 1024 * 1024;
 
-/** Proposals that wait here; others wait at their sender until half of these have left. */
+/** Proposals queued here; further ones wait at their sender until half of these have left. */
 const proposalBytesMax = 1024 * 1024;
 
-/** Beats in which a peer answers nothing, until it counts as gone. */
+/** Heartbeats without an answer until a peer counts as gone. */
 const silentBeatsMax = 5;
 
-/** Answers on a slow connection wait behind all that the kernel has taken. */
+/** Answers on a slow connection queue behind everything in the kernel's buffers. */
 const bulkSilentBeatsMax = 30;
 
-/** Between attempts: a server that comes back is found before an election would be over. */
+/** Delay between dials: a server that comes back is found before an election would be over. */
 const redialMs = 200;
 
 export interface LinkOptions {
@@ -29,29 +29,29 @@ export interface LinkOptions {
   readonly hello: (isBulk: boolean) => Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
-   * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
-   * last for minutes.
+   * A server that is silent for this long counts as gone. A silently broken connection would otherwise last
+   * for minutes.
    */
   readonly silenceMs: number;
-  /** What was sent may be lost. */
+  /** Messages in flight may be lost. */
   readonly unreachable: () => void;
-  /** For people: why there is no connection. */
+  /** For operators: why there is no connection. */
   readonly trouble: (text: string) => void;
-  /** @param takesRepeats it recognizes proposals that it has had */
+  /** @param takesRepeats it recognizes repeated proposals */
   readonly connected: (takesRepeats: boolean) => void;
   /** There is room for proposals again. */
   readonly drained: () => void;
-  /** It says that this server is no member any more. */
+  /** It reports that this server is a former member. */
   readonly removed: () => void;
-  /** Why we do not talk to a server with this disk; empty if we do. */
+  /** Why a server with this disk is refused; empty if it is not. */
   readonly judge: (disk: bigint) => Promise<string>;
   readonly counts?: PeerCounts;
 }
 
 /**
- * The way of all messages to one server: two connections of our own, made again for as long as they are
- * wanted. One is for what is small and urgent, the other for what may be large (`replica/proposals/bulk.ts`). A server of
- * an earlier version has one for both.
+ * Carries all messages to one server: two connections that we dial, and redial for as long as they are
+ * wanted. One is for small and urgent messages, the other for those that may be large
+ * (`replica/proposals/bulk.ts`). A server of an earlier version has one for both.
  */
 export class PeerLink {
   readonly #options: LinkOptions;
@@ -72,12 +72,12 @@ export class PeerLink {
     this.#connect();
   }
 
-  /** Where it was called last. */
+  /** The address dialed last. */
   get url(): string {
     return this.#url;
   }
 
-  /** @returns whether it is on its way */
+  /** @returns whether it was accepted */
   send(message: PeerMessage): boolean {
     const connection = isBulk(message) ? this.#bulk : this.#first;
     const isWelcome = connection?.isWelcome === true;
@@ -141,7 +141,7 @@ export class PeerLink {
     });
   }
 
-  /** The second connection goes where the first one has found the server. */
+  /** The second connection uses the address at which the first one reached the server. */
   #connectBulk(url: string): void {
     const { hello, tls } = this.#options;
     const first = this.#first;
@@ -165,7 +165,7 @@ export class PeerLink {
 
   async #judge({ disk, removed }: PeerWelcome): Promise<string> {
     const own = await this.#options.judge(disk);
-    // Not from somebody else.
+    // Only if the right server answered.
     if (own === "" && removed) this.#options.removed();
     return own;
   }

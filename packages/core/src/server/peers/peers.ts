@@ -17,76 +17,79 @@ import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 
 /**
- * Connections of which it is not known who is there. For one more the oldest of the host with most of them is
- * given up: nobody keeps others out by waiting, or by coming often.
+ * Unidentified connections. A further one closes the oldest of the host with most of them: no host excludes
+ * others by waiting, or by many connections.
  */
 const strangersMax = 64;
 
 /** A peer that has not proven its identity by then is disconnected, ms. */
 const handshakeMs = 5_000;
 
-/** How long a stranger may take to say who it is, ms: a few round trips. */
+/** Timeout for a stranger's hello, ms: a few round trips. */
 const helloMs = 2_000;
 
-/** Of a connection that others have made; they say something far more often. */
+/** For connections that other servers dial; they send far more often. */
 const incomingSilenceFactor = 10;
 
-/** Between two rounds of questions to the members. */
+/** Delay between two rounds of asking the members. */
 const askPauseMs = 2_000;
 
-/** Of the silence of a link: then it is asked again whether members are still listed that the log does not know. */
+/**
+ * As a multiple of a link's silence: then the members are asked again whether they list members that the
+ * log does not know.
+ */
 const relistFactor = 4;
 
-/** What happens at the other servers. */
+/** Events of the other servers. */
 export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
-  /** @param takesRepeats it recognizes proposals that it has had */
+  /** @param takesRepeats it recognizes repeated proposals */
   connected(member: MemberId, takesRepeats: boolean): void;
   /** The connection to it has room for proposals again. */
   drained(member: MemberId): void;
-  /** Whether a server has this disk, or came back with another; undefined as long as that is not known. */
+  /** Whether a server has this disk, or came back with another; undefined while that is unknown. */
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
-  /** Remembers which disk a server has, unless it is known; false if it is another. */
+  /** Records a server's disk, unless one is known; false if it is another. */
   learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
-  /** Which version another server speaks at most; 0: it is not known any more. */
+  /** The newest version that another server supports; 0: no longer known. */
   speaks(member: MemberId, version: number): void;
-  /** Another server says that this one is no member any more. */
+  /** Another server reports that this one is a former member. */
   removed(): void;
-  /** For people; the same is not said twice in a minute. */
+  /** For operators; equal texts are logged once a minute. */
   trouble(cause: string, text: string): void;
 }
 
 export interface PeersOptions {
   readonly self: Omit<Self, "version">;
-  /** The servers of the core, until `update` tells of others. */
+  /** The servers of the core, until `update`. */
   readonly roll: Roll;
-  /** Other servers' addresses by this server's flags, where it asks for the members, too. */
+  /** The other servers' addresses in this server's flags, where it also asks for the members. */
   readonly initialUrls: readonly string[];
   readonly tls: TlsFiles | undefined;
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
-  /** Bytes of one that others send: more than a state may have. */
+  /** Bound of a received snapshot: more than a state may have. */
   readonly snapshotBytesMax: number;
   readonly handler: PeersHandler;
   readonly counters?: Counters;
 }
 
 /**
- * The other servers of the core. Messages to one go over connections that we make, messages from it over those
- * that it makes.
+ * The other servers of the core. Messages to a server use connections that we dial, messages from it those
+ * that it dials.
  */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #counters: Counters;
   readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
   readonly #listeners: Listener[] = [];
-  /** And from where they come. */
+  /** With their hosts. */
   readonly #strangers = new Map<Socket, string>();
-  /** One of each server for each purpose: a newer one takes the place of an older. */
+  /** One per server and purpose: a newer one replaces an older. */
   readonly #admitted = new Map<string, Socket>();
   readonly #closed = new AbortController();
-  /** Already said to be out of reach; to say it once for each failure is enough. */
+  /** Already reported as unreachable, once per failure. */
   readonly #unreachable = new Set<MemberId>();
 
   readonly #listed = new ListedMembers();
@@ -116,7 +119,7 @@ export class Peers {
     return { ...this.#options.self, version: this.#roll.version };
   }
 
-  /** Who the servers are from now on: those who are gone are not heard any more, and get nothing. */
+  /** Replaces the servers: removed ones are neither heard nor sent anything. */
   update(roll: Roll): void {
     this.#roll = roll;
     this.#updateLinks();
@@ -145,7 +148,7 @@ export class Peers {
       this.#admitted.get(placeOf(id, purpose))?.destroy();
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
+  /** @throws LeaseholdError `INVALID_CONFIG` if an address is unavailable */
   async open(urls: readonly ListenUrl[]): Promise<void> {
     for (const url of urls)
       this.#listeners.push(
@@ -155,7 +158,7 @@ export class Peers {
     this.update(this.#roll);
   }
 
-  /** @returns whether it is on its way */
+  /** @returns whether it was accepted */
   send(message: PeerMessage): boolean {
     if (message.kind !== "snapshot") return this.#links.get(message.to)?.link.send(message) ?? false;
     void this.#sendSnapshot(message);
@@ -179,13 +182,13 @@ export class Peers {
       silenceMs,
       counts: this.#counters.peer(peer.id),
       unreachable: () => {
-        // It may be elsewhere by now.
+        // It may have moved.
         this.#askMembers();
         if (this.#unreachable.has(peer.id)) return;
         this.#unreachable.add(peer.id);
         handler.unreachable(peer.id);
       },
-      // Only a member by this server's own log ends it.
+      // Counts only from a member by this server's own log.
       removed: () => {
         if (this.#roll.members.some(({ id }) => id === peer.id)) handler.removed();
       },
@@ -195,7 +198,7 @@ export class Peers {
         handler.connected(peer.id, takesRepeats);
       },
       drained: () => handler.drained(peer.id),
-      // Earlier versions do not say it.
+      // Earlier versions do not send it.
       judge: async (disk) =>
         disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
     });
@@ -206,7 +209,7 @@ export class Peers {
     const peer = this.#others.find(({ id }) => id === message.to);
     try {
       if (peer === undefined) throw new Error("it is no member");
-      // At the address where it was reached: one of several may be out of date.
+      // The address at which it was reached: one of several may be out of date.
       const url = this.#links.get(peer.id)?.link.url ?? peer.peerUrls[0]!;
       await sendSnapshot(message, peer.id, url, snapshots, this.#self, tls, this.#closed.signal);
       handler.snapshotSent(message.to, true);
@@ -221,7 +224,7 @@ export class Peers {
     admit: (socket) => {
       if (this.#closed.signal.aborted) return false;
       this.#addStranger(socket);
-      // Below TLS nobody else hears it.
+      // The socket below TLS has no other listener.
       socket.on("error", () => undefined);
       return true;
     },
@@ -255,7 +258,7 @@ export class Peers {
       members: () => this.#roll.members,
       admitted: (hello: PeerHello) => this.#admit(hello, socket),
       received: handler,
-      // Usual when a core begins: it must not stand in the way of what is said of another refusal.
+      // Normal when a core begins: it must not suppress the report of another refusal.
       trouble: (text: string) =>
         handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),
     };
@@ -295,8 +298,8 @@ export class Peers {
   }
 
   /**
-   * Asks who the members are, where the log and this server's flags say that others are: a caller is unknown, or
-   * a member cannot be reached. Nothing that a caller says of itself is used.
+   * Asks for the members, at the addresses of the log and of this server's flags: a caller is unknown, or a
+   * member unreachable. No claim of a caller is used.
    */
   #askMembers(): void {
     const { initialUrls, self, tls } = this.#options;
@@ -328,7 +331,7 @@ export class Peers {
   }
 }
 
-/** The first one of those that the greatest number share. */
+/** The oldest connection of the host that has most. */
 function oldestOfMost(strangers: ReadonlyMap<Socket, string>): Socket {
   const byHost = new Map<string, Socket[]>();
   for (const [socket, host] of strangers) {
@@ -344,14 +347,14 @@ function placeOf(member: MemberId, purpose: Purpose): string {
   return `${member} ${purpose}`;
 }
 
-/** One that has not started has no name yet. */
+/** A member that has not started has no name yet. */
 function nameOf({ id, name }: CoreMember): string {
   return name === "" ? idText(id) : name;
 }
 
 const notReached = "has to be reached by us first, at its own address";
 
-/** Where servers start one after the other: one is not there yet, or does not know who asks. */
+/** While servers start one after the other, one may be missing, or not know the caller. */
 export function isUsualAtStart(text: string): boolean {
   return text.endsWith(notReached) || /\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\b/.test(text);
 }

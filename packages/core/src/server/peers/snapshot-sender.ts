@@ -9,12 +9,12 @@ import { newestVersion } from "../../state/members.js";
 import { type Self, helloBytes, readWelcome } from "./hello.js";
 import { dial, onSilence } from "./sockets.js";
 
-/** A transfer in which nothing moves for so long has failed. */
+/** A transfer without progress for this long has failed. */
 const stalledMs = 10_000;
 
 /**
  * Streams the newest snapshot to a server that is too far behind, on a connection of its own, so that
- * heartbeats do not wait behind it, and no faster than it is taken in.
+ * heartbeats do not wait behind it, with back-pressure.
  *
  * @throws Error if it has not arrived as a whole
  */

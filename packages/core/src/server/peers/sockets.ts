@@ -12,14 +12,15 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   const place = path === undefined ? { host, port } : { path };
   if (!isTls) return connectTcp({ ...place, noDelay: true }, ready);
   const files = tls && readTls(tls);
-  // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own also
-  // where we have none: the other side says what it wants.
+  // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own
+  // also where we have none: the other side decides.
   const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
   const revoked = tls && revokedNow(tls, files?.ca);
-  // RFC 6066 has no addresses in it, and Node refuses them; the certificate is checked against the host all the same.
+  // RFC 6066 excludes addresses, and Node refuses them; the certificate is checked against the host all the
+  // same.
   const identity = { servername: isIP(host) === 0 ? host : undefined, checkServerIdentity: identityProblem };
   const socket: TLSSocket = connectTls({ ...place, ...identity, ...trust }, () => {
-    // The other side is held to the same as it holds us to, as at etcd.
+    // We require of the other side what it requires of us, as in etcd.
     const objection = tls === undefined ? "" : objectionTo(socket, tls.allowed, revoked);
     if (objection === "") ready();
     else socket.destroy(new Error(objection));
@@ -27,7 +28,10 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   return socket.setNoDelay(true) as TLSSocket;
 }
 
-/** When nothing has moved for so long; what has come while this process stood still is read before. */
+/**
+ * Fires when nothing has moved for this long; input that arrived while this process was suspended is read
+ * before.
+ */
 export function onSilence(socket: Socket, silenceMs: number, silent: () => void): void {
   socket.setTimeout(silenceMs, () => {
     const { bytesRead } = socket;

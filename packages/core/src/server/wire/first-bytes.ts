@@ -1,16 +1,18 @@
 import type { Socket } from "node:net";
 import { preface } from "../../http2/frames.js";
 
-/** Every HTTP/1.1 request differs from the preface of HTTP/2 here at the latest. */
+/** By this byte every HTTP/1.1 request differs from the preface of HTTP/2. */
 const tellingBytes = 3;
 
-/** Who takes connections: they read them from their first byte on. */
+/** Handlers of connections, which read them from their first byte on. */
 export interface Behind {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
 }
 
-/** HTTP/2 or HTTP/1.1. Who says nothing for so long, or stops in the middle of that, is sent away. */
+/**
+ * Detects HTTP/2 or HTTP/1.1. A connection that stays silent, or stops within the first bytes, is closed.
+ */
 export function hearFirstWords(socket: Socket, silenceMs: number, behind: Behind): void {
   const silence = setTimeout(() => socket.destroy(), silenceMs);
   const over = () => clearTimeout(silence);

@@ -8,31 +8,31 @@ import { objectionTo, readChainsOf } from "./tls/peer-chain.js";
 import { readTls, revokedNow, whenRenewed } from "./tls/tls.js";
 import { type ListenUrl, placeOf } from "./urls.js";
 
-/** What becomes of connections. */
+/** Handlers of connections. */
 export interface ConnectionEvents {
-  /** Told of each before anything is read of it; false: it is closed at once. */
+  /** Called for each before anything is read of it; false: it is closed at once. */
   admit(socket: Socket): boolean;
   /**
    * Over TLS: after its handshake.
    *
-   * @param admitted what was admitted: below TLS, another socket
+   * @param admitted the admitted socket: the one below TLS
    */
   accepted(socket: Socket | TLSSocket, admitted: Socket): void;
-  /** Its handshake has failed, or was not over in time. */
+  /** Its handshake has failed or timed out. */
   failed(error: Error, socket: Socket): void;
-  /** For people, and perhaps every few seconds: a file of TLS cannot be used as it is now. */
+  /** For operators, possibly every few seconds: a TLS file is unusable at present. */
   unusable?(text: string): void;
 }
 
-/** How a listener speaks TLS. */
+/** TLS settings of a listener. */
 export interface Handshakes {
-  /** One that takes longer has failed. */
+  /** Timeout of a handshake. */
   readonly handshakeMs: number;
-  /** Which protocol is spoken, if the client offers several. */
+  /** Chooses among the protocols that the client offers. */
   readonly choose?: (offer: { readonly protocols: readonly string[] }) => string | undefined;
 }
 
-/** One address that is listened on. Every connection is counted where it is admitted, also before its handshake. */
+/** One listening address. Every connection is counted where it is admitted, also before its handshake. */
 export class Listener {
   readonly #server: Server;
   readonly #renewing: () => void;
@@ -42,7 +42,7 @@ export class Listener {
     this.#renewing = renewing;
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
+  /** @throws LeaseholdError `INVALID_CONFIG` if the address is unavailable */
   static async open(
     url: ListenUrl,
     tls: TlsFiles | undefined,
@@ -65,13 +65,13 @@ export class Listener {
     return new Listener(server, renewing);
   }
 
-  /** The one that it got, if any would do. */
+  /** The actual port, if any was requested. */
   get port(): number {
     const address = this.#server.address();
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** No more connections; those that are there stay. */
+  /** Accepts no more connections; existing ones stay. */
   close(): void {
     this.#renewing();
     this.#server.close();
@@ -89,7 +89,10 @@ async function listen(server: Server, { host, path, port }: ListenUrl): Promise<
   });
 }
 
-/** A process that was killed leaves its Unix socket behind, on which nobody listens: what listens, or is something else, stays. */
+/**
+ * A killed process leaves its Unix socket behind, without a listener: sockets in use, and other files,
+ * stay.
+ */
 async function removeLeft(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found?.isSocket() !== true) return;
@@ -101,7 +104,7 @@ async function removeLeft(path: string): Promise<void> {
   if (left) await unlink(path);
 }
 
-/** Never listens itself: it is given connections that have been admitted. */
+/** Never listens itself: it gets admitted connections. */
 function overTls(
   tls: TlsFiles,
   { choose, handshakeMs }: Handshakes,
@@ -111,7 +114,7 @@ function overTls(
   const asked = { requestCert: isAsked, rejectUnauthorized: isAsked };
   const content = readTls(tls);
   let revoked = revokedNow(tls, content.ca);
-  // In a session that is resumed nothing is shown but what the client's own certificate is.
+  // A resumed session shows only the client's own certificate.
   const sessions = revoked === undefined ? {} : { secureOptions: constants.SSL_OP_NO_TICKET };
   const options = { ...content, ...asked, ...sessions, handshakeTimeout: handshakeMs };
   let current: TlsOptions = { ...options, ...(choose !== undefined && { ALPNCallback: choose }) };
@@ -129,7 +132,7 @@ function overTls(
     });
     server.on("tlsClientError", (error, socket) => {
       events.failed(error, socket);
-      // Of a handshake that took too long, Node tells only.
+      // Node only reports a handshake that timed out.
       socket.destroy();
     });
     return server;
@@ -142,7 +145,7 @@ function overTls(
     return below ?? socket;
   });
   const take = (socket: Socket) => {
-    // Those of a Unix socket have no address to be told from others by: each has a server of its own.
+    // Connections over a Unix socket have no address: each has a server of its own.
     if (socket.remoteAddress === undefined) {
       serverFor(() => socket).emit("connection", socket);
       return;
@@ -170,7 +173,7 @@ function overTls(
   };
 }
 
-/** A socket of TLS does not say which one it stands on, but has its address. */
+/** A TLS socket does not expose its underlying socket, but has its address. */
 function fromOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
   return `${remoteAddress}:${remotePort}`;
 }

@@ -6,29 +6,29 @@ import type { ListenUrl } from "./urls.js";
 import type { Connections } from "../accounts/connections.js";
 import { type Behind, hearFirstWords } from "./first-bytes.js";
 
-/** So long a connection may say nothing at all, stop in the middle of its first words, or be at its handshake. */
+/** Timeout for the handshake and the first bytes. */
 const silenceMs = 10_000;
 
-/** Of a connection that asks nothing for long: whether its client is still there is asked of TCP. */
+/** TCP keep-alive for idle connections: detects that the client has gone. */
 const probeMs = 2 * 60_000;
 
 /**
- * Who speaks HTTP/1.1 as well asks for JSON, health or metrics: gRPC offers HTTP/2 alone, `curl` and
+ * A client that offers HTTP/1.1 as well wants JSON, health or metrics: gRPC offers only HTTP/2, `curl` and
  * Prometheus offer both.
  */
 const chosen = ({ protocols }: { protocols: readonly string[] }) =>
   ["http/1.1", "h2"].find((each) => protocols.includes(each));
 
-/** What takes connections that speak HTTP/1.1. */
+/** The handler of HTTP/1.1 connections. */
 export interface Http1 {
   readonly take: (socket: Socket) => void;
-  /** It is of no more use; connections are others' to end. */
+  /** Releases it; connections are ended elsewhere. */
   close(): void;
 }
 
 /**
- * Listens for clients: gRPC over HTTP/2 and JSON over HTTP/1.1 come to the same port. The first bytes of a
- * connection, or what TLS agreed on, tell which it is.
+ * Listens for clients: gRPC over HTTP/2 and JSON over HTTP/1.1 share a port. The first bytes of a
+ * connection, or the protocol agreed on in TLS, decide.
  */
 export class ClientPort {
   readonly #behind: Behind;
@@ -37,20 +37,20 @@ export class ClientPort {
   readonly #listeners: Listener[] = [];
   readonly #sockets = new Set<Socket>();
 
-  /** @param unusable told for people: see `ConnectionEvents` */
+  /** @param unusable for operators: see `ConnectionEvents` */
   constructor(behind: Behind, connections: Connections, unusable?: (text: string) => void) {
     this.#behind = behind;
     this.#connections = connections;
     this.#unusable = unusable;
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` if the address cannot be had */
+  /** @throws LeaseholdError `INVALID_CONFIG` if the address is unavailable */
   async listen(url: ListenUrl, tls: TlsFiles | undefined): Promise<void> {
     const handshakes = { handshakeMs: silenceMs, choose: chosen };
     this.#listeners.push(await Listener.open(url, tls, handshakes, this.#connectionEvents));
   }
 
-  /** No more connections; those that have been handed on are others' to end. */
+  /** Accepts no more connections; those passed on are ended elsewhere. */
   stop(): void {
     for (const listener of this.#listeners) listener.close();
   }
@@ -65,7 +65,7 @@ export class ClientPort {
       if (!this.#connections.admit(socket)) return false;
       this.#sockets.add(socket);
       socket.setKeepAlive(true, probeMs);
-      // Whoever goes away closes it, too.
+      // An error is followed by its close.
       socket.on("error", () => undefined);
       socket.once("close", () => this.#sockets.delete(socket));
       return true;

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 type Counted = Pick<Socket, "bytesRead" | "bytesWritten">;
 
-/** Bytes that went over sockets, those that are closed among them. */
+/** Bytes over sockets, closed ones included. */
 export class Traffic {
   readonly #open = new Set<Counted>();
   #closed = { received: 0, sent: 0 };

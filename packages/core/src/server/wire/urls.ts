@@ -1,14 +1,14 @@
 import { invalidConfig } from "leasehold/common";
 import { type Address, formatAddress, isLoopback, readAddress } from "leasehold/runtime";
 
-/** Where to listen, or to connect to. */
+/** An address to listen on, or to dial. */
 export interface ListenUrl extends Address {
   readonly isTls: boolean;
-  /** Of a Unix socket: host and port mean nothing then. */
+  /** Of a Unix socket: host and port are unused then. */
   readonly path?: string;
 }
 
-/** The systems' own bound, with the zero at its end: longer ones would be cut off. */
+/** The systems' own bound, with the terminating zero: longer ones would be cut off. */
 const pathBytesMax = 103;
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
@@ -28,19 +28,19 @@ export function parseUrl(flag: string, text: string): ListenUrl {
   return { ...address, isTls: scheme === "https" };
 }
 
-/** As people know it. */
+/** As text for people. */
 export function placeOf({ host, path, port }: ListenUrl): string {
   return path ?? formatAddress(host, port);
 }
 
-/** Addresses, separated by commas, as they were given. */
+/** Addresses, separated by commas, as given. */
 export function parseUrls(flag: string, text: string): string[] {
   const urls = text.split(",").map((part) => part.trim().replace(/\/$/, ""));
   for (const url of urls) parseUrl(flag, url);
   return urls;
 }
 
-/** Nobody should find a server open to the whole network who has not said so. */
+/** A server must not be open to the whole network without an explicit setting. */
 export function parseListenUrls(flag: string, text: string, hasTls: boolean, insecure: boolean): ListenUrl[] {
   if (text === "") return [];
   return parseUrls(flag, text).map((url) => {

@@ -15,36 +15,35 @@ import {
 } from "./encode.js";
 
 /**
- * So many of the largest have room beside each other: one client may have one that it does not take, and
- * others still get theirs.
+ * Number of the largest answers that have room at a time: one client may leave one unread, and others still
+ * get theirs.
  */
 const largestMax = 2;
 
-/** How often it is looked what long answers keep in memory that the state has no more. */
+/** Interval for checking the memory that long answers retain. */
 const lookMs = 1_000;
 
-/** What one change replaces in the tree at most, about: a leaf, and at times nodes above it. */
+/** Approximate memory that one change replaces in the tree at most: a leaf, and at times nodes above it. */
 const changeBytes = 1_024;
 
-/** A long answer that its client has not taken in. */
+/** A long answer that its client has not read. */
 interface Untaken {
   readonly answer: ClientResponse;
-  /** Counted for its tree. */
+  /** Charged for its tree. */
   treeBytes: number;
 }
 
 type Call = Pick<UnaryCall, "cut" | "peer" | "whenOver">;
 
 /**
- * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that
- * those who ask and do not read take nobody's memory but their own share. A long range refers to what the
- * state has anyway: when the state has lost more of that than the largest answer may have, or its client has no
- * room for what it keeps of the tree, the answer ends in its middle.
+ * Unread answers. Clients share the room for them, so that a client that does not read uses up only its own
+ * share. A long range refers to versions of the state: when the state has dropped more of those than the
+ * largest answer may have, or its client has no room for the tree that it retains, the answer is cut off.
  */
 export class Answers {
   readonly #shares: FairShares<string>;
   readonly #retainedBytesMax: number;
-  /** In the order in which they were made. */
+  /** In the order of creation. */
   readonly #long = new Map<Call, Untaken>();
   readonly #looking: NodeJS.Timeout;
 
@@ -59,7 +58,7 @@ export class Answers {
     clearInterval(this.#looking);
   }
 
-  /** Whether this client has read its answers: one that has not gets no more. */
+  /** Whether this client has room: one that does not read gets no more answers. */
   hasRoomFor(client: string): boolean {
     return this.#shares.hasRoomFor(client);
   }
@@ -68,7 +67,8 @@ export class Answers {
     const client = clientOf(call);
     const bytes = bytesOfAnswer(answer);
     const isLong = isLarge(answer);
-    // What was carried out is answered: its client's room was looked at before, and it gets no more until it reads.
+    // An executed write is answered in any case: its client's room was checked before, and it gets no more
+    // until it reads.
     if (!isLong || hasWritten(answer)) this.#shares.add(client, bytes);
     else if (!this.#shares.take(client, bytes)) {
       callback(grpcError(new CoreError("tooManyRequests")));
@@ -85,13 +85,16 @@ export class Answers {
   }
 
   #look(): void {
-    // All of them together keep no more versions than the one that keeps most.
+    // All of them together retain no more versions than the one that retains most.
     for (const [call, { answer }] of this.#long)
       if (retainedBytes(answer) > this.#retainedBytesMax) cut(call, answer);
     this.#countTrees();
   }
 
-  /** Each keeps the nodes of the tree that have changed between it and the next one; its client pays for them. */
+  /**
+   * Each retains the tree nodes that have changed between it and the next one; its client is charged for
+   * them.
+   */
   #countTrees(): void {
     const nextOf = new Map<object, number>();
     for (const [call, untaken] of [...this.#long].toReversed()) {

@@ -6,7 +6,7 @@ import type { UnaryHandler } from "../../wire/rpc/call.js";
 import { asksForLeader, clientOf, deadlineOf, grpcError } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
 
-/** Makes the handler of a call of one question and one answer, from what it asks of the core. */
+/** Makes the handler of a unary call from the kind of its request. */
 export type Ask = (kind: ClientRequest["kind"]) => UnaryHandler;
 
 export function asking(host: CoreHost, answers: Answers, electionMs: number, reader: CredentialsReader): Ask {
@@ -24,7 +24,8 @@ function handlerOf(
     const refuse = (error: CoreError) => callback(grpcError(error));
     const client = clientOf(call);
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
-    // Refused while it was decoded (`readRequest` in `methods.ts`): only a message comes from there.
+    // Refused while it was decoded (`readRequest` in `methods.ts`): everything else from there is a
+    // message.
     else if (call.request instanceof CoreError) refuse(call.request);
     else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
     else {

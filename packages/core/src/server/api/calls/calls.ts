@@ -4,17 +4,17 @@ import type { Status, UnaryCall } from "../../wire/rpc/call.js";
 type AnyCall = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
 /**
- * How long a request may take when its client has set no deadline, beside two election timeouts: etcd's
- * figures. A leader can be lost and found once in it.
+ * Timeout of a request without a deadline, beside two election timeouts: etcd's figures. It covers the loss
+ * of a leader and one election.
  */
 const requestMs = 5_000;
 
-/** On the clock that requests are judged by. */
+/** On the clock by which requests are judged. */
 export function deadlineOf(call: Pick<AnyCall, "deadlineMs">, electionMs: number): number {
   return Math.min(call.deadlineMs, performance.now() + requestMs + 2 * electionMs);
 }
 
-/** A client may ask to be refused by a server that knows no leader, instead of waiting. */
+/** A client may ask for a refusal instead of waiting, if the server knows no leader. */
 export function asksForLeader(call: Pick<AnyCall, "metadata">): boolean {
   return call.metadata.get("hasleader").includes("true");
 }
@@ -23,18 +23,18 @@ export function grpcError(error: CoreError): Status {
   return { code: error.code, details: error.message };
 }
 
-/** For whom a call is made: who shares its room, and what it brings to be let in. */
+/** The caller of a request: its key for memory accounting, and its credentials. */
 export interface Caller {
   readonly client: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** By its certificate; empty if it has shown none. */
+  /** From its certificate; empty if it has shown none. */
   readonly user?: string | undefined;
 }
 
-/** What a call that this server makes of another hands on of its metadata. */
+/** Metadata passed on when this server makes a call for another call. */
 const handedOn = ["token", "authorization"];
 
-/** Who shares the room for requests, streams and answers with itself only. */
+/** The client key for memory accounting: one per connection. */
 export function clientOf(call: Pick<AnyCall, "peer">): string {
   return call.peer.address;
 }

@@ -9,7 +9,7 @@ const types = {
   bidi_streaming: "bidi_stream",
 } as const;
 
-/** The same handler; how often it was called, and how that ended, is counted. */
+/** Wraps a handler, and counts its calls and their results. */
 export function counted(
   method: DescMethod,
   handler: StreamHandler | UnaryHandler,

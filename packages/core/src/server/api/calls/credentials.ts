@@ -4,21 +4,21 @@ import type { UnaryCall } from "../../wire/rpc/call.js";
 
 type Call = Pick<UnaryCall, "metadata" | "peer">;
 
-/** Says for whom a call is: by the token that it brings, or by its connection's certificate. */
+/** Reads a call's credentials: its token, or its connection's certificate. */
 export class CredentialsReader {
   readonly #signed: SignedTokens | undefined;
   readonly #byCertificate: boolean;
 
   /**
-   * @param signed if tokens are of that kind
-   * @param byCertificate clients have to show a certificate: its common name is a user's
+   * @param signed if tokens are signed
+   * @param byCertificate clients must show a certificate, whose common name is a user
    */
   constructor(signed: SignedTokens | undefined, byCertificate: boolean) {
     this.#signed = signed;
     this.#byCertificate = byCertificate;
   }
 
-  /** At once where that can be; rejects with CoreError `invalidAuthToken`. */
+  /** Synchronous where possible; rejects with CoreError `invalidAuthToken`. */
   of(call: Call): Credentials | undefined | Promise<Credentials> {
     // Clients of the JSON API send the latter.
     const token = call.metadata.get("token")[0] ?? call.metadata.get("authorization")[0];

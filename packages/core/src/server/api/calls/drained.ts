@@ -1,8 +1,8 @@
 import type { ServerStream } from "../../wire/rpc/call.js";
 
 /**
- * Resolves when the client has taken most of what there was, or this is aborted. Of the wait nothing is left:
- * one stream may wait thousands of times.
+ * Resolves when the client has read most of the output, or on abort. It leaves no listener behind: one
+ * stream may wait thousands of times.
  */
 export function drained(stream: Pick<ServerStream, "whenDrained">, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

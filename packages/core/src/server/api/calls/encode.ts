@@ -17,7 +17,7 @@ import { encodedKeyValues } from "../../../state/key-value.js";
 import { LongRange } from "../../../state/long-range.js";
 import type { Steps } from "../../../state/steps.js";
 
-/** Bytes, or what makes them piece by piece when they are sent. */
+/** Bytes, or a part that is encoded when it is sent. */
 type Part = Uint8Array | LaterPart;
 
 interface LaterPart {
@@ -25,7 +25,7 @@ interface LaterPart {
   pieces(): Iterable<Uint8Array>;
 }
 
-/** An answer that is encoded while it is sent, as its client takes it. */
+/** An answer encoded while it is sent, at its client's pace. */
 export class LongAnswer implements LongMessage {
   readonly answer: AnyAnswer;
   readonly length: number;
@@ -45,13 +45,13 @@ export class LongAnswer implements LongMessage {
   }
 }
 
-/** What is encoded in one step. */
+/** Items encoded in one step. */
 const stepItems = 64;
 const stepBytes = 64 * 1024;
 
 /**
- * Encodes what watches hear. Of a response that many of them share, the bytes are made once. Of an event that
- * they share, too: it is the last field, so they stand behind the others.
+ * Encodes responses of watches. A response shared by many watches is encoded once. So is a shared event: it
+ * is the last field, so its bytes follow the others.
  */
 export function watchEncoder(): (response: WatchResponse) => Uint8Array {
   let last: WatchResponse | undefined;
@@ -72,7 +72,7 @@ export function watchEncoder(): (response: WatchResponse) => Uint8Array {
   };
 }
 
-/** An answer with a list that may be long: which it is. */
+/** Answers with a possibly long list, and its field. */
 const lists = {
   "etcdserverpb.RangeResponse": [RangeResponseSchema, "kvs"],
   "etcdserverpb.DeleteRangeResponse": [DeleteRangeResponseSchema, "prevKvs"],
@@ -85,9 +85,9 @@ type AnyAnswer = ClientResponse | WatchResponse;
 type Listing = Extract<AnyAnswer, { $typeName: keyof typeof lists }>;
 type Item = KeyValue | Uint8Array | Event | { readonly ID: bigint };
 
-/** It would keep the event loop for too long to encode it at once. */
+/** Encoding it at once would block the event loop for too long. */
 export function isLarge(answer: AnyAnswer): boolean {
-  // The most frequent ones first: a watch hears of one change nearly always.
+  // The most frequent case first: nearly every watch response has one change.
   if (answer.$typeName === "etcdserverpb.WatchResponse") return isLong(answer.events);
   if (answer instanceof LongRange) return true;
   if (answer.$typeName === "etcdserverpb.TxnResponse")
@@ -95,7 +95,7 @@ export function isLarge(answer: AnyAnswer): boolean {
   return isListing(answer) && isLong(itemsOf(answer));
 }
 
-/** Whether the answer is of a request that may have changed something: who asks again may do it twice. */
+/** Whether the request may have changed something: repeating it may do so twice. */
 export function hasWritten(answer: ClientResponse): boolean {
   if (answer.$typeName === "etcdserverpb.DeleteRangeResponse") return true;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return false;
@@ -112,13 +112,13 @@ function isLong(items: readonly Item[]): boolean {
   return bytes > stepBytes;
 }
 
-/** What it takes in memory beside, and for each thing in it; about. */
+/** Approximate overhead in memory, and per item. */
 const overheadBytes = 1_024;
-/** Of a long one, with the piece that is being sent: measured, and rounded up. */
+/** Of a long answer, with the piece being sent: measured, and rounded up. */
 const longOverheadBytes = 64 * 1024;
 const itemOverheadBytes = 64;
 
-/** Bytes of versions that only this answer may keep by now, of those that the state had when it was made. */
+/** Bytes of versions that only this answer may retain by now. */
 export function retainedBytes(answer: ClientResponse): number {
   if (answer instanceof LongRange) return answer.retainedBytes;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return 0;
@@ -128,7 +128,7 @@ export function retainedBytes(answer: ClientResponse): number {
   return most;
 }
 
-/** The range in it that keeps a tree: those of a transaction were read from the same one. */
+/** The range in it that retains a tree: all ranges of a transaction share one. */
 export function rangeWithTree(answer: ClientResponse): LongRange | undefined {
   if (answer instanceof LongRange) return answer.treeBytes > 0 ? answer : undefined;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return undefined;
@@ -139,7 +139,7 @@ export function rangeWithTree(answer: ClientResponse): LongRange | undefined {
   return undefined;
 }
 
-/** What it takes in memory until its client has taken it, about. */
+/** Approximate memory until its client has read it. */
 export function bytesOfAnswer(answer: ClientResponse): number {
   if (answer instanceof LongRange) return longOverheadBytes + answer.heldBytes;
   if (answer.$typeName === "etcdserverpb.TxnResponse") return overheadBytes + bytesOfTxn(answer);
@@ -160,8 +160,8 @@ function bytesOfTxn({ responses }: TxnResponse): number {
 }
 
 /**
- * How long the encoded answer is, and what it is made of. It means the same as encoded at once: in an encoded
- * message, what a list has may stand in several parts.
+ * Length and parts of the encoded answer. Equivalent to encoding it at once: in an encoded message, a
+ * repeated field may be in several parts.
  */
 export function* encode(answer: AnyAnswer): Steps<LongAnswer> {
   return new LongAnswer(answer, yield* partsOf(answer));
@@ -184,7 +184,7 @@ function partsOfRange(answer: LongRange): Part[] {
   return [toBinary(RangeResponseSchema, head), { length, pieces }];
 }
 
-/** It is encoded twice, once to measure it: a copy of all of it may wait for long. */
+/** Encoded twice, once to measure it: a whole encoded copy might be buffered for long. */
 function* partsOfList(answer: Listing): Steps<Part[]> {
   const [schema, name] = lists[answer.$typeName] as readonly [DescMessage, string];
   const bytesOf = (fields: object) =>
@@ -209,7 +209,7 @@ function* partsOfList(answer: Listing): Steps<Part[]> {
   return parts;
 }
 
-/** Numbers of fields, and how a message inside of a message begins: number, kind and length. */
+/** Field numbers, and the head of a nested message: number, wire type and length. */
 const responsesField = 3;
 const operationFields = { responseRange: 1, responseDeleteRange: 3, responseTxn: 4 } as const;
 const lengthDelimited = 2;

@@ -7,10 +7,10 @@ import type { CredentialsReader } from "./credentials.js";
 
 type Call = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
-/** Each keeps what was compacted away since it was taken. */
+/** Each retains what was compacted since it was taken. */
 const frozenMax = 4;
 
-/** States of one moment that are being read. There are a few at most. */
+/** Frozen states in use, bounded in number. */
 export class Frozen {
   readonly #electionMs: number;
   readonly #reader: Pick<CredentialsReader, "of">;
@@ -22,7 +22,7 @@ export class Frozen {
   }
 
   /**
-   * Reads one. Who has no right to it takes nobody's place, however long the refusal takes.
+   * Uses one. An unauthorized caller takes no slot, however long its refusal takes.
    *
    * @throws CoreError `tooManyRequests` and others
    */

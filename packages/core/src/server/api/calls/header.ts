@@ -4,7 +4,7 @@ import type { CoreHost } from "../../../host/host.js";
 import type { MemberId } from "../../../raft/types.js";
 import type { UnaryHandler } from "../../wire/rpc/call.js";
 
-/** What a server says of itself. */
+/** A server's facts for headers and status. */
 export interface ClusterFacts {
   readonly cluster: bigint;
   readonly id: MemberId;
@@ -14,7 +14,7 @@ export interface ClusterFacts {
 
 export type UnaryHandlers = Record<string, UnaryHandler>;
 
-/** Of an answer that no command of the log gives. */
+/** Header of an answer that comes from no command of the log. */
 export function headerNow(host: CoreHost, { cluster, id }: ClusterFacts): ResponseHeader {
   const { revision, term } = host.status();
   return create(ResponseHeaderSchema, {

@@ -21,10 +21,13 @@ import { LongAnswer } from "./encode.js";
 
 const statusUnavailable = 14;
 
-/** Requests of a call that its handler has not taken: who asks on over HTTP/1.1 and reads nothing is sent away. */
+/**
+ * Bound of requests that a call's handler has not taken: an HTTP/1.1 client that sends on without reading
+ * is disconnected.
+ */
 const askedBytesMax = 4 * 1024 * 1024;
 
-/** What a call ended with that was not answered. */
+/** The status of a failed call. */
 export class CallFailed extends Error {
   readonly code: number;
 
@@ -38,27 +41,27 @@ export class CallFailed extends Error {
 type Input<Called extends DescMethod> = MessageInitShape<Called["input"]>;
 type Output<Called extends DescMethod> = MessageShape<Called["output"]>;
 
-/** A call that is under way. */
+/** A call in progress. */
 export interface LocalCall<Called extends DescMethod> {
   send(request: Input<Called>): void;
-  /** Nothing more is asked. */
+  /** Half-close: no more requests. */
   end(): void;
-  /** @param failure what `answers` throws */
+  /** @param failure thrown by `answers` */
   cancel(failure?: CallFailed): void;
-  /** The answers; throws `CallFailed` at the end if the call failed. Who leaves early cancels it. */
+  /** The answers; throws `CallFailed` at the end if the call failed. Leaving the loop early cancels it. */
   readonly answers: AsyncGenerator<Output<Called>, void>;
 }
 
 /**
- * A client of this server's own services, in memory: what is made of several requests (locks, elections,
- * JSON) takes the way of every client, with the same bounds and rights.
+ * An in-memory client of this server's own services: features composed of several requests (locks,
+ * elections, JSON) use the same path as every client, with the same bounds and rights.
  */
 export class LocalClient {
   readonly #methodAt: (path: string) => Method | undefined;
   readonly #open = new Set<LocalCarrier>();
   #isClosed = false;
 
-  /** @param methodAt what answers at a path */
+  /** @param methodAt the method at a path */
   constructor(methodAt: (path: string) => Method | undefined) {
     this.#methodAt = methodAt;
   }
@@ -80,9 +83,9 @@ export class LocalClient {
   }
 
   /**
-   * @param untaken told each time how many bytes there are of requests that the handler has not taken; what it
-   * throws, `send` throws
-   * @param cut called if an answer that has arrived must not be kept any longer
+   * @param untaken called with the bytes of requests that the handler has not taken; its exceptions
+   * propagate from `send`
+   * @param cut called if a received answer must be dropped
    * @throws CallFailed
    */
   open<Called extends DescMethod>(
@@ -136,18 +139,18 @@ interface Arrived {
   readonly taken: () => void;
 }
 
-/** The two ends of a call in memory. An answer has been taken when the one who asked asks for the next. */
+/** Both ends of a call in memory. Requesting the next answer acknowledges the one before. */
 class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
   readonly #untaken: (bytes: number) => void;
   readonly #wasCut: () => void;
-  /** From `#next` on. To take each from the front of an array takes long when there are many. */
+  /** From `#next` on. Shifting a long array for each would be slow. */
   #asked: Uint8Array[] = [];
   #next = 0;
   #askedBytes = 0;
   readonly #arrived: Arrived[] = [];
   #exchange: Exchange | undefined;
-  /** How it ended: well without a failure. */
+  /** Its end: successful without a failure. */
   #end: { readonly failure: CallFailed | undefined } | undefined;
   #wake: () => void = () => undefined;
 
@@ -157,7 +160,7 @@ class LocalCarrier implements Carrier, Messages {
     this.#wasCut = cut;
   }
 
-  /** It is not over: something may still be said, or taken. */
+  /** Not over: messages may follow, or be taken. */
   get isOpen(): boolean {
     return this.#exchange !== undefined;
   }
@@ -200,7 +203,7 @@ class LocalCarrier implements Carrier, Messages {
     if (request === undefined) return undefined;
     this.#next += 1;
     this.#askedBytes -= request.length + prefixBytes;
-    // At most half of the array is of those that have been taken.
+    // At most half of the array has been taken.
     if (2 * this.#next >= this.#asked.length) {
       this.#asked = this.#asked.slice(this.#next);
       this.#next = 0;
@@ -215,7 +218,7 @@ class LocalCarrier implements Carrier, Messages {
   }
 
   consumed(): void {
-    // What has not been taken is counted where it is kept.
+    // Queued requests are counted where they are kept.
   }
 
   cancel(failure: CallFailed): void {
@@ -235,7 +238,7 @@ class LocalCarrier implements Carrier, Messages {
     exchange.over(isComplete);
   }
 
-  /** The next message, until `took`. Nothing: it has ended well. @throws CallFailed */
+  /** The next message, valid until `took`. Undefined: success. @throws CallFailed */
   async arrived(): Promise<Encoded | undefined> {
     while (this.#arrived.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -245,14 +248,14 @@ class LocalCarrier implements Carrier, Messages {
     return undefined;
   }
 
-  /** The one who asked has done with what arrived: it counts no more. */
+  /** The caller has finished with the message: it no longer counts. */
   took(): void {
     this.#arrived.shift()?.taken();
     if (this.#end !== undefined && this.#arrived.length === 0) this.#over(true);
   }
 }
 
-/** A long answer is taken as it is, and not encoded. */
+/** A long answer is passed on without encoding. */
 function decoded<Schema extends DescMethod["output"]>(
   schema: Schema,
   message: Encoded,

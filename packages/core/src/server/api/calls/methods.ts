@@ -20,7 +20,7 @@ import { counted } from "./count-calls.js";
 import { LongAnswer, watchEncoder } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
-/** The methods of a service of a .proto file, as far as there are handlers: the others are not implemented. */
+/** The methods of a service in a .proto file that have handlers. */
 export function methodsOf(
   service: DescService,
   handlers: Handlers,
@@ -37,7 +37,7 @@ export function methodsOf(
   });
 }
 
-/** Others have no content of their own, and a list in them would be decoded as a whole. */
+/** Other messages have no content, and a list in them would be decoded as a whole. */
 const withContent: ReadonlySet<DescMessage> = new Set([
   CampaignRequestSchema,
   DeleteRangeRequestSchema,
@@ -54,8 +54,8 @@ export function hasContent(schema: DescMessage): boolean {
 }
 
 /**
- * What this version does not know of a request is left out: it would only stand in the log. What is too large
- * comes as the refusal that it gets, and has cost nothing.
+ * Unknown fields are dropped: they would only take space in the log. An oversized request becomes its
+ * refusal, without the cost of decoding.
  */
 export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
   if (!hasContent(schema) && bytes.length > withoutContentBytesMax) return new CoreError("requestTooLarge");

@@ -5,12 +5,12 @@ import type { ServerStream } from "../../wire/rpc/call.js";
 import { asksForLeader, clientOf, grpcError } from "./calls.js";
 
 /**
- * How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's
+ * Election timeouts that a stream outlives its server's leader, if its client has asked for one: etcd's
  * figure.
  */
 const leaderlessFactor = 3;
 
-/** What is kept of a stream. */
+/** The part of a stream that is kept. */
 type OpenStream = Pick<ServerStream, "fail" | "metadata" | "peer" | "whenOver">;
 
 interface Open {
@@ -19,8 +19,8 @@ interface Open {
 }
 
 /**
- * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
- * the leader those that asked for one.
+ * The open streams, in fair shares by client. A stop ends all; the loss of the leader ends those that
+ * require one.
  */
 export class Streams {
   /** More are refused: each costs memory for as long as its client likes. */

@@ -2,14 +2,16 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { RequestOpSchema, TxnRequestSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { nestingMax, operationsMost } from "../../../state/check.js";
 
-/** Comparisons, and operations of both ways, of all levels: what `checkTxn` may take is within it. */
+/**
+ * Comparisons, and operations of both branches, at all levels: covers everything that `checkTxn` accepts.
+ */
 export const partsMax = 3 * operationsMost;
 
 const { compare, success, failure } = TxnRequestSchema.field;
 const { requestTxn } = RequestOpSchema.field;
 const partNumbers = new Set([compare.number, success.number, failure.number]);
 
-/** A transaction that is still to be looked at: from where to where in the bytes, and how deep it stands. */
+/** A transaction to be visited: its range of bytes, and its depth. */
 interface Found {
   readonly start: number;
   readonly end: number;
@@ -17,11 +19,11 @@ interface Found {
 }
 
 /**
- * Whether a transaction has more parts, or is deeper, than any that is taken: seen from its bytes, as to
- * decode a million operations is work already.
+ * Whether a transaction exceeds every bound on parts or depth, judged by its bytes, since decoding a
+ * million operations is expensive.
  *
- * @throws RangeError if it is no message: what ends after the message that it is in could be gone through
- * once for each of them
+ * @throws RangeError if it is no message: one that extends beyond its parent could be visited once for each
+ * of them
  */
 export function isOversized(bytes: Uint8Array): boolean {
   const reader = new BinaryReader(bytes);

@@ -18,13 +18,13 @@ import type { HttpTimes } from "../../wire/http/timeouts.js";
 const statusUnknown = 2;
 const statusInvalid = 3;
 
-/** HTTP's status for each of gRPC's, as etcd's gateway has them. */
+/** HTTP status for each gRPC status, as in etcd's gateway. */
 const httpStatus: readonly number[] = [
   200, 408, 500, 400, 504, 404, 409, 403, 429, 412, 409, 400, 501, 500, 503, 500, 401,
 ];
 const statusOf = (code: number) => httpStatus[code] ?? 500;
 
-/** What JSON calls share. */
+/** Shared by all JSON calls. */
 interface Room {
   readonly client: LocalClient;
   readonly slots: CallSlots;
@@ -43,7 +43,7 @@ export async function answerJson(
   try {
     giveBack = await slots.take(gone);
     asking = client.open(method, callerOf(call), gone, kept.part(), () => call.socket.destroy());
-    // Those of a stream that is asked in both directions come while it is answered.
+    // Requests of a bidirectional stream arrive while it is answered.
     if (method.methodKind === "bidi_streaming") await askedFirst(method, call, asking, times);
     else await askedOnce(method, call, asking, times);
     if (method.methodKind === "unary") await answerOne(method, asking, call, times);
@@ -61,7 +61,7 @@ function callerOf({ client, request }: HttpCall): Caller {
   return { client, metadata: authorization === undefined ? {} : { authorization } };
 }
 
-/** Requests of the others are small: etcd's own are kilobytes at most. */
+/** Other requests are small: etcd's are kilobytes at most. */
 const textLengthMax = 256 * 1024;
 
 /**
@@ -97,7 +97,7 @@ async function askedOnce(
   }
   if (asked === undefined) values.end();
   asking.send(await messageOf(method, asked ?? "{}", gone));
-  // From here on it counts where it waits.
+  // From here on it is counted in its queue.
   count(0);
   asking.end();
 }
@@ -106,7 +106,7 @@ function endWhenLate(request: IncomingMessage, requestMs: number): NodeJS.Timeou
   return setTimeout(() => request.destroy(new NoJson("the request did not come in time")), requestMs);
 }
 
-/** Resolves with the first request; the others follow as they come. */
+/** Resolves with the first request; the others follow as they arrive. */
 async function askedFirst(
   method: DescMethod,
   { gone, kept, request }: HttpCall,
@@ -117,12 +117,12 @@ async function askedFirst(
   const count = kept.part();
   const pieces = piecesOf(request);
   const turns = new Turns();
-  /** How many requests have ended with the next piece; nothing at the end. */
+  /** Number of requests completed by the next piece; undefined at the end. */
   const next = async (): Promise<number | undefined> => {
     const { done, value } = await pieces.next();
     if (done === true) {
       values.end();
-      // A watch goes on when nothing more is asked.
+      // A watch continues after its last request.
       if (method !== Watch.method.watch) asking.end();
       return undefined;
     }
@@ -162,7 +162,7 @@ async function answerOne(
 ): Promise<void> {
   const { response } = call;
   const parts = new TextParts();
-  // It counts as not taken in, where such are counted, until this has been done.
+  // Counts as unread until its iteration ends.
   for await (const each of asking.answers) {
     await write(parts, method, each, call, stuckMs);
     if (!response.headersSent) await answerWhole(call, 200, answerHeaders, parts.take(), stuckMs);
@@ -172,9 +172,9 @@ async function answerOne(
 }
 
 /**
- * Writes an answer. A long one is sent as it is written, and has no length in its head, as at etcd.
+ * Writes an answer. A long one is streamed, and has no Content-Length, as in etcd.
  *
- * @throws what `gone` is aborted with
+ * @throws the reason of `gone`
  */
 async function write(
   parts: TextParts,
@@ -219,7 +219,7 @@ const answerHeaders = {
   "Grpc-Metadata-Content-Type": "application/grpc",
 };
 
-/** What is said of a mistake: requests that are no JSON have no code of the core's. */
+/** The error response: invalid JSON has no code of the core. */
 function failureOf(error: unknown, { methodKind }: DescMethod): CallFailed {
   if (error instanceof CallFailed) return error;
   const ofNoJson = methodKind === "bidi_streaming" ? statusUnknown : statusInvalid;
@@ -232,7 +232,7 @@ async function refuse(
   method: DescMethod,
   { stuckMs }: HttpTimes,
 ): Promise<void> {
-  // Nothing can be said within an answer.
+  // No error can follow within an answer.
   if (call.response.headersSent && method.methodKind === "unary") {
     call.socket.destroy();
     return;
@@ -252,7 +252,7 @@ function failureText(code: number, message: string): string {
   return jsonText({ error: message, message, code });
 }
 
-/** There is no room for a request. */
+/** No room for another request. */
 export function answerFull(call: HttpCall, { stuckMs }: HttpTimes): Promise<void> {
   const { code, message } = new CoreError("tooManyRequests");
   const headers = { "Content-Type": "application/json" };

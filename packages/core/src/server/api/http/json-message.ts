@@ -14,17 +14,17 @@ import { partsMax } from "../calls/txn-size.js";
 import { JsonReader, numberLengthMax } from "../../wire/json/json-reader.js";
 import { NoJson } from "../../wire/json/json-values.js";
 
-/** An operation of a transaction is two messages, and so is each transaction in another. */
+/** An operation of a transaction is two messages, and so is each nested transaction. */
 const messagesMax = 2 * partsMax + 1;
 const messagesDeepMax = 2 * nestingMax + 3;
 
 /**
- * A message from protobuf's JSON, in steps; what this version does not know of it is left out. The package's
- * own reader has no steps, takes half a second for a megabyte of bytes, and three for a million of operations
- * that are refused afterwards.
+ * Parses protobuf's JSON, in steps; unknown fields are dropped. The package's own reader has no steps,
+ * takes half a second for a megabyte of bytes, and three for a million operations that are refused
+ * afterwards.
  *
  * @throws NoJson
- * @throws CoreError `tooManyOperations` before more is made of it than is taken
+ * @throws CoreError `tooManyOperations` before more is parsed than is accepted
  */
 export function* messageFrom<Schema extends DescMessage>(
   described: Schema,
@@ -73,11 +73,11 @@ class MessageReader {
 
   *#member(field: DescField | undefined, values: Record<string, unknown>): Steps<void> {
     if (field === undefined) {
-      // Of a later version: as with gRPC, a request may have fields that this one does not know.
+      // Of a later version: as with gRPC, unknown fields are accepted.
       yield* this.#reader.passOver();
       return;
     }
-    // That it is not there.
+    // `null`: the field is absent.
     if (this.#reader.next === "n") {
       this.#reader.literal();
       return;
@@ -99,7 +99,7 @@ class MessageReader {
     return list;
   }
 
-  /** One value: that of a field, or of its list. */
+  /** One value: of a field, or in its list. */
   *#one(field: DescField): Steps<unknown> {
     if (field.message !== undefined) return yield* this.message(field.message);
     if (field.enum !== undefined) return this.#enumeration(field.enum);
@@ -115,7 +115,7 @@ class MessageReader {
     return value;
   }
 
-  /** What is misspelt is no default: a comparison would be another one. */
+  /** A misspelt name is no default: a comparison would be another one. */
   #enumeration({ file, typeName, values }: DescEnum): number {
     if (this.#reader.next !== '"') return Number(this.#whole(32, true));
     const name = this.#reader.string();
@@ -151,16 +151,16 @@ const wholes: ReadonlyMap<ScalarType | undefined, { readonly bits: 32 | 64; read
     [ScalarType.UINT64, { bits: 64, isSigned: false }],
   ]);
 
-/** Outside of text also 1.0 or 1e3, as protobuf's JSON has them. */
+/** Outside of strings also 1.0 or 1e3, as in protobuf's JSON. */
 function wholeOf(text: string, isText: boolean): bigint | undefined {
   if (/^-?\d{1,20}$/.test(text)) return BigInt(text);
   const value = isText ? Number.NaN : Number(text);
   return Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
-/** Of the usual alphabet or that for URLs, with or without padding, in lines or not; Node takes anything else, too. */
+/** Standard or URL-safe base64, with or without padding or line breaks; Node accepts anything else, too. */
 function bytesOf(text: string): Uint8Array {
-  // No expression here looks twice at what it has passed: the text may have millions of characters.
+  // Each expression here is linear: the text may have millions of characters.
   const padding = text.indexOf("=");
   const digits = padding < 0 ? text : text.slice(0, padding);
   const isPadded = padding < 0 || /^={1,2}[\r\n\t ]*$/.test(text.slice(padding));
@@ -169,7 +169,7 @@ function bytesOf(text: string): Uint8Array {
   return Buffer.from(text, "base64");
 }
 
-/** Without the space in it. */
+/** Without white space. */
 function lengthOf(digits: string): number {
   let length = 0;
   for (let at = 0; at < digits.length; at += 1) if (digits.charCodeAt(at) > 0x20) length += 1;

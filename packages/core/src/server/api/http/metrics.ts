@@ -19,7 +19,7 @@ export interface Measured {
   readonly quotaBytes: number;
 }
 
-/** What alerts and dashboards for etcd ask, under etcd's names, in Prometheus' text. */
+/** The metrics that etcd's alerts and dashboards use, under etcd's names, in Prometheus' text format. */
 export function metricsText(measured: Measured): string {
   const rows = [
     ...serverRows(measured),
@@ -248,7 +248,7 @@ function processRows(): Row[] {
   ];
 }
 
-/** Linux alone shows it; without the folder that is being looked at. */
+/** Linux only; without the folder that is being listed. */
 function openFiles(): number | undefined {
   try {
     return readdirSync("/proc/self/fd").length - 1;

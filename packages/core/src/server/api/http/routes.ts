@@ -6,7 +6,7 @@ import { Election } from "leasehold/etcd/gen/etcd/v3election_pb.js";
 import { NamedLeases } from "leasehold/etcd/gen/leasehold/own_pb.js";
 import { Lock } from "leasehold/etcd/gen/etcd/v3lock_pb.js";
 
-/** Where etcd's gateway has each method: all are asked by POST. */
+/** Paths in etcd's gateway: all are called by POST. */
 const etcds: Readonly<Record<string, DescMethod>> = {
   "kv/range": KV.method.range,
   "kv/put": KV.method.put,
@@ -60,13 +60,13 @@ const etcds: Readonly<Record<string, DescMethod>> = {
   "election/resign": Election.method.resign,
 };
 
-/** What there is beside etcd's API. */
+/** Methods beside etcd's API. */
 const own: Readonly<Record<string, DescMethod>> = {
   "lease/register": NamedLeases.method.register,
   "lease/find": NamedLeases.method.find,
 };
 
-/** By their paths: as etcd 3.4 has them, with the older name of the API, too. */
+/** By path: as in etcd 3.4, with the older name of the API, too. */
 export const routes: ReadonlyMap<string, DescMethod> = new Map([
   ...["/v3/", "/v3beta/"].flatMap((prefix) => below(prefix, etcds)),
   ...below("/leasehold/v1/", own),

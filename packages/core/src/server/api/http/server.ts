@@ -14,14 +14,16 @@ import { answerWhole, end } from "../../wire/http/slow-client.js";
 import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
 
-/** In this time a healthy server answers a read that all servers agree on. */
+/** A healthy server answers a linearizable read within this time. */
 const healthMs = 1_000;
 
-/** Who may ask over HTTP/1.1. */
+/** Admission of HTTP/1.1 requests. */
 export interface Admitted {
-  /** Pages of these origins, or of all, as at etcd. */
+  /** Allowed origins of pages, or all, as in etcd. */
   readonly origins: ReadonlySet<string> | undefined;
-  /** Under these names, or any: a page that has its own name point here is refused by that. */
+  /**
+   * Allowed host names, or any: this refuses a page whose own name resolves to this server (DNS rebinding).
+   */
   readonly hosts: ReadonlySet<string> | undefined;
 }
 
@@ -38,15 +40,15 @@ export interface PageParts {
 }
 
 export interface HttpParts extends PageParts {
-  /** Of what is kept of requests: connections share it, those of gRPC, too. */
+  /** Memory of requests, shared by connections, those of gRPC included. */
   readonly held: FairShares<string>;
 }
 
 /**
  * JSON, health, version and metrics, beside gRPC on one port.
  *
- * @param callsMax JSON calls at a time, over all connections; others wait. At etcd they share one connection
- * of its gateway, and so its streams.
+ * @param callsMax concurrent JSON calls, over all connections; others queue. In etcd they share one
+ * connection of its gateway, and so its streams.
  */
 export function clientHttp(
   parts: HttpParts,
@@ -59,7 +61,7 @@ export function clientHttp(
   return portFor(parts.held, times, async (call) => {
     const { request, response, socket } = call;
     const host = hostOf(request);
-    // Over TLS the certificate says whose name it is.
+    // Over TLS the certificate has the names.
     if (hosts !== undefined && !("encrypted" in socket) && !hosts.has(host)) {
       await plain(call, 421, unknownHost(host));
       return;
@@ -81,10 +83,10 @@ export function clientHttp(
   });
 }
 
-/** Of requests for metrics: each of a hundred connections has room for one with the longest head. */
+/** For requests of metrics: each of a hundred connections has room for one with the longest head. */
 const metricsHeldBytesMax = 4 * 1024 * 1024;
 
-/** Metrics and health alone, on a port with a room of its own: what clients use up is not missing here. */
+/** Metrics and health only, on a port with its own room: clients cannot use it up. */
 export function metricsHttp(parts: PageParts): Http1 {
   return portFor(new FairShares(metricsHeldBytesMax), httpTimes, async (call) => {
     const path = pathOf(call.request);
@@ -108,16 +110,16 @@ function portFor(
   });
   server.timeout = idleMs;
   server.headersTimeout = headMs;
-  // Contents have a time of their own, as those of streams have none.
+  // Bodies have a timeout of their own, as those of streams have none.
   server.requestTimeout = 0;
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
-    // Whoever goes on saying something is not heard to its end.
+    // A client that keeps sending is not read to its end.
     if (socket.writable && requests.canTell(socket))
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
     else socket.destroy();
   });
-  // It listens nowhere itself, and looks after the time of heads from this event on only.
+  // It listens nowhere itself, and checks the timeout of heads only after this event.
   server.emit("listening");
   return {
     take: (socket) => void server.emit("connection", socket),
@@ -125,7 +127,7 @@ function portFor(
   };
 }
 
-/** What still comes of a request that has been answered is read, so that its client reads the answer, but not for long. */
+/** Drains the rest of an answered request, so that its client reads the answer, for a limited time. */
 function endWithin(request: IncomingMessage, socket: Socket, ms: number): void {
   if (request.complete) return;
   const late = setTimeout(() => socket.destroy(), ms);
@@ -162,7 +164,7 @@ async function answerPage(parts: PageParts, call: HttpCall, path: string): Promi
   }
 }
 
-/** There is a leader, room, and an answer in time. */
+/** Healthy: a leader, room, and an answer in time. */
 async function answerHealth({ host, local }: PageParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
   const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
@@ -176,7 +178,7 @@ async function answers(local: LocalClient): Promise<boolean> {
     await local.ask(KV.method.range, asked, caller, AbortSignal.timeout(healthMs));
     return true;
   } catch (error) {
-    // Where rights are asked for, it is an answer to be refused.
+    // With authentication enabled, a refusal is an answer.
     return (error as { code?: number }).code === 7 || (error as { code?: number }).code === 3;
   }
 }

@@ -17,14 +17,14 @@ import {
 import type { Caller } from "../calls/calls.js";
 import { CallFailed, type LocalClient } from "../calls/local.js";
 
-/** As etcd's recipes, for who brings no lease. */
+/** As etcd's recipes, for callers without a lease. */
 const leaseSeconds = 60n;
 
 const statusUnknown = 2;
 
 type Operation = MessageInitShape<typeof RequestOpSchema>;
 
-/** What the recipes of etcd say no with: they have no status of their own. */
+/** Errors of etcd's recipes have no status of their own. */
 export function refusal(text: string): CallFailed {
   return new CallFailed(statusUnknown, text);
 }
@@ -34,23 +34,23 @@ export interface Place {
   readonly key: Uint8Array;
   readonly lease: bigint;
   readonly created: bigint;
-  /** Another request with this lease had taken it before: its value then. */
+  /** Value of an earlier request with the same lease, if it had the place already. */
   readonly before: Uint8Array | undefined;
-  /** Nobody stood before it when it was taken. */
+  /** The queue was empty before it. */
   readonly isFirst: boolean;
   readonly header: ResponseHeader;
 }
 
 /**
- * Keys below a name, in the order of their create revisions: who has the first one holds the lock, or leads.
- * This is etcd's recipe, key for key, so that those who wait here and those who wait at clients of their own
- * (`etcdctl lock`) stand in one queue.
+ * Keys below a name, ordered by create revision: the first one holds the lock, or leads. This is etcd's
+ * recipe, key for key, so that waiters here and waiters with clients of their own (`etcdctl lock`) share
+ * one queue.
  */
 export class Queue {
   readonly #client: LocalClient;
   readonly #caller: Caller;
   readonly #prefix: Uint8Array;
-  /** All keys of the queue: a slash and whatever follows, up to the next character. */
+  /** All keys of the queue: a slash and any suffix, up to the next character. */
   readonly #below: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array };
 
   constructor(client: LocalClient, caller: Caller, name: Uint8Array) {
@@ -60,7 +60,7 @@ export class Queue {
     this.#below = { key: this.#prefix, rangeEnd: Buffer.concat([name, Buffer.from("0")]) };
   }
 
-  /** @param given 0: a lease that is made here, and that nobody refreshes but the client */
+  /** @param given 0: a new lease, which only the client refreshes */
   async take(given: bigint, value: Uint8Array): Promise<Place> {
     const lease = given === 0n ? await this.lease() : given;
     const key = Buffer.concat([this.#prefix, Buffer.from(lease.toString(16))]);
@@ -81,9 +81,9 @@ export class Queue {
   }
 
   /**
-   * Resolves when nobody stands before this place.
+   * Resolves when this place is the first.
    *
-   * @throws CallFailed with `lost` if the place is gone, as its lease has ended or somebody has deleted it
+   * @throws CallFailed with `lost` if the place is gone, as its lease has ended or its key was deleted
    */
   async untilFirst(place: Place, lost: string, signal: AbortSignal): Promise<ResponseHeader> {
     const { created, isFirst, key } = place;
@@ -114,7 +114,7 @@ export class Queue {
     return header!;
   }
 
-  /** One of them is deleted, or the watch has missed what came: who waits looks again. */
+  /** One of them was deleted, or the watch has missed changes: the waiter checks again. */
   async #untilGone(keys: readonly Uint8Array[], revision: bigint, signal: AbortSignal): Promise<void> {
     const watching = this.#client.open(Watch.method.watch, this.#caller, signal);
     for (const key of keys) {
@@ -135,12 +135,12 @@ export class Queue {
     return { ...this.#below, ...order, limit: 1n };
   }
 
-  /** Each change of the first of the queue, from the one that is there now on. */
+  /** Each change of the first in the queue, starting with the present one. */
   async *observe(signal: AbortSignal): AsyncGenerator<{ header: ResponseHeader; kv: KeyValue }, void> {
     for (;;) {
       const { header, kvs } = await this.first(signal);
       let shown = kvs[0] === undefined ? undefined : { header: header!, kv: kvs[0] };
-      // A put that comes now is of the one who is first then.
+      // A later put is of the new first one.
       shown ??= await this.#nextPut(this.#below, header!.revision, signal);
       if (shown === undefined) continue;
       yield shown;
@@ -158,12 +158,12 @@ export class Queue {
     signal: AbortSignal,
   ): Promise<{ header: ResponseHeader; kv: KeyValue } | undefined> {
     for await (const { header, kv } of this.#changes(range, revision, signal))
-      // One answer may tell of more than this put: what follows it is asked for from there on.
+      // One response may have more than this put: later ones are requested from there on.
       if (kv !== undefined) return { header: { ...header, revision: kv.modRevision }, kv };
     return undefined;
   }
 
-  /** Without a key: one was deleted. It ends when the watch has missed something. */
+  /** Without a key: one was deleted. It ends when the watch has missed changes. */
   async *#changes(
     range: object,
     startRevision: bigint,
@@ -178,7 +178,7 @@ export class Queue {
     }
   }
 
-  /** Only if the key was created at this revision; 0: only if it is not there. */
+  /** Only if the key was created at this revision; 0: only if it does not exist. */
   ifCreated(
     key: Uint8Array,
     createRevision: bigint,
@@ -194,8 +194,8 @@ export class Queue {
   }
 
   /**
-   * Whoever waits no more leaves; if that is not possible now, its lease's end does it. A place that is the
-   * first by now stays: another request with the same lease may have been told that it holds.
+   * Removes the place of a waiter that gives up; otherwise its lease's end does it. A place that is first
+   * by now stays: another request with the same lease may have been granted it.
    */
   async leave({ created, key }: Place): Promise<void> {
     const removal = conditional([createdAs("EQUAL", created, { key })], [removalOf(key)]);
@@ -219,7 +219,7 @@ function conditional(
   return { compare: [...compare], success: [...success], failure: [...failure] };
 }
 
-/** So of every key of the range. */
+/** Applies to every key of the range. */
 function createdAs(
   result: "EQUAL" | "GREATER",
   createRevision: bigint,

@@ -10,22 +10,22 @@ type Call = Pick<UnaryCall, "metadata" | "peer" | "whenOver">;
 const statusUnknown = 2;
 const passing: ReadonlySet<number> = new Set([4, 8, 14]);
 
-/** What a recipe is told of the call that it answers. */
+/** A recipe's view of its call. */
 export interface RecipeCall {
-  /** Aborted when the client is gone or its time is over. */
+  /** Aborts when the client has gone or its deadline is over. */
   readonly signal: AbortSignal;
   queue(name: Uint8Array): Queue;
 }
 
 function recipeCall(client: LocalClient, call: Call): RecipeCall {
   const gone = new AbortController();
-  // Also who has been answered waits for nothing any more.
+  // An answered call no longer waits for anything.
   call.whenOver(() => gone.abort());
   const caller: Caller = callerOf(call);
   return { signal: gone.signal, queue: (name) => new Queue(client, caller, name) };
 }
 
-/** A call that is made of others, and may wait for long. */
+/** A unary call made of others, which may wait for long. */
 export function recipe<Request, Response>(
   client: LocalClient,
   answer: (request: Request, call: RecipeCall) => Promise<Response>,
@@ -65,8 +65,8 @@ function asked<Request>(request: unknown): Request {
 }
 
 /**
- * As at etcd, what the calls of a recipe were refused with is handed on as text, without its status. What
- * passes (too much at once, no leader, no answer in time) keeps it: clients may ask again.
+ * As in etcd, the errors of a recipe's calls are passed on as text, without their status. Transient ones
+ * (overload, no leader, timeout) keep it: clients may retry.
  */
 function statusOf(error: unknown): Status {
   const details = error instanceof Error ? error.message : String(error);

@@ -1,21 +1,21 @@
 /**
- * The file format of bbolt, which etcd keeps its state in: pages, a tree of them for each bucket, and two meta
- * pages at the beginning that say where the newest tree of all buckets is. Numbers are little-endian.
+ * The file format of bbolt, etcd's storage: pages, a tree of them for each bucket, and two meta pages at
+ * the beginning that point to the newest tree of all buckets. Numbers are little-endian.
  */
 
-/** Of the pages that are written here; others' files say for themselves. */
+/** Of pages written here; other files state theirs. */
 export const pageBytes = 4096;
 
-/** Of a page: id (8 bytes), kind (2), elements (2), pages that it goes on for (4). */
+/** Header of a page: id (8 bytes), kind (2), elements (2), overflow pages (4). */
 export const headerBytes = 16;
 export const kinds = { branch: 0x01, leaf: 0x02, meta: 0x04, freelist: 0x10 } as const;
 export type PageKind = keyof typeof kinds;
 
-/** Of an element, in both kinds of pages of a tree; keys and values follow the last of them. */
+/** Header of an element, in both kinds of tree pages; keys and values follow the last of them. */
 export const elementBytes = 16;
 /** A leaf's element whose value is a bucket. */
 export const bucketFlag = 1;
-/** Of a bucket as a value: the id of its root page (8 bytes; 0: the page follows here), a sequence (8). */
+/** A bucket as a value: the id of its root page (8 bytes; 0: the page follows here), a sequence (8). */
 export const bucketBytes = 16;
 
 const magic = 0xed0cdaed;
@@ -25,9 +25,9 @@ const checkedBytes = 56;
 
 export interface Meta {
   readonly pageBytes: number;
-  /** Of the bucket of all buckets. */
+  /** Root page of the bucket of all buckets. */
   readonly root: number;
-  /** How many pages there are, those included that are free. */
+  /** Number of pages, free ones included. */
   readonly pages: number;
   readonly transaction: bigint;
 }
@@ -54,7 +54,7 @@ export function metaPage(id: number, freelist: number, meta: Meta): Buffer {
   return page;
 }
 
-/** Why bytes are no meta page of this format, or what it says. */
+/** Decodes a meta page, or says why the bytes are none. */
 export function readMeta(page: Buffer): Meta | "other" | "damaged" {
   const body = page.subarray(headerBytes);
   if (body.length < metaBytes || body.readUInt32LE(0) !== magic) return "other";
@@ -64,7 +64,7 @@ export function readMeta(page: Buffer): Meta | "other" | "damaged" {
   return { pageBytes: body.readUInt32LE(8), root, pages, transaction: body.readBigUInt64LE(48) };
 }
 
-/** A number that is too large for one is too large for any file. */
+/** A number that is too large to be exact is too large for any file. */
 export function numberAt(bytes: Buffer, at: number): number {
   return Number(bytes.readBigUInt64LE(at));
 }

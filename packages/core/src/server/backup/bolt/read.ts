@@ -9,15 +9,15 @@ import {
   readMeta,
 } from "./format.js";
 
-/** A file that is no database of bbolt, or a damaged one. */
+/** A file that is no bbolt database, or a damaged one. */
 export class BoltError extends Error {
   override readonly name = "BoltError";
 }
 
-/** What is read, wherever it is. */
+/** A source of bytes. */
 export interface Source {
   readonly bytes: number;
-  /** As many bytes as were asked for: they are there. */
+  /** Returns exactly the requested bytes, which exist. */
   read(at: number, bytes: number): Buffer;
 }
 
@@ -25,7 +25,7 @@ export interface Source {
 export interface Leaf {
   readonly key: Buffer;
   readonly value: Buffer;
-  /** Its value is a bucket. */
+  /** Whether its value is a bucket. */
   readonly isBucket: boolean;
 }
 
@@ -38,26 +38,26 @@ interface Page {
 
 const pageBytesMin = 1_024;
 const pageBytesMax = 65_536;
-/** A tree with two children for each branch would have more pages than any file. */
+/** A deeper tree, with two children for each branch, would have more pages than any file. */
 const depthMax = 64;
-/** etcd has ten; they are all known at once. */
+/** etcd has ten; they are all read at once. */
 const bucketsMax = 1_000;
 const nameBytesMax = 1_024;
 
 /**
- * A database of bbolt, wherever its pages are. Nothing in it is believed: every page is looked at once at
- * most, and is within the file; every key and value is within its page, after the one before; keys are in order.
- * So what is read of a file is never more than the file.
+ * A bbolt database, from any source. Nothing in it is trusted: every page is visited once at most, and is
+ * within the file; every key and value is within its page, after the one before; keys are in order. So the
+ * total read of a file is never more than the file.
  */
 export class BoltFile {
   readonly #source: Source;
   readonly #meta: Meta;
   readonly #spanMax: number;
-  /** A page that stands in two places, or below itself, is found. */
+  /** Detects pages that are referenced twice, or by themselves. */
   readonly #seen: Uint8Array;
 
   /**
-   * @param spanMax bytes of a page with those that it goes on for, at most: they are read at once
+   * @param spanMax bytes of a page with its overflow pages, at most: they are read at once
    * @throws BoltError
    */
   constructor(source: Source, spanMax: number) {
@@ -67,12 +67,12 @@ export class BoltFile {
     this.#seen = new Uint8Array(this.#meta.pages);
   }
 
-  /** Of all its pages, those included that are free. */
+  /** Of all its pages, free ones included. */
   get bytes(): number {
     return this.#meta.pages * this.#meta.pageBytes;
   }
 
-  /** Each bucket with what is in it, to be gone through once. @throws BoltError */
+  /** Each bucket with its content, which can be iterated once. @throws BoltError */
   *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
     let count = 0;
     for (const { isBucket, key, value } of inOrder(this.#items(this.#meta.root))) {
@@ -94,7 +94,7 @@ export class BoltFile {
   }
 
   *#items(root: number): Generator<Leaf> {
-    // Of each page above, which child is next.
+    // For each page above, the index of its next child.
     const path: { readonly children: readonly number[]; next: number }[] = [{ children: [root], next: 0 }];
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
       const id = top.children[top.next];
@@ -131,9 +131,8 @@ export class BoltFile {
 }
 
 /**
- * Of two, the one that was written last. The second is one page on: how large a page is, the first says. Only
- * if that is damaged the second is looked for, and the first that is found counts: further on stand values,
- * which are what a client has written.
+ * The newer of two. The second follows the first by one page, whose size the first states. Only if that is
+ * damaged the second is searched for, and the first match counts: later bytes are clients' values.
  */
 function newestMeta(source: Source): Meta {
   const found: Meta[] = [];
@@ -169,7 +168,7 @@ function pageOf(id: number, bytes: Buffer): Page {
   return { id, isLeaf: kind === kinds.leaf, elements, bytes };
 }
 
-/** The page of a small bucket stands in place of its number. */
+/** The page of a small bucket is inline, instead of its number. */
 function inlinePage(bytes: Buffer): Page {
   if (bytes.length < headerBytes) throw new BoltError("a bucket has no page");
   const page = pageOf(0, bytes);

@@ -1,7 +1,7 @@
 import { type Steps, unitsPerStep } from "../../../state/steps.js";
 import { elementBytes, headerBytes, pageBytes, type PageKind, writeHeader } from "./format.js";
 
-/** A key and its value. Sizes are asked for first, and must not change until it is written. */
+/** A key and its value. Sizes are read first, and must not change until it is written. */
 export interface Item {
   readonly keyBytes: number;
   readonly valueBytes: number;
@@ -9,27 +9,27 @@ export interface Item {
   value(): Uint8Array;
 }
 
-/** How large a tree of pages becomes, and where its root is: known before anything of it is written. */
+/** Size and root of a tree of pages, known before any of it is written. */
 export interface TreePlan {
   readonly start: number;
   readonly pages: number;
   readonly root: number;
-  /** Of its only page, if it has one page only, without what fills it up. */
+  /** Of its only page, if it has only one, without padding. */
   readonly bytes: number | undefined;
 }
 
-/** Two passes go over the same elements, and find the same pages. */
+/** Both passes process the same elements, and compute the same pages. */
 class Filling {
   readonly #elementsMin: number;
   elements = 0;
   bytes = headerBytes;
 
   constructor(kind: PageKind) {
-    // With one child for each branch, a tree would never come to its root.
+    // With one child for each branch, a tree would never reach its root.
     this.#elementsMin = kind === "leaf" ? 1 : 2;
   }
 
-  /** Whether something so large begins another page. */
+  /** Whether an element of this size begins another page. */
   isFullFor(bytes: number): boolean {
     return this.elements >= this.#elementsMin && this.bytes + elementBytes + bytes > pageBytes;
   }
@@ -91,7 +91,7 @@ interface Element {
 
 const none = new Uint8Array(0);
 
-/** The pages of a tree, in the order of their ids; those that go on for more than one are one buffer. */
+/** The pages of a tree, ordered by id; a page with overflow is one buffer. */
 export function* treePages(items: Iterable<Item>, start: number, flags = 0): Generator<Buffer> {
   let id = start;
   let level: Element[] = [];
@@ -113,7 +113,7 @@ export function* treePages(items: Iterable<Item>, start: number, flags = 0): Gen
   }
 }
 
-/** A leaf that is a value itself: without what fills it up. */
+/** A leaf that is itself a value: without padding. */
 export function inlineLeaf(items: Iterable<Item>): Buffer {
   const elements = [...elementsOf(items, 0)];
   const bytes = elements.reduce(
@@ -155,7 +155,7 @@ function pageOf(kind: PageKind, id: number, elements: readonly Element[], bytes 
   let at = headerBytes;
   let content = headerBytes + elements.length * elementBytes;
   for (const { child, flags, key, value } of elements) {
-    // Where its key is, counted from the element itself.
+    // Its key's offset counts from the element itself.
     const offset = content - at;
     if (kind === "leaf") {
       page.writeUInt32LE(flags, at);

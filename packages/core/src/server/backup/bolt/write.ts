@@ -2,7 +2,7 @@ import type { Steps } from "../../../state/steps.js";
 import { bucketBytes, bucketFlag, metaPage, pageBytes, writeHeader } from "./format.js";
 import { inlineLeaf, type Item, planTree, type TreePlan, treePages } from "./tree.js";
 
-/** What is kept under one name, in the order of its keys' bytes. It can be gone through more than once. */
+/** The content under one name, in the order of its keys' bytes. It can be iterated more than once. */
 export interface Bucket {
   readonly name: string;
   items(): Iterable<Item>;
@@ -11,11 +11,11 @@ export interface Bucket {
 /** A bucket no larger than this has no page of its own (bbolt). */
 const inlineBytesMax = pageBytes / 4;
 
-/** Two for what is of all pages, one for those that are free: none. */
+/** Two meta pages, and one for the free list: empty. */
 const freelist = 2;
 const firstPage = 3;
 
-/** Counts as a change by one transaction; the two meta pages must not bear the same number. */
+/** Counts as a change by one transaction; the two meta pages must have different numbers. */
 const transaction = 2n;
 
 interface BucketPlan {
@@ -30,7 +30,7 @@ export interface DatabasePlan {
   readonly bytes: number;
 }
 
-/** Goes through all of it once, so that the first page can say where everything will be. */
+/** Iterates over everything once, so that the first page can locate the rest. */
 export function* planDatabase(buckets: readonly Bucket[]): Steps<DatabasePlan> {
   let next = firstPage;
   const plans: BucketPlan[] = [];

@@ -8,33 +8,33 @@ import { KeptBytes } from "../../accounts/kept-bytes.js";
 /** Requests of one connection that wait for the one before them. */
 const waitingMax = 64;
 
-/** Of a request, beside its head and content: measured, and rounded up. */
+/** Memory of a request, beside its head and content: measured, and rounded up. */
 const requestBytes = 16 * 1024;
 
-/** A request whose turn it is. */
+/** A request in its turn. */
 export interface HttpCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly socket: Socket;
-  /** No two connections at a time have the same. */
+  /** Unique among present connections. */
   readonly client: string;
-  /** Aborted when its client is gone. */
+  /** Aborts when its client has gone. */
   readonly gone: AbortSignal;
   readonly kept: KeptBytes;
 }
 
-/** What is done with requests. */
+/** Handles requests. */
 export interface Answering {
-  /** Resolves when its client has taken the answer, or is gone. */
+  /** Resolves when its client has read the answer, or has gone. */
   answer(call: HttpCall): Promise<void>;
-  /** The same, where there is no room for it. */
+  /** The same, without room for the request. */
   refuse(call: HttpCall): Promise<void>;
 }
 
 /**
- * Requests of one connection are answered one after the other, as by Go's servers: HTTP/1.1 has their answers
- * in their order, and those of others would have to be kept meanwhile. Node tells of each as soon as its head
- * is there, and of those that wait not even that their client is gone.
+ * Answers the requests of one connection one after the other, as Go's servers do: HTTP/1.1 sends answers in
+ * order, and others would have to be buffered meanwhile. Node announces each request as soon as its head
+ * has arrived, and does not report that the client of a waiting one has gone.
  */
 export class OneByOne {
   readonly #shares: FairShares<string>;
@@ -43,9 +43,9 @@ export class OneByOne {
   readonly #lines = new WeakMap<Duplex, Line>();
 
   /**
-   * @param shares of what is kept of requests
-   * @param requestMs a request that waits is there as a whole in this time after its head. Node reads no
-   * further than its content, which is not read before its turn, and so does not see that its client is gone
+   * @param shares of the memory of requests
+   * @param requestMs timeout of a waiting request after its head. Node reads no further than its content,
+   * which is not read before its turn, and so does not notice that its client has gone
    */
   constructor(shares: FairShares<string>, answering: Answering, requestMs: number) {
     this.#shares = shares;
@@ -63,7 +63,7 @@ export class OneByOne {
     line.take(request, response);
   }
 
-  /** It can be said that its last bytes are wrong: not within or instead of the answer to what was before. */
+  /** Whether an error response is possible: not within or instead of the answer to an earlier request. */
   canTell(socket: Duplex): boolean {
     return this.#lines.get(socket)?.canTell !== false;
   }
@@ -79,7 +79,7 @@ class Line {
   readonly #open = new Set<{ readonly gone: AbortController; readonly kept: KeptBytes }>();
   readonly #requestMs: number;
   #answered: HttpCall | undefined;
-  /** Of the last request that waits: those before it are there as a whole. */
+  /** For the last waiting request: earlier ones have arrived completely. */
   #late: NodeJS.Timeout | undefined;
   #isBusy = false;
 
@@ -100,7 +100,7 @@ class Line {
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
-    // What was in one piece with what has ended the connection still comes.
+    // Requests in the chunk that ended the connection still arrive.
     if (this.#socket.destroyed) return;
     const kept = new KeptBytes(this.#shares, this.#client);
     const hasRoom = hasRoomFor(kept, request);
@@ -141,13 +141,13 @@ class Line {
     this.#isBusy = true;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        // Answers may be long in coming, and each of what a client does has a time of its own.
+        // Answers may take long, and each of a client's actions has its own timeout.
         this.#socket.setTimeout(0);
         if (this.#waiting.length === 0) clearTimeout(this.#late);
         await next();
       }
     } catch {
-      // A mistake of ours ends this connection, and nothing else.
+      // An internal error ends this connection, and nothing else.
       this.#socket.destroy();
     }
     this.#answered = undefined;

@@ -1,17 +1,17 @@
 import type { ServerResponse } from "node:http";
 
-/** So much is said at a time: by that it is seen what a client takes of a long answer. */
+/** Piece size, by which a client's progress with a long answer is measured. */
 export const pieceBytes = 64 * 1024;
 
-/** Who is told something. */
+/** The receiver of output. */
 export interface Told {
   readonly response: ServerResponse;
   readonly socket: { destroy(): void };
 }
 
 /**
- * Says this; resolves when there is room for more, or the client is gone. One that takes nothing for so long
- * is sent away, whatever it says meanwhile.
+ * Writes the bytes; resolves when there is room for more, or the client has gone. A client that reads
+ * nothing for `stuckMs` is disconnected, whatever it sends meanwhile.
  */
 export async function say(told: Told, bytes: Buffer, stuckMs: number): Promise<void> {
   const { response } = told;
@@ -19,7 +19,7 @@ export async function say(told: Told, bytes: Buffer, stuckMs: number): Promise<v
     if (!response.write(bytes.subarray(at, at + pieceBytes))) await taken(told, stuckMs, "drain");
 }
 
-/** Nothing more is said; resolves when the client has taken all of it, or is gone. */
+/** Ends the output; resolves when the client has read everything, or has gone. */
 export function end(told: Told, stuckMs: number, last = ""): Promise<void> {
   return taken(told, stuckMs, "finish", () => told.response.end(last));
 }
@@ -49,7 +49,7 @@ function taken(
   begin?: () => void,
 ): Promise<void> {
   return new Promise((resolve) => {
-    // Of one that is gone, nothing more is told.
+    // The client has gone: nothing more is sent.
     if (response.destroyed) {
       resolve();
       return;

@@ -1,15 +1,15 @@
-/** How long connections of HTTP/1.1 are waited for, ms. */
+/** Timeouts of HTTP/1.1 connections, ms. */
 export interface HttpTimes {
-  /** A connection on which nothing comes for so long, while nothing is answered on it, is closed. */
+  /** An idle connection is closed after this. */
   readonly idleMs: number;
-  /** The head of a request is whole in this time from its first byte on; it is looked after so often. */
+  /** From the first byte of a request to the end of its head; also the interval of checks. */
   readonly headMs: number;
   readonly headLookMs: number;
-  /** A request, or the first of a stream, has to be there in this time after its head: it holds a slot. */
+  /** From the head to the end of a request, or of the first in a stream: it holds a slot. */
   readonly requestMs: number;
-  /** What follows of a request that has been answered. */
+  /** For the rest of an answered request. */
   readonly restMs: number;
-  /** A client that takes nothing of its answer for so long is gone, or keeps memory for nothing. */
+  /** A client that reads nothing of its answer for this long is gone, or wastes memory. */
   readonly stuckMs: number;
 }
 

@@ -1,19 +1,19 @@
 import type { Steps } from "../../../state/steps.js";
 import { NoJson } from "./json-values.js";
 
-/** Values in values: more than any request has, and few enough for the stack. */
+/** Nesting depth: more than any request has, and few enough for the stack. */
 const depthMax = 256;
 
-/** A longer number has no meaning here, and takes longer to make than to say. */
+/** A longer number has no meaning here, and is slow to convert. */
 export const numberLengthMax = 100;
 
-/** So many values are one step. */
+/** Values in one step. */
 const valuesPerStep = 64;
 
 const numberForm = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const literals = { true: true, false: false, null: null } as const;
 
-/** Goes through a JSON text from its beginning to its end, in steps: a text of megabytes takes long. */
+/** Reads a JSON text from beginning to end, in steps: megabytes take long. */
 export class JsonReader {
   readonly #text: string;
   #at = 0;
@@ -24,7 +24,7 @@ export class JsonReader {
     this.#text = text;
   }
 
-  /** The first character of what comes; empty at the end. */
+  /** The next character; empty at the end. */
   get next(): string {
     let code = this.#text.charCodeAt(this.#at);
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09)
@@ -41,7 +41,7 @@ export class JsonReader {
     if (end < 0) throw new NoJson("unexpected EOF");
     this.#at = end + 1;
     const raw = this.#text.slice(start, end);
-    // Neither escapes nor control characters, which are not taken.
+    // Neither escapes nor control characters, which are not accepted.
     if (!/[^ -\uffff]|\\/.test(raw)) return raw;
     try {
       return JSON.parse(`"${raw}"`) as string;
@@ -56,7 +56,7 @@ export class JsonReader {
     return backslashes % 2 === 1;
   }
 
-  /** As it is written: JavaScript would round whole numbers of more than 15 digits. @throws NoJson */
+  /** As text: JavaScript would round integers of more than 15 digits. @throws NoJson */
   number(): string {
     const { next } = this;
     numberForm.lastIndex = this.#at;
@@ -78,7 +78,7 @@ export class JsonReader {
     throw this.#unexpected(next);
   }
 
-  /** The members of an object: their values are read, or skipped, by who is told. @throws NoJson */
+  /** The members of an object: `read` reads or skips each value. @throws NoJson */
   *members(read: (name: string) => Steps<void>): Steps<void> {
     this.#enter("{");
     if (this.next === "}") this.#at += 1;
@@ -104,7 +104,7 @@ export class JsonReader {
     this.#depth -= 1;
   }
 
-  /** Goes past a value that nobody asks for; what is no JSON in it is refused all the same. @throws NoJson */
+  /** Skips a value, still refusing invalid JSON. @throws NoJson */
   *passOver(): Steps<void> {
     const { next } = this;
     if (next === "{") yield* this.members(() => this.passOver());
@@ -114,7 +114,7 @@ export class JsonReader {
     else this.literal();
   }
 
-  /** Nothing more comes. @throws NoJson */
+  /** Expects the end of the text. @throws NoJson */
   end(): void {
     const { next } = this;
     if (next !== "") throw this.#unexpected(next);

@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, isFieldSet, type Message, ScalarType 
 import { LongRange } from "../../../state/long-range.js";
 import type { Steps } from "../../../state/steps.js";
 
-/** What Go escapes in JSON, so that a browser takes it for nothing else. */
+/** Go escapes these in JSON, so that a browser takes it for nothing else. */
 const escaped: Readonly<Record<string, string>> = {
   "<": "\\u003c",
   ">": "\\u003e",
@@ -11,19 +11,19 @@ const escaped: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** @param value what JSON has: no whole number beyond those of JavaScript */
+/** @param value plain JSON: no integer beyond JavaScript's exact ones */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (character) => escaped[character]!);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Text that is taken while more is written, so that a long one is never in memory as a whole. */
+/** Text that is consumed while more is written, so that a long one is never in memory as a whole. */
 export class TextParts {
   #parts: string[] = [];
   #length = 0;
 
-  /** Of what has not been taken. */
+  /** Of the unconsumed text. */
   get length(): number {
     return this.#length;
   }
@@ -42,8 +42,8 @@ export class TextParts {
 }
 
 /**
- * Writes a message as protobuf's JSON, with the names of its .proto file, in steps: one that lists much takes
- * long. The package's own writer has none, and takes half a second for a megabyte of bytes.
+ * Writes a message as protobuf's JSON, with the names of its .proto file, in steps: long lists take long.
+ * The package's own writer has none, and takes half a second for a megabyte of bytes.
  */
 export function* writeMessage(parts: TextParts, described: DescMessage, message: Message): Steps<void> {
   let before = "{";
@@ -56,7 +56,7 @@ export function* writeMessage(parts: TextParts, described: DescMessage, message:
   parts.push(before === "{" ? "{}" : "}");
 }
 
-/** A long range makes its list while it is gone through. */
+/** A long range makes its list during the iteration. */
 const isMadeLater = (message: unknown, { name }: DescField): message is LongRange =>
   name === "kvs" && message instanceof LongRange;
 
@@ -85,7 +85,7 @@ function* writeField(parts: TextParts, field: DescField, value: unknown): Steps<
   parts.push("]");
 }
 
-/** One value: that of a field, or of its list. */
+/** One value: of a field, or in its list. */
 function* writeOne(parts: TextParts, field: DescField, value: unknown): Steps<void> {
   if (field.message !== undefined) yield* writeMessage(parts, field.message, value as Message);
   else if (field.enum !== undefined) parts.push(jsonText(field.enum.value[value as number]?.name ?? value));

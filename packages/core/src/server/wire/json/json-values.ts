@@ -1,9 +1,9 @@
-/** As etcd takes no larger request: in base64 and with names about half as much again. */
+/** etcd accepts no larger request: in base64 and with names about half as much again. */
 const bytesMax = 3 * 1024 * 1024;
 
 const heldBytesMin = 256;
 
-/** A text that is no JSON object, or too long a one. */
+/** A text that is no JSON object, or too long. */
 export class NoJson extends Error {
   constructor(text: string) {
     super(text);
@@ -13,9 +13,9 @@ export class NoJson extends Error {
 
 const [quote, backslash, open, close] = [...'"\\{}'].map((character) => character.charCodeAt(0));
 
-/** JSON objects one after another, with or without space between them, in any pieces. */
+/** A sequence of JSON objects, with or without space between them, in any pieces. */
 export class JsonValues {
-  /** Of the object that has not ended, in one place: small pieces cost no more than twice their bytes. */
+  /** The unfinished object, in one buffer: small pieces cost no more than twice their bytes. */
   #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #depth = 0;
@@ -23,9 +23,9 @@ export class JsonValues {
   #isEscaped = false;
 
   /**
-   * The objects that have ended with this piece, as text.
+   * The objects completed by this piece, as text.
    *
-   * @param most what follows after so many is not looked at
+   * @param most the rest is ignored after this many
    * @throws NoJson
    */
   take(piece: Buffer, most = Infinity): string[] {
@@ -63,12 +63,12 @@ export class JsonValues {
     this.#bytes = bytes;
   }
 
-  /** What is kept for the object that has not ended. */
+  /** Memory of the unfinished object. */
   get heldBytes(): number {
     return this.#held.length;
   }
 
-  /** No object is under way. */
+  /** Expects no unfinished object. */
   end(): void {
     if (this.#depth > 0) throw new NoJson("unexpected EOF");
   }

@@ -6,28 +6,28 @@ const begin = [
   ["content-type", "application/grpc"],
 ] as const;
 
-/** What every answer begins with. */
+/** The head of every successful answer. */
 export const answerHead = headerBlock(begin);
 
-/** What every answer ends with. */
+/** The end of every successful answer. */
 export const answerEnd = headerBlock([["grpc-status", "0"]]);
 
-/** Of a call that has begun to answer. */
+/** The end of a call that has begun to answer. */
 export function failedEnd({ code, details }: Status): Uint8Array {
   return headerBlock(fieldsOf(code, details));
 }
 
-/** Of one that has not: beginning and end at once. */
+/** A failure before any answer: head and end at once. */
 export function failedAtOnce({ code, details }: Status): Uint8Array {
   return headerBlock([...begin, ...fieldsOf(code, details)]);
 }
 
-/** For who does not speak gRPC. */
+/** For clients that do not speak gRPC. */
 export function httpOnly(status: number): Uint8Array {
   return headerBlock([[":status", String(status)]]);
 }
 
-/** Of a text, with its percents: it has to fit into a frame, and is cut where it does not. */
+/** Bound of a percent-encoded text: it must fit into a frame, and is cut off beyond. */
 const codedMax = 4_000;
 
 function fieldsOf(code: number, details: string): (readonly [string, string])[] {
@@ -36,7 +36,7 @@ function fieldsOf(code: number, details: string): (readonly [string, string])[] 
   return fields;
 }
 
-/** What is no printable ASCII, and the percent sign. */
+/** Percent-encodes all but printable ASCII, and the percent sign. */
 function percentCoded(text: string): string {
   const most = text.slice(0, codedMax);
   if (/^[ -$&-~]*$/.test(most)) return most;
@@ -58,7 +58,7 @@ const unitMs: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** Of `grpc-timeout`; infinite if there is none, or none that can be understood. */
+/** Of `grpc-timeout`; infinite if it is missing or invalid. */
 export function timeoutMs(text: string | undefined): number {
   const [, number, unit] = /^(\d{1,8})([HMSmun])$/.exec(text ?? "") ?? [];
   return number === undefined ? Number.POSITIVE_INFINITY : Number(number) * unitMs[unit!]!;

@@ -1,6 +1,6 @@
 import type { LongMessage } from "../../../http2/stream.js";
 
-/** gRPC's codes, as far as the layer itself answers with them. */
+/** gRPC's codes that this layer itself answers with. */
 export const statusCode = {
   ok: 0,
   cancelled: 1,
@@ -11,21 +11,21 @@ export const statusCode = {
   internal: 13,
 } as const;
 
-/** What a call ends with that has failed. */
+/** The status of a failed call. */
 export interface Status {
   readonly code: number;
   readonly details: string;
 }
 
-/** Who is at the other end of a connection. */
+/** The peer of a connection. */
 export interface Peer {
-  /** No two connections at a time have the same. */
+  /** Unique among present connections. */
   readonly address: string;
-  /** Of the certificate that it has shown; empty if it has shown none. */
+  /** Of its certificate; empty if it has shown none. */
   readonly commonName: string;
 }
 
-/** What a client says beside its request, by names in lower case. */
+/** A client's metadata, by names in lower case. */
 export class Metadata {
   readonly #fields: ReadonlyMap<string, readonly string[]>;
 
@@ -38,30 +38,30 @@ export class Metadata {
   }
 }
 
-/** Of an answer that cannot be encoded. */
+/** For an answer that cannot be encoded. */
 function notEncoded(error: unknown): Status {
   const details = `grpc: error marshalling response: ${(error as Error).message}`;
   return { code: statusCode.internal, details };
 }
 
-/** How what a call says comes to its client. */
+/** Carries a call's output to its client. */
 export interface Carrier {
   /** The only message, and the end. */
   answer(message: Encoded): void;
-  /** @param taken called when the connection has taken all of it; never, if the call is over before */
+  /** @param taken called when the connection has accepted all of it; never, if the call is over before */
   message(message: Encoded, taken: () => void): void;
-  /** Without a status: all went well. */
+  /** Without a status: success. */
   end(status: Status | undefined): void;
-  /** An answer that is under way ends in its middle. */
+  /** Cuts off an answer in progress. */
   cut(status: Status): void;
-  /** So many bytes of requests have been used: as many more may come. */
+  /** Bytes of requests were consumed: opens the window for as many. */
   consumed(bytes: number): void;
 }
 
-/** What is said, as bytes. */
+/** An encoded message. */
 export type Encoded = LongMessage | Uint8Array;
 
-/** What a call begins with. */
+/** The head of a call. */
 export interface CallBase {
   readonly metadata: Metadata;
   readonly peer: Peer;
@@ -70,15 +70,15 @@ export interface CallBase {
   readonly carrier: Carrier;
 }
 
-/** What is the same for calls with one answer and with many. */
+/** Common part of calls with one answer and with many. */
 abstract class Call {
   readonly metadata: Metadata;
   readonly peer: Peer;
   /** On the steady clock, ms; infinite if the client has set none. */
   readonly deadlineMs: number;
-  /** What it has ended with, once it is over. */
+  /** Its final status code. */
   code: number = statusCode.cancelled;
-  /** It has been answered and that was taken, or its client waits no more. */
+  /** Its answer was sent, or its client has gone. */
   isOver = false;
   protected readonly carrier: Carrier;
   readonly #over: (() => void)[] = [];
@@ -90,7 +90,7 @@ abstract class Call {
     this.carrier = carrier;
   }
 
-  /** Called once, when the call is over; at once if it is. */
+  /** The listener is called once, when the call is over; at once if it is. */
   whenOver(listener: () => void): void {
     if (this.isOver) listener();
     else this.#over.push(listener);
@@ -99,7 +99,7 @@ abstract class Call {
   /** Ends it with an error. */
   abstract fail(status: Status): void;
 
-  /** Of the carrier: nothing more is heard of this call. */
+  /** Called by the carrier at the end of this call. */
   over(isComplete: boolean): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -144,7 +144,7 @@ export class UnaryCall extends Call {
     this.carrier.end(status);
   }
 
-  /** Its client has not taken all of the answer, and gets no more. */
+  /** Its client has not read all of the answer, which is cut off. */
   cut(status: Status): void {
     if (!this.isOver) this.carrier.cut(status);
   }
@@ -154,20 +154,20 @@ export class UnaryCall extends Call {
   }
 }
 
-/** Where the requests of a stream come from. */
+/** The source of a stream's requests. */
 export interface Requests {
-  /** Nothing: there is none for now. */
+  /** Undefined: there is none for now. */
   next(): unknown;
-  /** No more will come than `next` has. */
+  /** No more follow those of `next`. */
   isEnded(): boolean;
 }
 
-/** What a client has not taken: who writes more is told to wait. */
+/** Unsent messages: beyond this `write` returns false. */
 const unsentMax = 16;
 
 /** Many requests, many answers, or both. */
 export class ServerStream extends Call {
-  /** The first and only one, where the client says no more than that. */
+  /** The only request, for a method with one. */
   readonly request: unknown;
   readonly #encode: Method["encode"];
   #isEnded = false;
@@ -186,14 +186,14 @@ export class ServerStream extends Call {
     this.#from = from;
   }
 
-  /** Whether more can be said. */
+  /** Whether more can be written. */
   get writable(): boolean {
     return !this.isOver && !this.#isEnded;
   }
 
   /**
-   * @param taken called when the connection has taken it
-   * @returns false: the client is behind; `whenDrained` tells when it is not
+   * @param taken called when the connection has accepted it
+   * @returns false: back-pressure, until `whenDrained`
    */
   write(message: unknown, taken?: () => void): boolean {
     if (!this.writable) return true;
@@ -216,7 +216,7 @@ export class ServerStream extends Call {
     return this.#unsent < unsentMax;
   }
 
-  /** Called once, when the client has taken most of what there was. */
+  /** Calls once, when the client has read most of the output. */
   whenDrained(listener: () => void): void {
     this.#drained = listener;
   }
@@ -236,7 +236,7 @@ export class ServerStream extends Call {
     this.carrier.end(status);
   }
 
-  /** From now on requests are taken, and at last their end. */
+  /** Starts to deliver requests, and finally their end. */
   listen(take: (request: unknown) => void, ended: () => void): void {
     this.#take = take;
     this.#ended = ended;
@@ -253,9 +253,9 @@ export class ServerStream extends Call {
     this.flow();
   }
 
-  /** Of the carrier: more may have come, or the end. */
+  /** Called by the carrier: more may have arrived, or the end. */
   flow(): void {
-    // Who takes a request may pause and resume.
+    // The handler of a request may pause and resume.
     if (this.#isFlowing || this.#take === undefined) return;
     this.#isFlowing = true;
     let isEmpty = false;
@@ -271,7 +271,7 @@ export class ServerStream extends Call {
     ended?.();
   }
 
-  /** A mistake in what takes a request ends this stream, and nothing else. */
+  /** An error in the handler of a request ends this stream, and nothing else. */
   #taken(take: (request: unknown) => void, request: unknown): void {
     try {
       take(request);
@@ -292,7 +292,7 @@ export type Handlers = Readonly<Record<string, UnaryHandler | StreamHandler>>;
 export interface Method {
   readonly kind: "bidi_streaming" | "client_streaming" | "server_streaming" | "unary";
   readonly handler: UnaryHandler | StreamHandler;
-  /** Throws if it is no request. */
+  /** Throws for invalid bytes. */
   readonly decode: (bytes: Uint8Array) => unknown;
   readonly encode: (message: unknown) => Encoded;
 }

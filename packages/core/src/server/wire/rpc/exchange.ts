@@ -10,19 +10,19 @@ import {
 } from "./call.js";
 import { type Messages, prefixBytes } from "./message-reader.js";
 
-/** A call from its first message to its end: what its client says goes to the handler of its method. */
+/** A call from its first message to its end: passes its client's requests to the handler of its method. */
 export class Exchange {
   readonly #method: Method;
   readonly #base: CallBase;
   readonly #messages: Messages;
   #call: ServerStream | UnaryCall | undefined;
-  /** The only one, of a client that says one. */
+  /** The only one, for a method with one. */
   #request: Uint8Array | undefined;
   #isRemoteEnded = false;
-  /** Nothing that comes is of use any more. */
+  /** Further input is ignored. */
   #isDeaf = false;
 
-  /** @param messages what the client says */
+  /** @param messages the client's input */
   constructor(method: Method, base: CallBase, messages: Messages) {
     this.#method = method;
     this.#base = base;
@@ -34,18 +34,18 @@ export class Exchange {
     return this.#base.deadlineMs;
   }
 
-  /** The client may say many messages: each is taken when the handler is ready for it. */
+  /** A method with many requests: each is taken when the handler is ready for it. */
   get isOfMany(): boolean {
     const { kind } = this.#method;
     return kind === "bidi_streaming" || kind === "client_streaming";
   }
 
-  /** Nobody hears what comes. */
+  /** Whether further input is ignored. */
   get isDeaf(): boolean {
     return this.#isDeaf;
   }
 
-  /** More has come. */
+  /** More has arrived. */
   more(): void {
     if (this.#isDeaf) return;
     if (this.#call instanceof ServerStream) {
@@ -55,13 +55,13 @@ export class Exchange {
     for (let next = this.#next(); next !== undefined; next = this.#next()) this.only(next);
   }
 
-  /** The whole request of a client that says one. */
+  /** The whole request of a method with one. */
   only(message: Uint8Array): void {
     if (this.#request === undefined) this.#request = message;
     else this.fail({ code: statusCode.unimplemented, details: "more than one request" });
   }
 
-  /** The client says no more: what has come has been told before. */
+  /** Half-close by the client: everything before has been delivered. */
   remoteEnded(): void {
     if (this.#isDeaf) return;
     this.#isRemoteEnded = true;
@@ -127,7 +127,7 @@ export class Exchange {
     else this.#call.fail(status);
   }
 
-  /** Of the carrier: all has been sent, or its client waits no more. */
+  /** Called by the carrier: all has been sent, or its client has gone. */
   over(isComplete: boolean): void {
     this.#isDeaf = true;
     this.#call?.over(isComplete);

@@ -7,14 +7,14 @@ import { type CallBase, type Carrier, type Encoded, type Method, type Status, st
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
-/** Of a call that is open, beside what its client has said: measured, and rounded up. */
+/** Memory of an open call, beside its input: measured, and rounded up. */
 const callBytes = 4 * 1024;
 
-/** What the calls of a server have together. */
+/** Shared by the calls of a server. */
 export class Calls {
   readonly messageBytesMax: number;
   readonly held: FairShares<string>;
-  /** Those that have a deadline. */
+  /** Calls with a deadline. */
   readonly timed = new NumberMap<Http2Carrier>();
   #lastNumber = 0;
 
@@ -38,11 +38,11 @@ export class Http2Carrier implements Carrier, Receiver {
   readonly #stream: Stream;
   readonly #client: string;
   readonly #reader: MessageReader;
-  /** What it takes as long as it is not over. */
+  /** Its own memory until it is over. */
   readonly #ownBytes: number;
-  /** Of what calls take together, its part, as counted. */
+  /** Its share as last counted. */
   #counted = 0;
-  /** Of what is held, so much has been given back already. */
+  /** Bytes held, but already returned to the window. */
   #given = 0;
 
   constructor(
@@ -88,10 +88,10 @@ export class Http2Carrier implements Carrier, Receiver {
     exchange.more();
     if (exchange.isDeaf) return;
     if (exchange.isOfMany) this.#count(this.#reader.heldBytes);
-    // Requests that are whole are given back as the handler takes them: a stream that pauses is sent no more
-    // than its window. One that is not may be longer than that, so its bytes are given back as they come.
-    // Where there is one only, it is not begun before its client has said that this is all: until then it
-    // counts as one that is not whole.
+    // Complete requests return to the window as the handler takes them: a paused stream gets no more than
+    // its window. An incomplete one may be longer than that, so its bytes are returned as they arrive. A
+    // method with one request begins only after the half-close: until then the request counts as
+    // incomplete.
     if (exchange.isOfMany && this.#reader.hasWhole) return;
     const more = exchange.isOfMany ? this.#reader.heldBytes - this.#given : bytes.length;
     this.#given += more;
@@ -99,9 +99,9 @@ export class Http2Carrier implements Carrier, Receiver {
     this.#connection.consumed(this.#stream, more);
   }
 
-  /** What it holds now of what its client has said. */
+  /** Counts the memory of its input. */
   #count(bytes: number): void {
-    // What counts no more must not count again.
+    // A call that is over must not count again.
     if (this.#stream.isOver) return;
     const { held } = this.#calls;
     const counted = this.#ownBytes + bytes;
@@ -140,7 +140,7 @@ export class Http2Carrier implements Carrier, Receiver {
     } else send.end(stream, stream.hasSentHead ? failedEnd(status) : failedAtOnce(status));
   }
 
-  /** Clients of gRPC know this code as "resource exhausted": trailers would come within the message. */
+  /** gRPC clients map this code to "resource exhausted": trailers would arrive within the message. */
   cut(): void {
     this.#connection.cut(this.#stream, errorCode.enhanceYourCalm);
   }

@@ -1,19 +1,19 @@
 import { type Status, statusCode } from "./call.js";
 
-/** Every message has a byte that says whether it is compressed, and its length. */
+/** The head of a message: a compression flag, and its length. */
 export const prefixBytes = 5;
 
 const heldBytesMin = 256;
 
-/** Where messages of a client come from, one after the other. */
+/** A source of a client's messages. */
 export interface Messages {
-  /** Nothing: there is no whole one yet. A status: what comes is not taken. */
+  /** Undefined: no complete one yet. A status: the input is refused. */
   next(): Uint8Array | Status | undefined;
 }
 
 /**
- * Cuts what a client says into messages, when they are asked for. Until then they stay the bytes that they
- * are, in one place: however small the pieces are, they cost no more memory than twice their bytes.
+ * Splits a client's input into messages, on demand. Until then the bytes stay in one buffer: pieces of any
+ * size cost no more memory than twice their bytes.
  */
 export class MessageReader implements Messages {
   readonly #bytesMax: number;
@@ -26,7 +26,7 @@ export class MessageReader implements Messages {
     this.#bytesMax = bytesMax;
   }
 
-  /** Of messages that nobody has asked for, or that are not whole. */
+  /** Bytes of messages not requested yet, or incomplete. */
   get heldBytes(): number {
     return this.#end - this.#start;
   }
@@ -45,7 +45,7 @@ export class MessageReader implements Messages {
     this.#end += piece.length;
   }
 
-  /** The message, a copy, that this piece is, if it is one and nothing else is here. */
+  /** A copy of the message, if this piece is exactly one and nothing else is buffered. */
   only(piece: Uint8Array): Buffer | undefined {
     const isOne =
       this.#start === this.#end &&
@@ -56,7 +56,7 @@ export class MessageReader implements Messages {
     return isOne ? Buffer.from(piece.subarray(prefixBytes)) : undefined;
   }
 
-  /** There is one to ask for. */
+  /** Whether a complete one is buffered. */
   get hasWhole(): boolean {
     const held = this.heldBytes;
     return held >= prefixBytes && held - prefixBytes >= lengthIn(this.#held, this.#start);

@@ -14,13 +14,13 @@ import { Http2Socket } from "./socket.js";
 
 const tickMs = 1_000;
 
-/** How late a call may be told that its time is over: its client knows by itself. */
+/** Delay with which a passed deadline may be noticed: its client knows by itself. */
 const deadlineLookMs = 50;
 
-/** How often it is looked whether all have left. */
+/** Polling interval while draining. */
 const leaveLookMs = 10;
 
-/** Answers calls of gRPC that come over HTTP/2. */
+/** Answers gRPC calls over HTTP/2. */
 export class GrpcServer {
   readonly #streamsMax: number;
   readonly #calls: Calls;
@@ -33,7 +33,7 @@ export class GrpcServer {
   /**
    * @param streamsMax of one connection
    * @param messageBytesMax of one request
-   * @param heldBytesMax of all that is kept of calls and of requests that no handler has taken: connections share it
+   * @param heldBytesMax memory of calls and of requests that no handler has taken: connections share it
    */
   constructor(streamsMax: number, messageBytesMax: number, heldBytesMax = 256 * 1024 * 1024) {
     this.#streamsMax = streamsMax;
@@ -51,7 +51,7 @@ export class GrpcServer {
     for (const [name, method] of methods) this.#methods.set(`/${service}/${name}`, method);
   }
 
-  /** What is kept of calls and requests: others that keep some share the same room. */
+  /** Memory of calls and requests, shared with other users of the same room. */
   get held(): FairShares<string> {
     return this.#calls.held;
   }
@@ -89,7 +89,7 @@ export class GrpcServer {
     if (stream.isRemoteEnded) carrier.data(new Uint8Array(), true);
   }
 
-  /** What answers at this path; nothing if there is no such method. */
+  /** The method at this path, if any. */
   methodAt(path: string): Method | undefined {
     return this.#methods.get(path);
   }
@@ -108,7 +108,7 @@ export class GrpcServer {
         exchange.fail({ code: statusCode.deadlineExceeded, details: "context deadline exceeded" });
   }
 
-  /** No more calls; resolves when those under way are over, or this time is. */
+  /** Drains: no more calls; resolves when those in progress are over, or after `ms`. */
   async leave(ms: number): Promise<void> {
     for (const socket of this.#sockets) socket.leave();
     const endMs = performance.now() + ms;
@@ -121,7 +121,7 @@ function peerOf(socket: Socket | TLSSocket): Peer {
   const address = addressOf(socket);
   const name: unknown =
     "getPeerCertificate" in socket
-      ? // Of a socket that is gone, there is none.
+      ? // A closed socket has none.
         (socket.getPeerCertificate() as { subject?: { CN?: unknown } } | null)?.subject?.CN
       : "";
   return { address, commonName: typeof name === "string" ? name : "" };

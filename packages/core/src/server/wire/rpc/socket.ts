@@ -3,22 +3,22 @@ import { Connection } from "../../../http2/connection.js";
 import type { RequestHead } from "../../../http2/request.js";
 import type { Stream } from "../../../http2/stream.js";
 
-/** Of what is not sent yet, so much goes to the socket. */
+/** Unsent bytes buffered in the socket. */
 const unsentBytesMax = 64 * 1024;
 
-/** Up to here what leaves in one turn is one write. */
+/** Output of one turn up to this size is one write. */
 const joinedBytesMax = 64 * 1024;
 
-/** So many writes at once, while the socket takes them all: then it is somebody else's turn. */
+/** Consecutive writes while the socket accepts them all: then other connections have their turn. */
 const writesMax = 16;
 
-/** So many ticks the last of a connection that is over may take, and its client to close it. */
+/** Ticks allowed for draining a connection and for the client to close it. */
 const overTicksMax = 10;
 
-/** A client that takes nothing for so many ticks is gone, or keeps memory for nothing. */
+/** A client that reads nothing for this many ticks is gone, or wastes memory. */
 const stuckTicksMax = 120;
 
-/** A connection of HTTP/2 on its socket. What is said in one turn of the event loop leaves in one write. */
+/** A connection of HTTP/2 on its socket. Output of one event loop turn is one write. */
 export class Http2Socket {
   readonly connection: Connection;
   readonly #socket: Socket;
@@ -56,7 +56,7 @@ export class Http2Socket {
     socket.on("close", () => this.connection.close());
   }
 
-  /** Once a second. */
+  /** Called once a second. */
   tick(): void {
     this.connection.tick();
     this.#endIfOver();
@@ -74,8 +74,8 @@ export class Http2Socket {
   }
 
   /**
-   * Go's clients say a ping with nearly every request. Its answer waits for those of this turn: each write is
-   * a call of the system, and wakes the client. The turn has been set as an immediate before this.
+   * Go's clients send a ping with nearly every request. Its answer joins the output of this turn: each
+   * write is a system call, and wakes the client. The turn was scheduled as an immediate before this.
    */
   #take(piece: Buffer): void {
     this.#isTaking = true;
@@ -97,7 +97,8 @@ export class Http2Socket {
     const { send } = this.connection;
     for (let writes = 0; send.madeBytes > 0; writes += 1) {
       if (this.#socket.destroyed) return;
-      // What is made meanwhile stays there, where it is bounded, until the socket has been drained.
+      // Back-pressure: further output stays in the connection, where it is bounded, until the socket has
+      // drained.
       if (this.#socket.writableLength >= unsentBytesMax) {
         send.hold();
         return;

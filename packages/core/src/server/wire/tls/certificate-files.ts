@@ -2,9 +2,9 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { TlsFiles } from "./tls-files.js";
 
-/** Until when a file with certificates is of use. */
+/** Expiry of a file with certificates. */
 export interface CertificateFile {
-  /** Whom they are shown to, or whose certificates they vouch for. */
+  /** The peers it is shown to, or whose certificates it verifies. */
   readonly towards: "clients" | "servers";
   readonly file: string;
   /** System time, ms since 1970. */
@@ -12,10 +12,10 @@ export interface CertificateFile {
   readonly authority: boolean;
 }
 
-/** A file that an operator gives has a few; the rest of a longer one is not looked at. */
+/** A file from an operator has a few; the rest of a longer one is ignored. */
 const certificatesMax = 100;
 
-/** Those that can be read now; what is wrong with others shows when they are used. */
+/** The readable ones; errors of others show when they are used. */
 export function certificatesOf(
   clientTls: TlsFiles | undefined,
   peerTls: TlsFiles | undefined,
@@ -29,7 +29,7 @@ function filesOf(towards: CertificateFile["towards"], tls: TlsFiles | undefined)
   const add = (file: string | undefined, authority: boolean) => {
     const ends = file === undefined ? [] : endsIn(file);
     if (file === undefined || ends.length === 0) return;
-    // A chain breaks at its first end; of several authorities one is enough.
+    // A chain breaks at its first expiry; of several authorities one is enough.
     const ordered = ends.toSorted((one, other) => one - other);
     const expiresMs = ordered.at(authority ? -1 : 0)!;
     found.push({ towards, file, expiresMs, authority });
@@ -39,7 +39,7 @@ function filesOf(towards: CertificateFile["towards"], tls: TlsFiles | undefined)
   return found;
 }
 
-/** When each certificate of a file expires. */
+/** Expiry of each certificate in a file. */
 function endsIn(file: string): number[] {
   try {
     const blocks = readFileSync(file, "utf8").match(

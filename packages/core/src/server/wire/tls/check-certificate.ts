@@ -4,7 +4,7 @@ import type { TlsFiles } from "./tls-files.js";
 import { readTlsFile } from "./tls.js";
 
 /**
- * Checks that a server's certificate and its key can be used.
+ * Checks that a server's certificate and its key are usable.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -21,7 +21,7 @@ export function checkCertificate(tls: TlsFiles): void {
   checkKey(tls, certificate);
 }
 
-/** Elsewhere on our command line the same flag names a cluster key: one given here gets a clear message. */
+/** Other commands use the same flag for a cluster key: one given here gets a clear message. */
 function checkKey({ certFile, keyFile }: TlsFiles, certificate: X509Certificate): void {
   let key: KeyObject;
   try {

@@ -1,7 +1,7 @@
 import { invalidConfig } from "leasehold/common";
 import { getCiphers } from "node:tls";
 
-/** What may be spoken, as Node's `tls` takes it. */
+/** Cipher settings for Node's `tls`. */
 export interface Ciphers {
   readonly ciphers: string;
   readonly honorCipherOrder: true;
@@ -9,7 +9,7 @@ export interface Ciphers {
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
 }
 
-/** Go's names, which etcd takes, and OpenSSL's. Those with RC4 or 3DES this Node may not have. */
+/** Go's names, which etcd accepts, and OpenSSL's. Node may lack those with RC4 or 3DES. */
 const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_RC4_128_SHA: "RC4-SHA",
   TLS_RSA_WITH_3DES_EDE_CBC_SHA: "DES-CBC3-SHA",
@@ -37,7 +37,7 @@ const suites: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
 };
 
-/** Of TLS 1.3, by the names that everybody has. */
+/** TLS 1.3 suites, which have the same names everywhere. */
 const suites13: ReadonlySet<string> = new Set([
   "TLS_AES_128_GCM_SHA256",
   "TLS_AES_256_GCM_SHA384",
@@ -45,10 +45,10 @@ const suites13: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Nothing but these is spoken, the first ones first: TLS 1.2 if none of 1.3 is among them, and the other way
- * round.
+ * The allowed suites, in order of preference: without one of TLS 1.3 only TLS 1.2 is used, and the other
+ * way round.
  *
- * @throws LeaseholdError `INVALID_CONFIG` if one is unknown, or this Node does not have it
+ * @throws LeaseholdError `INVALID_CONFIG` if one is unknown, or Node does not have it
  */
 export function parseCiphers(text = ""): Ciphers | undefined {
   if (text === "") return undefined;

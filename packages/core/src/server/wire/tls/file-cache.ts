@@ -1,4 +1,4 @@
-/** What a file says: parsed again only when its bytes are others. */
+/** Caches a file's parsed content until its bytes change. */
 export class ReadOnce<Content> {
   readonly #parse: (bytes: Buffer) => Content;
   #last: { readonly bytes: Buffer; readonly content: Content } | undefined;
@@ -7,12 +7,12 @@ export class ReadOnce<Content> {
     this.#parse = parse;
   }
 
-  /** Of what could be parsed last. */
+  /** The last content that could be parsed. */
   get last(): Content | undefined {
     return this.#last?.content;
   }
 
-  /** @throws what parsing throws: what was there before stays */
+  /** @throws the parser's error: earlier content stays */
   of(bytes: Buffer): Content {
     if (this.#last?.bytes.equals(bytes) !== true) this.#last = { bytes, content: this.#parse(bytes) };
     return this.#last.content;

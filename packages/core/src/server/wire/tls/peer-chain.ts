@@ -5,16 +5,16 @@ import type { AllowedNames } from "./tls-files.js";
 import { serialText } from "./revocation.js";
 import type { RevokedNow } from "./tls.js";
 
-/** Of certificates that the other side has shown, with those that TLS has found above them. */
+/** Bound of the certificates shown, with those that TLS has found above them. */
 const chainMax = 10;
 
-/** Chains that clients have shown, as they were when a handshake ended. */
+/** Clients' chains, as of the end of their handshakes. */
 const chainsRead = new WeakMap<TLSSocket, readonly X509Certificate[] | undefined>();
 
 /**
- * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so before
- * they emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event that has the
- * socket.
+ * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so
+ * before they emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event
+ * that has the socket.
  */
 export function readChainsOf(server: Server): void {
   server.on("keylog", (_line, socket) => {
@@ -24,15 +24,15 @@ export function readChainsOf(server: Server): void {
       try {
         chainsRead.set(socket, chainOf(socket));
       } catch {
-        // Nobody vouches for what was shown, so far: if somebody does, `objectionTo` reads it.
+        // The chain is not verified so far: if it is later, `objectionTo` reads it.
       }
     });
   });
 }
 
 /**
- * Why a certificate that the other side has shown is not enough, though an authority vouches for it; empty if
- * it is. Who has not been asked for one has shown none.
+ * Why a peer's verified certificate is not sufficient; empty if it is. A peer that was not asked for one
+ * has shown none.
  */
 export function objectionTo(
   socket: TLSSocket,
@@ -55,16 +55,16 @@ function fits(certificate: X509Certificate, { kind, names }: AllowedNames): bool
   }
   return names.some((name) =>
     isIP(name) === 0
-      ? // As Go has it: the common name is none of a host, and a star stands for a whole label.
+      ? // As in Go: the common name is not a host, and a star matches a whole label.
         certificate.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined
       : certificate.checkIP(name) !== undefined,
   );
 }
 
 /**
- * What the other side has shown, its own certificate first, and what stands above it. Node goes from one to the
- * next by the names in them alone. To ask it for all that was shown, in whatever order, it leaks memory
- * (`getPeerX509Certificate` of Node 20, a certificate for each connection).
+ * The peer's own certificate first, then its issuers. Node goes from one to the next only by their names.
+ * Reading everything that was shown, in any order, leaks memory (`getPeerX509Certificate` of Node 20, a
+ * certificate for each connection).
  */
 function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
   const chain: X509Certificate[] = [];
@@ -78,8 +78,9 @@ function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
 }
 
 /**
- * None of a chain may have been taken back, and it has to lead to an authority: who has an intermediate one that
- * was taken back may else hide it, behind another of its name or by showing nothing (a session that is resumed).
+ * Revoked certificates are always detected: none of the chain may be revoked, and it must lead to an
+ * authority. Otherwise a peer with a revoked intermediate certificate could hide it, behind another of its
+ * name or by showing nothing (a resumed session).
  */
 function objectionToChain(chain: readonly X509Certificate[], { authorities, serials }: RevokedNow): string {
   if (chain.length > chainMax) return `more than ${chainMax} certificates were shown`;
@@ -97,7 +98,7 @@ function objectionToChain(chain: readonly X509Certificate[], { authorities, seri
     : "its chain leads to no authority, but by a certificate that was taken back or was not shown";
 }
 
-/** Each is looked at once: however many there are, that ends. */
+/** Visits each once, so that it ends for any number. */
 function leadsToRoot(own: X509Certificate, above: X509Certificate[], trusted: ReadonlySet<string>): boolean {
   const reached = [own];
   const left = new Set(above);

@@ -1,9 +1,9 @@
 /**
- * What stands between the lines of a PEM file (RFC 7468), each kind by its label. What is between the blocks is
- * comment, and no line after the last of them begins as theirs do: a file that is just being written may end
+ * The content between the lines of a PEM file (RFC 7468), for each block with the label. Text between
+ * blocks is comment, and no line after the last of them begins as theirs do: a file being written may end
  * anywhere.
  *
- * @throws RangeError for a file that is not whole
+ * @throws RangeError for an incomplete file
  */
 export function pemBlocks(file: Buffer, label: string): Buffer[] {
   const text = file.toString("latin1");
@@ -17,7 +17,7 @@ export function pemBlocks(file: Buffer, label: string): Buffer[] {
     .map(([, , content]) => fromBase64(content!.replaceAll(/\s/g, "")));
 }
 
-/** Node passes over what is no base64. */
+/** Node skips invalid base64. */
 function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, "base64");
   if (bytes.toString("base64") !== text) throw new RangeError("a block of it is no base64");

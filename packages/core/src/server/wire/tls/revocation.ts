@@ -1,11 +1,11 @@
 import { invalidConfig } from "leasehold/common";
 import { pemBlocks } from "./pem.js";
 
-/** Certificates that were taken back. */
+/** Revoked certificates. */
 export interface Revoked {
-  /** As `serialText` has them. */
+  /** In the form of `serialText`. */
   readonly serials: ReadonlySet<string>;
-  /** When the list should have been replaced by another, system time; infinite if it does not say. */
+  /** Time of the list's next update, system time; infinite if it has none. */
   readonly nextUpdateMs: number;
 }
 
@@ -16,7 +16,7 @@ interface Value {
   readonly content: Buffer;
 }
 
-/** The values that stand one after another in DER. @throws RangeError */
+/** Consecutive values in DER. @throws RangeError */
 function values(bytes: Buffer): Value[] {
   const found: Value[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -35,9 +35,9 @@ function values(bytes: Buffer): Value[] {
 }
 
 /**
- * What the lists of a file say (RFC 5280, section 5.1), PEM or DER. As at etcd, whoever may write the file is
- * believed: its signature is not looked at, and a list that is out of date counts, as else all connections would
- * be refused from one moment on.
+ * Reads the revocation lists of a file (RFC 5280, section 5.1), PEM or DER. As in etcd, the file is
+ * trusted: its signature is not verified, and an outdated list counts, since otherwise all connections
+ * would be refused from one moment on.
  *
  * @param name for the error
  * @throws LeaseholdError `INVALID_CONFIG`
@@ -62,7 +62,7 @@ function listsOf(file: Buffer): Buffer[] {
   return lists;
 }
 
-/** @returns when the next one should be there */
+/** @returns the time of the next update */
 function readList(bytes: Buffer, serials: Set<string>): number {
   const [list, ...behind] = values(bytes);
   if (list?.tag !== tag.sequence || behind.length > 0) throw new RangeError("it is none");
@@ -84,13 +84,13 @@ function readList(bytes: Buffer, serials: Set<string>): number {
   return next === undefined ? Number.POSITIVE_INFINITY : timeMs(next);
 }
 
-/** A number below 0 is no serial number of RFC 5280, and authorities have given such: DER has two's complement. */
+/** RFC 5280 has no negative serial numbers, but authorities have issued such: DER is two's complement. */
 function signedHex(integer: Buffer): string {
   if (integer.length === 0) throw new RangeError("a serial number is none");
   return BigInt.asIntN(8 * integer.length, BigInt(`0x${integer.toString("hex")}`)).toString(16);
 }
 
-/** Hexadecimal in small letters, without zeros in front, and with a sign below 0: as we compare them. */
+/** Normalized for comparison: lower-case hexadecimal without leading zeros, with a sign if negative. */
 export function serialText(hex: string): string {
   return hex.toLowerCase().replace(/^(-?)0+(?=.)/, "$1");
 }

@@ -1,14 +1,16 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 
-/** What a certificate vouches for by itself, as nobody else does. */
+/** A self-signed certificate. */
 export interface SelfSigned {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certificate of version 3, RFC 5280, is a few values in DER; this is all of that encoding that it needs. */
+/**
+ * A certificate of version 3, RFC 5280, is a few values in DER; this is all of that encoding that it needs.
+ */
 function der(tag: number, parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   if (content.length < 0x80) return Buffer.concat([Buffer.from([tag, content.length]), content]);
@@ -21,7 +23,7 @@ function der(tag: number, parts: readonly Uint8Array[]): Buffer {
 const sequence = (...parts: readonly Uint8Array[]) => der(0x30, parts);
 const set = (part: Uint8Array) => der(0x31, [part]);
 const octets = (content: Uint8Array) => der(0x04, [content]);
-/** With so many bits at its end that mean nothing. */
+/** With this many unused bits at its end. */
 const bits = (content: Uint8Array, unused = 0) => der(0x03, [Buffer.from([unused]), content]);
 const utf8 = (text: string) => der(0x0c, [Buffer.from(text)]);
 const oid = (hex: string) => der(0x06, [Buffer.from(hex, "hex")]);
@@ -37,7 +39,7 @@ const oids = {
   subjectAltName: oid("551d11"),
 };
 
-/** Of the years up to 2049 two digits are written, of later ones four. */
+/** Years up to 2049 are written with two digits, later ones with four. */
 function time(ms: number): Buffer {
   const text = `${new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, "")}`;
   return new Date(ms).getUTCFullYear() < 2050
@@ -53,7 +55,7 @@ function altName(host: string): Buffer {
 }
 
 function ipv6Bytes(host: string): Buffer {
-  // Digits in hexadecimal only, without a zone.
+  // Hexadecimal digits only, without a zone.
   const text = new URL(`http://[${host.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
   const [head = "", tail] = text.split("::");
   const groups = (part: string) =>
@@ -67,14 +69,14 @@ function ipv6Bytes(host: string): Buffer {
 }
 
 /**
- * A new key (P-256), and a certificate for servers and clients that it signs for itself.
+ * A new key (P-256), and a self-signed certificate for servers and clients.
  *
- * @param hosts names and addresses that it is for
+ * @param hosts its names and addresses
  */
 export function selfSigned(hosts: readonly string[], fromMs: number, toMs: number): SelfSigned {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const serial = randomBytes(16);
-  // Neither negative nor with a zero too many.
+  // Neither negative nor with a redundant zero.
   serial[0] = (serial[0]! & 0x3f) | 0x40;
   const name = sequence(set(sequence(oids.organization, utf8("leasehold"))));
   const algorithm = sequence(oids.ecdsaWithSha256);

@@ -1,6 +1,6 @@
 import type { Ciphers } from "./cipher-suites.js";
 
-/** One of them has to stand in a certificate. */
+/** A certificate must have one of them. */
 export interface AllowedNames {
   /** Hosts: names and addresses. */
   readonly kind: "common name" | "host";
@@ -10,21 +10,21 @@ export interface AllowedNames {
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Who connects has to show a certificate of that authority. */
+  /** Peers must show a certificate of that authority. */
   readonly trustedCaFile: string | undefined;
   /** The common name in a client's certificate is a user. */
   readonly clientCertAuth: boolean;
-  /** Certificates that are taken back. */
+  /** Revoked certificates. */
   readonly crlFile?: string | undefined;
-  /** Of the certificates that an authority vouches for, only these are good enough. */
+  /** Restricts verified certificates to these. */
   readonly allowed?: AllowedNames | undefined;
-  /** What is spoken; Node's own choice, if nothing is said. */
+  /** Cipher suites; by default Node's own choice. */
   readonly ciphers?: Ciphers | undefined;
-  /** The server makes the certificate itself, for these hosts: nobody can verify it. */
+  /** The server makes its own certificate for these hosts, which cannot be verified. */
   readonly selfMadeFor?: readonly string[];
 }
 
-/** As at etcd: whoever names an authority does not want others. */
+/** As in etcd: naming an authority demands its certificates. */
 export function isCertificateWanted({ clientCertAuth, trustedCaFile }: TlsFiles): boolean {
   return clientCertAuth || trustedCaFile !== undefined;
 }

@@ -9,10 +9,10 @@ import { type Revoked, readRevoked } from "./revocation.js";
 
 const minVersion = "TLSv1.2";
 
-/** How often a server looks whether its certificate has been renewed, ms. */
+/** Interval at which a server checks whether its certificate has been renewed, ms. */
 export const renewMs = 10_000;
 
-/** What a listener, or the side that dials, shows and trusts. */
+/** The certificates that a listener or dialer shows and trusts. */
 export interface TlsContent {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -39,14 +39,14 @@ export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles)
 
 type Trust = Pick<TlsFiles, "allowed" | "trustedCaFile"> | undefined;
 
-/** Whether certificates of clients are good for the port between servers. */
+/** Whether certificates of clients are accepted on the port between servers. */
 export function isOpenToClients(clients: Trust, peers: Trust): boolean {
   if (clients?.trustedCaFile === undefined || peers?.trustedCaFile === undefined) return false;
   if (peers.allowed !== undefined) return false;
   return readTlsFile(clients.trustedCaFile).equals(readTlsFile(peers.trustedCaFile));
 }
 
-/** Certificates that were taken back, and the authorities that a chain has to lead to. */
+/** Revoked certificates, and the authorities that a chain must lead to. */
 export interface RevokedNow extends Revoked {
   readonly authorities: readonly X509Certificate[];
 }
@@ -56,7 +56,9 @@ interface Known {
   readonly authorities: ReadOnce<readonly X509Certificate[]>;
 }
 
-/** A list may have a million certificates, and a server that calls another one in vain does so all the time. */
+/**
+ * Cached: a list may have a million certificates, and a server that redials in vain reads it all the time.
+ */
 const known = new WeakMap<TlsFiles, Known>();
 
 function knownOf(tls: TlsFiles): Known {
@@ -75,14 +77,14 @@ function certificatesIn(pem: Buffer): X509Certificate[] {
   return blocks.map((each) => new X509Certificate(each));
 }
 
-/** Told for people: a file cannot be used as it is now, and what it was before goes on counting. */
+/** For operators: a file is unusable at present, and its earlier content stays in use. */
 type Tell = (text: string) => void;
 
 /**
- * Which certificates were taken back, now. If the list cannot be read, for example because it is just being
- * written, the one that could be read last goes on counting.
+ * The revoked certificates at present. If the list cannot be read, for example because it is being written,
+ * the last readable one stays in use.
  *
- * @param ca that are trusted by now
+ * @param ca trusted at present
  * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
  */
 export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): RevokedNow | undefined {
@@ -105,9 +107,8 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): 
 }
 
 /**
- * Certificates are renewed while a server runs: tells what the files have come to be, once that fits
- * together, and each time which certificates were taken back, whatever the other files are like. Those who come
- * afterwards are to be shown that.
+ * Certificates are renewed while a server runs: reports the files' new content once it is consistent, and
+ * each time the revoked certificates, regardless of the other files. Later connections use that.
  *
  * @returns ends it
  */
@@ -126,8 +127,8 @@ export function whenRenewed(
 }
 
 /**
- * Undefined if nothing has changed, or they are just being written or do not fit each other yet: the next look
- * will tell, and until then the old ones are shown.
+ * Undefined if nothing has changed, or the files are being written or do not match yet: the next check
+ * decides, and until then the old ones are shown.
  */
 function renewedSince(tls: TlsFiles, shown: TlsContent, tell?: Tell): TlsContent | undefined {
   try {
