@@ -1,58 +1,54 @@
 import type { Message } from "./protocol/message.js";
 
-/**
- * New requests that are let in between two looks whatever happens: who wants little is served also where all
- * is slow.
- */
+/** New requests admitted between two checks in any case: light senders are served even in an overload. */
 const admittedAlways = 16;
 
 /**
- * At each look at which it is late it lets in half as much as before, down to this part; else so much more.
+ * Each check that finds it late halves the admitted share, down to this part; other checks raise it by this
+ * part.
  */
 const shareMin = 1 / 256;
 const fallsBy = 1 / 2;
 const risesBy = 1.1;
 
 /**
- * A sender that asks for no more than this part of the average, between two looks, did not cause the
- * overload, and is let in. All of these together are at most as large a part of what comes in.
+ * A sender with at most this part of the average number of requests between two checks did not cause the
+ * overload, and is admitted. All such senders together are at most as large a part of the load.
  */
 const LIGHT = 1 / 8;
 
-/** When those who were turned away should come back: by then there has been time for several looks. */
+/** Retry delay of refused requests: by then several checks have been made. */
 export const busyRetryMs = 1_000;
 
-/** Requests are told apart in so many classes. */
+/** Number of classes of requests. */
 const CLASSES = 4_096;
 
 /**
- * Whether an acceptor takes in new requests. What is held is renewed before anything new is begun: a member
- * that cannot do its work in time turns away requests for what the sender does not hold, which costs it
- * little, and does all the rest.
+ * Load shedding of an acceptor. Held leases are renewed before anything new begins: an overloaded member
+ * refuses requests for resources that the sender does not hold, which is cheap, and does all the rest.
  *
- * Members decide alike which of them they let in, by the ballot's number, as a request that only some let in
- * is of no use.
+ * Members decide alike, by the ballot's number, as a request that only some admit is useless.
  */
 export class Admission {
   readonly #lateMsMax: number;
   #share = 1;
   #admitted = 0;
-  /** New requests since the last look, and before it, by sender. Kept only while not all are let in. */
+  /** New requests since the last check, and before it, by sender. Counted only during shedding. */
   #asked = new Map<number, number>();
   #askedBefore = new Map<number, number>();
-  /** The most that a light sender has asked for, and what is left for all of them until the next look. */
+  /**
+   * Upper bound of a light sender's requests, and the rest of the budget of all light senders until the
+   * next check.
+   */
   #lightMax = 0;
   #lightLeft = 0;
 
-  /**
-   * @param lateMsMax more than this between when a member wants to do something and when it does it is too
-   * much to do.
-   */
+  /** @param lateMsMax a greater delay of the member's timers counts as overload. */
   constructor(lateMsMax: number) {
     this.#lateMsMax = lateMsMax;
   }
 
-  /** To be called several times a second, with how much later than it was wanted to be. */
+  /** Reports the present delay of timers. Called several times a second. */
   look(lateMs: number): void {
     this.#admitted = 0;
     this.#count();
@@ -60,12 +56,12 @@ export class Admission {
     else this.#share = Math.min(1, this.#share * risesBy);
   }
 
-  /** Everything is let in. */
+  /** Everything is admitted. */
   get isOpen(): boolean {
     return this.#share === 1;
   }
 
-  /** Whether a request that begins something new at this acceptor is let in (`Acceptor.continues`). */
+  /** Whether to admit a request that begins something new at this acceptor (`Acceptor.continues`). */
   admits(from: number, request: Message): boolean {
     if (this.isOpen) return true;
     if (this.#isLight(from)) return true;

@@ -9,12 +9,12 @@ import type { FleaseRunner } from "./runner.js";
 type Clocked = Pick<FleaseRunner, "peer" | "now">;
 
 /**
- * A tenure for the waist. It is the proposer's instance itself: there may be a million of them, and as two
- * objects they would be a tenth larger.
+ * A tenure for the lease layer. It is the proposer's instance itself: there may be a million of them, and
+ * as two objects they would be a tenth larger.
  */
 export class FleaseGrant extends Instance implements Grant {
   lossReason: LossReason | undefined;
-  /** The attempt, or later a renewal, that has not ended yet. */
+  /** The attempt, or later a renewal, in progress. */
   request: PendingAttempt | RequestedRenewal | undefined;
   readonly #runner: Clocked;
 
@@ -43,10 +43,10 @@ export class FleaseGrant extends Instance implements Grant {
   }
 }
 
-/** An attempt whose taker has not been told yet. */
+/** An attempt whose taker has no outcome yet. */
 export class PendingAttempt {
   readonly taker: AttemptTaker;
-  /** What others are to read of the tenure. */
+  /** Public data of the tenure. */
   readonly data: string | undefined;
   outcome: AttemptOutcome | undefined;
 
@@ -56,11 +56,11 @@ export class PendingAttempt {
   }
 }
 
-/** A renewal that was asked for and has not been told of yet. */
+/** A requested renewal without an outcome yet. */
 export class RequestedRenewal implements DeadlineItem {
   readonly grant: FleaseGrant;
   readonly taker: RenewalTaker;
-  /** For how long it asks. */
+  /** Requested lease time. */
   readonly ttlMs: number;
   extended = false;
   heapIndex = -1;

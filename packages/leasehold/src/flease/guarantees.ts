@@ -1,7 +1,7 @@
 import type { Guarantees } from "../lease/types.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 
-/** What leases among peers promise (sections 1 and 3.11), with the numbers of this cluster. */
+/** Guarantees of leases among peers (sections 1 and 3.11), with the numbers of this cluster. */
 export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
   const { maxClockSkewMs, clockRateError, mutualRateError, ttlMaxMs, ttlMinMs, rpcTimeoutMs } = settings;
   return {
@@ -22,8 +22,8 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     ttlMinMs,
     ttlMaxMs,
     maxClockSkewMs,
-    // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that runs
-    // right.
+    // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that is
+    // correct.
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
     data: false,
     attach: false,

@@ -11,13 +11,13 @@ import type { ListedLease, ListPage } from "./listing.js";
 import type { FeedPage } from "./watch-feed.js";
 
 /**
- * What members answer to admin RPCs, as it is written and as it is read. The reader checks every field: a
- * member may run another version, and an answer that is nonsense must harm nothing but itself.
+ * Members' answers to admin RPCs, encoded and decoded. The decoder checks every field: a member may run
+ * another version, and an invalid answer must harm nothing but itself.
  */
 
 export type AdminParams = ReturnType<typeof adminParamsOf>;
 
-/** What a question names, as it arrived from wherever: empty where it names nothing. */
+/** Parameters of a call, untrusted: empty where missing. */
 export function adminParamsOf(given: unknown) {
   const { resource, owner, prefix, by, to, session, page, view, broken, label, token, data } =
     recordOrEmpty(given);
@@ -37,7 +37,7 @@ export function adminParamsOf(given: unknown) {
   } as const;
 }
 
-/** What a member says of one resource; goes over the wire as JSON. */
+/** A member's view of one resource, as JSON on the wire. */
 export interface ResourceAnswer {
   readonly state: MemberView["state"];
   readonly readyInMs: number;
@@ -53,16 +53,16 @@ export interface ResourceAnswer {
   readonly data?: string;
 }
 
-/** What an acceptor says of a resource, without what only its host knows. */
+/** An acceptor's view of a resource, without facts that only its host knows. */
 export function answerOn(acceptor: Acceptor, resource: string, now: Reading): ResourceAnswer {
   const readyInMs = Math.ceil(acceptor.recoveryWaitLeftMs(now));
   const unknown = { owner: "", token: 0, until: 0, lease: "none", barred: "", waiting: 0 } as const;
-  // What a recovering acceptor knows is too little to be told (I15).
+  // A recovering acceptor knows too little to report (I15).
   if (readyInMs > 0 || !acceptor.ready) return { ...unknown, state: "recovering", readyInMs, promised: 0 };
   const entry = acceptor.entry(resource);
   const isLive = entry !== undefined && stateName(acceptor, entry, now) === "live";
   const behindMs = Math.ceil(acceptor.behindMs(resource, now));
-  // Nobody can have it, so it is not free either; its holder can go on.
+  // No participant can acquire it, so it is not free either; its holder can continue.
   if (behindMs > 0 && !isLive) return { ...unknown, state: "recovering", readyInMs: behindMs, promised: 0 };
   if (entry === undefined) return { ...unknown, state: "ready", readyInMs: 0, promised: acceptor.floor };
   return {
@@ -84,7 +84,7 @@ function stateName(acceptor: Acceptor, entry: Readonly<Entry>, now: Reading): Re
   return acceptor.isOver(entry, now) ? "over" : "live";
 }
 
-/** An answer to `explain` in the form that programs see, or why there is none. */
+/** An answer to `explain` in its public form, or the reason why there is none. */
 export function memberAnswerFrom(
   id: string,
   address: string,
@@ -120,7 +120,7 @@ export function memberAnswerFrom(
   return { view, label: textIn(told["label"]), data: dataTextIn(told["data"]) };
 }
 
-/** @throws LeaseholdError for an answer that is no list. */
+/** @throws LeaseholdError for an invalid list. */
 export function listFrom(value: unknown): ListPage {
   const page = recordOrEmpty(value);
   if (!Array.isArray(page["held"]))
@@ -128,7 +128,7 @@ export function listFrom(value: unknown): ListPage {
   return { held: page["held"].map(leaseFrom), more: page["more"] === true };
 }
 
-/** @throws LeaseholdError for an answer that is no page. */
+/** @throws LeaseholdError for an invalid page. */
 export function pageFrom(value: unknown): FeedPage {
   const page = recordOrEmpty(value);
   if (!Array.isArray(page["held"]) || !Array.isArray(page["free"]))
@@ -157,7 +157,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** What is too long is not kept; what it says is looked at when somebody reads it. */
+/** Oversized text is dropped; its content is parsed by the reader. */
 function dataTextIn(value: unknown): string | undefined {
   return typeof value === "string" && value.length <= dataBytesMax ? value : undefined;
 }

@@ -17,27 +17,27 @@ import type { AdminParams, ResourceAnswer } from "./admin-answers.js";
 import type { FeedPage, WatchFeed } from "./watch-feed.js";
 
 /**
- * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not
- * gone on for the longest is forgotten.
+ * Concurrent lists per peer, as many as it may request. Beyond that the least recently continued is
+ * dropped.
  */
 const listsPerLinkMax = 64;
 
-/** How long the holder of a resource may take to confirm that it was told of a request. */
+/** Timeout for the holder of a resource to confirm a request. */
 const passOnTimeoutMs = 1_000;
 
-/** How often labels of the departed are looked for. */
+/** Interval of the sweep for labels of departed participants. */
 const sweepEveryMs = 5_000;
 
-/** A connection, as far as admin RPCs care for it. */
+/** A connection, as admin RPCs see it. */
 export interface AdminLink {
   /** Owner name of the peer at its end. */
   readonly owner: string;
   readonly role: "member" | "client" | "observer";
-  /** By which the peer at its end is known here. */
+  /** This side's handle of the peer. */
   readonly handle: number;
 }
 
-/** A member's peer, as far as these calls concern it. */
+/** A member's peer, as these calls see it. */
 export interface AskedPeer {
   readonly acceptor: Acceptor | undefined;
   readonly feed: WatchFeed | undefined;
@@ -47,13 +47,13 @@ export interface AskedPeer {
   readonly views: Pick<Views, "view">;
 }
 
-/** The driver that runs the peer, in production or in a simulation. */
+/** Runs the peer, in production or in a simulation. */
 export interface AdminHost<L extends AdminLink> {
   readonly peer: AskedPeer;
   /** A fresh reading of the peer's clock. */
   now(): Reading;
   readonly provider: { releaseRequested(request: ReleaseRequest): void };
-  /** How this member is, for those who ask. */
+  /** This member's status. */
   status(): unknown;
   /** There is work: call `AdminRpc.work` soon, in a turn of its own. */
   adminWork(): void;
@@ -65,7 +65,7 @@ export interface AdminHost<L extends AdminLink> {
   };
 }
 
-/** What participants say of themselves. */
+/** Labels of participants. */
 export interface AdminLabels<L extends AdminLink> {
   set(link: L, label: unknown): boolean;
   of(owner: string): string | undefined;
@@ -73,17 +73,17 @@ export interface AdminLabels<L extends AdminLink> {
   sweep(nowMs: number): void;
 }
 
-/** A list under way. */
+/** A list in progress. */
 interface Listing {
   readonly scan: Scan;
-  /** The page that its peer asks for next. */
+  /** The page that its peer requests next. */
   page: number;
   askedMs: number;
 }
 
 /**
- * What a member answers to admin RPCs about resources, and what a holder does when it is asked to release.
- * All of it is work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
+ * Answers a member's admin RPCs about resources, and passes requests for a release to holders. All of it is
+ * low-priority work (`FairWork`): acquisitions and renewals run in between.
  */
 export class AdminRpc<L extends AdminLink> {
   readonly #node: AdminHost<L>;
@@ -95,7 +95,7 @@ export class AdminRpc<L extends AdminLink> {
   readonly #watchedMax: number;
   #sweptMs = 0;
 
-  /** @param most resources that one watch may follow; tests make it small */
+  /** @param most upper bound of resources per watch; tests make it small */
   constructor(node: AdminHost<L>, labels: AdminLabels<L>, most = watchedMax) {
     this.#watchedMax = most;
     this.#node = node;
@@ -113,9 +113,7 @@ export class AdminRpc<L extends AdminLink> {
     return this.#work.add(link, this.#steps(link, method, adminParamsOf(given)));
   }
 
-  /**
-   * Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do.
-   */
+  /** Does a step of the work, and more while `goOn()` is true. True when work is left. */
   work(goOn: () => boolean): boolean {
     this.#work.run(goOn);
     return !this.#work.isIdle;
@@ -154,7 +152,7 @@ export class AdminRpc<L extends AdminLink> {
     }
   }
 
-  /** Whatever the peer asked ends with its connection. */
+  /** The peer's calls end with its connection. */
   disconnected(link: L): void {
     this.#work.drop(link);
     this.#lists.delete(link);
@@ -162,7 +160,7 @@ export class AdminRpc<L extends AdminLink> {
     this.labels.gone(link, this.#node.now().mono);
   }
 
-  /** To be called several times a second: tells those who watch what has changed meanwhile, all at once. */
+  /** Notifies watchers of changes since the last call. Called several times a second. */
   maintain(now: Reading): void {
     this.#watches?.maintain(now.mono);
     if (now.mono - this.#sweptMs < sweepEveryMs) return;
@@ -175,7 +173,7 @@ export class AdminRpc<L extends AdminLink> {
     }
   }
 
-  /** Ends all calls: their callers learn it from the connection. */
+  /** Ends all calls: callers notice by the connection. */
   close(): void {
     this.#work.dropAll();
     this.#lists.clear();
@@ -192,7 +190,7 @@ export class AdminRpc<L extends AdminLink> {
     } else if (listing?.page !== page) {
       throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
     }
-    lists.delete(session); // So that the last one to have gone on is the last in the map.
+    lists.delete(session); // Keeps the map in the order of use.
     const [oldest] = lists.keys();
     if (lists.size >= listsPerLinkMax && oldest !== undefined) lists.delete(oldest);
     lists.set(session, Object.assign(listing, { askedMs, page: page + 1 }));
@@ -218,26 +216,24 @@ export class AdminRpc<L extends AdminLink> {
     };
   }
 
-  /** What the owner of a lease lets others read of it. */
+  /** Stores the owner's public data of a lease. */
   #keepData({ owner }: L, { resource, token, data }: AdminParams): boolean {
     const isKept = this.#data?.set(owner, resource, token, data) === true;
     if (isKept) this.#node.peer.feed?.changed(resource);
     return isKept;
   }
 
-  /**
-   * False also in another view than that of the one who asks (MUST): other members may be a majority there.
-   */
+  /** False also in another view than the caller's (MUST): other members may be a majority there. */
   #break(resource: string, owner: string, view: number): boolean {
     const { acceptor, views } = this.#node.peer;
     const bars = acceptor?.bar(resource, owner, this.#node.now()) ?? false;
-    // One of an earlier build does not say.
+    // A member of an earlier build does not report it.
     return bars && (Number.isNaN(view) || view === views.view.stamp);
   }
 
   /**
-   * Hand-over (3.13, E3): one who waits is told of the release before all others. It changes who is asked
-   * first, and nothing that an acceptor promises. True when a participant of that name waits.
+   * Hand-over (3.13, E3): one waiter is notified of the release before all others. It changes who is
+   * notified first, and no promise of an acceptor. True when a participant of that name waits.
    */
   #favour(resource: string, to: string): boolean {
     const { loopback, links } = this.#node.transport;
@@ -245,15 +241,18 @@ export class AdminRpc<L extends AdminLink> {
     return this.#node.peer.waiters.favour(resource, new Set(named.map((link) => link!.handle)));
   }
 
-  /** As people see it: its label or a part of it, its whole name, or the name without the incarnation. */
+  /**
+   * A name as users write it: the label or a part of it, the whole name, or the name without the
+   * incarnation.
+   */
   #isNamed({ owner }: L, to: string): boolean {
     const label = this.labels.of(owner) ?? "";
-    // What a user has said of it, and where it runs, stand in a label with the number of its process.
+    // A label has the user's note and the host, with the process number.
     const [, host, note] = /^(.*?) pid \d+(?:: (.*))?$/s.exec(label) ?? [];
     return [owner, nodeIdOf(owner), label, host, note].includes(to);
   }
 
-  /** True when the holder confirms that it has heard of it. */
+  /** True when the holder confirms that it has received the request. */
   async #passOn(from: L, resource: string, owner: string, broken: boolean): Promise<boolean> {
     const { transport, peer } = this.#node;
     const now = this.#node.now();
@@ -292,7 +291,7 @@ export class AdminRpc<L extends AdminLink> {
     return watches.ask(link, session, prefix);
   }
 
-  /** Before anything is told: a watcher would read for long before it finds out by itself. */
+  /** Before the first answer: otherwise a watcher would read for long before it finds out by itself. */
   *#refuseTooMany(prefix: string): Steps<void> {
     const acceptor = this.#node.peer.acceptor!;
     if (acceptor.size <= this.#watchedMax) return;
@@ -307,7 +306,7 @@ export class AdminRpc<L extends AdminLink> {
     return this.#watches;
   }
 
-  /** What a recovering acceptor knows is too little to be told (I15). */
+  /** A recovering acceptor knows too little to report (I15). */
   readonly #readyNow = (): Reading => {
     if (this.#node.peer.acceptor?.ready !== true)
       throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");

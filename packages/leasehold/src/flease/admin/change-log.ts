@@ -1,7 +1,7 @@
 /**
- * The newest changes of all resources, for everybody who watches: each follower has its place in it, so that
- * a change costs the same whether one follows or a thousand, and one who never asks costs nothing. A resource
- * that changed again is told at the later place alone.
+ * The newest changes of all resources, shared by all watchers: each follower has its place in it, so that a
+ * change costs the same for one follower or a thousand, and an idle follower costs nothing. A resource that
+ * changed again is reported only at the later place.
  */
 export class ChangeLog {
   readonly #changesMax: number;
@@ -10,7 +10,7 @@ export class ChangeLog {
   readonly #newest = new Map<string, number>();
   #end = 0;
 
-  /** Keeps so many changes. */
+  /** Keeps `changesMax` changes. */
   constructor(changesMax: number) {
     this.#changesMax = changesMax;
   }
@@ -20,7 +20,7 @@ export class ChangeLog {
     return this.#end;
   }
 
-  /** What was before this place is forgotten. */
+  /** Changes before this place are dropped. */
   get begin(): number {
     return Math.max(0, this.#end - this.#changesMax);
   }

@@ -1,44 +1,44 @@
 import type { CellMap } from "../protocol/cells.js";
 
-/** How long a member may take to say that it keeps what it was told, ms. */
+/** Timeout for a member to confirm stored data, ms. */
 const answerMsMax = 5_000;
 
 /**
- * A member that does not keep it, because it recovers or has not heard of the lease, is told again after
- * this, ms.
+ * Retry delay for a member that has not stored it, because it recovers or has not heard of the lease, ms.
  */
 const retryMs = 1_000;
 
-/** Calls under way at a time: after a lost connection all is told again, and other calls go in between. */
+/** Concurrent calls: after a lost connection all data is sent again, and other calls run in between. */
 const callsMax = 32;
 
-/** The way to members, by their index. */
+/** Access to members, by index. */
 export interface ToldMembers {
-  /** The connection, as something to compare: another one is told anew. */
+  /** The connection, for comparison: data is sent again on a new one. */
   link(member: number): object | undefined;
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
   nowMs(): number;
 }
 
-/** A tenure of this participant, and which connections know of its data. */
+/** A tenure of this participant, and the connections that know its data. */
 interface Tenure {
   readonly resource: string;
   readonly token: bigint;
   readonly data: string;
   readonly toldBy: Map<number, object>;
-  /** Not before this moment, on the steady clock. */
+  /** Not before this time (steady). */
   dueMs: number;
 }
 
 /**
- * Tells the members of a resource's cell what others are to read of a tenure: once it was granted, again over
- * each new connection, and until they keep it. Nothing rests on it, and it never waits for an answer.
+ * Sends the public data of a tenure to the members of its resource's cell: once it is granted, again over
+ * each new connection, and until they store it. Safety does not depend on it, and it never waits for an
+ * answer.
  */
 export class DataTeller {
   readonly #cells: CellMap;
   readonly #members: ToldMembers;
   readonly #tenures = new Map<string, Tenure>();
-  /** Those of which a connected member may not know. */
+  /** Tenures that some connected member may not know. */
   readonly #untold = new Set<Tenure>();
   #calls = 0;
 
@@ -55,7 +55,7 @@ export class DataTeller {
     if (this.#calls < callsMax) this.#go(tenure);
   }
 
-  /** The tenure has ended: members drop it with the lease. */
+  /** The tenure has ended: members drop its data with the lease. */
   forget(resource: string): void {
     const tenure = this.#tenures.get(resource);
     if (tenure === undefined) return;
@@ -63,7 +63,7 @@ export class DataTeller {
     this.#untold.delete(tenure);
   }
 
-  /** A member has been connected. */
+  /** A member has connected. */
   connected(): void {
     for (const tenure of this.#tenures.values()) {
       tenure.dueMs = -Infinity;
@@ -71,7 +71,7 @@ export class DataTeller {
     }
   }
 
-  /** To be called several times a second. */
+  /** Call several times a second. */
   maintain(): void {
     const nowMs = this.#members.nowMs();
     for (const tenure of this.#untold) {
@@ -81,7 +81,7 @@ export class DataTeller {
   }
 
   #go(tenure: Tenure): void {
-    // Those that wait for another try come last.
+    // Tenures that wait for a retry come last.
     this.#untold.delete(tenure);
     const missing = this.#missing(tenure);
     if (missing.length === 0) return;
@@ -90,7 +90,7 @@ export class DataTeller {
     for (const [member, link] of missing) void this.#call(tenure, member, link);
   }
 
-  /** The connected members of its cell that do not know of it. */
+  /** The connected members of its cell that lack it. */
   #missing({ resource, toldBy }: Tenure): (readonly [member: number, link: object])[] {
     return this.#cells.of(resource).members.flatMap((member) => {
       const link = this.#members.link(member);
@@ -105,7 +105,7 @@ export class DataTeller {
       const params = { resource, token: Number(token), data };
       if ((await this.#members.ask(member, "data", params, answerMsMax)) === true) toldBy.set(member, link);
     } catch {
-      // It is told again, or its next connection is.
+      // It is retried, or sent on the member's next connection.
     }
     this.#calls -= 1;
     if (this.#missing(tenure).length === 0) this.#untold.delete(tenure);

@@ -5,7 +5,7 @@ import type { CellMap } from "../protocol/cells.js";
 import type { Views } from "../views/views.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
-/** What asking members for lists, explanations and changes needs of a participant. */
+/** What lists, explanations and membership changes need of a participant. */
 export interface AdminDriver {
   readonly runner: {
     readonly peer: {
@@ -17,13 +17,10 @@ export interface AdminDriver {
     /** A fresh reading of the peer's clock. */
     now(): Reading;
   };
-  /** Asks a member something beside the protocol (admin RPC); rejects when it does not answer. */
+  /** Calls a member outside the protocol (admin RPC); rejects without an answer. */
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
-  /** Where members are, for people. */
+  /** Addresses of members, for messages. */
   address(member: number): string;
-  /**
-   * Why so many members refuse this participant for good that there is no majority for it; `undefined`
-   * otherwise.
-   */
+  /** The refusal of members that leave no majority for this participant; otherwise `undefined`. */
   refusal(): LeaseholdError | undefined;
 }

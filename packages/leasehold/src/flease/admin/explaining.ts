@@ -2,7 +2,7 @@ import { formatDuration } from "../../lease/duration.js";
 import { majorityOf } from "../../common/majority.js";
 import type { Explanation, MemberView } from "../../lease/types.js";
 
-/** Why a resource is not to be had, or that it is, in sentences. */
+/** Sentences that say why a resource is available or not. */
 export function reasonsOf(explanation: Omit<Explanation, "reasons">): string[] {
   const { quorum, members, waiting } = explanation;
   const reasons = [holdingOf(explanation)];

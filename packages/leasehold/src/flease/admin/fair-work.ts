@@ -1,16 +1,14 @@
 import { LeaseholdError } from "../../lease/errors.js";
 
-/**
- * Work in steps. Each step looks at a bounded number of things, so that it takes a fraction of a millisecond.
- */
+/** Work in steps. Each step visits a bounded number of items, in a fraction of a millisecond. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Entries, or changes, that one step looks at: some tenth of a millisecond. */
+/** Entries, or changes, visited in one step: some tenth of a millisecond. */
 export const looksPerStep = 1_000;
 
 /**
- * What one connection may have waiting here: what its peer may ask at the same time, and a page for each of
- * its watches. Further work is refused.
+ * Jobs queued for one connection: its peer's concurrent calls, and a page for each of its watches. Further
+ * work is refused.
  */
 const jobsPerLinkMax = 64;
 
@@ -21,15 +19,15 @@ interface Job {
 }
 
 /**
- * Work for others that nobody's lease may wait for. It waits in a queue for each connection, and its runner
- * does one step for each of them in turn, as many as there is time for: who asks much waits for itself.
+ * Low-priority work, which delays no lease. Each connection has a queue, and the runner does one step for
+ * each of them in turn, as many as there is time for: a busy connection delays only itself.
  */
 export class FairWork<L> {
   readonly #wake: () => void;
-  /** In the order of their turns. */
+  /** In round-robin order. */
   readonly #queues = new Map<L, Job[]>();
 
-  /** `wake` is called when there is something to do. */
+  /** `wake` is called when there is work. */
   constructor(wake: () => void) {
     this.#wake = wake;
   }
@@ -38,7 +36,7 @@ export class FairWork<L> {
     return this.#queues.size === 0;
   }
 
-  /** Rejects with what the steps throw, and when the connection has too much waiting here or goes. */
+  /** Rejects with the error of the steps, and when the connection has too much queued or closes. */
   add<T>(link: L, steps: Steps<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const job = { steps, resolve: resolve as (value: unknown) => void, reject };
@@ -50,7 +48,7 @@ export class FairWork<L> {
     });
   }
 
-  /** Nobody waits for the answers any more. */
+  /** The connection's answers are no longer needed. */
   drop(link: L): void {
     const jobs = this.#queues.get(link) ?? [];
     this.#queues.delete(link);
@@ -61,7 +59,7 @@ export class FairWork<L> {
     for (const link of this.#queues.keys()) this.drop(link);
   }
 
-  /** Does one step, and then more as long as there are any and `goOn` says so. */
+  /** Does one step, and then more while there are any and `goOn()` is true. */
   run(goOn: () => boolean): void {
     do {
       const [next] = this.#queues;
@@ -82,7 +80,7 @@ export class FairWork<L> {
       job.reject(error);
     }
     if (ended) queue.shift();
-    // A step may have ended the connection that it was for.
+    // A step may have ended its own connection.
     if (this.#queues.get(link) !== queue) return;
     this.#queues.delete(link);
     if (queue.length > 0) this.#queues.set(link, queue);

@@ -3,14 +3,14 @@ import type { ResourceHint } from "../../lease/types.js";
 import type { ListedLease } from "./listing.js";
 
 /**
- * What is left of a lease that ends at `until`, at most. That end is by its holder's system clock and `wall`
- * by ours, which may be up to ε apart: no lease has more left than the longest one.
+ * Upper bound of the remaining time of a lease that ends at `until`. That end is by its holder's system
+ * clock and `wall` by ours, which may be up to ε apart: no lease has more left than the longest one.
  */
 export function leftMs(until: number, wall: number, ttlMaxMs: number): number {
   return Math.min(ttlMaxMs, Math.max(0, until - wall));
 }
 
-/** What acceptors told of a lease, in the form that programs see. */
+/** Acceptors' reports of a lease, in their public form. */
 export function hintOf(lease: ListedLease, wall: number, ttlMaxMs: number): ResourceHint {
   return {
     resource: lease.resource,

@@ -20,8 +20,8 @@ import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
 /**
- * A million leases, what a member keeps by default, and an empty page after them. Where it is set to keep
- * more, a list of more fails.
+ * A million leases, the default bound of a member, and an empty page after them. A list of more, on a
+ * member with a greater bound, fails.
  */
 const pagesMax = 4_001;
 
@@ -33,14 +33,11 @@ interface CellAnswer {
 
 interface Explained {
   readonly explanation: Explanation;
-  /** The owner of the unfinished lease with the greatest token, if a member knows of one. */
+  /** The owner of the unfinished lease with the greatest token, if a member knows one. */
   readonly owner: string | undefined;
 }
 
-/**
- * Watching and asking among peers: everything here goes over admin RPCs, beside the protocol, and changes no
- * lease.
- */
+/** Inspection among peers: all calls are admin RPCs, outside the protocol, and change no lease. */
 export class FleaseInspection implements Inspection {
   readonly #driver: AdminDriver;
   readonly #cells: CellMap;
@@ -74,14 +71,14 @@ export class FleaseInspection implements Inspection {
     const { cellSize } = views.view;
     const voters = votersOf(views.view);
     const everybody = voters.map((id) => members.indexOf(id));
-    // What a member told before it was lost counts as well: it was true.
+    // Reports of a member before its loss count as well: they were true.
     const merged = new MergedListing();
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs, merged)),
     );
     const heard = listings.filter((listing) => listing.status === "fulfilled");
     const missing = everybody.filter((_, index) => listings[index]!.status === "rejected");
-    // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
+    // While fewer members are missing than prevent a majority, no cell can have lost too many.
     const sparable = cellSize - majorityOf(cellSize);
     if (missing.length > sparable) {
       const why = `${heard.length} of the ${voters.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
@@ -115,7 +112,7 @@ export class FleaseInspection implements Inspection {
     return (await this.#explain(resource, timeoutMs)).explanation;
   }
 
-  /** What the owner of this tenure lets others read, as far as they say so at once. */
+  /** The owner's public data of this tenure, from members that answer at once. */
   async dataOf(resource: string, token: bigint, timeoutMs: number): Promise<{ readonly data?: JsonValue }> {
     const { explanation } = await this.#explain(resource, timeoutMs);
     const { data } = explanation;
@@ -129,7 +126,7 @@ export class FleaseInspection implements Inspection {
     return { ...action, done: await this.#askToRelease(cell, { resource, owner }, leftMs()) };
   }
 
-  /** True as soon as one member says that the owner was told. */
+  /** True as soon as one member reports that the owner was notified. */
   async #askToRelease(cell: Cell, params: object, timeoutMs: number): Promise<boolean> {
     const isTold = (answers: readonly CellAnswer[]) => answers.some(({ value }) => value === true);
     return isTold(await this.#askCell(cell, "requestRelease", params, timeoutMs, isTold));
@@ -155,19 +152,22 @@ export class FleaseInspection implements Inspection {
         setWhere(cell.members, (member) => barring.includes(member)),
       );
     };
-    // MUST name the view: members that are in a later one may be no such set there. A member keeps a bar for
-    // as long as the others need to be told, and the lease to run out.
+    // MUST name the view: members in a later one may be no such set there. A member keeps a bar until the
+    // others have it, and the lease has run out.
     const barTimeoutMs = Math.min(leftMs(), settings.ttlMaxMs);
     const answers = await this.#askCell(cell, "break", { resource, owner, view }, barTimeoutMs, isDone);
     const done = isDone(answers);
-    // Only now: a holder that obeys would release the lease while some are still being told of the bar.
+    // Only now: a holder that obeys would release the lease while some members do not have the bar yet.
     const asked = this.#askToRelease(cell, { resource, owner, broken: true }, leftMs());
     const remainingMs = done ? await this.#endOfBroken(resource, owner, leftMs()) : action.remainingMs!;
     await asked;
     return { ...action, done, remainingMs };
   }
 
-  /** How long a lease runs at most that cannot be renewed any more: it may have been until a moment ago. */
+  /**
+   * Upper bound of the remaining time of a lease that cannot be renewed any more: it may have been renewed
+   * a moment ago.
+   */
   async #endOfBroken(resource: string, owner: string, timeoutMs: number): Promise<number> {
     const { explanation, owner: holder } = await this.#explain(resource, timeoutMs, isKnown);
     if (!explanation.quorum) return this.#driver.runner.peer.settings.ttlMaxMs;
@@ -186,13 +186,13 @@ export class FleaseInspection implements Inspection {
     return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", why);
   }
 
-  /** @throws LeaseholdError `NO_QUORUM` when too few answer to say who holds the resource. */
+  /** @throws LeaseholdError `NO_QUORUM` when too few members answer to determine the holder. */
   async #holding(
     resource: string,
     timeoutMs: number,
   ): Promise<{ cell: Cell; owner: string | undefined; action: HolderAction }> {
     const cell = this.#cells.of(resource);
-    // What follows needs time as well, when a member does not answer.
+    // Later steps need time as well, when a member does not answer.
     const { explanation, owner } = await this.#explain(resource, timeoutMs / 2, isKnown);
     if (!explanation.quorum) throw this.#noQuorum(explanation.reasons.join("; "));
     const { holder, token, remainingMs } = explanation;
@@ -200,7 +200,7 @@ export class FleaseInspection implements Inspection {
     return { cell, owner, action: { done: false, ...known } };
   }
 
-  /** @param isEnough for whom these answers say all that matters; else all of the cell are waited for */
+  /** @param isEnough whether these answers suffice; otherwise all of the cell are awaited */
   async #explain(
     resource: string,
     timeoutMs: number,
@@ -253,10 +253,11 @@ export class FleaseInspection implements Inspection {
   }
 
   /**
-   * Asks all of a cell. Resolves when all have answered, or these answers are enough: one that hangs is not
-   * waited for.
+   * Asks all members of a cell. Resolves when all have answered, or the answers suffice: an unresponsive
+   * one is not awaited.
    *
-   * @throws LeaseholdError `PERMISSION_DENIED`: what a member forbids is no question of how many answered
+   * @throws LeaseholdError `PERMISSION_DENIED`: a refusal for lack of permission does not depend on the
+   * number of answers
    */
   #askCell(
     cell: Cell,
@@ -290,7 +291,7 @@ function setWhere<T>(cell: readonly T[], isIn: (each: T) => boolean): number {
   return cell.reduce((set, each, at) => (isIn(each) ? set | (1 << at) : set), 0);
 }
 
-/** The lease that a majority tells of; without one, of the unfinished leases the newest. */
+/** The lease that a majority reports; otherwise the newest of the unfinished leases. */
 function holdingIn({ majority }: Cell, views: readonly MemberView[]) {
   const live = views.filter(({ lease }) => lease?.state === "live");
   const votesFor = ({ lease }: MemberView) =>
@@ -300,7 +301,7 @@ function holdingIn({ majority }: Cell, views: readonly MemberView[]) {
   return { holding, same: holding === undefined ? [] : votesFor(holding) };
 }
 
-/** So many are ready that it is certain who has the resource, or that nobody has. */
+/** Enough members are ready to determine the holder, or that there is none. */
 function isKnown(cell: Cell, views: readonly MemberView[]): boolean {
   if (views.filter(({ state }) => state === "ready").length < cell.majority) return false;
   const { holding, same } = holdingIn(cell, views);

@@ -1,13 +1,13 @@
 import { dataBytesMax } from "../../lease/tenure-data.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 
-/** Bytes of data that a member keeps, and of one owner: enough for some 16,000 and 4,000 leases. */
+/** Upper bounds of stored data per member, and per owner: enough for some 16,000 and 4,000 leases. */
 const bytesMax = 16 * 1_024 * 1_024;
 const ownerBytesMax = bytesMax / 4;
 
 const encoder = new TextEncoder();
 
-/** What is kept beside a lease. */
+/** Data kept beside a lease. */
 interface Kept {
   readonly owner: string;
   readonly token: number;
@@ -16,8 +16,8 @@ interface Kept {
 }
 
 /**
- * What owners let others read of their leases, as they told this member: beside the protocol, which does not
- * know of it, and bound to the tenure that the acceptor keeps. Nobody has checked what it says.
+ * Owners' public data of their leases, as sent to this member: outside the protocol, and bound to the
+ * tenure that the acceptor keeps. The content is not validated.
  */
 export class LeaseData {
   readonly #acceptor: Acceptor;
@@ -29,7 +29,9 @@ export class LeaseData {
     this.#acceptor = acceptor;
   }
 
-  /** Whether it is kept: the text is no longer than it may be, and the acceptor keeps that owner's tenure. */
+  /**
+   * Returns whether it is stored: the text is within its bound, and the acceptor keeps that owner's tenure.
+   */
   set(owner: string, resource: string, token: number, text: unknown): boolean {
     if (typeof text !== "string" || text.length > dataBytesMax) return false;
     const bytes = encoder.encode(text).length;
@@ -43,13 +45,13 @@ export class LeaseData {
     return true;
   }
 
-  /** What this owner has said of this tenure. */
+  /** This owner's data of this tenure. */
   of(resource: string, owner: string, token: number): string | undefined {
     const kept = this.#kept.get(resource);
     return kept?.owner === owner && kept.token === token ? kept.text : undefined;
   }
 
-  /** Drops what belongs to tenures that the acceptor does not keep any more. */
+  /** Drops data of tenures that the acceptor no longer keeps. */
   sweep(): void {
     for (const [resource, { owner, token }] of this.#kept)
       if (!this.#isStanding(resource, owner, token)) this.#drop(resource);

@@ -6,7 +6,7 @@ import type { Reading } from "../protocol/clock.js";
 import { looksPerStep } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
 
-/** What one acceptor says of one resource whose lease is unfinished; goes over the wire as JSON. */
+/** An acceptor's report of a resource with an unfinished lease, as JSON on the wire. */
 export interface ListedLease {
   readonly resource: string;
   readonly owner: string;
@@ -14,23 +14,22 @@ export interface ListedLease {
   readonly sequence: number;
   readonly until: number;
   readonly token: number;
-  /** What its owner says of itself. */
+  /** Its owner's label. */
   readonly label?: string;
-  /** What its owner lets others read of it, as JSON. */
+  /** Its owner's public data, as JSON. */
   readonly data?: string;
 }
 
-/** A part of what an acceptor knows. */
+/** A part of an acceptor's leases. */
 export interface ListPage {
   /** Resources with an unfinished lease. */
   readonly held: readonly ListedLease[];
-  /** There is more to tell at once. */
+  /** More can be read at once. */
   readonly more: boolean;
 }
 
 /**
- * A page tells of at most this many resources: with the longest names, labels and data, they must fit into
- * one frame.
+ * Upper bound of resources per page: with the longest names, labels and data, they must fit into one frame.
  */
 export const listedMax = 250;
 
@@ -51,9 +50,9 @@ export function listedLease(
 }
 
 /**
- * A place in the unfinished leases below a prefix, in the order in which the acceptor keeps them. That order
- * costs the acceptor nothing, and the place survives whatever comes and goes: what is there from the
- * beginning to the end of the scan is met once; what comes or goes meanwhile may be met or not.
+ * A position in the unfinished leases below a prefix, in the acceptor's own order. That order costs the
+ * acceptor nothing, and the position stays valid under changes: leases that exist throughout the scan are
+ * visited once; others may be visited or not.
  */
 export class Scan {
   readonly #prefix: Uint8Array;
@@ -70,7 +69,7 @@ export class Scan {
     this.#entries = acceptor.entries();
   }
 
-  /** Hands over the next leases, until `take` says that it has enough. The entry is one reused record. */
+  /** Passes on the next leases, until `take` returns false. The entry is one reused record. */
   *go(now: () => Reading, take: (resource: string, entry: Readonly<Entry>) => boolean): Steps<void> {
     for (;;) {
       const reading = now();
@@ -96,17 +95,17 @@ export function* listPage(scan: Scan, now: () => Reading): Steps<ListPage> {
   return { held, more: !scan.isOver };
 }
 
-/** What the acceptors say of one resource. */
+/** The acceptors' reports of one resource. */
 export interface MergedLease {
   /** The one with the highest ballot. */
   lease: ListedLease;
-  /** How many acceptors told of exactly this lease or an earlier write of the same owner. */
+  /** Number of acceptors that reported exactly this lease or an earlier write of the same owner. */
   votes: number;
 }
 
 /**
- * Puts the answers of several acceptors together as they come, page by page, so that of each resource one
- * lease is kept and no turn looks at more than a page.
+ * Merges the answers of several acceptors as they arrive, page by page: it keeps one lease per resource,
+ * and no turn visits more than a page.
  */
 export class MergedListing {
   readonly #merged = new Map<string, MergedLease>();
@@ -115,7 +114,7 @@ export class MergedListing {
     return this.#merged.values();
   }
 
-  /** A page of one acceptor. */
+  /** Adds a page of one acceptor. */
   add(page: readonly ListedLease[]): void {
     for (const lease of page) {
       const known = this.#merged.get(lease.resource);
@@ -132,7 +131,7 @@ function addVote(known: MergedLease, lease: ListedLease): void {
   if (before.owner === lease.owner) known.votes += 1;
   else if (newer) known.votes = 1;
   const [told, other] = newer ? [lease, before] : [before, lease];
-  // It comes after the lease, to each acceptor by itself.
+  // Data follows the lease, separately on each acceptor.
   const data = other.owner === told.owner && other.token === told.token ? other.data : undefined;
   known.lease = data === undefined || told.data !== undefined ? told : { ...told, data };
 }

@@ -4,38 +4,36 @@ import type { FairWork, Steps } from "./fair-work.js";
 import type { FeedPage, Follower, WatchFeed } from "./watch-feed.js";
 import { watchHoldMs } from "./watching.js";
 
-/** Watches of one peer at a time; a participant has no more. */
+/** Concurrent watches per peer; a participant has no more. */
 const watchesPerLinkMax = 16;
 
-/** Watches at one member: some hundred bytes each, and a look ten times a second. */
+/** Watches per member: some hundred bytes each, and a check ten times a second. */
 const watchesMax = 10_000;
 
-/**
- * A watch, or a list, that nobody has asked for so long is forgotten: its peer has gone on without a word.
- */
+/** A watch or list without a request for this long is dropped: its peer has abandoned it silently. */
 export const askIdleMs = 3 * watchHoldMs;
 
-/** One watch of one peer, and the answer that is held back until there is something to tell. */
+/** One watch of one peer, and its pending answer (long poll). */
 interface Served {
   readonly follower: Follower;
   askedMs: number;
   answer: ((page: FeedPage) => void) | undefined;
-  /** There was more to tell than its last page had room for, or it has had none. */
+  /** Its last page had no room for everything, or it has had none. */
   isBehind: boolean;
-  /** Its next page waits for its turn to be made. */
+  /** Its next page is queued. */
   isQueued: boolean;
 }
 
 export interface WatchesHost {
   readonly feed: WatchFeed;
-  /** @throws LeaseholdError when the acceptor may tell nothing. */
+  /** @throws LeaseholdError when the acceptor may report nothing. */
   reading(): Reading;
   labelled(page: FeedPage): FeedPage;
 }
 
 const nothing: FeedPage = { held: [], free: [], more: false, anew: false };
 
-/** The watches that a member serves, each of one connection. */
+/** The watches that a member serves, each for one connection. */
 export class ServedWatches<L> {
   readonly #host: WatchesHost;
   readonly #work: FairWork<L>;
@@ -51,12 +49,12 @@ export class ServedWatches<L> {
     return this.#watches.get(link)?.has(session) === true;
   }
 
-  /** Answers when something has changed, or after a while: the first question at once. */
+  /** Answers when something has changed, or after a while: the first request at once. */
   ask(link: L, session: number, prefix: string): Promise<FeedPage> {
     const nowMs = this.#host.reading().mono;
     const served = this.#watches.get(link)?.get(session) ?? this.#begin(link, session, prefix);
     served.askedMs = nowMs;
-    // One who asks twice at the same time gets the second answer.
+    // A second concurrent request takes the answer.
     served.answer?.(nothing);
     return new Promise((resolve) => {
       served.answer = resolve;
@@ -98,9 +96,7 @@ export class ServedWatches<L> {
     for (const link of this.#watches.keys()) this.endAll(link);
   }
 
-  /**
-   * To be called several times a second: those who watch are told what has changed meanwhile, all at once.
-   */
+  /** Answers watchers with the changes since the last call. Called several times a second. */
   maintain(nowMs: number): void {
     for (const [link, watches] of this.#watches) {
       for (const [session, served] of watches) this.#look(link, session, served, nowMs);
@@ -120,7 +116,7 @@ export class ServedWatches<L> {
     if (served.isQueued) return;
     served.isQueued = true;
     this.#work.add(link, this.#page(served)).catch(() => {
-      // It cannot be told any more: the watcher finds no session, and begins another.
+      // It cannot be answered any more: the watcher finds no session, and begins another.
       this.end(link, session);
     });
   }
@@ -128,8 +124,7 @@ export class ServedWatches<L> {
   *#page(served: Served): Steps<void> {
     try {
       const page = yield* this.#host.feed.take(served.follower, () => this.#host.reading());
-      // A page that was promised comes, also when there is nothing in it: with it the first answer is
-      // complete.
+      // A queued page is sent even if it is empty: it completes the first answer.
       const isQuiet = page.held.length + page.free.length === 0 && !page.more && !served.isBehind;
       const heldBackMs = this.#host.reading().mono - served.askedMs;
       if (isQuiet && heldBackMs < watchHoldMs) return;

@@ -8,45 +8,45 @@ import type { Steps } from "./fair-work.js";
 import { listedLease, listedMax, Scan } from "./listing.js";
 import type { ListedLease, ListPage } from "./listing.js";
 
-/** The earliest that a lease which seemed to be over is looked at again. */
+/** Minimum delay before an apparently expired lease is checked again. */
 const lookAgainMs = 10;
 
 /**
- * Ends that one call of `expire` looks at: some milliseconds. At ten calls a second, more than a member can
- * renew.
+ * Expiries visited by one call of `expire`: some milliseconds. At ten calls a second, more than a member
+ * can renew.
  */
 const endsPerCall = 10_000;
 
 /** Bounds that tests make small. */
 export interface FeedBounds {
-  /** What one page tells at most. */
+  /** Upper bound of a page. */
   readonly pageMax: number;
-  /** What one step looks at. */
+  /** Items visited in one step. */
   readonly looksPerStep: number;
-  /** Changes that are kept for those who have not been told, however many they are. */
+  /** Changes kept for followers that are behind, for any number of them. */
   readonly changesMax: number;
 }
 
 /** With 65,536 changes: some ten megabytes. */
 const feedBounds: FeedBounds = { pageMax: listedMax, looksPerStep, changesMax: 65_536 };
 
-/** What changed at one acceptor, as it goes over the wire as JSON. */
+/** Changes at one acceptor, as JSON on the wire. */
 export interface FeedPage extends ListPage {
-  /** Resources that have none any more. */
+  /** Resources without a lease by now. */
   readonly free: readonly string[];
   /**
-   * What was told before counts no more: everything that is held is told from here on, and is complete with
-   * the first page that has no more after it.
+   * Earlier reports are void: everything held is reported from here on, and complete with the first page
+   * without `more`.
    */
   readonly anew: boolean;
 }
 
-/** A lease as the followers were last told of it. */
+/** A lease as last reported to followers. */
 class Followed implements DeadlineItem {
   readonly resource: string;
   owner = "";
   token = 0;
-  /** Before this moment on the steady clock nobody met it when it was over. */
+  /** Before this time (steady) no follower saw it expired. */
   endMs: number;
   heapIndex = -1;
 
@@ -56,14 +56,14 @@ class Followed implements DeadlineItem {
   }
 }
 
-/** One who follows the changes below a prefix: its places in what is held, and in what has changed. */
+/** A follower of the changes below a prefix: its positions in the leases, and in the changes. */
 export class Follower {
   readonly prefix: string;
-  /** Where it goes on reading what has changed. */
+  /** Position in the changes. */
   place = 0;
-  /** Where it goes on reading what is held; `undefined` when it knows that. */
+  /** Position in the leases; `undefined` when it has read them. */
   scan: Scan | undefined;
-  /** It has been told nothing, or missed something. */
+  /** It has read nothing, or missed changes. */
   beginsAnew = true;
 
   constructor(prefix: string) {
@@ -72,12 +72,12 @@ export class Follower {
 }
 
 /**
- * What happens to the leases of one acceptor, for those who watch. It is beside the protocol: it looks at
- * entries and changes none. While nobody follows it costs one comparison for each request; else the same for
- * one follower as for a thousand.
+ * Changes of one acceptor's leases, for watchers. It is outside the protocol: it reads entries and changes
+ * none. Without followers it costs one comparison per request; otherwise the same for one follower as for a
+ * thousand.
  *
- * A lease is looked after from when a follower may have been told of it. What no scan has met yet, no
- * follower knows.
+ * A lease is tracked once a follower may have read it. Leases that no scan has reached yet are unknown to
+ * every follower.
  */
 export class WatchFeed {
   readonly #acceptor: Acceptor;
@@ -97,7 +97,7 @@ export class WatchFeed {
     return this.#followers.size > 0;
   }
 
-  /** A new follower is first told of everything that is held. */
+  /** A new follower first reads everything that is held. */
   follow(prefix: string): Follower {
     const follower = new Follower(prefix);
     this.#followers.add(follower);
@@ -112,12 +112,12 @@ export class WatchFeed {
     this.#log = new ChangeLog(this.#bounds.changesMax);
   }
 
-  /** There may be something to tell. */
+  /** Whether there may be something to read. */
   hasNews(follower: Follower): boolean {
     return follower.beginsAnew || follower.scan !== undefined || follower.place < this.#log.end;
   }
 
-  /** Something was done to this resource. Renewals are no change. */
+  /** An operation touched this resource. Renewals are no change. */
   note(resource: string, now: Reading): void {
     if (!this.isFollowed) return;
     const entry = this.#acceptor.entry(resource);
@@ -130,8 +130,8 @@ export class WatchFeed {
       return;
     }
     const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
-    // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal
-    // is news.
+    // Between its end and the next `expire`, a follower may have seen it expired: then its late renewal is
+    // a change.
     if (isSame && now.mono < followed!.endMs) return;
     followed ??= this.#lookAfter(resource, entry.leaseExpiresMonoMs);
     followed.endMs = entry.leaseExpiresMonoMs;
@@ -140,7 +140,7 @@ export class WatchFeed {
     this.#log.add(resource);
   }
 
-  /** Something beside the lease has changed that those who follow it are to know. */
+  /** Data beside the lease has changed that its followers should see. */
   changed(resource: string): void {
     if (this.#followed.has(resource)) this.#log.add(resource);
   }
@@ -152,7 +152,7 @@ export class WatchFeed {
     return followed;
   }
 
-  /** To be called several times a second: a lease that runs out makes no sound. */
+  /** Detects expired leases, which cause no event. Called several times a second. */
   expire(now: Reading): void {
     for (let looked = 0; looked < endsPerCall; looked += 1) {
       const followed = this.#deadlines.popDue(now.mono);
@@ -167,12 +167,12 @@ export class WatchFeed {
     }
   }
 
-  /** What a follower has not been told yet, or the first part of it. */
+  /** The follower's unread changes, or the first part of them. */
   *take(follower: Follower, now: () => Reading): Steps<FeedPage> {
     const { pageMax, looksPerStep: looks } = this.#bounds;
-    // Between two steps a resource may change once more: a page tells the last that it has seen of each.
+    // A resource may change again between two steps: a page has the last version it has seen of each.
     const told = new Map<string, ListedLease | undefined>();
-    // What has changed comes first: so a follower keeps up with it during a long scan.
+    // Changes come first: so a follower keeps up with them during a long scan.
     const anew = follower.beginsAnew || this.#hasMissed(follower);
     if (anew) {
       follower.beginsAnew = false;
@@ -196,7 +196,7 @@ export class WatchFeed {
     return { held, free, more, anew };
   }
 
-  /** What it has not read yet is not kept any more. */
+  /** Whether changes it has not read were dropped. */
   #hasMissed(follower: Follower): boolean {
     return follower.place < this.#log.begin;
   }

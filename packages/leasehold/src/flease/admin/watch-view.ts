@@ -2,28 +2,25 @@ import type { CellMap } from "../protocol/cells.js";
 import type { FeedPage } from "./watch-feed.js";
 import type { ListedLease } from "./listing.js";
 
-/** What the members' words on one resource come to. */
+/** The members' combined report of one resource. */
 export type Verdict = { readonly state: "held"; readonly lease: ListedLease } | { readonly state: "free" };
 
-/** What several members told of what is held below a prefix, put together. */
+/** Merges several members' reports of the leases below a prefix. */
 export class WatchView {
   readonly #cells: CellMap;
-  /** By member: the unfinished leases that it told of; undefined while it has told nothing. */
+  /** Unfinished leases by reporting member; undefined while it has reported nothing. */
   readonly #told: (Map<string, ListedLease> | undefined)[] = [];
 
   constructor(cells: CellMap) {
     this.#cells = cells;
   }
 
-  /**
-   * The first word of a member, or a new first word: everything that it knows. Returns the resources to
-   * judge.
-   */
+  /** A member's first complete report, or a new one. Returns the resources to judge. */
   begin(member: number, leases: Map<string, ListedLease>): Set<string> {
     const touched = new Set(this.#told[member]?.keys());
     for (const resource of leases.keys()) touched.add(resource);
     this.#told[member] = leases;
-    // What it does not know of may be free by that.
+    // Resources missing in it may be free now.
     for (const others of this.#told) for (const resource of others?.keys() ?? []) touched.add(resource);
     return touched;
   }
@@ -42,12 +39,12 @@ export class WatchView {
     return touched;
   }
 
-  /** The member cannot be heard: what it said counts no more. */
+  /** The member is unreachable: its reports no longer count. */
   forget(member: number): void {
     this.#told[member] = undefined;
   }
 
-  /** `undefined` as long as no majority of the resource's cell says the same. */
+  /** `undefined` while no majority of the resource's cell agrees. */
   judge(resource: string): Verdict | undefined {
     const cell = this.#cells.of(resource);
     const leases: ListedLease[] = [];
@@ -60,7 +57,7 @@ export class WatchView {
     for (const lease of leases) {
       const same = leases.filter((one) => one.owner === lease.owner && one.token === lease.token);
       if (same.length < cell.majority) continue;
-      // It comes after the lease, to each member by itself.
+      // Data follows the lease, separately on each member.
       return { state: "held", lease: same.find(({ data }) => data !== undefined) ?? lease };
     }
     const free = cell.members.length - silent - leases.length;

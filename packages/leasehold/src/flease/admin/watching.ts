@@ -9,26 +9,23 @@ import type { AdminDriver } from "./driver.js";
 import { pageFrom } from "./admin-answers.js";
 import { WatchView } from "./watch-view.js";
 
-/**
- * A member that has nothing to tell answers after this long, so that both sides know that the other is there.
- */
+/** A member without changes answers after this long, which shows both sides that the other is alive. */
 export const watchHoldMs = 5_000;
 
-/** A member that could not be asked is asked again after half of this to all of it. */
+/** Upper bound of the retry delay of a failed request; the lower bound is half of it. */
 const retryMs = 1_000;
 
-/** Waits for answers that a member holds back on purpose. */
+/** Timeout for answers that a member delays on purpose. */
 const answerMsMax = watchHoldMs + 5_000;
 
-/** More lies below a prefix than may be told, and will at the next question: asking again is of no use. */
+/** A prefix has more resources than a watch may have, and a retry would fail again. */
 export function isTooWide(error: unknown): error is LeaseholdError {
   return error instanceof LeaseholdError && error.code === "WATCH_TOO_WIDE";
 }
 
 /**
- * One watch over all members: each of them is asked for what has changed, and answers when something has, so
- * that changes arrive at once and come merged when there are many. A member that was lost is asked for
- * everything again.
+ * One watch over all members: each has a long poll for changes, so that changes arrive at once, and merged
+ * when there are many. After a lost connection a member is read from the beginning.
  */
 export class ClusterWatch {
   readonly #driver: AdminDriver;
@@ -38,12 +35,12 @@ export class ClusterWatch {
   readonly #failed: (error: LeaseholdError) => void;
   readonly #newSession: () => number;
   readonly #pauses: Pauses;
-  /** By member: the session under way. */
+  /** Current session by member. */
   readonly #sessions: (number | undefined)[] = [];
-  /** The view whose members are followed, and these. */
+  /** The followed view, and its members. */
   #stamp = -1;
   #voters: ReadonlySet<number> = new Set();
-  /** Those with a loop that asks them, which may not have noticed yet that they have gone. */
+  /** Members with a polling loop, some of which may not have noticed that they are no longer followed. */
   readonly #followed = new Set<number>();
   #stopped = false;
 
@@ -64,7 +61,7 @@ export class ClusterWatch {
     this.#newSession = newSession;
   }
 
-  /** Follows the members of the present view: at the beginning, and whenever another view is found. */
+  /** Follows the members of the present view: at the beginning, and on each change of the view. */
   begin(): void {
     const { settings, views } = this.#driver.runner.peer;
     const { view } = views;
@@ -78,7 +75,7 @@ export class ClusterWatch {
     }
   }
 
-  /** Whether the member has a vote in the present view. One that has come is followed from here on. */
+  /** Whether the member has a vote in the present view. A new voter is followed from here on. */
   #isVoter(member: number): boolean {
     this.begin();
     return this.#voters.has(member);
@@ -89,8 +86,7 @@ export class ClusterWatch {
     this.#pauses.end();
     for (const [member, session] of this.#sessions.entries()) {
       if (session === undefined) continue;
-      // So that the call that the member holds back ends now. If it does not arrive, the member finds out by
-      // itself.
+      // Ends the member's pending answer now. If it does not arrive, the member finds out by itself.
       this.#driver.ask(member, "unwatch", { session }, retryMs).catch(() => undefined);
     }
   }
@@ -122,7 +118,7 @@ export class ClusterWatch {
   /** One session with a member; ends by an error, or when the watch is stopped. */
   async #run(member: number, session: number): Promise<void> {
     const params = { session, prefix: this.#prefix };
-    // What it tells from the beginning, until that is complete; `undefined` when it tells changes.
+    // Its report from the beginning, until complete; `undefined` while it reports changes.
     let first: Map<string, ListedLease> | undefined;
     while (!this.#stopped && this.#isVoter(member)) {
       const page = pageFrom(await this.#driver.ask(member, "watch", params, answerMsMax));

@@ -13,16 +13,19 @@ import { ask } from "./ask.js";
 import { revise, seenIn } from "./visit.js";
 import type { Revision, Visiting } from "./visit.js";
 
-/** Registers of one store that a list looks at, those of free resources too. */
+/** Registers of one store that a list visits, including those of free resources. */
 const listedMax = 100_000;
 
-/** A watch compares lists, and makes no more than one in this time, ms: each reads all below its prefix. */
+/** Minimum interval of lists for a watch, ms: each reads everything below its prefix. */
 const watchEveryMsMin = 100;
 
-/** Between two lists a watch rests for so many times as long as a list has taken: many resources cost it promptness. */
+/**
+ * Rest between two lists of a watch, as a multiple of the duration of a list: many resources delay its
+ * reports.
+ */
 const restFactor = 4;
 
-/** Records that are looked at before whatever else waits in this process has its turn: a millisecond or two. */
+/** Records visited before other work of this process has its turn: a millisecond or two. */
 const looksPerTurn = 500;
 
 export interface StoreAdminOptions {
@@ -30,16 +33,16 @@ export interface StoreAdminOptions {
   readonly run: <T>(protocol: Protocol<T>) => Promise<T>;
   readonly timers: Timers;
   readonly pollMs: number;
-  /** Who asks, for the holder to read. */
+  /** The asker's name for the holder. */
   readonly by: () => string;
 }
 
-/** What one watch was told of one store's leases: by resource, owner and token. */
+/** One store's leases as reported to a watch: by resource, owner and token. */
 type Told = Map<string, { readonly owner: string; readonly token: number }>;
 
 /**
- * What a member answers beside the protocol, for stores, which cannot answer: the asker looks for itself. A change is
- * noticed by looking again, and a request to the holder lies in its record until it renews.
+ * Admin RPCs on stores, which cannot answer by themselves: the asker reads the records. A watch polls for
+ * changes, and a request to the holder is left in its record until it renews.
  */
 export class StoreAdminRpc {
   readonly #options: StoreAdminOptions;
@@ -73,7 +76,7 @@ export class StoreAdminRpc {
     }
   }
 
-  /** What still waits ends now. */
+  /** Ends pending calls. */
   close(): void {
     this.#isClosed = true;
     this.#watches.clear();
@@ -99,7 +102,7 @@ export class StoreAdminRpc {
       looked += 1;
       if (looked % looksPerTurn === 0) await this.#pauses.pause(0);
       const resource = resourceOf(register);
-      // What cannot be read is nobody's lease as far as a list can tell; `explain` and `acquire` say why.
+      // Unreadable records are skipped in lists; `explain` and `acquire` report them.
       const seen = seenIn(visiting, { kind: "cells", id: answer.id, cells }, resource);
       if ("error" in seen || seen.record === undefined) continue;
       if (!acceptor.isLive(seen.record, visiting.now())) continue;
@@ -133,8 +136,8 @@ export class StoreAdminRpc {
   }
 
   /**
-   * True when the holder has seen it, which it does when it renews, or has gone since it was asked. One whose lease was broken
-   * is not waited for.
+   * True when the holder has seen it, at its next renewal, or has gone. The holder of a broken lease is not
+   * awaited.
    */
   async #requestRelease(
     store: number,
@@ -161,7 +164,7 @@ export class StoreAdminRpc {
     }
   }
 
-  /** The first answer of a session tells of everything, a later one of what has changed, as soon as something has. */
+  /** The first answer of a session has everything, later ones have changes, as soon as there are any. */
   async #watch(store: number, session: number, prefix: string): Promise<FeedPage> {
     const name = `${store}/${session}`;
     const everyMs = Math.max(watchEveryMsMin, this.#options.pollMs);
@@ -196,7 +199,7 @@ export class StoreAdminRpc {
   }
 }
 
-/** What has changed since the last page, which it becomes. */
+/** Changes since the last page, which it becomes. */
 function pageOf(told: Told, held: readonly ListedLease[]): FeedPage {
   const changed = held.filter(({ resource, owner, token }) => {
     const before = told.get(resource);

@@ -10,14 +10,15 @@ const settingsFormat = "leasehold-flease-settings/1";
 const decoder = new TextDecoder();
 
 /**
- * That all users of a farm have the same settings (repair F18): participants among peers compare them when they connect; here the
- * first one writes them into each store, once, and the others read them before anything else. A store with others is refused.
+ * Ensures that all users of a farm have equal settings (repair F18): peers compare them when they connect;
+ * here the first user writes them into each store, once, and the others read them before anything else. A
+ * store with other settings is refused.
  */
 export class Agreement {
   readonly #stores: number;
   readonly #timeoutMs: number;
   readonly #envelope: Uint8Array;
-  /** By store: the marker under which it was found to have these settings. */
+  /** By store: the marker under which its settings were verified. */
   readonly #agreed: (string | undefined)[] = [];
 
   constructor(settings: FleaseSettings, stores: number) {

@@ -2,11 +2,11 @@ import type { Protocol } from "../../delta/effects.js";
 import type { StoreAnswer, StoreRequest } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** What it takes to ask one store of a farm. */
+/** Parameters for a request to one store of a farm. */
 export interface Asking {
   /** n */
   readonly stores: number;
-  /** How long one operation on a store is waited for, ms. */
+  /** Timeout of one operation on a store, ms. */
   readonly timeoutMs: number;
 }
 
@@ -18,7 +18,7 @@ export function* ask(at: Asking, store: number, request: StoreRequest): Protocol
   return answers[store];
 }
 
-/** The cells in an answer, or why there are none. */
+/** The cells in an answer, or the reason why there are none. */
 export function cellsIn(answer: StoreAnswer | undefined): readonly Uint8Array[] | LeaseholdError {
   if (answer === undefined) return new LeaseholdError("STORE_UNAVAILABLE", "a store did not answer in time");
   if (answer.kind === "failed") return answer.error;

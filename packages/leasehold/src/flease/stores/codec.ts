@@ -4,16 +4,16 @@ import { isResourceName } from "../../lease/resource-name.js";
 import { dataIn, withData } from "../../lease/tenure-data.js";
 import type { EntryRecord, Request } from "./record.js";
 
-/** The first word of every record. Another number is another format, which this version leaves alone. */
+/** The first word of every record. Another number is another format, which this version refuses. */
 export const entryFormat = "leasehold-flease/1";
 
 /**
- * The longest record, with names and labels as long as they may be and every second byte in need of a backslash,
- * and the data of a tenure.
+ * Upper bound of a record: the longest names and labels, with every second byte escaped, and the data of a
+ * tenure.
  */
 export const recordBytesMax = 4_096;
 
-/** The record as the one line of text that stands for it. The same record is always the same bytes. */
+/** Encodes a record as one line of text. Equal records have equal bytes. */
 export function encodeEntry({ resource, entry, label, asked, data }: EntryRecord): Uint8Array {
   const hasLease = entry.leaseOwner !== "";
   return encodeEnvelope(
@@ -42,7 +42,7 @@ export function encodeEntry({ resource, entry, label, asked, data }: EntryRecord
 }
 
 /**
- * The record that these bytes stand for. Never guesses: what is not exactly as {@link encodeEntry} writes it is refused.
+ * Decodes a record strictly: anything that {@link encodeEntry} would not write is refused.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */

@@ -11,38 +11,41 @@ import type { Revision, Seen, Visit, Visiting } from "./visit.js";
 export type RunVisit = (protocol: Protocol<Revision<Visit>>, done: (came: Revision<Visit>) => void) => void;
 
 /**
- * Requests for one resource that wait at one store for the visit before them. A proposer has one phase under way and
- * withdraws what it gave up, so more are late ones of a store that is slow, and are lost like messages.
+ * Requests for one resource queued at one store. A proposer has one phase in progress and withdraws
+ * abandoned ones, so more are late requests of a slow store, and are dropped like lost messages.
  */
 const waitingMax = 8;
 
-/** Resources with visits under way at one store, at a time: with the longest names some 100 megabytes. Further ones are lost. */
+/**
+ * Resources with visits in progress at one store: with the longest names some 100 megabytes. Further ones
+ * are dropped.
+ */
 const resourcesMax = 65_536;
 
-/** Registers whose content is kept in mind for each store: a renewal of each such lease costs no read. Some 50 megabytes. */
+/** Cached registers per store: a renewal of such a lease needs no read. Some 50 megabytes. */
 const seenMax = 32_768;
 
 export interface MediumSink {
-  /** An acceptor has answered, and what it says is in its store. */
+  /** An acceptor has answered, and its store has the state behind the answer. */
   deliver(store: number, reply: Message): void;
-  /** Somebody wants a resource from this process, which holds it. */
+  /** Another participant wants a resource that this process holds. */
   heard(resource: string, request: Request): void;
-  /** A visit has ended. Without an error the store has taken what it was asked. */
+  /** A visit has ended. Without an error the store has taken the request. */
   visited(store: number, error: LeaseholdError | undefined): void;
 }
 
 /**
- * Carries a proposer's requests to acceptors on stores, and their answers back. As a network it may lose and delay; unlike
- * one it keeps the order of requests for one resource at one store, so that a release never overtakes the write that it
- * takes back.
+ * Carries a proposer's requests to acceptors on stores, and their answers back. Like a network it may lose
+ * and delay; unlike one it keeps the order of requests for one resource at one store, so that a release
+ * never overtakes the write that it withdraws.
  */
 export class StoreMedium implements Medium {
   readonly #visiting: Visiting;
   readonly #run: RunVisit;
   readonly #sink: MediumSink;
-  /** By store, then by resource: what waits for the visit under way. */
+  /** By store and resource: requests that wait for the visit in progress. */
   readonly #waiting: readonly Map<string, Message[]>[];
-  /** By store, then by resource; what was seen last comes last. */
+  /** By store and resource, in the order of use. */
   readonly #seen: readonly Map<string, Seen>[];
 
   constructor(visiting: Visiting, run: RunVisit, sink: MediumSink) {
@@ -54,17 +57,17 @@ export class StoreMedium implements Medium {
     this.#seen = stores.map(() => new Map());
   }
 
-  /** Resources with visits under way, over all stores. */
+  /** Resources with visits in progress, over all stores. */
   get busy(): number {
     return this.#waiting.reduce((sum, resources) => sum + resources.size, 0);
   }
 
-  /** Stores with visits under way for a resource. */
+  /** Stores with visits in progress for a resource. */
   busyWith(resource: string): number {
     return this.#waiting.filter((resources) => resources.has(resource)).length;
   }
 
-  /** Takes a copy of the message, which is reused. */
+  /** Copies the message, which is reused. */
   send(store: number, message: Message): void {
     const resources = this.#waiting[store]!;
     const waiting = resources.get(message.resource);
@@ -77,12 +80,12 @@ export class StoreMedium implements Medium {
     this.#visit(store, copyMessage(message));
   }
 
-  /** That a store does not answer is known from its time-outs alone. */
+  /** Only timeouts reveal a store that does not answer. */
   reaches(): boolean {
     return true;
   }
 
-  /** Nobody waits on a store's behalf, or asks for a hint. */
+  /** Stores have neither waiters nor hints. */
   tell(): boolean {
     return false;
   }

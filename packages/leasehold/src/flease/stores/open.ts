@@ -12,38 +12,38 @@ import type { StoresProvider } from "./stores-provider.js";
 import { forgettingWaitMs } from "./store-acceptor.js";
 import { greatest } from "../../common/lists.js";
 
-/** ε, when nobody says: what a machine keeps that asks some time server now and then. As among peers. */
+/** Default ε: kept by a machine that asks a time server now and then. As among peers. */
 const maxClockSkewMsDefault = 500;
 
-/** t_max, when nobody says, or so many times the time for one phase if that is more. */
+/** Default t_max, or ten times the time for one phase if that is more. */
 const ttlMaxMsDefault = 15_000;
 const phasesPerLease = 10;
 
 export interface GridOpenOptions {
   /** Name under which this participant holds leases; an incarnation is appended. */
   readonly name: string;
-  /** What it says of itself, for people; at most 256 bytes. */
+  /** Label for people; at most 256 bytes. */
   readonly label?: string | undefined;
   /** ε, ms, the same for all users of the stores. Default 500. */
   readonly maxClockSkewMs?: number | undefined;
   /** t_max, the longest lease, ms, the same for all users of the stores. Default: 15 s, or ten times `delayMs`. */
   readonly ttlMaxMs?: number | undefined;
   /**
-   * How long one phase, which loads an entry and writes it back, waits for a majority, ms. Nothing but a time-out rests on it.
-   * Default: the greatest δ that a store proposes, which two of its operations seldom need.
+   * Timeout of one phase, which loads an entry and writes it back, for a majority, ms. Safety does not
+   * depend on it. Default: the greatest δ that a store proposes, which two of its operations seldom need.
    */
   readonly delayMs?: number | undefined;
   /** ρ, the same for all users of the stores. Default 0.1. */
   readonly clockRateError?: number | undefined;
-  /** 64 random bits as text, drawn anew at each call. */
+  /** 64 random bits as text, generated anew at each call. */
   readonly incarnation: () => string;
-  /** Told when the clocks of this machine are found at fault: every lease is lost then. */
+  /** Called when the clocks of this machine are found at fault: every lease is lost then. */
   readonly onFault?: (reason: string) => void;
 }
 
 /**
- * Opens Flease on a farm of stores that compare and set: founds the farm, or joins it. Resolves when a majority of the stores
- * has agreed on what it is. The provider closes the stores; when this rejects they have been closed.
+ * Opens Flease on a farm of stores that compare and set: founds the farm, or joins it. Resolves when a
+ * majority of the stores has agreed. The provider closes the stores; on rejection they have been closed.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
  */
@@ -78,10 +78,10 @@ export async function openGrid(
   }
 }
 
-/** What a farm is told of the leases that rest on it. */
+/** A farm's settings, derived from those of the leases on it. */
 export function farmSettingsOf(settings: FleaseSettings, pollMs: number): DeltaSettings {
   const { clockRateError, mutualRateError, rpcTimeoutMs } = settings;
-  // The farm stretches the wait for its longest lease by ρ itself.
+  // The farm itself stretches the wait for its longest lease by ρ.
   const leaseMsMax = forgettingWaitMs(settings) / (1 + mutualRateError);
   return { leaseMsMax, delayMs: rpcTimeoutMs, clockRateError, pollMs };
 }

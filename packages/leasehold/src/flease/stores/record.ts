@@ -2,20 +2,21 @@ import type { Asked } from "../../delta/record/record.js";
 import type { Entry } from "../protocol/entries/entry.js";
 
 /**
- * What an acceptor on a store keeps of one resource: its entry, but for the end on a steady clock, as there is none that
- * the next to take the acceptor's part could read.
+ * An acceptor's state of one resource on a store: its entry without the end on a steady clock, which no
+ * other process could read.
  *
- * No content ever returns: each change raises the promise, the lease's ballot, its sequence number or a flag that is not taken
- * back within them. So equal bytes mean that nothing has happened in between, which is what compare-and-set rests on.
+ * No content ever recurs: each change raises the promise, the lease's ballot, its sequence number or a flag
+ * that is never cleared within them. So equal bytes mean that nothing has happened in between, as
+ * compare-and-set requires.
  */
 export interface EntryRecord {
   readonly resource: string;
   readonly entry: Omit<Entry, "leaseExpiresMonoMs" | "payer">;
-  /** What the owner of the lease says of itself, for people. */
+  /** The lease owner's label, for people. */
   readonly label?: string;
-  /** Somebody wants the resource from the owner of the lease, who finds this when it renews. */
+  /** Another participant's request to the lease owner, which finds it when it renews. */
   readonly asked?: Request;
-  /** What the owner of the lease lets others read of its tenure, as JSON. */
+  /** The lease owner's public data of its tenure, as JSON. */
   readonly data?: string;
 }
 

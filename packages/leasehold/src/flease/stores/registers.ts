@@ -1,15 +1,15 @@
-/** Where things stand in a store; the prefix keeps them apart from Δ-leases on the same store. */
+/** Names of registers in a store; the prefix separates them from Δ-leases on the same store. */
 const entryPrefix = "flease/";
 
-/** What all users of a farm must have alike stands here, once. */
+/** The settings that all users of a farm share, written once. */
 export const settingsRegister = "leasehold.flease";
 
-/** The register of an acceptor's entry. Also the prefix of all that lie below a prefix of resources. */
+/** The register of an acceptor's entry. Also the prefix of all registers below a prefix of resources. */
 export function entryRegister(resource: string): string {
   return entryPrefix + resource;
 }
 
-/** The resource whose entry the register holds. */
+/** The resource of the register's entry. */
 export function resourceOf(register: string): string {
   return register.slice(entryPrefix.length);
 }

@@ -15,15 +15,15 @@ export interface RunnerOnStoresOptions extends Omit<RunnerOptions, "acceptor" | 
   /** The marker under which a store counts. */
   idOf(store: number): string;
   readonly runVisit: RunVisit;
-  /** Somebody wants a resource that is held here. */
+  /** Another participant wants a resource that is held here. */
   heard(resource: string, request: Request): void;
-  /** A visit has ended; `error` is why it came to nothing. */
+  /** A visit has ended; `error` says why it failed. */
   visited(store: number, error: LeaseholdError | undefined): void;
 }
 
 /**
- * Runs Flease's proposer, and its acceptors on stores, of whose part each participant takes as much as it needs. How a visit
- * gets to a store is not known here.
+ * Runs Flease's proposer, and its acceptors on stores, which each participant executes on demand. It does
+ * not know how a visit reaches a store.
  */
 export class RunnerOnStores {
   readonly runner: FleaseRunner;
@@ -51,7 +51,7 @@ export class RunnerOnStores {
         this.runner.poke();
       },
     });
-    // What a former incarnation left on the stores runs out (3.2).
+    // Leases of a former incarnation on the stores run out (3.2).
     this.runner = new FleaseRunner({ ...options, acceptor: false, medium: this.medium });
   }
 }

@@ -7,13 +7,13 @@ import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { EntryRecord, Request } from "./record.js";
 
-/** What came of a request: what to write before anybody may hear of it, and what to tell. */
+/** The result of a request: what to write before any answer may leave, and what to report. */
 export interface Step {
-  /** The record that stands for what the acceptor knows now; `undefined` when there is nothing to write. */
+  /** The record of the acceptor's new state; `undefined` when there is nothing to write. */
   readonly next: EntryRecord | undefined;
-  /** The reply was filled in. */
+  /** Whether the reply was filled in. */
   readonly replies: boolean;
-  /** What others want of the requester, who holds the lease, and what it has not heard before. */
+  /** A request of others to the requester, which holds the lease and has not seen it yet. */
   readonly heard: Request | undefined;
 }
 
@@ -40,18 +40,18 @@ export interface Step {
 export class StoreAcceptor {
   readonly #settings: FleaseSettings;
   readonly #label: string | undefined;
-  /** What others are to read of this process's tenures, as JSON, by resource. */
+  /** Public data of this process's tenures, as JSON, by resource. */
   readonly data = new Map<string, string>();
 
-  /** @param label what the process says of itself, and leaves beside its leases. */
+  /** @param label of this process, stored with its leases. */
   constructor(settings: FleaseSettings, label?: string) {
     this.#settings = settings;
     this.#label = label;
   }
 
-  /** The acceptor with what stands in its register, to be asked without a request. */
+  /** Loads the acceptor from its register, for queries without a request. */
   load(resource: string, record: EntryRecord | undefined, now: Reading): Acceptor {
-    // A copy: the acceptor writes into its entry. Without a steady clock in common that end is always past.
+    // A copy: the acceptor writes into its entry. Without a common steady clock that end is always past.
     const entry = record && { ...record.entry, leaseExpiresMonoMs: -Infinity, payer: 0 };
     return Acceptor.loaded(this.#settings, resource, entry, this.#floor(now), now);
   }
@@ -89,8 +89,8 @@ export class StoreAcceptor {
   }
 
   /**
-   * An entry that no clock within ε of this one can have written is never handled as if it could: it is neither free, nor held
-   * for the years that it may claim.
+   * Refuses an entry that no clock within ε of this one can have written: it counts neither as free, nor as
+   * held for the years that it may claim.
    *
    * @throws LeaseholdError `CLOCK_SKEW`
    */

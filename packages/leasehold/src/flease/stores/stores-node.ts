@@ -19,17 +19,17 @@ export interface StoresNodeOptions {
   readonly driver: Driver;
   /** Founded, or joined. */
   readonly farm: Farm;
-  /** How often a resource that is held may be looked at, ms. */
+  /** Minimum interval of checks of a held resource, ms. */
   readonly pollMs: number;
   readonly name: string;
   readonly label?: string | undefined;
-  /** 64 random bits, drawn anew at each call. */
+  /** 64 random bits, generated anew at each call. */
   readonly incarnation: () => string;
-  /** Told when the clocks of this machine are found at fault. */
+  /** Called when the clocks of this machine are found at fault. */
   readonly onFault?: (reason: string) => void;
 }
 
-/** How long a release, or closing, waits for stores at the most: what the waist has for it. */
+/** Upper bound of a release's or close's wait for stores: the lease layer's own bound. */
 const settlingMsMax = 1_000;
 
 /** A participant of Flease on the stores of a farm. */
@@ -40,7 +40,7 @@ export class StoresNode implements StoresDriver {
   readonly #visiting: Visiting;
   readonly #medium: StoreMedium;
   readonly #adminRpc: StoreAdminRpc;
-  /** Why the last visit of each store came to nothing. */
+  /** Last error by store. */
   readonly #errors: (LeaseholdError | undefined)[] = [];
   /** Called when a visit has ended. */
   readonly #onVisited = new Set<() => void>();
@@ -73,7 +73,7 @@ export class StoresNode implements StoresDriver {
   }
 
   /**
-   * Compares settings with those that the stores have been used with.
+   * Compares settings with those recorded on the stores.
    *
    * @throws LeaseholdError `CONFIG_MISMATCH`
    */
@@ -116,7 +116,7 @@ export class StoresNode implements StoresDriver {
     await this.#until(() => size - this.#medium.busyWith(resource) >= majority);
   }
 
-  /** A store refuses nobody by itself; what is wrong with the farm {@link whyNoQuorum} says. */
+  /** Stores refuse no participant; {@link whyNoQuorum} reports faults of the farm. */
   refusal(): undefined {
     return undefined;
   }
@@ -148,7 +148,7 @@ export class StoresNode implements StoresDriver {
     await driver.close();
   }
 
-  /** Bounded, as a store that hangs must not delay a release. Two operations are enough for a visit. */
+  /** Bounded, as an unresponsive store must not delay a release. Two operations are enough for a visit. */
   #until(isSo: () => boolean): Promise<void> {
     if (isSo()) return Promise.resolve();
     return new Promise((resolve) => {

@@ -11,32 +11,32 @@ import type { EntryRecord, Request } from "./record.js";
 import { entryRegister } from "./registers.js";
 import type { StoreAcceptor } from "./store-acceptor.js";
 
-/** Somebody else was faster each time: then nothing is answered, as if the message had been lost. */
+/** Other participants were faster each time: then there is no answer, as if the message had been lost. */
 const redosMax = 16;
 
-/** What it takes to visit the acceptors of one farm. */
+/** Parameters for visiting the acceptors of one farm. */
 export interface Visiting extends Asking {
   readonly acceptor: StoreAcceptor;
   readonly agreement: Agreement;
-  /** The marker that `replace` has to name. */
+  /** The marker that `replace` must name. */
   idOf(store: number): string;
   /** A fresh reading of this process's clocks. */
   now(): Reading;
 }
 
-/** What a register is known to have held. */
+/** The known content of a register. */
 export interface Seen {
   /** `undefined`: never written. */
   readonly content: Uint8Array | undefined;
   readonly record: EntryRecord | undefined;
 }
 
-/** What becomes of a record. */
+/** The new content of a record, and the result. */
 export interface Change<T> {
-  /** What to write; `undefined`, or what stands there already, for nothing. */
+  /** The content to write; `undefined`, or the present content, for nothing. */
   readonly next: EntryRecord | undefined;
   readonly value: T;
-  /** Nothing that others may have written meanwhile would change it. */
+  /** Concurrent writes of others would not change the result. */
   readonly isFinal?: boolean;
 }
 
@@ -44,13 +44,13 @@ export type Revision<T> =
   | { readonly value: T; readonly seen: Seen }
   | { readonly error: LeaseholdError; readonly seen?: undefined };
 
-/** What came of a request: to be told, as it is in the store. */
+/** Result of a request, to be reported once the store has it. */
 export interface Visit {
   readonly reply: Message | undefined;
   readonly heard: Request | undefined;
 }
 
-/** One request's way to an acceptor. */
+/** Carries one request to an acceptor. */
 export function visit(
   at: Visiting,
   store: number,
@@ -60,20 +60,22 @@ export function visit(
   return revise(at, store, request.resource, seen, (record, now) => {
     const reply = new Message();
     const { next, replies, heard } = at.acceptor.handle(record, request, now, reply);
-    // Only this process writes its ballot, so what it last saw tells whether there is anything to release.
+    // Only this process writes its ballot, so what it last saw decides whether there is anything to
+    // release.
     const isFinal = request.kind === Kind.release;
     return { next, value: { reply: replies ? reply : undefined, heard }, isFinal };
   });
 }
 
 /**
- * Loads a record, computes what becomes of it, writes that by compare-and-set, and only then returns the value (persist
- * before send). If another was faster, all of it again, with the record as it is now and a fresh reading of the clock. A write
- * without an answer is unknown, so nothing is returned; should it land later, it does what it would have done then, or
- * nothing, since it expects the very content that it was computed from.
+ * Loads a record, computes its successor, writes that by compare-and-set, and only then returns the value
+ * (persist before send). If another participant was faster, it starts again, with the present record and a
+ * fresh reading of the clock. The outcome of a write without an answer is unknown, so nothing is returned;
+ * should it land later, it has the same effect as in time, or none, since it expects the exact content that
+ * it was computed from.
  *
- * `seen` may be what this process wrote last: a renewal then costs one write and no read. A value that nothing was written
- * for is never returned on the strength of that, as it may be out of date.
+ * `seen` may be the last content that this process wrote: a renewal then costs one write and no read. A
+ * value without a write is never returned on the basis of `seen`, which may be out of date.
  */
 export function* revise<T>(
   at: Visiting,
@@ -113,7 +115,7 @@ export function* revise<T>(
   return { error: new LeaseholdError("STORE_UNAVAILABLE", "others wrote to the register all the time") };
 }
 
-/** What the answer to a read, or to a write that found something else, says of a resource's register. */
+/** The register's content according to the answer to a read, or to a failed comparison. */
 export function seenIn(
   at: Pick<Visiting, "acceptor" | "now">,
   answer: StoreAnswer | undefined,
