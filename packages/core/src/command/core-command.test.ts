@@ -70,7 +70,7 @@ test("each flag that the page says is refused is, with the reason, unless it say
   expect(warnings).toBe("");
 });
 
-test("flags for trials are taken under whatever name, and the core's own among them have their meaning", async () => {
+test("experimental flags are accepted under any name, and the core's own among them have their meaning", async () => {
   // Of 3.4 and 3.5, with values, alone, and one that there never was.
   const words = [
     "--experimental-compaction-batch-limit=1000",
@@ -94,7 +94,7 @@ test("flags for trials are taken under whatever name, and the core's own among t
   expect(warnings.match(/--experimental-[a-z0-9-]+ has no effect/g)).toHaveLength(5);
 });
 
-test("what is no flag of etcd is refused by its name, also one that looks nearly like one for trials", async () => {
+test("a flag that etcd does not have is refused by name, even if it resembles an experimental one", async () => {
   for (const flag of ["--nonsense", "--experimental", "--experimental-", "--experimentals-x"])
     expect(await parse(flag)).toContain(flag);
   expect(got).toBeUndefined();

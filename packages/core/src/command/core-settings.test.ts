@@ -19,7 +19,7 @@ test("the page lists each flag of etcd that has no effect or is refused", () => 
   expect(Object.keys(foreign).filter((flag) => !page.includes(`\`--${flag}\``))).toEqual([]);
 });
 
-test("what the command line does not say comes from the environment", async () => {
+test("settings missing on the command line come from the environment", async () => {
   const environment = {
     ETCD_NAME: "a",
     ETCD_DATA_DIR: "/d",
@@ -77,7 +77,7 @@ peer-transport-security:
   await expect(settings({ configFile: file })).rejects.toThrow("cannot be read");
 });
 
-test("a flag of etcd that means nothing is said to have no effect, and one that would deceive is refused", async () => {
+test("an etcd flag without effect is reported, and one that would mislead is refused", async () => {
   const warned = await settings({
     maxWals: "5",
     preVote: "true",

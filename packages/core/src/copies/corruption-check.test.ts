@@ -53,7 +53,7 @@ function filled(servers = 3): VirtualCluster {
 }
 
 describe("the servers' keys are compared", () => {
-  test("now and then by the leader, and nothing is said of equal ones", () => {
+  test("periodically by the leader, and equal ones are not reported", () => {
     const cluster = filled();
     cluster.run(10_000);
     const { comparisons, sameCopies } = cluster.world.counters;
@@ -91,7 +91,7 @@ describe("the servers' keys are compared", () => {
     for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([leader.id]);
   });
 
-  test("of two servers that differ it is not said which is wrong", () => {
+  test("of two servers that differ neither is blamed", () => {
     const cluster = filled(2);
     const [follower] = cluster.followers();
     cluster.world.tampered.add(0n);
@@ -200,7 +200,7 @@ describe("while the alarm CORRUPT is raised", () => {
     expect(cluster.failure(leader, put("a", "2"))).toBe("none");
   });
 
-  test("what was proposed before it, and stands after it in the log, is refused on all servers alike", () => {
+  test("a command proposed before it, and after it in the log, is refused on all servers alike", () => {
     const state = new CoreState();
     state.corruptAlarms.add(7n);
     const value = { key: bytes("a"), value: bytes("1") };
@@ -224,7 +224,7 @@ describe("while the alarm CORRUPT is raised", () => {
     return [during, keys()];
   }
 
-  test("leases do not end, and those that are over end when it is put out", () => {
+  test("leases do not end, and expired ones end when it is disarmed", () => {
     expect(leaseBeyondItsTime()).toEqual([1, 0]);
     withFaults({ leasesEndInCorruption: true }, () => expect(leaseBeyondItsTime()).toEqual([0, 0]));
   });
@@ -252,7 +252,7 @@ describe("while the alarm CORRUPT is raised", () => {
     withFaults({ endsForgottenInCorruption: true }, () => expect(endsForgotten()).toBeGreaterThan(0));
   });
 
-  test("space does not hide it, and each of the two is put out by itself", () => {
+  test("the space alarm does not hide it, and each of the two is disarmed by itself", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     cluster.ask(leader, ALARM, raise);
@@ -289,7 +289,7 @@ describe("while the alarm CORRUPT is raised", () => {
   });
 });
 
-describe("of copies it is told", () => {
+describe("reports of comparisons", () => {
   const copy = (member: number, hash: number, compacted = 3): Copy => ({
     member: BigInt(member),
     outcome: "hash",
@@ -429,7 +429,7 @@ describe("a comparison of which the log has gone on", () => {
   });
 });
 
-test("what another server has kept of a former life's comparison is no answer to this life's", () => {
+test("an answer to a former life's comparison does not count for this life's", () => {
   const [first] = new Leader(0.1).asked;
   const [second] = new Leader(0.100001).asked;
   expect(Math.abs(second! - first!)).toBeGreaterThan(1_000_000);

@@ -134,7 +134,7 @@ describe("persist before send", () => {
     expect(stage.inputs).toContainEqual({ kind: "persisted", sequence: 1 });
   });
 
-  test("clients are answered before other servers hear what is committed, and watches hear it after those", () => {
+  test("clients are answered before other servers learn the commit, and watches after those", () => {
     const told: string[] = [];
     const id = stage.host.request(
       "client",
@@ -236,7 +236,7 @@ test("the logic hears which message no connection has taken", () => {
   ]);
 });
 
-test("a turn that is over leaves the rest to the next one", () => {
+test("a turn leaves the rest of the work to the next one", () => {
   stage.takesPerTurn = 2;
   stage.turn(...[1, 2, 3].map((number) => ({ ...nothing, messages: [answer(number)] })));
   expect(stage.sent).toEqual([answer(1), answer(2)]);
@@ -245,7 +245,7 @@ test("a turn that is over leaves the rest to the next one", () => {
   expect(stage.turns).toEqual([]);
 });
 
-test("an answer is given once, and not to a client that is gone", () => {
+test("an answer is given once, and not to a client that has gone", () => {
   const answers: unknown[] = [];
   const request = { kind: "put", request: create(PutRequestSchema) } as const;
   const ids = [1, 2].map(() =>

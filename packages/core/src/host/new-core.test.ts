@@ -34,7 +34,7 @@ function stateAfter(...commands: CommandBody[]): CoreState {
   return state;
 }
 
-test("a core that is restored gives every lease its whole time again, and keeps what hangs on it", () => {
+test("a restored core gives every lease its whole time again, and keeps its keys", () => {
   const state = stateAfter(...bodies);
   const identify = (ids: readonly bigint[], name: string, token: string) => ({
     members: ids.map((id) => ({ id })),
@@ -55,7 +55,7 @@ test("a core that is restored gives every lease its whole time again, and keeps 
   expect([state.cluster, state.members.all]).toEqual([0n, []]);
 });
 
-test("the only server of a forced core has all that its log has, also that its leases were used up", () => {
+test("the only server of a forced core has everything in its log, including remaining lease times", () => {
   const state = stateAfter(...bodies.slice(0, 2));
   const entries = bodies.slice(2).map((body, index): Entry => {
     const data = toBinary(CommandSchema, commandOf(body));

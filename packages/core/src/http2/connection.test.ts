@@ -73,7 +73,7 @@ describe("RFC 9113", () => {
     expect(talk.say(ping)).toEqual([]);
   });
 
-  test("who does not begin as HTTP/2 does is sent away", () => {
+  test("a connection without the HTTP/2 preface is closed", () => {
     for (const bytes of [Buffer.from("GET / HTTP/1.1\r\n"), Buffer.concat([begin.subarray(0, 24), ping])]) {
       const talk = new Talk();
       talk.say(bytes);
@@ -111,7 +111,7 @@ describe("RFC 9113", () => {
     ]);
   });
 
-  test("settings and pings are answered, and what nobody knows is passed over", () => {
+  test("settings and pings are answered, and unknown frames are skipped", () => {
     const talk = begun();
     const unknown = frame(77, 255, 9, Buffer.from("anything"));
     const answers = talk.say(ping, unknown, settings([99, 1]), frame(2, 0, 5, Buffer.alloc(5)));
@@ -136,7 +136,7 @@ describe("RFC 9113", () => {
     expect(talk.contents.get(3)).toMatchObject({ bytes: 2, isEnded: true });
   });
 
-  test("a client that makes its table smaller is told once that none is used", () => {
+  test("a client with a smaller table is informed once that none is used", () => {
     const talk = begun();
     talk.say(settings([1, 4_096]), headers(1, end), settings([1, 0]), headers(3, end), headers(5, end));
     const block = headerBlock([[":status", "200"]]);
@@ -150,7 +150,7 @@ describe("RFC 9113", () => {
     expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88", "88", "88", "88"]);
   });
 
-  test("a client that makes its table smaller twice before an answer is told all the same", () => {
+  test("a client that shrinks its table twice before an answer is informed all the same", () => {
     const talk = begun();
     talk.say(settings([1, 64]), settings([1, 4_096]), settings([1, 0]), headers(1, end), headers(3, end));
     const block = headerBlock([[":status", "200"]]);
@@ -184,7 +184,7 @@ describe("flow control", () => {
       .filter(({ stream: of, type }) => type === frameType.data && of === stream)
       .reduce((sum, { payload }) => sum + payload.length, 0);
 
-  test("what comes is given back: a client may send without end as long as it is taken", () => {
+  test("the window is replenished: a client may send without end while its data is consumed", () => {
     const talk = begun();
     talk.say(headers(1));
     for (let round = 0; round < 400; round += 1) {
@@ -206,7 +206,7 @@ describe("flow control", () => {
       .filter(({ stream: of }) => of === stream)
       .reduce((sum, { payload }) => sum + payload.readUInt32BE(), 0);
 
-  test("who sends more than was given to a stream has it reset, and to the connection is sent away", () => {
+  test("exceeding a stream's window resets it, and exceeding the connection's closes it", () => {
     const talk = begun();
     talk.say(headers(1), ...Array.from({ length: 5 }, () => data(1, 16_384)));
     expect(talk.resets(1)).toEqual([errorCode.flowControl]);
@@ -218,7 +218,7 @@ describe("flow control", () => {
     expect(all.wentAway).toBe(errorCode.flowControl);
   });
 
-  test("what is answered keeps within both windows, comes in order, and comes in the end", () => {
+  test("answers keep within both windows, arrive in order, and arrive in the end", () => {
     const answers = fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 6 });
     const steps = fc.array(
       fc.record({ stream: fc.integer({ min: 0, max: 6 }), by: fc.integer({ min: 1, max: 100_000 }) }),
@@ -336,7 +336,7 @@ describe("flow control", () => {
     expect([talk.contents.get(1)!.over, talk.contents.get(3)!.over]).toEqual([false, true]);
   });
 
-  test("what the socket does not take stays at its streams, and goes on where it was", () => {
+  test("output under back-pressure stays at its streams, and resumes where it was", () => {
     const talk = begun();
     talk.say(settings([4, 2 ** 31 - 1]), windowUpdate(0, 2 ** 30), headers(1, end));
     talk.connection.send.hold();
@@ -362,8 +362,8 @@ describe("flow control", () => {
   });
 });
 
-describe("what a client may cost", () => {
-  test("so many requests at once are taken, and more are sent back; each that ends makes room", () => {
+describe("bounds on a client's cost", () => {
+  test("concurrent requests are bounded, further ones are refused, and each end makes room", () => {
     const talk = begun(10);
     for (let id = 1; id < 31; id += 2) talk.say(headers(id));
     expect(talk.connection.streams).toBe(10);
@@ -421,7 +421,7 @@ describe("what a client may cost", () => {
     expect(talk.wentAway).toBeUndefined();
   });
 
-  test("streams that are ended so when they have been answered are no flood", () => {
+  test("resets of answered streams are no flood", () => {
     const talk = begun();
     for (let round = 0; round < 10_000; round += 1) {
       const id = round * 2 + 1;
@@ -433,7 +433,7 @@ describe("what a client may cost", () => {
     expect([talk.wentAway, talk.connection.streams]).toEqual([undefined, 0]);
   });
 
-  test("as many pings as messages are no flood: gRPC's clients say one for each", () => {
+  test("as many pings as messages are no flood: gRPC's clients send one for each", () => {
     const talk = begun();
     talk.say(headers(1));
     for (let round = 0; round < 50_000; round += 1) {
@@ -450,7 +450,7 @@ describe("what a client may cost", () => {
     expect([talk.wentAway, talk.connection.isOver]).toEqual([undefined, false]);
   });
 
-  test("who asks for answers and takes none is sent away before they are many", () => {
+  test("a client that reads no answers is disconnected before they are many", () => {
     const talk = begun();
     for (let round = 0; round < 100_000 && !talk.connection.isOver; round += 1) {
       talk.connection.take(ping);
@@ -472,7 +472,7 @@ describe("what a client may cost", () => {
     expect(talk.contents.has(5)).toBe(true);
   });
 
-  test("who uploads without a pause may be in the middle of some frame whenever it is looked at", () => {
+  test("a continuous upload may be within a frame at every tick", () => {
     const talk = begun();
     talk.say(headers(1));
     const upload = Buffer.concat(Array.from({ length: 40 }, () => data(1, 1_000)));
@@ -500,7 +500,7 @@ describe("what a client may cost", () => {
     expect(talk.say(settings([4, 2 ** 31], [4, 1])).map(({ type }) => type)).toContain(frameType.goAway);
   });
 
-  test("who stops in the middle of its first words, a frame or a header block has ten seconds", () => {
+  test("an incomplete preface, frame or header block times out after ten seconds", () => {
     for (const words of [
       begin.subarray(0, 10),
       begin.subarray(0, 24),
@@ -533,7 +533,7 @@ test("a request that is answered before its end is reset a little later, unless 
   expect(talk.wentAway).toBeUndefined();
 });
 
-test("who leaves is told of by each stream, once; a server that leaves finishes what is under way", () => {
+test("a disconnect is reported once on each stream; a draining server finishes requests in progress", () => {
   const talk = begun();
   talk.say(headers(1), headers(3));
   talk.connection.leave();
@@ -585,7 +585,7 @@ function pieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return found;
 }
 
-test("in whatever pieces the bytes come, the same is heard and answered", () => {
+test("input in any pieces is handled and answered alike", () => {
   fc.assert(
     fc.property(fc.array(frames, { maxLength: 12 }), cuts, (all, sizes) => {
       // What is larger than a window is given back as it comes: pieces decide when.
@@ -601,7 +601,7 @@ test("in whatever pieces the bytes come, the same is heard and answered", () => 
   );
 });
 
-test("whatever comes, nothing is thrown, and no bound is passed", () => {
+test("no input makes it throw, or exceed a bound", () => {
   const noise = fc.oneof(
     { weight: 5, arbitrary: frames },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }) },

@@ -113,7 +113,7 @@ test("a table that is made smaller forgets its oldest entries, and one of no byt
   expect(() => decoded(decoder, "20 be")).toThrow(CompressionError);
 });
 
-test("fields that are too many are said to be, the table is the same as if they were not, and they cost no memory", () => {
+test("too many fields are reported, update the table as usual, and cost no memory", () => {
   const decoder = new HeaderDecoder(10_000);
   const long = Buffer.alloc(3_000, 97).toString("hex");
   decoded(decoder, `400162 7fb916${long}`);
@@ -145,7 +145,7 @@ describe("a block that is kept comes to what it came to", () => {
   test.each(kept.all)("$name", ({ bytes, outcome }) => expect(branchOf(bytes)).toBe(outcome));
 });
 
-test("whatever comes is read or refused, in time", () => {
+test("any block is read or refused, in time", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), (blocks) => {
       for (const block of kept.isLooking ? blocks : []) {

@@ -56,7 +56,7 @@ describe("the journal", () => {
     });
   });
 
-  test("gives back what was appended, changes of the membership among it", async () => {
+  test("returns what was appended, membership changes included", async () => {
     const change: Entry = {
       kind: "config",
       index: 2,
@@ -77,7 +77,7 @@ describe("the journal", () => {
     expect((await content()).hardState).toEqual(promised);
   });
 
-  test("what comes anew at an index voids what was there and after it (Raft 5.3)", async () => {
+  test("an entry at an existing index voids the former one and all after it (Raft 5.3)", async () => {
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1), entry(2), entry(3)] });
       await journal.append({ entries: [entry(2, 2)] });
@@ -85,7 +85,7 @@ describe("the journal", () => {
     expect(indexes((await content()).entries)).toEqual(["1@1", "2@2"]);
   });
 
-  test("what waits while the disk is busy goes out with one sync", async () => {
+  test("writes queued while the disk is busy share one sync", async () => {
     await withJournal(async ({ journal }) => {
       const appended = Array.from({ length: 100 }, (_, index) =>
         journal.append({ entries: [entry(index + 1)] }),
@@ -97,7 +97,7 @@ describe("the journal", () => {
     expect((await content()).entries).toHaveLength(100);
   });
 
-  test("says that it is on disk only after a write that is", async () => {
+  test("acknowledges a write only when it is on disk", async () => {
     const isDurable = async () => {
       for (const fd of await readdir("/proc/self/fd")) {
         const path = await readlink(`/proc/self/fd/${fd}`).catch(() => "");
@@ -210,7 +210,7 @@ describe("what a crash leaves", () => {
     }
   });
 
-  test("what was written together is there as a whole or not at all, and it goes on", async () => {
+  test("a batch survives as a whole or not at all, and the journal continues", async () => {
     await withJournal(({ journal }) => journal.append({ entries: [entry(1)], hardState: hardState(1, 1) }));
     const before = await readFile(path());
     await withJournal(({ journal }) =>
@@ -253,7 +253,7 @@ describe("what a crash leaves", () => {
     expect(await content()).toMatchObject({ hardState: hardState(7, 2), base: { index: 2, term: 1 } });
   });
 
-  test("room that was made ready and not used is no torn end, and a write into it is cut off at any sector", async () => {
+  test("preallocated room is no torn end, and a write into it may be torn at any sector", async () => {
     const sector = 512;
     const starts: number[] = [];
     let crashed: Buffer = Buffer.alloc(0);
@@ -282,7 +282,7 @@ describe("what a crash leaves", () => {
     return (await readFile(path())).findLastIndex((byte) => byte !== 0) + 1;
   }
 
-  test("a bit that has turned over is no torn end: the server does not start", async () => {
+  test("a flipped bit is no torn end: the server does not start", async () => {
     await write();
     await withJournal(({ journal }) => journal.append({ entries: [entry(5, 1, "\0".repeat(1_200))] }));
     const whole = await readFile(path());
@@ -397,7 +397,7 @@ describe("snapshots", () => {
     await writer.abort();
   });
 
-  test("what nobody could read again is not written, and nothing stays behind", async () => {
+  test("an unreadable piece is not written, and nothing stays behind", async () => {
     const snapshots = await Snapshots.open(folder);
     const tooLarge = new Uint8Array(pieceBytesMax + 1);
     await expect(snapshots.save(meta(5), [pieces, [tooLarge]])).rejects.toThrow(/a piece of 67108865 bytes/);

@@ -52,7 +52,7 @@ describe("figure 2: rules for servers", () => {
     });
   });
 
-  test("a server that takes in a long message of its leader does not stand", () => {
+  test("a server that is receiving a long message of its leader does not stand", () => {
     const role = () => {
       const one = new Single(1n, founding(three));
       one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
@@ -66,7 +66,7 @@ describe("figure 2: rules for servers", () => {
     expect(withFaults({ arrivingUnheard: true }, role)).not.toBe("follower");
   });
 
-  test("all servers: a later term makes a follower of anybody", () => {
+  test("all servers: a later term makes any server a follower", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.server(1).receive({
@@ -148,7 +148,7 @@ describe("5.2: leader election", () => {
     expect(waits).toEqual([10, 12, 14]);
   });
 
-  test("the only server elects itself, once its vote is on disk, and commits by itself, once that is", () => {
+  test("a single server elects itself, once its vote is on disk, and commits once its entries are", () => {
     const raft = new Raft({ id: 1n, recovered: founding([1n]), random: { next: () => 0 } });
     for (let tick = 0; tick < 10; tick += 1) raft.tick();
     expect(raft.status().role).toBe("candidate");
@@ -200,7 +200,7 @@ describe("5.4.1: election restriction", () => {
     expect(granted(asked.exchange({ ...vote(2n, 5, lastIndex, lastTerm), kind: "pre-vote" }))).toBe(expected);
   });
 
-  test("planted: without it somebody who lacks what is committed is elected", () => {
+  test("planted: without it a server without a committed entry is elected", () => {
     withFaults({ votesForOldLogs: true }, () => {
       const one = new Single(1n, disk(three, log(2, 3)));
       expect(granted(one.exchange(vote(2n, 5, 1, 1)))).toBe(true);
@@ -269,7 +269,7 @@ describe("thesis 4.2.3 and 6.2: check-quorum", () => {
     expect(lab.status(1)).toMatchObject({ role: "leader", term: 2 });
   });
 
-  test("a leader of an earlier term is told, also by one who cannot be elected: nobody is stuck", () => {
+  test("a leader of an earlier term is informed, even by a server that cannot be elected: no server is stuck", () => {
     const lab = new Lab({
       1: founding(three),
       2: founding(three),

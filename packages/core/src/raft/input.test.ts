@@ -69,7 +69,7 @@ describe("bad messages", () => {
     expect(one.raft.status()).toEqual({ ...before, droppedMessages: 1 });
   });
 
-  test("an acceptance of what the leader never had is dropped; so is that of a stranger", () => {
+  test("an acceptance of entries that the leader never had is dropped; so is that of a stranger", () => {
     const one = new Single(1n, founding(three));
     one.tick(10);
     one.exchange({ kind: "pre-vote-answer", from: 2n, to: 1n, term: 2, granted: true });
@@ -181,7 +181,7 @@ describe("proofs that a disk has lost something", () => {
   }
   const later = { ...heartbeat, from: 3n, term: 4 };
 
-  test("a heartbeat of what this server never acknowledged is refused in a term that it has seen begin", () => {
+  test("a heartbeat with a commit that this server never acknowledged is refused in a term that it has seen begin", () => {
     const one = inLaterTerm();
     for (const commit of [1_000_000, 9, 4]) {
       one.raft.step({ ...later, commit });

@@ -59,7 +59,7 @@ function certainAt(one: Single, ms: number, wallMs = ms): boolean {
 }
 
 describe("thesis 6.4.1: a leader knows by its clock for how long nobody else leads", () => {
-  test("it counts from the sending of what a majority has answered, by the slowest clock for the fastest", () => {
+  test("it counts from the sending of the round that a majority has answered, by the slowest clock for the fastest", () => {
     const one = heard(leaderOf(three), 2n);
     expect(one.raft.readIndexByClock()).toBe(2);
     expect([leaseMs, leaseMs + 1].map((ms) => certainAt(one, 1_000 + ms))).toEqual([true, false]);
@@ -90,7 +90,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     expect(byLearner).toEqual({ right: false, wrong: true });
   });
 
-  test("each voter promises for as long as it says, whatever the leader's own timeout is", () => {
+  test("each voter's own promise counts, whatever the leader's timeout is", () => {
     const later = (...by: readonly (readonly [MemberId, number])[]) =>
       bothWays("timeByItsOwnTimeout", () => certainAt(heardWith(leaderOf(three), ...by), 1_000 + leaseMs));
     expect(later([2n, 300])).toEqual({ right: false, wrong: true });
@@ -110,7 +110,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     expect(certainAt(heard(leaderOf(three), 2n), 1_410, 0)).toBe(false);
   });
 
-  test("while another one may be elected that it has told to stand, it does not count on its time", () => {
+  test("while a server that it asked to stand may be elected, it does not rely on its time", () => {
     const told = () => {
       const one = heard(leaderOf(three), 2n);
       one.raft.transferLeader(2n);
@@ -151,7 +151,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
   });
 });
 
-describe("a server holds to the leader that it hears, by its own clock", () => {
+describe("a server is loyal to the leader that it hears, by its own clock", () => {
   const request = (term: number, transfer = 0): VoteRequest => ({
     kind: "vote",
     from: 3n,
@@ -186,7 +186,7 @@ describe("a server holds to the leader that it hears, by its own clock", () => {
     return one;
   }
 
-  test("its ticks may have come in a bunch: neither does it stand, nor vote", () => {
+  test("after ticks in a burst it neither stands nor votes", () => {
     const standsEarly = bothWays("standsByTicksAlone", () => {
       const one = follower();
       one.at(200);
@@ -204,7 +204,7 @@ describe("a server holds to the leader that it hears, by its own clock", () => {
     expect(another.tick(10).some(({ kind }) => kind === "pre-vote")).toBe(true);
   });
 
-  test("a later term that comes by another message does not set it free", () => {
+  test("a later term in another message does not release it", () => {
     const votesAt = (ms: number, transfer = 0) => {
       const one = follower();
       one.exchange({ kind: "vote-answer", from: 3n, to: 1n, term: 3, granted: false });
@@ -223,7 +223,7 @@ describe("a server holds to the leader that it hears, by its own clock", () => {
     expect(votes(follower(), 300, 3, 1)).toBe(true);
   });
 
-  test("a transfer of which the leader has said that it is over helps nobody, and the next one does", () => {
+  test("a cancelled transfer helps no candidate, and the next one does", () => {
     const told = (ms: number, transfer: number) => {
       const one = follower();
       one.exchange({ ...heartbeat, round: 2, transfersOver: 1 });
@@ -250,7 +250,7 @@ describe("a server holds to the leader that it hears, by its own clock", () => {
     expect(votes(later, 300, 6, 1)).toBe(true);
   });
 
-  test("begun again, it waits as if it had heard a leader just before", () => {
+  test("restarted, it waits as if it had just heard a leader", () => {
     const again = () => {
       const one = new Single(1n, disk(three, log(2)), {}, clocks);
       return [70, 569].map((ms) => votes(one, ms, 5));
@@ -265,7 +265,7 @@ describe("a server holds to the leader that it hears, by its own clock", () => {
     expect([569, 570].map((ms) => votes(asked, ms, 5, 9))).toEqual([false, true]);
   });
 
-  test("begun again with another timeout, it keeps to what it has promised with the one before", () => {
+  test("restarted with another timeout, it keeps its earlier promise", () => {
     /** What its disk says after it has heard a leader, with this timeout and that disk. */
     const promised = (ms: number, hardState: HardState) => {
       const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: ms });

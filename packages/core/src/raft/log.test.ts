@@ -36,7 +36,7 @@ const told = (entries: readonly Entry[]) =>
     })
     .join("\n");
 
-test("what is kept of the log is what was appended, packed or not", () => {
+test("kept entries are those appended, packed or not", () => {
   let packed = 0;
   fc.assert(
     fc.property(fc.array(batch, { minLength: 4, maxLength: 16 }), fc.nat(3_000), (batches, bytesMax) => {

@@ -48,7 +48,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(memberships.currentIndex).toBe(4);
   });
 
-  test("the new member counts as soon as the change is in the log", () => {
+  test("a new member counts as soon as the change is in the log", () => {
     const lab = Lab.of(1);
     lab.elect(1);
     lab.add(2n);
@@ -73,7 +73,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.status(1)).toMatchObject({ leader: 2n, membership: onlyVoters(1n, 2n, 3n) });
   });
 
-  test("a second change is refused while one is not committed", () => {
+  test("a second change is refused while one is uncommitted", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.partition([1], [2, 3]);
@@ -209,7 +209,7 @@ describe("thesis 4.2.2: removing the leader", () => {
     expect(lab.applied(3).at(-1)).toMatch(/:on$/);
   });
 
-  test("it may stand once more until that is committed: nobody else may have the change", () => {
+  test("it may stand once more until that is committed: no other server may have the change", () => {
     const lab = Lab.of(2);
     lab.elect(1);
     lab.pass(1);
@@ -236,7 +236,7 @@ describe("thesis 4.2.2: removing the leader", () => {
 });
 
 describe("thesis 4.2.3: disruptive servers", () => {
-  test("a server that was removed, and does not know it, cannot disturb those who hear a leader", () => {
+  test("a removed server that does not know it cannot disturb servers that hear a leader", () => {
     const lab = Lab.of(4);
     lab.elect(1);
     lab.pass(1);
@@ -306,14 +306,14 @@ describe("thesis 3.10: leadership transfer", () => {
     expect(lab.raft(2).transferLeader(3n)).toEqual({ accepted: false, reason: "not-leader" });
   });
 
-  test("a learner or a stranger that is told to stand does not", () => {
+  test("a learner or a stranger that is asked to stand does not", () => {
     const one = new Single(1n, { ...founding([2n]), hardState: { term: 2, votedFor: 0n, commit: 1 } });
     one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
     expect(one.exchange({ kind: "timeout-now", from: 2n, to: 1n, term: 2, transfer: 1 })).toEqual([]);
     expect(one.raft.status()).toMatchObject({ role: "follower", term: 2 });
   });
 
-  test("only the leader of its term tells a server to stand", () => {
+  test("only the leader of its term can ask a server to stand", () => {
     const stood = (from: bigint, term: number) => {
       const one = new Single(1n, {
         ...founding([1n, 2n, 3n]),

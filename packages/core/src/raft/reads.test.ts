@@ -19,7 +19,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.reads).toEqual([{ server: 1n, id: 7, index: 2 }]);
   });
 
-  test("reads that are asked for together share a round", () => {
+  test("concurrent reads share a round", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.server(1).act((raft) => [1, 2, 3].map((id) => raft.readIndex(id)));
@@ -46,7 +46,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.status(1).droppedMessages).toBe(1);
   });
 
-  test("a round that was lost is asked again with the next heartbeat", () => {
+  test("a lost round is repeated with the next heartbeat", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     read(lab, 1, 1);
@@ -83,7 +83,7 @@ describe("thesis 6.4: read-only queries", () => {
     });
   });
 
-  test("of three servers, the question of one that follows is the majority that a read needs", () => {
+  test("with three servers, a follower's request completes the majority that a read needs", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     expect([2n, 3n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([2, 2]);
@@ -102,7 +102,7 @@ describe("thesis 6.4: read-only queries", () => {
     return lab;
   }
 
-  test("of five, it is not: the other three may have another leader", () => {
+  test("with five it does not: the other three may have another leader", () => {
     const lab = deposedOfFive();
     expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
   });
@@ -139,7 +139,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.reads).toEqual([{ server: 1n, id: 1, index: 4 }]);
   });
 
-  test("planted: before that, it reads what is older than what was answered", () => {
+  test("planted: before that, it reads state older than an answer", () => {
     withFaults({ readBeforeOwnCommit: true }, () => {
       const lab = newLeader();
       read(lab, 1, 1);
@@ -148,7 +148,7 @@ describe("thesis 6.4: read-only queries", () => {
     });
   });
 
-  test("the only server needs nobody; a follower is not asked; and the queue is bounded", () => {
+  test("a single server needs no round; a follower refuses; and the queue is bounded", () => {
     const alone = Lab.of(1);
     alone.elect(1);
     read(alone, 1, 1);
@@ -161,7 +161,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(read(lab, 1, 4)).toBe("accepted");
   });
 
-  test("reads that a leader could not confirm are not answered by it in a later term", () => {
+  test("unconfirmed reads are not answered in a later term", () => {
     const one = new Single(1n, disk(three, []));
     one.tick(10);
     one.exchange({ kind: "pre-vote-answer", from: 2n, to: 1n, term: 2, granted: true });

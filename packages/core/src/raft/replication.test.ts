@@ -100,7 +100,7 @@ describe("figure 2: AppendEntries", () => {
     expect(one.raft.status().commit).toBe(2);
   });
 
-  test("of entries that begin before what is committed those behind it are taken", () => {
+  test("of entries that begin before the commit index those after it are accepted", () => {
     const take = () => {
       const one = new Single(1n, {
         ...disk(three, log(2, 2)),
@@ -154,7 +154,7 @@ describe("figure 2: AppendEntries", () => {
 });
 
 describe("5.3: log replication", () => {
-  test("an entry is committed when a majority has it, and followers hear of that", () => {
+  test("an entry is committed when a majority has it, and followers learn of that", () => {
     const lab = Lab.of(5);
     lab.elect(1);
     lab.partition([1, 2], [3, 4, 5]);
@@ -212,7 +212,7 @@ describe("5.3: log replication", () => {
     expect(refusals.length).toBeLessThanOrEqual(2);
   });
 
-  test("5.5: what was lost on the way is sent again, for ever if need be", () => {
+  test("5.5: lost messages are sent again, for ever if need be", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.propose(1, "x", "y");
@@ -339,7 +339,7 @@ describe("thesis 10.2.1: writing to the leader's disk in parallel", () => {
   });
 });
 
-describe("what is committed is told by itself where no entry follows", () => {
+describe("a commit is notified separately where no entry follows", () => {
   const notice = { kind: "commit", from: 2n, to: 1n, term: 3 } as const;
 
   function follower(): Single {
@@ -348,7 +348,7 @@ describe("what is committed is told by itself where no entry follows", () => {
     return one;
   }
 
-  test("once, to who has answered for all entries, and not with an append", () => {
+  test("once, to followers that have answered for all entries, and not with an append", () => {
     const one = leader();
     one.raft.propose([bytesOf("x")]);
     one.drain();
@@ -368,7 +368,7 @@ describe("what is committed is told by itself where no entry follows", () => {
     expect(one.raft.status().commit).toBe(3);
   });
 
-  test("who lacks the entry, or has one of another term there, waits for the leader's", () => {
+  test("a follower without the entry, or with one of another term, waits for the leader's", () => {
     const one = follower();
     expect(one.exchange({ ...notice, index: 4, indexTerm: 3 })).toEqual([]);
     expect(one.exchange({ ...notice, index: 3, indexTerm: 3 })).toEqual([]);
@@ -383,7 +383,7 @@ describe("what is committed is told by itself where no entry follows", () => {
     });
   });
 
-  test("one that was lost is made up for by the next heartbeat", () => {
+  test("a lost notice is made up for by the next heartbeat", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.propose(1, "x");
@@ -440,7 +440,7 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     expect(one.raft.status().followers[0]).toMatchObject({ state: "probe", matchIndex: 2 });
   });
 
-  test("a refusal that comes late, of what has been accepted since, changes nothing", () => {
+  test("a late refusal of an entry accepted since changes nothing", () => {
     const one = leader();
     const late = { rejected: true, index: 1, hintIndex: 0, hintTerm: 0 };
     one.exchange({ kind: "append-answer", from: 2n, to: 1n, term: 2, ...late });
@@ -471,7 +471,7 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     expect(one.raft.propose([new Uint8Array(900)]).accepted).toBe(true);
   });
 
-  test("what is handed out to be applied comes in bounded portions", () => {
+  test("committed entries are handed out in bounded portions", () => {
     const one = leader({ committedEntriesMax: 3 });
     one.raft.propose(Array.from({ length: 8 }, () => bytesOf("x")));
     one.drain();

@@ -71,7 +71,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(3)).toEqual(lab.applied(1));
   });
 
-  test("it is not sent to somebody who has been silent for an election timeout", () => {
+  test("it is not sent to a follower that has been silent for an election timeout", () => {
     const lab = leftBehind(0);
     lab.partition([1, 2], [3]);
     lab.pass(25);
@@ -114,7 +114,7 @@ describe("7: log compaction", () => {
     expect(one.raft.status()).toMatchObject({ lastIndex: 4, commit: 4, snapshotIndex: 1 });
   });
 
-  test("the membership travels with it: a server that joins learns of everybody", () => {
+  test("it carries the membership: a joining server learns of all members", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -139,7 +139,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(1)).toEqual(lab.applied(3));
   });
 
-  test("of the entries behind a snapshot so many are kept as both bounds allow: their number, and their data", () => {
+  test("entries behind a snapshot are kept within both bounds: their number, and their data", () => {
     const kept = (keepEntries: number, keepBytes?: number): number => {
       const one = new Single(1n, founding([1n]));
       one.tick(10);
@@ -162,7 +162,7 @@ describe("7: log compaction", () => {
     expect(kept(100)).toBe(21);
   });
 
-  test("only what was applied can be in a snapshot", () => {
+  test("a snapshot covers applied entries only", () => {
     const one = new Single(1n, founding([1n]));
     one.tick(10);
     expect(one.raft.snapshotMeta(2)).toMatchObject({ index: 2, term: 2 });

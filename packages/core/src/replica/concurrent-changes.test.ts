@@ -149,7 +149,7 @@ function isDone(request: ClientRequest, members: readonly Member[]): boolean {
   }
 }
 
-describe("changes of the members that several ask for at once", () => {
+describe("concurrent membership changes", () => {
   const first = seedOf();
   const seeds = Array.from(
     { length: Number(process.env["LEASEHOLD_SEEDS"] ?? 2) },

@@ -17,7 +17,7 @@ function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong
   return { right: body(), wrong: withFaults(mistake, body) };
 }
 
-test("what a connection carried when it was cut is proposed once more, and happens once", () => {
+test("proposals in flight on a lost connection are sent once more, and applied once", () => {
   const cutAt = (afterMs: number, waitedMs: number) => {
     const cluster = new VirtualCluster({ ...connections, seed: 1 + afterMs });
     cluster.leader();
@@ -43,7 +43,7 @@ test("what a connection carried when it was cut is proposed once more, and happe
   expect(withFaults({ lostProposalsStayLost: true }, () => moments.some(isLost))).toBe(true);
 });
 
-test("a proposal that comes twice is appended once, and refused twice in the same words", () => {
+test("a repeated proposal is appended once, and refused twice in the same words", () => {
   const { right, wrong } = bothWays({ repeatedIsAppendedAgain: true }, () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -90,7 +90,7 @@ test("a leader of a later term does not say of a proposal that comes again that 
   expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
 });
 
-test("what the connection has no room for waits at its sender, and goes in the order of asking", () => {
+test("proposals beyond the connection's room wait at their sender, and are sent in order", () => {
   const { right, wrong } = bothWays({ notSentIsForgotten: true }, () => {
     const cluster = new VirtualCluster({ ...connections, bytesPerMs: 20 });
     cluster.leader();
@@ -106,7 +106,7 @@ test("what the connection has no room for waits at its sender, and goes in the o
   expect(wrong.failures).toBeGreaterThan(20);
 });
 
-test("a leader that sends more than a second's worth of its connections goes on leading", () => {
+test("a leader that sends more than a second's capacity of its connections keeps leading", () => {
   const { right, wrong } = bothWays({ oneConnectionForAll: true }, () => {
     const cluster = new VirtualCluster({ ...connections, timeoutMs: 20_000 });
     const leader = cluster.leader();

@@ -7,7 +7,7 @@ import { FairShares } from "leasehold/common";
 import { defaultLimits } from "./options.js";
 import { PendingRequests } from "./pending-requests.js";
 
-test("a client that wants all gets half, several of them get equal parts, and as much is left for the next", () => {
+test("a greedy client gets half, several get equal shares, and as much is left for the next", () => {
   const shares = new FairShares<number>(1_200);
   const had = [0, 0, 0, 0, 0];
   for (let client = 0; client < had.length; client += 1) {

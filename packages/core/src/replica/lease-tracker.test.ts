@@ -58,7 +58,7 @@ test("a lease that ends during the hand-over is not tracked, and one granted ane
   expect(tracker.leftMs(900n, 2_000)).toBe(60_000);
 });
 
-test("the time left of all leases is looked at in pieces", () => {
+test("remaining times of all leases are visited in pieces", () => {
   const leases = granted(50_000);
   leases.get(40_000n)!.leftMs = 2_000;
   const tracker = begun(leases, 1_024);

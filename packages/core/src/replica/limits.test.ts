@@ -146,7 +146,7 @@ describe("an answer", () => {
       expect({ revision, counted }).toEqual({ revision: first!.revision, counted: first!.bytes });
   });
 
-  test("is not put together where nobody waits for it, and the state is the same", () => {
+  test("is not built where no client waits for it, and the state is the same", () => {
     const setUp = () => {
       const state = new CoreState();
       for (let number = 0; number < 5; number += 1)
@@ -162,7 +162,7 @@ describe("an answer", () => {
     expect([...snapshotPieces(other)]).toEqual([...snapshotPieces(awaited)]);
   });
 
-  test("that nobody waits for ends leases all the same", () => {
+  test("without a waiting client ends leases all the same", () => {
     const state = new CoreState();
     for (const ID of [1n, 2n, 3n])
       state.apply(create(CommandSchema, { body: { case: "leaseGrant", value: { ID, TTL: 9n } } }), 1);
@@ -172,7 +172,7 @@ describe("an answer", () => {
   });
 });
 
-test("the keys of a lease that is being revoked are told as a whole, or not at all", () => {
+test("the keys of a lease that is being revoked are shown as a whole, or not at all", () => {
   const cluster = new VirtualCluster({ turnMs: 0.5, turnsAtOnce: 1, limits: { unitsPerTurn: 64 } });
   const leader = cluster.leader();
   const [id, keys] = [5n, 600];
@@ -196,7 +196,7 @@ test("the keys of a lease that is being revoked are told as a whole, or not at a
   expect(new Set(told)).toEqual(new Set([keys, 0]));
 });
 
-test("long reads that have begun are answered, however long others keep them waiting; one that waits for a leader is not", () => {
+test("long reads in progress are answered, whatever their delay; one that waits for a leader is not", () => {
   const turns = { turnMs: 20, turnsAtOnce: 1, limits: { unitsPerTurn: 64 }, timeoutMs: 1_000 };
   const cluster = new VirtualCluster({ servers: 1, ...turns });
   const leader = cluster.leader();
@@ -216,7 +216,7 @@ test("long reads that have begun are answered, however long others keep them wai
   expect(others.failure(alone!, range("a"))).toMatch(/timeout|noLeader|leaderChanged/);
 });
 
-describe("what goes wrong inside", () => {
+describe("internal errors", () => {
   test("a stream of watches that cannot be served ends, and nobody else's", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();

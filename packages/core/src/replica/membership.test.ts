@@ -64,7 +64,7 @@ function watchEnds(cluster: VirtualCluster, server: SimServer): boolean {
   return isLost;
 }
 
-test("a voter that is added holds nobody up before it has started, and votes once it has caught up", () => {
+test("an added voter delays no commit before it has started, and votes once it has caught up", () => {
   const cluster = started();
   const [asked] = cluster.followers();
   const { member } = cluster.ask(asked!, "etcdserverpb.MemberAddResponse", add("http://x:1"));
@@ -79,7 +79,7 @@ test("a voter that is added holds nobody up before it has started, and votes onc
   expect(members.map(({ name }) => name)).toContain(`s${member!.ID}`);
 });
 
-test("a learner votes when it is told to and has caught up, and not before it has started", () => {
+test("a learner votes after its promotion when it has caught up, and not before it has started", () => {
   const cluster = started();
   const leader = cluster.leader();
   const { member } = cluster.ask(leader, "etcdserverpb.MemberAddResponse", add("http://x:1", true));
@@ -248,7 +248,7 @@ describe("the cluster's version", () => {
     cluster.run(5_000);
   }
 
-  test("is raised when the last member speaks it, and not before; servers may go back until then", () => {
+  test("is raised when the last member supports it, and not before; servers may be downgraded until then", () => {
     const cluster = former();
     const [first, second, third] = cluster.world.servers as [SimServer, SimServer, SimServer];
     expect(versions(cluster)).toEqual([7, 7, 7]);

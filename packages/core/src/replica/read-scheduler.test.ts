@@ -9,7 +9,7 @@ function* steps(count: number, done: () => void): Steps<void> {
   done();
 }
 
-test("a long read that nobody waits for any more is forgotten at once, wherever it waits, and the next has its place", () => {
+test("an abandoned long read is dropped at once, wherever it waits, and the next takes its place", () => {
   const reads = new ReadScheduler();
   const visits = new Visits();
   const over: number[] = [];

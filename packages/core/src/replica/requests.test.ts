@@ -27,7 +27,7 @@ function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong
   return { right: body(), wrong: withFaults(mistake, body) };
 }
 
-describe("what a client is told", () => {
+describe("answers to clients", () => {
   test("no leader, if nothing was proposed; timed out, if it may have been", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -47,7 +47,7 @@ describe("what a client is told", () => {
     ]);
   });
 
-  test("what another leader's entries have replaced is proposed once more, and happens once", () => {
+  test("a proposal replaced by another leader's entries is repeated, and applied once", () => {
     const cluster = new VirtualCluster({ timeoutMs: 20_000 });
     const leader = cluster.leader();
     cluster.isolate(leader);
@@ -64,7 +64,7 @@ describe("what a client is told", () => {
     expect(text(kvs[0]!.value)).toBe("old");
   });
 
-  test("what went to a leader that is gone is proposed to the next one as soon as that leads, and happens once", () => {
+  test("a proposal to a lost leader goes to the next one as soon as that leads, and is applied once", () => {
     const cluster = new VirtualCluster({ timeoutMs: 20_000 });
     const leader = cluster.leader();
     const [follower] = cluster.followers();
@@ -78,7 +78,7 @@ describe("what a client is told", () => {
     expect(cluster.ask(leader, RANGE, range("a")).kvs[0]).toMatchObject({ version: 1n });
   });
 
-  test("what the leader that died had sent on is found, and not proposed again", () => {
+  test("a proposal that the dead leader had replicated is found, and not repeated", () => {
     const { right, wrong } = bothWays({ proposedTwice: true }, () => {
       const cluster = new VirtualCluster({ timeoutMs: 20_000, latencyMs: 20 });
       const leader = cluster.leader();
@@ -98,7 +98,7 @@ describe("what a client is told", () => {
     expect(wrong).toBeGreaterThan(1);
   });
 
-  test("a leader takes nothing that was meant for it in an earlier term", () => {
+  test("a leader accepts no proposal for an earlier term of its own", () => {
     const { right, wrong } = bothWays({ lateProposalTaken: true }, () => {
       const cluster = new VirtualCluster();
       const leader = cluster.leader();
@@ -156,7 +156,7 @@ describe("what a client is told", () => {
     }
   });
 
-  test("a member's command that cannot be decoded, and a change that is none, end no server", () => {
+  test("an undecodable command, or an invalid change, of a member stops no server", () => {
     const cluster = new VirtualCluster();
     const troubles: string[] = [];
     cluster.world.trouble = (_server, text) => void troubles.push(text);
@@ -178,7 +178,7 @@ describe("what a client is told", () => {
     expect(leader.replica!.status().membership.voters).not.toContain(99n);
   });
 
-  test("a refusal that comes late says nothing of what was proposed again in a later term", () => {
+  test("a late refusal does not affect a proposal repeated in a later term", () => {
     let last = 0n;
     const applied = (_applied: unknown, { request }: Command) => (last = request);
     const cluster = new VirtualCluster({}, [{ applied }]);
@@ -221,7 +221,7 @@ describe("what a client is told", () => {
     expect(cluster.failure(leader, compact(99n))).toBe("futureRevision");
   });
 
-  test("too many at once are refused, and none of those happens", () => {
+  test("too many at once are refused, and none of those is applied", () => {
     const cluster = new VirtualCluster({ limits: { requestsMax: 3 } });
     const leader = cluster.leader();
     cluster.isolate(leader);
@@ -234,7 +234,7 @@ describe("what a client is told", () => {
     expect(cluster.ask(leader, RANGE, range("a")).kvs[0]!.version).toBe(3n);
   });
 
-  test("a server that begins anew takes no older command's answer for its own", () => {
+  test("a restarted server takes no older command's answer for its own", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const server = cluster.leader();
     cluster.ask(server, PUT, put("a", "1"));
@@ -269,7 +269,7 @@ describe("leases", () => {
     expect(cluster.ask(follower!, LEFT, timeToLive(99n))).toMatchObject({ TTL: -1n, grantedTTL: 0n });
   });
 
-  test("a refresh that races the expiry is told 0 once the end is in the log (etcd 14758, 21389)", () => {
+  test("a refresh that races the expiry gets 0 once the end is in the log (etcd 14758, 21389)", () => {
     const { right, wrong } = bothWays({ refreshAfterEndProposed: true }, () => {
       const cluster = new VirtualCluster({ servers: 1, writeMs: 1 });
       const leader = cluster.leader();
@@ -324,7 +324,7 @@ describe("leases", () => {
     expect(Math.max(...wrong)).toBeGreaterThan(10);
   });
 
-  test("a refresh that nobody waits for any more keeps nothing alive (etcd 21638)", () => {
+  test("an abandoned refresh keeps no lease alive (etcd 21638)", () => {
     const { right, wrong } = bothWays({ staleRefresh: true }, () => {
       const cluster = new VirtualCluster({ timeoutMs: 200 });
       const leader = cluster.leader();

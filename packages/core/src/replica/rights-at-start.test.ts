@@ -78,7 +78,7 @@ function authenticated(): { token: string } {
 const refused = (failure: string) => ({ answers: local.map(() => failure), events: [] });
 
 describe("a server that has begun anew", () => {
-  test("shows nothing by rights of the past as long as it hears of no leader", () => {
+  test("shows nothing by past rights while it has no leader", () => {
     const run = () => {
       begin();
       const [one] = cluster.followers();
@@ -168,7 +168,7 @@ describe("a server that has begun anew", () => {
     expect(cluster.failure(one!, local[0]!)).toBe("none");
   });
 
-  test("says who the members are, whether or not there is a leader", () => {
+  test("lists the members, with or without a leader", () => {
     change(enable);
     const [one] = cluster.followers();
     for (const server of cluster.world.servers) cluster.world.crash(server);

@@ -79,7 +79,7 @@ function authenticate(server: SimServer, user = "ann"): Credentials {
   return { kind: "token", token };
 }
 
-test("of a user who is not there another secret is told, so that to look at it takes as long", () => {
+test("an unknown user gets another user's secret, so that the check takes as long", () => {
   const asked = (name: string) => cluster.outcome(leader, { kind: "secret", request: { name } });
   for (const name of ["nobody", "aaa", "zzz"]) {
     expect(asked(name)).toMatchObject({ isKnown: false, secret });
@@ -88,7 +88,7 @@ test("of a user who is not there another secret is told, so that to look at it t
   expect(asked("ann")).toMatchObject({ isKnown: true, secret });
 });
 
-describe("what is asked without a user, with a wrong token, or with too few rights is refused", () => {
+describe("a request without a user, with a wrong token, or without permission is refused", () => {
   const requests: [string, ClientRequest, string][] = [
     ["a read of a hidden key", range("b"), "permissionDenied"],
     ["a read across the edge", range("a/", { rangeEnd: bytes("b") }), "permissionDenied"],
@@ -168,7 +168,7 @@ test("a lease is kept alive without a token: its holder must not lose it while i
   expect(answer.TTL).toBe(60n);
 });
 
-describe("a server that has not heard of everything yet", () => {
+describe("a server that has not caught up", () => {
   const behind = () => {
     const [slow, other] = cluster.followers();
     cluster.isolate(slow!);
@@ -231,7 +231,7 @@ describe("a server that has not heard of everything yet", () => {
   });
 });
 
-test("rights that are withdrawn while a command is on its way refuse it where it is applied", () => {
+test("rights revoked while a command is in flight refuse it where it is applied", () => {
   const run = () => {
     begin();
     const { lastIndex } = leader.replica!.status();
@@ -289,7 +289,7 @@ describe("a token", () => {
     expect(cluster.failure(leader, put("a/1", "x"), token)).toBe("invalidAuthToken");
   });
 
-  test("is not there again after its server has begun anew, however much of the log is applied again", () => {
+  test("is gone after its server's restart, however much of the log is applied again", () => {
     const token = authenticate(leader);
     const [follower] = cluster.followers();
     expect(cluster.failure(follower!, put("a/1", "x"), token)).toBe("none");
@@ -300,7 +300,7 @@ describe("a token", () => {
     expect(cluster.failure(leader, put("a/1", "x"), token)).toBe("none");
   });
 
-  test("does not come into being if users have changed since the password was looked at", () => {
+  test("is not issued if users have changed since the password was verified", () => {
     const value = { user: "ann", token: "t", revision: 1n };
     expect(cluster.failure(leader, auth({ case: "authenticate", value }))).toBe("authRevisionOld");
   });
@@ -338,7 +338,7 @@ describe("a watch", () => {
     }
   });
 
-  test("ends when its user's rights are withdrawn, and tells nothing of what comes then", () => {
+  test("ends when its user's rights are revoked, and shows nothing later", () => {
     const run = () => {
       begin();
       const { responses } = cluster.watch(leader, mine, ann);
@@ -402,7 +402,7 @@ describe("a watch", () => {
     expect(said(responses)).toEqual(["before", denied]);
   });
 
-  test("goes on when other rights change, and nothing is told twice", () => {
+  test("continues when other rights change, without duplicates", () => {
     const { responses } = cluster.watch(leader, mine, ann);
     cluster.run(100);
     for (const value of ["1", "2", "3"]) {
@@ -413,7 +413,7 @@ describe("a watch", () => {
     expect(said(responses)).toEqual(["1", "2", "3"]);
   });
 
-  test("that nobody in particular had ends when rights are switched on", () => {
+  test("of an unauthenticated client ends when authentication is enabled", () => {
     expect(cluster.failure(leader, auth({ case: "authDisable", value: {} }), root)).toBe("none");
     const { responses } = cluster.watch(leader, mine);
     cluster.run(100);

@@ -59,7 +59,7 @@ describe("a quota", () => {
     expect(proposed).toMatchObject([{ case: "spaceAlarm", value: { member: 1n } }]);
   });
 
-  test("what needs more is refused on all servers until there is room and the alarm is put out", () => {
+  test("commands that need space are refused on all servers until there is room and the alarm is disarmed", () => {
     const cluster = new VirtualCluster({ quotaBytes });
     const leader = cluster.leader();
     const [follower] = cluster.followers();
@@ -98,7 +98,7 @@ describe("a quota", () => {
     cluster.ask(leader, GRANT, grant(60));
   });
 
-  test("what was proposed before the alarm and comes after it is refused alike everywhere", () => {
+  test("a command proposed before the alarm and applied after it is refused on all servers", () => {
     const cluster = new VirtualCluster({ quotaBytes, latencyMs: 30 });
     const leader = cluster.leader();
     const [one, other] = cluster.followers();

@@ -55,7 +55,7 @@ function cutOffBeforeCommit({ world }: VirtualCluster, server: SimServer, after:
 describe("one command ends many leases, in turns, and meanwhile", () => {
   const count = 100;
 
-  test("a watch that comes hears each end once and in order, and progress tells of nothing untold", () => {
+  test("a new watch gets each end once and in order, and progress covers only sent events", () => {
     const cluster = inTurns({ servers: 1 });
     const server = cluster.leader();
     const before = leasesWithKeys(cluster, server, count);
@@ -104,7 +104,7 @@ describe("one command ends many leases, in turns, and meanwhile", () => {
   });
 });
 
-test("a watch that begins in the future hears nothing from before, also of a command that is told in turns", () => {
+test("a watch that begins in the future gets nothing from before, even of a command published in turns", () => {
   const cluster = inTurns({ servers: 1 });
   const server = cluster.leader();
   const before = leasesWithKeys(cluster, server, 100);

@@ -66,7 +66,7 @@ describe("a watch", () => {
     expect(eventsOf(responses)).toEqual(["b3", "c4", "d5"]);
   });
 
-  test("that begins in the future hears nothing from before that revision", () => {
+  test("that begins in the future gets nothing from before that revision", () => {
     const { cluster, server } = begin();
     const { responses } = cluster.watch(server, { ...all, startRevision: 4n });
     putAll(cluster, server, "a", "b", "c", "d");
@@ -178,7 +178,7 @@ test("a follower that was replaced by a snapshot tells its watches what lies bet
   expect(new Set(eventsOf(responses)).size).toBe(31);
 });
 
-describe("a revision of more than can be told at once", () => {
+describe("a revision larger than one response", () => {
   const many = Array.from({ length: 120 }, (_, index) => `k${String(index).padStart(3, "0")}`);
   const limits = { watchBatch: 10, revisionBytesMax: 5_000, fragmentBytesMax: 500 };
   const deleted = (changed: Partial<ReplicaLimits> = {}, plan: Partial<CorePlan> = {}) => {
@@ -220,7 +220,7 @@ describe("a revision of more than can be told at once", () => {
     expect(responses.filter(({ fragment }) => fragment).length).toBeGreaterThan(10);
   });
 
-  test("is heard by all, also if those for which it was gathered go", () => {
+  test("reaches all watches, even if those it was buffered for go", () => {
     const changed = { revisionBytesMax: 1e6, unitsPerTurn: 64 };
     const { cluster, server } = deleted(changed, { turnMs: 0.5, turnsAtOnce: 1 });
     const past = { ...all, startRevision: 3n };
@@ -235,7 +235,7 @@ describe("a revision of more than can be told at once", () => {
     expect(server.replica!.status().watchesBehind).toBe(0);
   });
 
-  test("is gathered for a few watches at a time, and all hear it once", () => {
+  test("is buffered for a few watches at a time, and all get it once", () => {
     const { cluster, server } = deleted({ revisionBytesMax: 1e6 });
     const watches = Array.from({ length: 20 }, () => cluster.watch(server, { ...all, startRevision: 2n }));
     cluster.run(2_000);
@@ -245,7 +245,7 @@ describe("a revision of more than can be told at once", () => {
   });
 });
 
-test("answers that clients do not take in have one bound together, and other clients hear what they watch", () => {
+test("unread responses share one bound, and other clients get their events", () => {
   const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
   for (let count = 0; count < 100; count += 1) putTogether(cluster, server, [`k${count}`], "x".repeat(1_000));
   const slow = new Map<number, number>();
@@ -271,7 +271,7 @@ test("answers that clients do not take in have one bound together, and other cli
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
 });
 
-test("a client that takes nothing in has one share of what is on its way, however many streams it opens", () => {
+test("a client that reads nothing has one share of the responses in flight, on any number of streams", () => {
   const unsent = () => {
     const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
     for (let count = 0; count < 30; count += 1)
@@ -339,7 +339,7 @@ test("watches have one bound of bytes together, clients share it, and what ends 
   expect(next.responses.filter(({ canceled }) => canceled)).toEqual([]);
 });
 
-test("one command that concerns many watches is told in turns, and each watch hears it once", () => {
+test("one command for many watches is published in turns, and each watch gets it once", () => {
   const cluster = new VirtualCluster({ servers: 1, turnMs: 0.5, turnsAtOnce: 1 });
   const server = cluster.leader();
   const watches = Array.from({ length: 200 }, () => cluster.watch(server, all));

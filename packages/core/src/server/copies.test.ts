@@ -39,7 +39,7 @@ function checked(...comparisons: Partial<Comparison>[]) {
   return { copies, said, compared: () => count };
 }
 
-test("a server that is contradicted by one waits for the third, and serves if that has what it has", async () => {
+test("a server that one other contradicts waits for the third, and serves if that one agrees", async () => {
   const decided = { same: [1n, 3n], different: [2n], corrupt: [2n] };
   const { copies, said, compared } = checked(undecided, undecided, decided);
   await copies.checkOwn();
@@ -50,7 +50,7 @@ test("a server that is contradicted by one waits for the third, and serves if th
   expect(said.at(-1)).toBe("initial check: the same keys as s3 at revision 9");
 });
 
-test("it ends if the third says that it is wrong, or that nobody is right", async () => {
+test("it stops if the third contradicts it too, or agrees with neither", async () => {
   const wrong = { different: [2n, 3n], corrupt: [1n] };
   await expect(checked(undecided, wrong).copies.checkOwn()).rejects.toMatchObject({
     code: "LOG_CORRUPT",
@@ -62,7 +62,7 @@ test("it ends if the third says that it is wrong, or that nobody is right", asyn
   });
 });
 
-test("one that waits can be closed", async () => {
+test("a waiting server can be closed", async () => {
   const { copies, compared } = checked(undecided);
   const ended = copies.checkOwn().then(
     () => "serves",

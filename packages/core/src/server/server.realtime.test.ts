@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 describe("a server of the core", () => {
-  test("what was acknowledged is there after a restart, snapshots and log together", async () => {
+  test("acknowledged writes survive a restart, snapshots and log together", async () => {
     await Promise.all(Array.from({ length: 230 }, (_, number) => client.put(`k${number}`, `${number}`)));
     client.close();
     await server.close();
@@ -82,7 +82,7 @@ describe("a server of the core", () => {
     expect(together).toBeGreaterThan(4);
   });
 
-  test("a stream of refreshes stays open when a lease is not there, and ends when its client says so", async () => {
+  test("a stream of refreshes stays open for a missing lease, and ends with its client's half-close", async () => {
     await client.call("Lease", "LeaseGrant", create(LeaseGrantRequestSchema, { ID: 5n, TTL: 60n }));
     const stream = client.stream<unknown, LeaseKeepAliveResponse>("Lease", "LeaseKeepAlive");
     const answers: string[] = [];
@@ -117,7 +117,7 @@ describe("a server of the core", () => {
     stream.cancel();
   });
 
-  test("a stop ends streams and calls with words that clients know", async () => {
+  test("a stop ends streams and calls with errors that clients know", async () => {
     const stream = client.stream<WatchRequest, WatchResponse>("Watch", "Watch");
     stream.write(
       create(WatchRequestSchema, {
@@ -149,7 +149,7 @@ async function callAs(from: bigint, messages: readonly PeerMessage[]): Promise<s
   }
 }
 
-test("a stranger at the peer port proposes nothing, and ends nothing", async () => {
+test("a stranger at the peer port can propose nothing and stop nothing", async () => {
   let isEnded = false;
   server.failed.catch(() => (isEnded = true));
   const put = create(CommandSchema, {

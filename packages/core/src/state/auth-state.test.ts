@@ -152,7 +152,7 @@ test("a permission of a type that is not known grants nothing", () => {
   expect([permissions.allow("read", range), permissions.allow("write", range)]).toEqual([false, false]);
 });
 
-test("what was found out about a caller before rights changed is refused", () => {
+test("an authentication from before a change of rights is refused", () => {
   const state = guarded();
   const { revision } = state.auth;
   expect(outcome(state, { case: "roleAdd", value: { name: "other" } }, "root")).toBe("done");
@@ -162,7 +162,7 @@ test("what was found out about a caller before rights changed is refused", () =>
   expect(outcome(state, { case: "put", value: { key: bytes("c") } }, "ann")).toBe("done");
 });
 
-test("what a leader proposes by itself is for no user, and is done", () => {
+test("a leader's own proposals have no user, and are executed", () => {
   const state = guarded();
   const body: Body = { case: "leaseExpire", value: { ids: [2n], term: 1n, apart: true } };
   const { ended } = state.apply(create(CommandSchema, { body }), 1);
@@ -211,7 +211,7 @@ test("users and roles are managed as etcd does, with its refusals", () => {
   expect(outcomes).toEqual(enabled.map(([, expected]) => expected));
 });
 
-test("a role that is deleted, and granted anew, gives its former users nothing", () => {
+test("a role deleted and created anew gives its former users nothing", () => {
   const state = guarded();
   expect(outcome(state, { case: "roleDelete", value: { role: "some" } }, "root")).toBe("done");
   expect(outcome(state, { case: "roleAdd", value: { name: "some" } }, "root")).toBe("done");
@@ -269,7 +269,7 @@ test("a permission covers what the ranges of a user cover together, key by key",
   );
 });
 
-test("after a name comes the secret of the next user who has a password, and after the last that of the first", () => {
+test("an unknown name gets the secret of the next user with a password, and after the last that of the first", () => {
   const auth = new AuthState();
   expect(auth.secretAfter("a")).toHaveLength(0);
   const secretOf = (name: string) => Buffer.from(name === "c" ? "" : `of ${name}`);

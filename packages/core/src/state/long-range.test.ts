@@ -95,7 +95,7 @@ const asked = fc.record({
   ago: fc.constantFrom(0, 0, 100),
 });
 
-test("a long answer has what a short one would have, whatever is asked, and whatever happens meanwhile", () => {
+test("a long answer equals a short one, for any request, whatever happens meanwhile", () => {
   let long = 0;
   fc.assert(
     fc.property(changes, changes, asked, (before, after, { ago, ...fields }) => {

@@ -126,7 +126,7 @@ function told({ responses }: TxnResponse): string[] {
   });
 }
 
-test("a transaction is carried out if its user may do all that it names, and tells and changes nothing else", () => {
+test("a transaction is executed if its user has all permissions it needs, and reveals and changes nothing else", () => {
   const seen = { denied: 0, done: 0, told: 0, changed: 0 };
   fc.assert(
     fc.property(granted, fc.array(txn, { minLength: 1, maxLength: 8 }), (grants, all) => {

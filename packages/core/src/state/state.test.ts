@@ -68,7 +68,7 @@ function txn(request: MessageInitShape<typeof TxnRequestSchema>): TxnRequest {
 }
 
 describe("revisions", () => {
-  test("move once for each write transaction, and not for what changes nothing", () => {
+  test("increase once for each write transaction, and not without a change", () => {
     const state = new CoreState();
     expect(apply(state, put("a", "1")).revision).toBe(2);
     expect(apply(state, remove("missing")).revision).toBe(2);
@@ -160,7 +160,7 @@ describe("revisions", () => {
     }
   });
 
-  test("a key that is put and deleted in one revision is told of once, wherever the reading of its past stops", () => {
+  test("a key put and deleted in one revision is reported once, wherever a read of its history stops", () => {
     const state = new CoreState();
     const within = (operation: MessageInitShape<typeof RequestOpSchema>) => ({
       request: { case: "requestTxn" as const, value: { success: [operation] } },
@@ -182,7 +182,7 @@ describe("revisions", () => {
     expect(found).toEqual(["2.0", "3.0", "3.1", "4.0"]);
   });
 
-  test("what was before a change is not told once it is compacted away, removed or not", () => {
+  test("the version before a change is not shown once compacted, removed or not", () => {
     const state = new CoreState();
     const [change] = apply(state, put("a", "1"), put("a", "2")).changes;
     const [later] = apply(state, put("a", "3")).changes;
@@ -194,7 +194,7 @@ describe("revisions", () => {
     expect(before()).toEqual([undefined, 3]);
   });
 
-  test("what one key, or few keys, have changed is what a look at all changes would find", () => {
+  test("changes of one key, or few keys, are those among all changes", () => {
     const operation = fc.record({ key: fc.constantFrom("a", "b", "b0", "c"), isPut: fc.boolean() });
     fc.assert(
       fc.property(
@@ -363,7 +363,7 @@ describe("transactions", () => {
     expect(responses[2]!.response.value).toMatchObject({ succeeded: false });
   });
 
-  test("one operation that cannot be, and nothing is done", () => {
+  test("one invalid operation, and nothing is executed", () => {
     const state = setUp();
     const request = txn({
       success: [
@@ -444,7 +444,7 @@ describe("leases", () => {
     expect([...keysOfLease(state.leases.get(5n)!)]).toEqual(["a"]);
   });
 
-  test("an expiry that was found in an earlier term is void; one that is gone already is in nobody's way", () => {
+  test("an expiry found in an earlier term is void; a lease that has gone already is skipped", () => {
     const state = new CoreState();
     apply(state, grant(5n), grant(6n), put("a", "1", { lease: 5n }));
     const expire = command({ case: "leaseExpire", value: { ids: [4n, 5n], term: 3n } });
@@ -474,7 +474,7 @@ describe("leases", () => {
     expect(elsewhere.apply(expire(1n), 3, 2).ended).toEqual([5n]);
   });
 
-  test("so does what is written down of the time that is left", () => {
+  test("so does a written remaining time", () => {
     const left = (state: CoreState, seen: bigint) => {
       const value = { milliseconds: 9n, seen, left: [{ id: 5n, milliseconds: 800n }] };
       state.apply(command({ case: "clusterTime", value }), 3, 14);
@@ -504,7 +504,7 @@ describe("snapshots", () => {
     return command({ case: "compact", value: { revision: lease } });
   };
 
-  test("what was restored is the same, and goes on the same", () => {
+  test("a restored state is equal, and evolves equally", () => {
     fc.assert(
       // Of 1 byte: each version is a piece of its own.
       fc.property(commands, commands, fc.constantFrom(1, 200, undefined), (before, after, pieceBytes) => {
@@ -525,7 +525,7 @@ describe("snapshots", () => {
     );
   });
 
-  test("no piece is larger than what a disk or a connection takes, however much history a key has", () => {
+  test("no piece exceeds what a disk or a connection accepts, for any history of a key", () => {
     const state = new CoreState();
     const value = new Uint8Array(1_400_000);
     for (let revision = 2; revision <= 52; revision += 1)

@@ -75,7 +75,7 @@ const command = fc
 const hex = (state: CoreState) =>
   [...snapshotPieces(frozen(state))].map((piece) => Buffer.from(piece).toString("hex"));
 
-test("a command changes the same, and is refused or not, whether or not somebody waits for its answer", () => {
+test("a command has the same effect or refusal, whether or not a client waits for its answer", () => {
   const seen = { refused: 0, txns: 0 };
   fc.assert(
     fc.property(fc.array(command, { minLength: 3, maxLength: 14 }), (commands) => {

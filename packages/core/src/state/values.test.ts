@@ -6,7 +6,7 @@ import { bytesOfValue, keep, owned } from "./values.js";
 
 const lengths = [0, 1, 2, 1_023, 1_024, 1_025, 5_000];
 
-test("a value is read as it was kept, whatever its bytes and its length", () => {
+test("a value is read as it was stored, for any bytes and length", () => {
   for (const length of lengths) {
     const bytes = Uint8Array.from({ length }, (_, index) => index * 7);
     const value = keep(bytes);
@@ -34,7 +34,7 @@ test("values are in the order of their bytes, in whichever form they are kept", 
   );
 });
 
-test("what is left of a large request does not keep all of it", () => {
+test("a kept part of a large request does not retain all of it", () => {
   const request = new Uint8Array(1_000_000);
   expect(keep(request.subarray(0, 10))).toBe("\0".repeat(10));
   const part = keep(request.subarray(0, 2_000));

@@ -134,7 +134,7 @@ const check = (numRuns: number, seed?: number) => {
   return checked;
 };
 
-test("a member lets in what it knows of, few others while it is late, and nobody before a waiter that was told", () => {
+test("a member admits requests for known leases, few others while it is late, and none before a notified waiter", () => {
   expect(check(200)).toBeGreaterThan(20);
 });
 

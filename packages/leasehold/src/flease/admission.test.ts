@@ -44,7 +44,7 @@ const flooded = fc.property(
   },
 );
 
-test("a member that is late turns away one who floods it, and not one who asks for little", () => {
+test("a late member refuses a flooding sender, and not a light one", () => {
   expect(fc.check(flooded, { numRuns: 10 })).toMatchObject({ failed: false });
 });
 
@@ -53,7 +53,7 @@ test("the same requests break the bound when the check is planted out", () => {
   expect(withFaults(planted, () => fc.check(flooded, { numRuns: 10 })).failed).toBe(true);
 });
 
-test("clients that ask for equal amounts are turned away alike when all together are too many", () => {
+test("clients with equal loads are refused alike when all together are too many", () => {
   for (const senders of [1, 2, 100]) {
     const parts = admittedParts(Array.from({ length: senders }, () => 2_000 / senders));
     expect(parts.reduce((sum, part) => sum + part, 0) / senders).toBeLessThan(0.25);

@@ -66,7 +66,7 @@ test.each<[string, number, string, Partial<Message>]>([
   expect(ask(2, "q.1", 5_004, { kind: Kind.acquire, ...lease })).toMatchObject({ kind: Kind.ack });
 });
 
-test("a ballot that was promised before the waiter was told goes on", () => {
+test("a ballot promised before the waiter was notified continues", () => {
   const { ask, told } = member();
   const first = ask(1, "p.1", 5_000, { kind: Kind.acquire, until: at(5_100).wall, duration: 100 });
   expect(ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true })).toMatchObject({ refusal: Refusal.held });
@@ -126,7 +126,7 @@ test("under full load a holder renews in one phase and in two, and a promised ba
   expect(ask(1, "p.1", 5_013, write)).toMatchObject({ kind: Kind.ack });
 });
 
-test("one that withdraws and waits on has nobody told, and is told first of the holder's release", () => {
+test("a waiter that withdraws and waits on causes no notification, and is notified first of the holder's release", () => {
   const { ask, told } = member();
   const holder = ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
   for (const [peer, owner] of [

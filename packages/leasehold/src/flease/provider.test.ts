@@ -3,7 +3,7 @@ import { Kind } from "./protocol/message.js";
 import { renewalsUnderWayMax } from "./renewal-queue.js";
 import { benchProvider } from "../../../../test/support/provider-bench.js";
 
-test("what still waits when it closes is answered: nobody wakes the peer any more", async () => {
+test("pending calls are answered at close: nothing wakes the peer any more", async () => {
   const { provider, ack } = benchProvider();
   const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
   const attempted = provider.attempt(request);
@@ -48,7 +48,7 @@ test("an observer's attempt is refused before anything is sent", async () => {
 
 const asked = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
 
-test("a taker is told when the step is over: neither while it asks nor in the middle of an answer", async () => {
+test("a taker gets its outcome after the step: neither during its request nor in the middle of an answer", async () => {
   const { provider, ack } = benchProvider();
   const told: string[] = [];
   provider.begin(asked, { cancelled: false, onCancel: undefined, settled: ({ kind }) => told.push(kind) });

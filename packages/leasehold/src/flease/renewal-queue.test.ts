@@ -14,7 +14,7 @@ test("renewals begin in the order in which their leases end, so many at a time",
   expect([queue.waits, queue.mayBegin]).toEqual([true, false]);
 });
 
-test("what waits until half of its lease is over is late", () => {
+test("a renewal that waits until half of its lease is over is late", () => {
   const queue = new RenewalQueue<ReturnType<typeof renewal>>();
   const first = renewal(1);
   queue.add(first, 10_000, 3_000);

@@ -45,14 +45,14 @@ function member() {
   return { world, runner, may, looksIn, asked };
 }
 
-test("a member that keeps and waits for nothing looks after itself once a second, not ten times", async () => {
+test("an idle member runs its maintenance once a second, not ten times", async () => {
   const { looksIn } = member();
   expect(await looksIn(900)).toBe(9); // It is in its recovery wait.
   await looksIn(5_000);
   expect(await looksIn(10_000)).toBe(10);
 });
 
-test("one that rests looks at once when it is asked for a lease, and then as often as ever", async () => {
+test("a resting member wakes at once for a request, and then runs as often as before", async () => {
   const { world, runner, looksIn, asked } = member();
   await looksIn(6_500);
   asked();

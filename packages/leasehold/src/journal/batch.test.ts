@@ -49,7 +49,7 @@ function read(bytes: Buffer): { batches: number; isTorn: boolean } {
 
 const seeds = Array.from({ length: 30 * effort }, (_, index) => index + 1);
 
-test("of a write, a loss of power leaves any sectors: all of them are the batch, fewer are torn", () => {
+test("a power failure leaves any sectors of a write: all of them are the batch, fewer are torn", () => {
   for (const seed of seeds) {
     const segment = new Segment(seed);
     for (let count = segment.below(4); count > 0; count -= 1) segment.add();
@@ -72,7 +72,7 @@ test("of a write, a loss of power leaves any sectors: all of them are the batch,
   }
 });
 
-test("one to three bits that have turned over in what was written are never a torn write", () => {
+test("one to three flipped bits in a written batch are never a torn write", () => {
   for (const seed of seeds) {
     const segment = new Segment(seed);
     for (let count = 1 + segment.below(5); count > 0; count -= 1) segment.add(seed % 2 === 0 ? 60 : 2_000);

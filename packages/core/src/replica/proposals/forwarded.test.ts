@@ -16,7 +16,7 @@ const sent = (number: number, settled = 0, life = 1) =>
 const refusal = (number: number) =>
   ({ kind: "leader-refusal", from: 1n, to: 2n, term: 1, number, failure: "memberNotFound" }) as const;
 
-test("what comes again is known until its sender says that it is over", () => {
+test("a repeat is recognized until its sender settles it", () => {
   const forwarded = new Forwarded();
   expect(forwarded.outcomeOf(sent(5))).toBeUndefined();
   expect(forwarded.outcomeOf(sent(6))).toBeUndefined();
@@ -27,7 +27,7 @@ test("what comes again is known until its sender says that it is over", () => {
   expect(forwarded.refusalsTo(2n)).toEqual([]);
 });
 
-test("what comes when it is over is neither appended nor remembered", () => {
+test("a settled proposal is neither appended nor remembered", () => {
   const forwarded = new Forwarded();
   forwarded.outcomeOf(sent(9, 8));
   expect(forwarded.outcomeOf(sent(7, 7))).toBe("taken");
@@ -43,7 +43,7 @@ test("numbers of another life are other proposals", () => {
   expect([2, 9].map((life) => forwarded.outcomeOf(sent(5, 5, life)))).toEqual(["taken", "taken"]);
 });
 
-test("one that there is no room to remember is not refused: it may come again, and be taken then", () => {
+test("a proposal that cannot be remembered is not refused: its repeat may be accepted", () => {
   const forwarded = new Forwarded();
   for (let number = 1; number <= seenMax; number += 1)
     if (forwarded.outcomeOf(sent(number)) !== undefined) throw new Error(`${number} was not taken`);

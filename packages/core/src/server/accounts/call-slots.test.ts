@@ -3,7 +3,7 @@ import { CallSlots } from "./call-slots.js";
 
 const stays = () => new AbortController().signal;
 
-test("who waits gets the next free slot in turn; who goes holds none", async () => {
+test("a waiter gets the next free slot in turn; one that gives up holds none", async () => {
   const slots = new CallSlots(2);
   const [first, second] = [await slots.take(stays()), await slots.take(stays())];
   const got: string[] = [];
@@ -36,7 +36,7 @@ test("who waits gets the next free slot in turn; who goes holds none", async () 
   expect(await third).toBe("refused");
 });
 
-test("a line that is too long is refused", async () => {
+test("a full queue refuses", async () => {
   const slots = new CallSlots(1);
   await slots.take(stays());
   for (let count = 0; count < 1_024; count += 1) void slots.take(stays());

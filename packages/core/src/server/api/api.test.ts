@@ -81,7 +81,7 @@ function shown(own?: { cert: unknown; key: unknown }): Promise<string | undefine
   });
 }
 
-test("a certificate that is renewed is shown to clients who come afterwards, and one that is half written is not", async () => {
+test("a renewed certificate is shown to later clients, and a half-written one is not", async () => {
   const [authority] = authorities;
   const [first, second] = [authority!.issue(server), authority!.issue(server)];
   take(first);
@@ -96,7 +96,7 @@ test("a certificate that is renewed is shown to clients who come afterwards, and
   expect([undefined, before]).not.toContain(await shown());
 });
 
-test("an authority that is changed decides from then on which clients are let in", async () => {
+test("a changed authority decides from then on which clients are admitted", async () => {
   const [of1, of2] = authorities.map((authority) => authority.issue(["extendedKeyUsage = clientAuth"]));
   const [now, next] = authorities.map((authority) => authority.issue(server));
   take(now!);

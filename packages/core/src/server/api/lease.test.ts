@@ -55,7 +55,7 @@ class Fixture {
   }
 }
 
-test("refreshes of one stream are under way together, and answered in the order of asking", async () => {
+test("refreshes of one stream run concurrently, and are answered in the order of requests", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2, 3);
   await turn();
@@ -69,7 +69,7 @@ test("refreshes of one stream are under way together, and answered in the order 
   expect(fixture.answered).toEqual([1n, 2n, 3n]);
 });
 
-test("a stream has so many under way at most, answers that its client does not take among them", async () => {
+test("a stream bounds its refreshes in progress, unread answers included", async () => {
   const fixture = new Fixture();
   fixture.carrier.isStuck = true;
   fixture.ask(...Array.from({ length: 3_000 }, (_, index) => index));
@@ -100,7 +100,7 @@ test("a refusal ends the stream when its turn comes, and what was asked after it
   expect(fixture.cancelled).toEqual([3]);
 });
 
-test("requests of a client that is gone are cancelled", async () => {
+test("requests of a disconnected client are cancelled", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2, 3);
   await turn();
@@ -109,7 +109,7 @@ test("requests of a client that is gone are cancelled", async () => {
   expect(fixture.cancelled).toEqual([1, 3]);
 });
 
-test("a client that asks no more gets its answers before the stream ends", async () => {
+test("a client that half-closes gets its answers before the stream ends", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2);
   fixture.carrier.askEnd(fixture.stream);

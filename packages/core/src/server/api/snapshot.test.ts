@@ -49,7 +49,7 @@ function backup() {
   return { carrier, isGivenBack: () => isGivenBack };
 }
 
-test("a client that takes nothing of its backup for half a minute gives up its place", async () => {
+test("a client that reads nothing of its backup for half a minute loses its slot", async () => {
   const { carrier, isGivenBack } = backup();
   await until(() => carrier.messages.length === unreadMax);
   const given = carrier.messages.length;
@@ -61,7 +61,7 @@ test("a client that takes nothing of its backup for half a minute gives up its p
   expect(carrier.ends).toMatchObject([{ details: "etcdserver: request timed out" }]);
 });
 
-test("a client that takes it in slowly gets all of its backup", async () => {
+test("a slow client gets all of its backup", async () => {
   const { carrier, isGivenBack } = backup();
   await until(() => carrier.messages.length === unreadMax);
   await vi.advanceTimersByTimeAsync(29_000);

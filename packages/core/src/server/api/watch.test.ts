@@ -17,7 +17,7 @@ async function turns(count: number): Promise<void> {
   for (let done = 0; done < count; done += 1) await turn();
 }
 
-test("a client that asks on and takes in nothing is not listened to until it does", async () => {
+test("a client that sends without reading is paused until it reads", async () => {
   let [asked, answered] = [0, 0];
   const carrier = new HeldCarrier();
   carrier.isStuck = true;
@@ -52,7 +52,7 @@ test("a client that asks on and takes in nothing is not listened to until it doe
   expect([asked, answered]).toEqual([requests, requests]);
 });
 
-test("whose token is over is found out with each watch, in the order in which they are asked for", async () => {
+test("an expired token is detected for each watch, in the order of requests", async () => {
   const asked: unknown[] = [];
   const carrier = new HeldCarrier();
   const stream = carrier.stream(() => undefined);

@@ -3,7 +3,7 @@ import type { CoreError } from "../../state/errors.js";
 import { inThread } from "./bcrypt.js";
 import { Passwords } from "./passwords.js";
 
-test("a secret tells the right password from others, and neither contains it nor repeats itself", async () => {
+test("a secret verifies only its password, does not contain it, and is salted", async () => {
   const passwords = new Passwords();
   const [one, other] = [
     await passwords.secretOf("open sesame", "c"),
@@ -19,7 +19,7 @@ test("a secret tells the right password from others, and neither contains it nor
 /** Of Go's bcrypt, by `etcdctl user add`. */
 const ofEtcd = "$2a$10$8H6U1B3H1rSbX6SPQGwfEet3WY7kUCzZF.C5jKXxNHoC5TxyR0Gji";
 
-test("a secret of an etcd tells the right password from others; one that would take for ever is refused", async () => {
+test("a secret of an etcd verifies only its password; one that would take for ever is refused", async () => {
   const passwords = new Passwords();
   const isRight = (password: string, secret = ofEtcd) =>
     passwords.isRight(password, new TextEncoder().encode(secret), "c");
@@ -35,7 +35,7 @@ const settled = (asked: Promise<unknown>) =>
     (error: unknown) => (error as CoreError).failure,
   );
 
-test("one host that asks for more than its share is refused, however many ports it has, and another one has its turn", async () => {
+test("a host beyond its share is refused on any number of ports, and another host is served", async () => {
   const passwords = new Passwords(12);
   const order: string[] = [];
   const ask = (who: string) =>
@@ -51,7 +51,7 @@ test("one host that asks for more than its share is refused, however many ports 
   expect(order.indexOf("10.0.0.2")).toBeLessThanOrEqual(2);
 });
 
-test("a secret that would take too much work is refused at once, and harms nobody who waits", async () => {
+test("a secret that would take too much work is refused at once, without delay for others", async () => {
   const passwords = new Passwords();
   const text = new TextDecoder().decode(await passwords.secretOf("open sesame", "c"));
   const isRight = (secret: string) => passwords.isRight("open sesame", new TextEncoder().encode(secret), "c");
@@ -66,7 +66,7 @@ test("a secret that would take too much work is refused at once, and harms nobod
   expect(await isRight(text)).toBe(true);
 });
 
-test("a thread that ends without a word, or never, ends one request, and the next one has another", async () => {
+test("a thread that ends silently, or never, fails one request, and the next one has another", async () => {
   await expect(inThread("process.exit(3)", {})).rejects.toThrow("has ended with 3");
   await expect(inThread("throw new Error('no')", {})).rejects.toThrow("no");
   await expect(inThread("setInterval(() => 0, 1000)", {}, 50)).rejects.toThrow("has ended with");

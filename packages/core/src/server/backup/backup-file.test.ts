@@ -38,7 +38,7 @@ async function again(bytes: Uint8Array): Promise<CoreState> {
 }
 
 describe("a backup", () => {
-  test("has all of the state, and its end as etcdctl wants it", async () => {
+  test("has all of the state, and the hash that etcdctl expects", async () => {
     const state = stateWith(...some());
     const bytes = written(state);
     expect(bytes.length % 512).toBe(32);
@@ -122,7 +122,7 @@ describe("a backup that is none any more", () => {
     }
   });
 
-  test("is one of another kind, or of our former format: what to do is said", async () => {
+  test("is refused with advice if it is of another kind, or of our former format", async () => {
     await expect(again(Buffer.alloc(512 + 32))).rejects.toMatchObject({ code: "LOG_CORRUPT" });
     await expect(again(Buffer.from("LHBACK1\nand more"))).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
     await expect(readBackup(join(folder, "none"), 1)).rejects.toMatchObject({ code: "INVALID_CONFIG" });

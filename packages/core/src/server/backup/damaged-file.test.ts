@@ -173,7 +173,7 @@ const large = () =>
     ...Array.from({ length: 60 }, (_, number) => put(`v${number}`, "v".repeat(number * 90))),
   );
 
-test("of a file that is damaged on purpose no more is told than is in it, and it is read or refused as damaged", async () => {
+test("a file damaged on purpose is read or refused as damaged, within its bounds", async () => {
   const damage = new Damage(seedOf());
   const files = [small, large].map((state) => written(state()).subarray(0, -32));
   const counts = { read: 0, damaged: 0, "too large": 0 };

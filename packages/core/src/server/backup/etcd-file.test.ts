@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("of a file that an etcd has made, the same is told as by etcdctl", async () => {
+test("the status of a file made by an etcd is that of etcdctl", async () => {
   const told = { hash: 1155608883, revision: 106, totalKey: 76, totalSize: 61440 };
   expect(await backupStatus(path)).toEqual(told);
 });

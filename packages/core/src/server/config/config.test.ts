@@ -47,7 +47,7 @@ test("the quota leaves room in memory by default, 0 is the default as in etcd, a
     expect(() => configOf({ quotaBackendBytes })).toThrow(/--quota-backend-bytes is/);
 });
 
-test("how often servers are compared is a time from a second on, or never", () => {
+test("the interval of comparisons is at least a second, or 0 for never", () => {
   const everyMs = (text?: string) => configOf({ experimentalCorruptCheckTime: text }).corruptCheckMs;
   expect([undefined, "0", "0s", "1s", "1h30m"].map(everyMs)).toEqual([0, 0, 0, 1_000, 5_400_000]);
   for (const text of ["500ms", "5", "often", "-1s", ""])
@@ -57,7 +57,7 @@ test("how often servers are compared is a time from a second on, or never", () =
 const ofPeers = { peerCertFile: "c", peerKeyFile: "k", peerTrustedCaFile: "a" };
 const ofClients = { certFile: "c", keyFile: "k", trustedCaFile: "a" };
 
-test("allowed names are told apart by commas, and one that is none is refused", () => {
+test("allowed names are separated by commas, and an invalid one is refused", () => {
   const hosts = "core1.example.com, 10.0.0.1 ,::1,*.example.com";
   const names = ["core1.example.com", "10.0.0.1", "::1", "*.example.com"];
   const { clientTls } = configOf({ ...ofClients, clientCertAllowedHostname: hosts });
@@ -74,7 +74,7 @@ test("allowed names are told apart by commas, and one that is none is refused", 
   expect(() => configOf({ ...ofPeers, peerCertAllowedCn: "a, " })).toThrow(/empty name/);
 });
 
-test("what is held against certificates needs an authority: else nobody shows one", () => {
+test("restrictions on certificates need an authority: otherwise no peer shows one", () => {
   const none = { trustedCaFile: undefined, peerTrustedCaFile: undefined };
   for (const flags of [
     { ...ofClients, clientCrlFile: "list" },

@@ -44,7 +44,7 @@ async function modes(folder: string): Promise<ReadonlyMap<string, string>> {
   return new Map((await Promise.all(found)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-test("nobody else on the machine reads what is in it, also if others made it or an earlier version wrote it", async () => {
+test("no other user reads its content, whoever made it and whichever version wrote it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lh-data-"));
   await chmod(folder, 0o755);
   const config = configOf({ dataDir: folder, name: "a" });

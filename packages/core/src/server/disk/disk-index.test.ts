@@ -23,7 +23,7 @@ async function reopened(): Promise<DiskIndex> {
   return new DiskIndex(folder, (await readMemberRecord(folder))!);
 }
 
-test("disks that are learnt at once are all kept, and are there after a start; the first one counts", async () => {
+test("disks learnt concurrently are all stored, and survive a restart; the first one counts", async () => {
   await writeMemberRecord(folder, record);
   const index = await reopened();
   const learnt = await Promise.all([index.learn(2n, 22n), index.learn(3n, 33n), index.learn(2n, 99n)]);

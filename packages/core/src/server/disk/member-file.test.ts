@@ -61,7 +61,7 @@ test("a file that is no object is damaged, and one of a newer format is of a new
 /** Each bit of a byte has its turn. */
 const bitsPerLook = effort > 1 ? 1 : 3;
 
-test("a bit that has turned over is noticed, or changes nothing", async () => {
+test("a flipped bit is detected, or changes nothing", async () => {
   await writeMemberRecord(folder, record);
   const path = join(folder, "member.json");
   const whole = readFileSync(path);

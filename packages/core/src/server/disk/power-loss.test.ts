@@ -282,7 +282,7 @@ afterEach(() => {
   simulated.disk = undefined;
 });
 
-test("what is counted as being on disk survives kills, losses of power and a full disk, and every start succeeds", async () => {
+test("acknowledged writes survive kills, power failures and a full disk, and every start succeeds", async () => {
   const total = { starts: 0, writes: 0, installs: 0, snapshots: 0, failures: 0, torn: 0, flips: 0 };
   const first = seedOf();
   const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 50 * effort);

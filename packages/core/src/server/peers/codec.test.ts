@@ -87,7 +87,7 @@ const messages = fc.oneof(
 );
 
 describe("messages between servers", () => {
-  test("come out as they went in, whatever the pieces they arrive in", () => {
+  test("survive a round trip in pieces of any size", () => {
     fc.assert(
       fc.property(
         fc.array(messages, { maxLength: 8 }),
@@ -137,7 +137,7 @@ describe("messages between servers", () => {
     expect(decodeMessage(bytes, bulkSince - 1)).toEqual(taken);
   });
 
-  test("a stranger gets no memory: what is too long is refused by its length", () => {
+  test("a stranger gets no memory: a long message is refused by its length", () => {
     const frames = new Frames(() => undefined);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(helloBytesMax + 1, 0);

@@ -149,7 +149,7 @@ async function come(port: number, words?: Uint8Array, from = "127.0.0.1"): Promi
   return socket;
 }
 
-test("a stranger that is first to claim a member's name is not taken for that member", async () => {
+test("a stranger that claims a member's name first does not become that member", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   await a.open();
@@ -182,7 +182,7 @@ test("a server of another core at a member's address is not taken for that membe
   expect(a.disks.get(2n)).toBe(22n);
 });
 
-test("a server that is refused hears why, however slow its own disk is", async () => {
+test("a refused server gets the reason, however slow its own disk is", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   a.disks.set(2n, 22n);
@@ -194,7 +194,7 @@ test("a server that is refused hears why, however slow its own disk is", async (
   expect(b.troubles[0]).toContain("b has come back without its data directory");
 });
 
-test("a hundred connections that say nothing keep no member out", async () => {
+test("a hundred silent connections keep no member out", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   await a.open();
@@ -227,7 +227,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("a member that comes again takes the place of its older connection", async () => {
+test("a member's new connection replaces its older one", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   a.disks.set(2n, 22n);
@@ -249,7 +249,7 @@ async function addedMeanwhile() {
   return { a, b, c, ports };
 }
 
-test("a member that the log does not know is heard once a member lists it, and not if it was removed", async () => {
+test("a member unknown to the log is heard once a member lists it, and not if it was removed", async () => {
   const { a, b, c, ports } = await addedMeanwhile();
   await a.open();
   await c.open();
@@ -276,7 +276,7 @@ test("a member of another core lists nobody", async () => {
   expect(a.disks.size).toBe(0);
 });
 
-test("where the flags say that a server is, it lists itself", async () => {
+test("a server at an address of the flags may list itself", async () => {
   const ports = await freePorts(3);
   const initialUrls = [url(ports[2]!)];
   const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls });
@@ -305,7 +305,7 @@ async function removerAt(port: number, self: Self): Promise<{ told: number }> {
   return remover;
 }
 
-test("one that only others list, or that answers in a member's place, removes nobody; a member does", async () => {
+test("only a member by the own log removes this server", async () => {
   const ports = (await freePorts(3)) as [number, number, number];
   const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls: [url(ports[2])] });
   a.disks.set(2n, 22n);
@@ -324,7 +324,7 @@ test("one that only others list, or that answers in a member's place, removes no
   await eventually("the member has told", () => a.removals > 0);
 });
 
-test("files of certificates that cannot be read end nothing: it is tried again", async () => {
+test("unreadable certificate files stop nothing: the dial is retried", async () => {
   const troubles: string[] = [];
   const link = new PeerLink({
     peer: foundingMember({ id: 2n, name: "b", peerUrls: ["https://127.0.0.1:1"] }),
@@ -358,7 +358,7 @@ test("a snapshot goes where its receiver was reached, if one of its addresses is
   expect(a.troubles.join()).not.toContain("a snapshot did not reach");
 });
 
-test("a snapshot that is larger than a server's state may be is given up", async () => {
+test("a snapshot beyond a server's bound is aborted", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   const b = new Server(1, ports, 22n, { snapshotBytesMax: 40_000 });
@@ -374,7 +374,7 @@ test("a snapshot that is larger than a server's state may be is given up", async
   expect(b.snapshots).toBe(0);
 });
 
-test("what only others list counts until they list it no more", async () => {
+test("a member that only others list counts until they drop it", async () => {
   const { a, b, c, ports } = await addedMeanwhile();
   for (const server of [a, b, c]) await server.open();
   await c.reaches(a, 3n, 1n);
@@ -527,7 +527,7 @@ const proposal = (bytes: number) =>
     command: new Uint8Array(bytes),
   }) as const;
 
-test("heartbeats do not wait behind proposals; what has no room is handed back until there is some", async () => {
+test("heartbeats do not wait behind proposals; a full connection returns proposals until it has room", async () => {
   const peer = await peerOf(8, (isBulk) => !isBulk);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -569,7 +569,7 @@ const append = (bytes: number): PeerMessage => ({
   entries: [{ kind: "normal", index: 2, term: 1, data: new Uint8Array(bytes) }],
 });
 
-test("a server that leads no more waits for what it has sent, and then hands on its clients' proposals", async () => {
+test("a deposed leader waits for what it has sent, and then forwards its clients' proposals", async () => {
   const peer = await peerOf(8, (isBulk) => !isBulk);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -582,7 +582,7 @@ test("a server that leads no more waits for what it has sent, and then hands on 
   link.close();
 });
 
-test("a slow connection is kept while it takes something", async () => {
+test("a slow connection is kept while it makes progress", async () => {
   const silenceMs = 500;
   const peer = await peerOf(8, (isBulk) => !isBulk);
   const heard: string[] = [];
@@ -600,7 +600,7 @@ test("a slow connection is kept while it takes something", async () => {
   link.close();
 });
 
-test("a server that welcomes twice gets no second connection for each time", async () => {
+test("a second welcome causes no further connection", async () => {
   const peer = await peerOf(8, () => true, undefined, 2);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -609,7 +609,7 @@ test("a server that welcomes twice gets no second connection for each time", asy
   link.close();
 });
 
-test("a server of the version before gets all by one connection, and no proposal twice", async () => {
+test("a server of the version before gets everything on one connection, and no proposal twice", async () => {
   const peer = await peerOf(7, () => true);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -623,7 +623,7 @@ test("a server of the version before gets all by one connection, and no proposal
   link.close();
 });
 
-test("a process that stood still for longer than silence may last keeps its connections", async () => {
+test("a suspended process keeps its connections", async () => {
   const silenceMs = 500;
   const peer = await peerOf(8, () => true);
   const heard: string[] = [];
@@ -636,7 +636,7 @@ test("a process that stood still for longer than silence may last keeps its conn
   link.close();
 });
 
-test("an answer that has come while this process stood still is heard before silence is judged", async () => {
+test("answers that arrived during a suspension are read before silence is judged", async () => {
   const silenceMs = 2_000;
   let pings = 0;
   const peer = await peerOf(

@@ -49,7 +49,7 @@ async function meet(listening: TlsFiles, dialling: TlsFiles, host = "127.0.0.1")
   return refused === "" ? said : refused;
 }
 
-test("who names an authority, and does not say that clients are users by it, lets no others in", async () => {
+test("naming an authority admits no other certificates, even if clients are no users by it", async () => {
   const stranger = new Authority("/CN=somebody else");
   const own = stranger.issue(["extendedKeyUsage = clientAuth"]);
   const asked = { ...files(both), clientCertAuth: false };
@@ -89,7 +89,7 @@ test("a star in a certificate stands for a whole label of an allowed name, as in
   expect(await meet(files(both, allowed), files(part))).toMatch(/no host of it is allowed/);
 });
 
-test("a certificate that was taken back is refused on either side, whenever its list was due", async () => {
+test("a revoked certificate is refused on either side, even by an outdated list", async () => {
   const gone = issue("IP:127.0.0.1");
   const crl = authority.revoke(gone, -1);
   expect(await meet(files(both, undefined, crl), files(other, undefined, crl))).toBe("");

@@ -14,7 +14,7 @@ const events: ConnectionEvents = {
   failed: () => undefined,
 };
 
-test("a certificate that is renewed is shown to who comes afterwards, and one that is half written is not", async () => {
+test("a renewed certificate is shown on later connections, and a half-written one is not", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const authority = new Authority();
   const folder = mkdtempSync(join(tmpdir(), "lh-renewed-"));
@@ -53,7 +53,7 @@ test("a certificate that is renewed is shown to who comes afterwards, and one th
   }
 });
 
-test("a new list of what was taken back counts whatever the other files are like, and a half written one does not", async () => {
+test("a new revocation list counts regardless of the other files, and a half-written one does not", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const authority = new Authority();
   const usage = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"];
@@ -131,7 +131,7 @@ test("a list that cannot be read lets no server begin", async () => {
   authority.remove();
 });
 
-test("a handshake that does not end is ended, also if something comes all the time", async () => {
+test("an endless handshake times out, even if bytes keep arriving", async () => {
   const authority = new Authority();
   const { cert, key } = authority.issue([]);
   const files = { certFile: cert, keyFile: key, trustedCaFile: undefined, clientCertAuth: false };
@@ -154,7 +154,7 @@ test("a handshake that does not end is ended, also if something comes all the ti
   authority.remove();
 });
 
-test("over TLS on a Unix socket, each connection is told with the one that was admitted", async () => {
+test("over TLS on a Unix socket, each connection is reported with the admitted one", async () => {
   const authority = new Authority();
   const { cert, key } = authority.issue([]);
   const folder = mkdtempSync(join(tmpdir(), "lh-unix-"));

@@ -62,7 +62,7 @@ test("HTTP/1.1 and HTTP/2 come to one port, and no byte is lost on the way", asy
   socket.destroy();
 });
 
-test("over TLS, a client that agrees on no protocol is known by its first bytes", async () => {
+test("over TLS, a client without a negotiated protocol is identified by its first bytes", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lh-front-"));
   const { cert, key } = selfSigned(["127.0.0.1"], Date.now() - 60_000, Date.now() + 600_000);
   const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];
@@ -87,7 +87,7 @@ test("over TLS, a client that agrees on no protocol is known by its first bytes"
   await rm(folder, { recursive: true });
 });
 
-test("what a connection is may come byte by byte", async () => {
+test("the first bytes of a connection may arrive one by one", async () => {
   const socket = connect(port, "127.0.0.1");
   socket.setNoDelay(true);
   const said = new Promise<string>((resolve) =>
@@ -101,7 +101,7 @@ test("what a connection is may come byte by byte", async () => {
   socket.destroy();
 });
 
-test("who says nothing, or does not say what it is, is sent away after ten seconds", async () => {
+test("a connection without complete first bytes is closed after ten seconds", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const sockets = ["", "PR"].map((words) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(words));
@@ -125,7 +125,7 @@ const from = (localAddress: string) => {
   return socket.on("error", () => undefined).resume();
 };
 
-test("there is a most of connections: one address gets half of it, and another one its place", async () => {
+test("connections are bounded: one address gets half of them, and another one still gets in", async () => {
   const first = [1, 2, 3].map(() => from("127.0.0.1"));
   await expect.poll(() => connections.open).toBe(3);
   await closed(from("127.0.0.1"));
@@ -142,7 +142,7 @@ test("there is a most of connections: one address gets half of it, and another o
   await expect.poll(() => connections.open).toBe(0);
 });
 
-test("over TLS, a connection counts before its handshake and after it, and no longer than it is there", async () => {
+test("over TLS, a connection counts from its accept to its end", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lh-front-"));
   const { cert, key } = selfSigned(["127.0.0.1"], Date.now() - 60_000, Date.now() + 600_000);
   const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];

@@ -125,7 +125,7 @@ test("the mistakes of making a list in one step, and of answering the first conn
   expect(inOneQueue.stepsOfOthers).toBeGreaterThan(2);
 });
 
-test("a member bars a holder for everybody, and says so to those that are in its view", async () => {
+test("a member bars a holder for all participants, and confirms that to those in its view", async () => {
   const { calls, step } = setUp();
   const link = new Observer("one.1");
   const bar = async (params: object) => {
@@ -145,7 +145,7 @@ test("a member bars a holder for everybody, and says so to those that are in its
   expect(await duringFaults({ breakInAnotherView: true }, () => bar({ view: 2 }))).toBe(true);
 });
 
-test("a list goes on where it was while leases come and go, and says so when it was given up", async () => {
+test("a list continues where it was while leases come and go, and reports when it was dropped", async () => {
   const { calls, take, pass, step } = setUp();
   const link = new Observer("one.1");
   const ask = async (session: number, page: number) => {
@@ -176,7 +176,7 @@ test("a list goes on where it was while leases come and go, and says so when it 
   await expect(ask(66, 1)).rejects.toMatchObject({ code: "UNREACHABLE" });
 });
 
-test("what an owner says of its lease is shown with it, and is news to who watches; nobody else can say it", async () => {
+test("an owner's data of its lease is shown with it, and notifies watchers; no other participant can set it", async () => {
   const { calls, pass } = setUp();
   const [owner, other] = [new Observer("p.1"), new Observer("q.1")];
   const call = async (link: Observer, method: string, params: object) => {
@@ -207,7 +207,7 @@ test("what an owner says of its lease is shown with it, and is news to who watch
   expect(held).toMatchObject([{ resource, data: '{"port":1}' }]);
 });
 
-test("a watch is told everything page by page without a pause, then what changes when it is looked after", async () => {
+test("a watch gets everything page by page without a pause, then changes at each maintenance", async () => {
   const { calls, take, pass, step } = setUp();
   const link = new Observer("one.1");
   const ask = () => calls.answer(link, "watch", { session: 1, prefix: "" });
@@ -234,7 +234,7 @@ test("a watch is told everything page by page without a pause, then what changes
   expect(pageFrom(await asked).held.map(({ resource }) => resource)).toEqual(["late"]);
 });
 
-test("a watch of more than it may follow is refused before anything is told, step by step; a longer prefix is not", async () => {
+test("a watch that is too wide is refused before its first answer, in steps; a longer prefix is not", async () => {
   const { calls, take, step } = setUp(heldCount);
   const watched = (link: Observer, prefix: string) => calls.answer(link, "watch", { session: 1, prefix });
   take("one/more");

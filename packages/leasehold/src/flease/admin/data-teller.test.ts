@@ -45,7 +45,7 @@ const all = [
   [2, "r"],
 ];
 
-test("each member is told once, and the one that does not keep it again a second later", async () => {
+test("data is sent to each member once, and again a second later to one that has not stored it", async () => {
   const { teller, deaf, told, pass } = setUp();
   deaf.add(1);
   teller.tell("r", 1n, "1");
@@ -59,7 +59,7 @@ test("each member is told once, and the one that does not keep it again a second
   expect(await told()).toEqual([]);
 });
 
-test("a member is told again over each new connection, as long as the tenure lasts", async () => {
+test("data is sent again over each new connection, while the tenure lasts", async () => {
   const { teller, links, told, pass } = setUp();
   teller.tell("r", 1n, "1");
   await told();
@@ -77,7 +77,7 @@ test("a member is told again over each new connection, as long as the tenure las
   expect(await told()).toEqual([]);
 });
 
-test("many tenures are told of a few calls at a time, and each in its turn", async () => {
+test("data of many tenures is sent with a few concurrent calls, in turn", async () => {
   const { teller, told, most } = setUp();
   for (let index = 0; index < 1_000; index += 1) teller.tell(`r/${index}`, 1n, "1");
   let count = 0;

@@ -55,12 +55,12 @@ const check = () => {
   fc.assert(property);
 };
 
-test("a connection that has work waits for one step of each other at most, however much these have", () => {
+test("a connection with work waits for one step of each other at most, under any load of these", () => {
   check();
   withFaults({ oneQueueForAll: true }, () => expect(check).toThrow("Property failed"));
 });
 
-test("more jobs of one connection than it may have waiting are refused, and nobody else's are", async () => {
+test("jobs of one connection beyond its bound are refused, and no other's", async () => {
   const work = new FairWork<string>(() => {});
   function* job(): Steps<string> {
     yield;

@@ -68,7 +68,7 @@ test("a list of as many as a member keeps by default is whole: 4,000 full pages,
   expect(await listed).toBe(4_001);
 });
 
-test("what a member told of a list before it was lost counts", async () => {
+test("a lost member's partial list counts", async () => {
   const { driver, provider } = benchProvider();
   const held = { owner: "q.1", number: 1, sequence: 0, until: 900, token: 1 };
   driver.ask = (member, _method, params) => {
@@ -86,7 +86,7 @@ test("what a member told of a list before it was lost counts", async () => {
   expect(incomplete).toHaveLength(1);
 });
 
-test("a watch of more than may be told fails, and does not wait for ever", async () => {
+test("a watch that is too wide fails, and does not wait for ever", async () => {
   const { world, driver, provider } = benchProvider();
   driver.ask = () => Promise.reject(new LeaseholdError("WATCH_TOO_WIDE"));
   const failures: LeaseholdError[] = [];

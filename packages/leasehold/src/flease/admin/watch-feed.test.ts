@@ -45,7 +45,7 @@ const textOf = ({ held, free, more, anew }: FeedPage) =>
     .filter((word) => word !== "")
     .join(", ");
 
-test("a follower is told what is held, then acquisitions and releases, once each; renewals are no change", () => {
+test("a follower gets what is held, then acquisitions and releases, once each; renewals are no change", () => {
   const { feed, perform, take } = setUp();
   perform(acquireOf("p.1", 0, 500), 0);
   const follower = feed.follow("");
@@ -59,7 +59,7 @@ test("a follower is told what is held, then acquisitions and releases, once each
   expect(textOf(take(follower))).toBe("");
 });
 
-test("what was not taken is merged into the newest", () => {
+test("unread changes are merged into the newest", () => {
   const { feed, perform, take } = setUp();
   const follower = feed.follow("");
   for (let ms = 0; ms < 100; ms += 1) {
@@ -114,7 +114,7 @@ test("prefixes, pages, and followers who go", () => {
   expect(textOf(take(feed.follow("x/")))).toBe("anew");
 });
 
-test("a watcher that is behind by more changes than are kept begins anew, and no other does", () => {
+test("a watcher behind by more changes than are kept begins anew, and no other does", () => {
   const { feed, perform, take } = setUp({ pageMax: 10, looksPerStep: 10, changesMax: 4 });
   const [behind, ahead] = [feed.follow("n"), feed.follow("n")];
   for (const follower of [behind, ahead]) expect(textOf(take(follower))).toBe("anew");
@@ -125,7 +125,7 @@ test("a watcher that is behind by more changes than are kept begins anew, and no
   expect(textOf(take(behind))).toBe("anew, n0 p.1, n1 p.1, n2 p.1, n3 p.1");
 });
 
-test("a new follower is told what is held in steps, so that no other client waits long", () => {
+test("a new follower gets what is held in steps, so that no other client waits long", () => {
   const { acceptor, feed, perform } = setUp();
   for (let number = 0; number < 5_000; number += 1) perform(acquireOf("p.1", 0, 500), 0, `n${number}`);
   const follower = feed.follow("none");

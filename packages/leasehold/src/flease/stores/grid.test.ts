@@ -79,7 +79,7 @@ test("a lease is taken in one round of two operations, and taken over as soon as
   await passing(world, grid.close());
 });
 
-test("nobody is answered before the write is in the store", async () => {
+test("no request is answered before the write is in the store", async () => {
   const { grid, world, alice, bob } = await opened();
   const [one, two] = grid.media as [MemoryMedium, MemoryMedium];
   await passing(world, alice.tryAcquire("warm")); // Settings have been compared.
@@ -185,7 +185,7 @@ test.each([
   await passing(world, grid.close());
 });
 
-test("what a program asks of the holder arrives with its next renewal", async () => {
+test("a request to the holder arrives with its next renewal", async () => {
   const { grid, world, alice, bob } = await opened();
   const lease = await passing(world, alice.acquire("r", { ttl: ttlMs }));
   const asked = passing(world, bob.requestRelease("r"));

@@ -105,7 +105,7 @@ test("no change brings a former content back", () => {
   expect([register.writes, contents.size]).toEqual([requests.length, requests.length]);
 });
 
-test("where nothing stands only ballots of the present count: a forgotten promise may have been higher (F1)", () => {
+test("in an empty register only present ballots count: a forgotten promise may have been higher (F1)", () => {
   const waitMs = forgettingWaitMs(settings);
   // p was promised its ballot at time 0, and was stopped; the store has forgotten it, waited, and counts again.
   const late = () => new Register().ask(writeOf("p.1", 0, 0, waitMs + 500), at(waitMs));
@@ -114,7 +114,7 @@ test("where nothing stands only ballots of the present count: a forgotten promis
   withFaults({ noFloor: true }, () => expect(late()).toBe("ack"));
 });
 
-test("what a store has forgotten is over when it counts again, by the slowest clock that there may be", () => {
+test("everything a store has forgotten is over when it counts again, by the slowest allowed clock", () => {
   const { maxClockSkewMs: skewMs, ttlMaxMs } = settings;
   // The latest end that may have been accepted at the moment of forgetting, by a clock ε ahead that has stepped back by ε since.
   const untilMs = 3 * skewMs + ttlMaxMs;
@@ -132,7 +132,7 @@ test("an entry from a future that no clock within ε can have seen is refused, n
   expect(() => acceptor.checkTimes(register.record!, at(960))).toThrow(skewed);
 });
 
-test("a request to the holder lies in its record until the holder comes by, and goes with its tenure", () => {
+test("a request to the holder stays in its record until the holder reads it, and goes with its tenure", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 0, 500), at(0));
   const asked = { by: "bob", broken: false, heard: false };

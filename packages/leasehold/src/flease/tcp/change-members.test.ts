@@ -53,7 +53,7 @@ async function asking(
 
 const addD = { add: "d", address: "h:d" };
 
-test("a change in whose place another was made is asked for again, and not said to be done", async () => {
+test("a change that another one replaced is requested again, and not reported as done", async () => {
   const { outcome, asked } = await asking(addD, [
     ["change", view(2, "abcd", "abc")],
     // The only one that knew of it has gone.
@@ -65,7 +65,7 @@ test("a change in whose place another was made is asked for again, and not said 
   expect([outcome, asked]).toEqual(["abcde", 5]);
 });
 
-test("a removal is done when a later look shows it, whatever was not answered before", async () => {
+test("a removal is done when a later check shows it, even after lost answers", async () => {
   const lostOfEnd = await asking({ remove: "c" }, [
     ["change", view(2, "ab", "abc")],
     ["members", silent],
@@ -88,7 +88,7 @@ test("a removal is done when a later look shows it, whatever was not answered be
   expect(never.outcome).toBe(noMember);
 });
 
-test("a member that is in an older view than is known answers for nobody, if another can", async () => {
+test("a member in an older view than is known does not answer, if another can", async () => {
   const behind: ViewStatus = {
     ...view(1, "abc"),
     waiting: { code: "NO_QUORUM", text: "the others are in another view" },

@@ -54,7 +54,7 @@ describe("a process votes", () => {
     expect([watch.votes(lapseMs), watch.votes(lapseMs + 1)]).toEqual([true, false]);
   });
 
-  test("by those that were connected while it voted", () => {
+  test("when members confirm it that were connected while it voted", () => {
     const watch = watchOf(3, "a");
     meet(watch, "b", 10);
     watch.needsRecoveryWait(11, false);
@@ -70,7 +70,7 @@ describe("a process votes", () => {
 });
 
 describe("a process that was cut off from the others", () => {
-  test("goes on at once when so many say that they had no other that nobody else can have voted", () => {
+  test("continues at once when enough members report no other process that none can have voted", () => {
     const watch = watchOf(3, "a", "b");
     for (const id of ["a", "b"]) watch.unlinked(id);
     expect(watch.needsRecoveryWait(500, true)).toBe(false);
@@ -80,7 +80,7 @@ describe("a process that was cut off from the others", () => {
     expect([watch.needsRecoveryWait(1_011, true), watch.votes(1_011)]).toEqual([false, true]);
   });
 
-  test("waits anew when they cannot say so", () => {
+  test("waits again when they cannot", () => {
     const watch = watchOf(3, "a", "b");
     for (const id of ["a", "b"]) watch.unlinked(id);
     meet(watch, "a", 1_000, true);
@@ -92,7 +92,7 @@ describe("a process that was cut off from the others", () => {
 });
 
 describe("a process that was refused", () => {
-  test("is silent until each that refused it has taken it, however long that is", () => {
+  test("is silent until each member that refused it accepts it", () => {
     const watch = watchOf(3, "a");
     watch.refusedBy("b", "another is c");
     expect([watch.votes(1), watch.isDuplicate, watch.notice(1)]).toEqual([false, true, "another is c"]);
@@ -106,7 +106,7 @@ describe("a process that was refused", () => {
     ]);
   });
 
-  test("a member goes on when a duplicate of it was refused, and its status says so for a while", () => {
+  test("a member continues when a duplicate of it was refused, and its status reports that for a while", () => {
     const watch = watchOf(3, "a");
     watch.duplicateSeen("another at x", 0);
     expect([watch.votes(1), watch.notice(DUPLICATE_NOTICE_MS - 1)]).toEqual([true, "another at x"]);
@@ -115,7 +115,7 @@ describe("a process that was refused", () => {
 });
 
 describe("a member", () => {
-  test("refuses a process whose id is connected elsewhere as another, until that one is said to be gone", () => {
+  test("refuses a process whose id is connected elsewhere as another, until that one is reported gone", () => {
     const watch = new DuplicateWatch({ members: 3, lapseMs });
     meet(watch, "b", 0, false, new Map([["c", "c1"]]));
     expect(watch.objection("c", "c2")).toMatch(

@@ -77,7 +77,7 @@ test("a client that does not read has one large answer here, and others get thei
   expect(stage.told[4]).toBeGreaterThan(1_000_000);
 });
 
-test("what was carried out is answered, whatever else its client has not taken, and counts", async () => {
+test("an executed write is answered, whatever its client has left unread, and counts", async () => {
   const deleted = () => create(DeleteRangeResponseSchema, { prevKvs: kvs });
   for (const answer of [
     deleted(),
@@ -99,7 +99,7 @@ test("what was carried out is answered, whatever else its client has not taken, 
   }
 });
 
-test("a client that takes in nothing is asked for no more, also when its answers are small", () => {
+test("a client that reads nothing gets no more answers, even small ones", () => {
   const stage = new Stage();
   const calls: (() => void)[] = [];
   while (stage.answers.hasRoomFor("slow")) calls.push(stage.ask("slow", create(PutResponseSchema)));
@@ -144,14 +144,14 @@ function filled(): Store {
   return store;
 }
 
-test("clients that read nothing of a megabyte that is in memory anyway are no reason to refuse others", async () => {
+test("unread references to data that is in memory anyway cause no refusals", async () => {
   const [stage, store] = [new Stage(), filled()];
   for (let number = 0; number < 15; number += 1) stage.ask(`client ${number}`, store.read());
   await vi.waitFor(() => expect(stage.told).toHaveLength(15), patience);
   expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
 });
 
-test("a long answer ends in its middle when it alone keeps more than the largest one has, and not before", async () => {
+test("a long answer is cut off when it alone retains more than the largest one has, and not before", async () => {
   vi.useFakeTimers();
   const [stage, store] = [new Stage(), filled()];
   const txn = { case: "responseRange", value: store.read() } as const;
@@ -212,7 +212,7 @@ test("a client that reads nothing keeps no more trees than it has room for, and 
   expect(stage.answers.hasRoomFor("other")).toBe(true);
 });
 
-test("an answer that ends in its middle says whether its request was carried out", () => {
+test("a cut-off answer reports whether its request was executed", () => {
   vi.useFakeTimers();
   const [stage, { change, store }] = [new Stage(), bushy()];
   const put = { case: "responsePut", value: create(PutResponseSchema) } as const;

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { drained } from "./drained.js";
 
-test("a wait ends with the stream's or with the signal, and leaves nothing at either", async () => {
+test("a wait ends with the stream or the signal, and leaves no listener", async () => {
   let told: () => void = () => undefined;
   const stream = { whenDrained: (listener: () => void) => void (told = listener) };
   const gone = new AbortController();

@@ -138,7 +138,7 @@ test("an answer is large if it has many items or many bytes", () => {
   expect(isLarge(rangeOf({ count: 1, size: 70_000 }))).toBe(true);
 });
 
-test("what many watches hear of the same event means the same as if each were encoded by itself", () => {
+test("an event shared by many watches is equivalent to separate encodings", () => {
   const encodeWatch = watchEncoder();
   const [one, other] = ["a", "b"].map((name) =>
     create(EventSchema, { kv: { key: new TextEncoder().encode(name), modRevision: 7n } }),

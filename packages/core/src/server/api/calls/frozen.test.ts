@@ -7,7 +7,7 @@ import { Frozen } from "./frozen.js";
 
 const state = { $typeName: "leasehold.FrozenState" } as unknown as FrozenState;
 
-test("who waits for a refusal takes no place of the few that may read", async () => {
+test("a caller whose refusal is pending takes none of the few slots", async () => {
   const asked: Settle[] = [];
   const host = { request: (...[, , , settle]: [unknown, unknown, unknown, Settle]) => asked.push(settle) };
   const frozen = new Frozen(1_000, { of: () => undefined });

@@ -133,7 +133,7 @@ async function look(bytes: Buffer): Promise<void> {
   if (bytes.length < (found.get(answers)?.length ?? Infinity)) found.set(answers, bytes);
 }
 
-test("whatever is asked at whatever route is answered as JSON, with a code if it failed", async () => {
+test("any request at any route is answered as JSON, with a code if it failed", async () => {
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(asked, async ({ body, path }) => {
@@ -151,7 +151,7 @@ test("whatever is asked at whatever route is answered as JSON, with a code if it
 });
 
 /** Requests as bytes, changed somewhere, several on one connection. */
-test("whatever bytes come, the connection ends or is answered, and the port goes on", async () => {
+test("after any bytes the connection is answered or closed, and the port keeps serving", async () => {
   const whole = asked.map(({ body, path }) => Buffer.from(post(path, body)));
   const page = fc
     .constantFrom("GET /version", "HEAD /metrics", "OPTIONS /v3/kv/put", "PUT /x", "CONNECT a:1")

@@ -48,7 +48,7 @@ test("every request of every route is read as the package's own reader reads it"
     );
 });
 
-test("what is changed somewhere is read as by the package's own reader, or refused", () => {
+test("mutated text is read as by the package's own reader, or refused", () => {
   const options = { ignoreUnknownFields: true };
   const outcome = (parse: () => Message) => {
     try {
@@ -153,7 +153,7 @@ test("a transaction of too many operations, or too deep, is refused before the r
   expect(read(TxnRequestSchema, nested).success).toHaveLength(1);
 });
 
-test("the time that a text takes grows with its length only, and it is read in steps", () => {
+test("parsing takes linear time, in steps", () => {
   const long = "1".repeat(3_000_000);
   const begunMs = performance.now();
   expect(() => read(PutRequestSchema, `{"x":${long}.5}`)).toThrow("a number of 3000002 characters");

@@ -94,7 +94,7 @@ test("bytes of connections count while they are open and when they are closed, e
   expect(bytes()).toEqual([15, Number.NaN]);
 });
 
-test("what a leader did not answer counts, writes and reads apart, and what was answered does not", () => {
+test("requests without a leader's answer count, writes and reads apart, and answered ones do not", () => {
   const cluster = new VirtualCluster({ timeoutMs: 2_000 });
   const leader = cluster.leader();
   cluster.outcome(leader, put("a", "1"));

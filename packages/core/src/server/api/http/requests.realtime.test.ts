@@ -31,7 +31,7 @@ function held() {
   return { answers, handler };
 }
 
-test("requests of one connection are begun one after the other, and answered in their order", async () => {
+test("requests of one connection are processed one after the other, and answered in order", async () => {
   const { answers, handler } = held();
   edge = await openHttpEdge({ Put: handler });
   const { heard, socket } = saying(edge.port, put + get("/metrics") + put);
@@ -47,7 +47,7 @@ test("requests of one connection are begun one after the other, and answered in 
   for (const each of [socket, other.socket]) each.destroy();
 });
 
-test("who asks more and more before the first is answered is sent away, and nothing is left of it", async () => {
+test("a client that pipelines too many requests is disconnected, and leaves nothing behind", async () => {
   const { answers, handler } = held();
   edge = await openHttpEdge({ Put: handler });
   const { closed } = saying(edge.port, put.repeat(66));
@@ -66,7 +66,7 @@ test("who asks more and more before the first is answered is sent away, and noth
   socket.destroy();
 });
 
-test("of a client that goes, nothing goes on: neither what is answered nor what waits behind it", async () => {
+test("a disconnect cancels the current request and all queued ones", async () => {
   edge = await openHttpEdge({ Watch: () => undefined as never });
   const { socket } = saying(edge.port, watch + watch + put);
   await expect.poll(() => edge.open.size).toBe(1);
@@ -75,7 +75,7 @@ test("of a client that goes, nothing goes on: neither what is answered nor what 
   expect(hasFree(edge)).toBe(true);
 });
 
-test("the bytes of requests that have not come whole share a room, and are given back however they end", async () => {
+test("incomplete requests share a memory bound, and release it however they end", async () => {
   const heldBytesMax = 3_000_000;
   edge = await openHttpEdge({}, { heldBytesMax, requestMs: 1_000 });
   const half = `{"value":"${"A".repeat(1_000_000)}`;
@@ -139,7 +139,7 @@ test.each([
   await closed;
 });
 
-test("who goes while its answer is being written leaves nothing", async () => {
+test("a client that disconnects while its answer is written leaves nothing behind", async () => {
   const kvs = Array.from({ length: 30_000 }, () => ({ value: Buffer.from("a") }));
   const socket = new Socket().on("error", () => undefined);
   const many: UnaryHandler = (_call, answer) => {
@@ -200,13 +200,13 @@ test.each([
   expect(hasFree(edge)).toBe(true);
 });
 
-test("a connection stays on which the rest of a refused request has come in time", async () => {
+test("a connection stays open if the rest of a refused request arrives in time", async () => {
   edge = await openHttpEdge({}, { restMs: 1_000 });
   const refused = post("/v3/kv/put", "x".repeat(200_000));
   expect(answersIn(await saidBeforeHeard(edge.port, refused, 1_500)).length).toBe(2);
 });
 
-test("what comes of a refused request without end is not read for long", async () => {
+test("an endless refused request is read for a limited time", async () => {
   edge = await openHttpEdge({}, { restMs: 300 });
   const { closed, socket } = saying(edge.port, post("/v3/kv/put", "x", 99_000_000));
   const dripping = setInterval(() => socket.write("A".repeat(1_000)), 20);
@@ -228,7 +228,7 @@ test.each(["end", "destroy"] as const)(
   },
 );
 
-test("a request that has come whole waits for as long as what is before it takes", async () => {
+test("a complete request waits for earlier ones without a timeout", async () => {
   const { answers, handler } = held();
   edge = await openHttpEdge({ Put: handler }, { requestMs: 300 });
   const { heard, socket } = saying(edge.port, put + put);
@@ -254,13 +254,13 @@ test.each([
   expect(hasFree(edge)).toBe(true);
 });
 
-test("who sends no HTTP as content is told so", async () => {
+test("a request with invalid HTTP content gets an error response", async () => {
   edge = await openHttpEdge();
   const head = "POST /v3/kv/put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   expect(await saying(edge.port, `${head}HELLO\r\n`).closed).toContain("400 Bad Request");
 });
 
-test("health and metrics are told on their own port also when clients have used up their room", async () => {
+test("health and metrics are served on their own port when clients have used up their room", async () => {
   edge = await openHttpEdge({}, { heldBytesMax: 100_000 });
   expect(edge.held.take("greedy", 95_000)).toBe(true);
   const asked = [edge.port, edge.metricsPort].map((port) => saying(port, get("/health")));

@@ -182,7 +182,7 @@ const open: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test("what is open to whom is what is open at etcd", async () => {
+test("permissions are those of etcd", async () => {
   const listed = Object.entries(open).flatMap(([refused, names]) => names.map((name) => [name, refused]));
   const expected = new Map(listed as [string, string][]);
   const wrong: object[] = [];
@@ -193,7 +193,7 @@ test("what is open to whom is what is open at etcd", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("who may do everything is refused nothing", async () => {
+test("root is refused nothing", async () => {
   for (const path of ["kv/put", "kv/range", "kv/txn", "auth/user/list", "lease/leases", "watch"])
     expect(await byJson(`/v3/${path}`, bodyOf(`/v3/${path}`), tokens["root"])).toEqual({ code: 0, why: "" });
 });

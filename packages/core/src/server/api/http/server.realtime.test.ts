@@ -116,7 +116,7 @@ test("an idle connection is closed, and one that asks again and again is not", a
   asking.destroy();
 });
 
-test("a client that does not take its answer is sent away, and until then the answer counts", async () => {
+test("a client that does not read its answer is disconnected, and until then the answer counts", async () => {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => undefined);
   const body = JSON.stringify({ key: "Qg==" });
@@ -131,7 +131,7 @@ test("a client that does not take its answer is sent away, and until then the an
   socket.destroy();
 });
 
-test("a watch that is silent stays, also one that was asked for before an answer was read", async () => {
+test("a silent watch stays open, also one requested before an answer was read", async () => {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => undefined).resume();
   const body = JSON.stringify({ key: "QQ==" });

@@ -118,7 +118,7 @@ beforeEach(() => {
   ground = new Ground([1n, 2n]);
 });
 
-test("who holds the lock, asks for it again and gives up before there is an answer holds it yet", async () => {
+test("a holder that requests the lock again and cancels keeps it", async () => {
   const first = noted(ground.lock(1n));
   await ground.run(20);
   expect(first.outcome).toBe("answered");
@@ -132,7 +132,7 @@ test("who holds the lock, asks for it again and gives up before there is an answ
   }
 });
 
-test("who has given up while the lock was being taken, and asks again at once, holds what the answer says", async () => {
+test("a client that cancels during the acquisition and retries at once holds what the answer says", async () => {
   for (let afterMs = 0; afterMs < 8; afterMs += 1) {
     const gone = new AbortController();
     noted(ground.lock(1n, gone.signal));
@@ -146,7 +146,7 @@ test("who has given up while the lock was being taken, and asks again at once, h
   }
 });
 
-test("who waits and gives up leaves no place, however early", async () => {
+test("a waiter that gives up leaves no place, at any time", async () => {
   noted(ground.lock(1n));
   await ground.run(20);
   for (let afterMs = 1; afterMs < 8; afterMs += 1) {
@@ -159,7 +159,7 @@ test("who waits and gives up leaves no place, however early", async () => {
   }
 });
 
-test("whoever asks, asks again and gives up, one at most was told that it holds, and does", async () => {
+test("of clients that request, repeat and cancel, at most one was granted the lock, and holds it", async () => {
   const act = fc.record({
     who: fc.constantFrom(1n, 2n, 3n),
     what: fc.constantFrom("lock", "lock", "lock", "give up", "give up", "unlock"),
@@ -205,7 +205,7 @@ test("whoever asks, asks again and gives up, one at most was told that it holds,
   );
 });
 
-test("an observer goes on from what it was told of, though the server was further when it told of it", async () => {
+test("an observer continues from the reported revision, even if the server was ahead of it", async () => {
   const methods = new Map<string, Method>();
   const client = new LocalClient((path) => methods.get(path));
   const asked: bigint[] = [];

@@ -79,7 +79,7 @@ test.each([
   expect(text).not.toMatch(/[<>&\u2028]/);
 });
 
-test("a megabyte takes no longer than it must, and many keys are written in steps", () => {
+test("a megabyte is written in linear time, and many keys in steps", () => {
   const value = Buffer.alloc(1_000_000, 7);
   const text = textOf(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ value }] }));
   expect(text).toBe(`{"kvs":[{"value":"${value.toString("base64")}"}]}`);

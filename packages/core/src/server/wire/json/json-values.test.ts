@@ -23,7 +23,7 @@ test("objects in any pieces come out whole and in order", () => {
   );
 });
 
-test("what is no object, does not end or is too long is refused", () => {
+test("a text that is no object, does not end or is too long is refused", () => {
   expect(() => new JsonValues().take(Buffer.from("[1]"))).toThrow("invalid character");
   const open = new JsonValues();
   open.take(Buffer.from('{"a":{"b":"}'));

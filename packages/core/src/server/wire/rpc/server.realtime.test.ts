@@ -175,7 +175,7 @@ describe("a client of grpc-js", () => {
     expect((await ask("Large", "20000000")).length).toBe(20_000_000);
   });
 
-  test("is told why it is refused, in any letters", async () => {
+  test("gets the reason of a refusal, in any script", async () => {
     expect(await refusal("Fail")).toBe("9 100 % süß\n");
     expect(await refusal("Throw")).toBe("2 a mistake");
     expect(await refusal("Echo", "bad")).toBe("13 grpc: error unmarshalling request: no request");
@@ -191,14 +191,14 @@ describe("a client of grpc-js", () => {
     expect(text(await ask("Echo", "still there"))).toBe("still there");
   });
 
-  test("says what it has to say beside its request", async () => {
+  test("sends metadata", async () => {
     const metadata = new Metadata();
     metadata.set("Token", "a.b");
     expect(text(await ask("Token", "", {}, metadata))).toBe("a.b");
     expect(text(await ask("Token", ""))).toBe("");
   });
 
-  test("that waits no more is heard of, also when its time is over", async () => {
+  test("that cancels is noticed, also when its deadline is over", async () => {
     const call = client.makeUnaryRequest("/service/Wait", same, same, Buffer.from("a"), () => undefined);
     await expect.poll(() => waiting.length).toBe(1);
     call.cancel();
@@ -227,7 +227,7 @@ describe("a client of grpc-js", () => {
     expect([heard, error.code, error.details]).toEqual([["n 0", "n 1", "n 2", "n 3", "n 4"], 5, "no more"]);
   });
 
-  test("that does not read has its answers wait, and what it says is not taken while a stream pauses", async () => {
+  test("that does not read has its answers queued, and its requests are not read while a stream pauses", async () => {
     const stream = client.makeBidiStreamRequest("/service/Stream", same, same);
     stream.on("error", () => undefined);
     await expect.poll(() => streams.length).toBe(1);
@@ -260,7 +260,7 @@ describe("a client of grpc-js", () => {
     await expect.poll(() => call!.isOver).toBe(true);
   });
 
-  test("finishes what is under way while the server leaves, and is told to go", async () => {
+  test("finishes calls in progress while the server drains, and gets GOAWAY", async () => {
     const asked = ask("Wait", "a");
     await expect.poll(() => waiting.length).toBe(1);
     const left = server.leave(60_000);
@@ -334,7 +334,7 @@ describe("a client of node:http2", () => {
     expect(await answerOf(stream)).toMatchObject({ ":status": 200, ...expected });
   });
 
-  test("is refused with what is no call of gRPC", async () => {
+  test("is refused if its request is no gRPC call", async () => {
     const asked = async (more: object) => {
       const stream = request("/service/Echo", more);
       stream.end();
@@ -350,7 +350,7 @@ describe("a client of node:http2", () => {
     });
   });
 
-  test("that has no table for headers, or a small one, is answered", async () => {
+  test("is answered with no header table, or a small one", async () => {
     for (const headerTableSize of [0, 100]) {
       session.destroy();
       session = connect(`http://127.0.0.1:${port}`, { settings: { headerTableSize } });
@@ -435,7 +435,7 @@ test("clients that hold back the ends of many long requests are refused, and oth
   expect(await answeredBy(Buffer.concat([begin, ...requests]))).toEqual([11, 13, 15, 17, 19]);
 });
 
-test("requests that no handler takes, long heads, and calls without a word count, and others have room", async () => {
+test("unread requests, long heads and idle calls count, and others have room", async () => {
   await server.leave(0);
   const head = (path: string, token = "") =>
     headerBlock([
@@ -481,7 +481,7 @@ test("requests that no handler takes, long heads, and calls without a word count
   expect(await answeredBy(Buffer.concat([begin, ...silent]))).toEqual([25, 27]);
 });
 
-test("memory stays bounded, whatever connections say to streams that take nothing", async () => {
+test("memory stays bounded for any input to streams that read nothing", async () => {
   await server.leave(0);
   const heldBytesMax = 4_000_000;
   server = new GrpcServer(1_000, messageBytesMax, heldBytesMax);

@@ -67,7 +67,7 @@ test("a ping that comes with a request is answered in one write with it, and one
   expect(await answersTo(ping)).toEqual([[frameType.ping, false]]);
 });
 
-test("who asks for answers and takes none is sent away before they are many", async () => {
+test("a client that reads no answers is disconnected before they are many", async () => {
   const { http2, socket } = served();
   for (let round = 0; round < 60 && !http2.connection.isOver; round += 1) {
     socket.push(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
@@ -78,7 +78,7 @@ test("who asks for answers and takes none is sent away before they are many", as
   expect(socket.writableLength).toBeLessThan(200_000);
 });
 
-test("a connection that is over is closed, also when its client never closes it or takes nothing", async () => {
+test("an ended connection is closed, even if its client never closes it or reads nothing", async () => {
   for (const takes of [true, false]) {
     const { http2, socket } = served();
     await turn();
@@ -94,7 +94,7 @@ test("a connection that is over is closed, also when its client never closes it 
   }
 });
 
-test("who takes nothing for two minutes is left, and who takes a little is not", async () => {
+test("a client that reads nothing for two minutes is disconnected, and a slow one is not", async () => {
   for (const takes of [true, false]) {
     const { http2, socket } = served();
     socket.push(Buffer.concat([frame(4, 0, 0, Buffer.from("00047fffffff", "hex")), headers(1, 1)]));

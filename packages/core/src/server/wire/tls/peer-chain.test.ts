@@ -78,7 +78,7 @@ async function listening(tls: TlsFiles): Promise<{ port: number; refusal: string
   return open;
 }
 
-test("an authority below the root that was taken back is refused, wherever it stands", async () => {
+test("a revoked intermediate authority is refused, at any position", async () => {
   const shown = chain(leaf.cert, above);
   const unseen = chain(leaf.cert);
   const hidden = chain(leaf.cert, twin, above);
@@ -109,7 +109,7 @@ test.each<Version>(["TLSv1.2", "TLSv1.3"])(
   },
 );
 
-test("of a chain that is too long nothing is believed", async () => {
+test("a chain that is too long is refused", async () => {
   using listener = await listening(files(nothing));
   const [own, round] = [chain(leaf.cert, above), chain(middle.vouchFor(root), above)];
   expect(await meet(listener, Buffer.concat([own, ...Array<Buffer>(3).fill(round)]))).toMatchObject({

@@ -46,7 +46,7 @@ test("a list of openssl's is read, as PEM and as DER, and says when it is out of
   expect(both.serials.size).toBe(2);
 });
 
-test("what is cut or changed is read as no list, or as one, and never as less than it says", () => {
+test("a truncated or changed list is refused, or read completely", () => {
   const der = derOf(authority.revoke(three));
   const whole = readRevoked(der, "x").serials.size;
   for (let length = 0; length < der.length; length += 1)

@@ -292,7 +292,7 @@ describe("a client's lease", () => {
   );
 });
 
-describe("what a client says to one member is worth nothing at another", () => {
+describe("a proof for one member is useless at another", () => {
   /** Gives the client's hello to b, answers as the member m, and gives the client's proof to b. */
   async function faithlessMember(toB: Stranger): Promise<string> {
     const key = new keys.IncarnationKey();
@@ -326,7 +326,7 @@ describe("what a client says to one member is worth nothing at another", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("a client does not go on when another member answers than the one it dialed", async () => {
+  it("a client stops when another member answers than the one it dialed", async () => {
     const { member: b, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("victim"));
     client.transport.dial((await wiretap(address)).address, "m");

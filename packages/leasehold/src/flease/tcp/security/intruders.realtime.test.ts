@@ -214,7 +214,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   expect(growth.all).toBeLessThan(residentGrowthBytesMax);
 });
 
-describe("what was recorded of a good connection is worth nothing", () => {
+describe("a recording of a good connection is useless", () => {
   async function recorder(target: string): Promise<{ address: string; bytes: () => Buffer }> {
     const chunks: Buffer[] = [];
     const server = createServer((near) => {

@@ -208,7 +208,7 @@ describe("a member refuses a certificate", () => {
     expect(member.received.map((message) => message.kind)).toEqual([Kind.query]);
   });
 
-  it("of one who resumes a session that was begun with a good one", async () => {
+  it("of a client that resumes a session begun with a good one", async () => {
     const { member, address } = await memberWithPeer(server, { tls: good });
     const first = dialed(address, filesOf(good));
     const sessions: Buffer[] = [];

@@ -154,7 +154,7 @@ it("a key that changes counts for new connections", async () => {
   expect(await canConnect(address, { key: second })).toBe("connected");
 });
 
-describe("credentials that nobody would believe are refused at the start", () => {
+describe("unusable credentials are refused at the start", () => {
   const member = { role: "member", memberId: "b", cluster: "test" } as const;
   it.each<[string, () => SecurityOptions, RegExp]>([
     ["another member's", () => ({ tls: before.for("member/a", "test") }), /member "a" and not for "b"/],

@@ -14,7 +14,7 @@ const peer = (role: Role, nodeId: string): Identity => ({
   cellFunction: 0,
 });
 
-test("a client is charged by its certificate, or else by its address, whatever it calls itself", () => {
+test("a client is charged by its certificate, or else by its address, under any name", () => {
   for (const name of ["a", "b"]) {
     expect(accountOf(nothingAsked, peer("client", name), "10.0.0.7:1234")).toBe("address 10.0.0.7");
     const proof = { ...nothingAsked, account: 'the certificate "CN=jobs"' };

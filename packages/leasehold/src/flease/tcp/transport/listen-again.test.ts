@@ -16,7 +16,7 @@ function failing(times: number) {
   return { attempts, errors, transport, logger };
 }
 
-test("a member that cannot listen any more tries until it can, and says so each time", async () => {
+test("a member that cannot listen any more retries until it can, and logs each failure", async () => {
   const world = new VirtualWorld();
   const { attempts, errors, transport, logger } = failing(2);
   const done = listenAgain(transport, "h:1", () => true, world.timers, logger);
@@ -25,7 +25,7 @@ test("a member that cannot listen any more tries until it can, and says so each 
   expect([attempts.length, errors.length]).toEqual([3, 2]);
 });
 
-test("a member stops trying to listen when it is not wanted any more", async () => {
+test("a member stops trying to listen when it is no longer wanted", async () => {
   const world = new VirtualWorld();
   const { attempts, transport, logger } = failing(99);
   let wanted = true;

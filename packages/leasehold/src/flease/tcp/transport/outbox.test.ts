@@ -33,7 +33,7 @@ function contents(outbox: Outbox): { instances: number[]; stamps: number[] } {
   return { instances, stamps };
 }
 
-test("renewals leave before all that waits, each in a batch with the clocks of that moment", () => {
+test("renewals leave before everything queued, each in a batch with the clocks of that moment", () => {
   const outbox = new Outbox();
   outbox.add(request(Kind.acquire, 1));
   outbox.addUrgent(request(Kind.write, 2));

@@ -144,7 +144,7 @@ test(
   },
 );
 
-test("one client, under as many names as it likes, cannot take what is others'; it hears who has it, and keeps what it holds", async () => {
+test("one client under any number of names cannot take others' leases; it learns their holders, and keeps its own", async () => {
   const { member, connect } = await setUp({ resourcesMax: 400 });
   const greedy = await connect("client", "greedy");
   const outcomes = await Promise.allSettled(
@@ -180,7 +180,7 @@ test("names of any length that a client may take do not keep a page of a list fr
   expect(() => encodeAnswer(new ByteWriter(8), { id: 1, value })).not.toThrow();
 });
 
-test("a holder that does not answer those who want its lease takes no room from what others are asked", async () => {
+test("an unresponsive holder takes no room from calls to others", async () => {
   const { member, connect } = await setUp();
   const { node, leases } = await connect("client", "mute");
   await leases.acquire("wanted");

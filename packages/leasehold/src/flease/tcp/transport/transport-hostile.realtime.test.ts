@@ -159,7 +159,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("hands over what came before the fault in the same chunk, and ends the chunk", async () => {
+  it("delivers messages before the fault in the same chunk, and ends the chunk", async () => {
     const { member, address } = await memberWithPeer();
     member.trace = [];
     const stranger = await new Stranger(address).introduce(fellow);
@@ -185,7 +185,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("clients above the bound, but not one that comes back", async () => {
+  it("clients above the bound, but not one that reconnects", async () => {
     const { member, address, unharmed } = await memberWithPeer({ clientsMax: 1 });
     const key = new IncarnationKey();
     const first = await new Stranger(address).introduce(customer, key);
@@ -202,7 +202,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("one account that takes all places: the last ones are for others", async () => {
+  it("an account beyond its share: the last places are for others", async () => {
     const { member, address } = await memberWithPeer({ clientsMax: 20 });
     const greedy = Array.from({ length: 25 }, (_, each) =>
       new Stranger(address).introduce(clientIdentity(`g${each}`)),
@@ -216,7 +216,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await until(() => member.links.some((link) => link.peerId === "modest"), "another is let in");
   });
 
-  it("a client that talks on while it is refused still learns why", async () => {
+  it("a client that keeps sending during its refusal still gets the reason", async () => {
     const { address, unharmed } = await memberWithPeer();
     const stranger = new Stranger(address).say(otherVersion);
     for (let piece = 0; piece < 50; piece += 1) stranger.say(Buffer.alloc(100_000));
@@ -225,7 +225,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("for connections that say nothing, and for too many of them", async () => {
+  it("silent connections beyond their bound", async () => {
     const { member, address, unharmed } = await memberWithPeer({
       handshakesMax: 3,
       handshakeTimeoutMs: 60_000,
@@ -240,7 +240,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("for each connection that says nothing, after its time", async () => {
+  it("each silent connection after its timeout", async () => {
     const { member, address, unharmed } = await memberWithPeer({ handshakeTimeoutMs: 150 });
     const silent = Array.from({ length: 3 }, () => new Stranger(address));
     silent[0]!.say(Buffer.from("\u0000"));
@@ -269,7 +269,7 @@ describe("the side that dials", () => {
     expect(a.transport.counters["rejects.received"]).toBe(a.errors.length);
   });
 
-  it("refuses who answers under another name", async () => {
+  it("refuses a peer that answers under another name", async () => {
     const { address } = await listening(memberIdentity("b"));
     const a = new Participant(memberIdentity("a"));
     a.transport.dial(address, "c");
@@ -295,7 +295,7 @@ describe("the side that dials", () => {
     return `127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  it("says when something else answers there", async () => {
+  it("reports another protocol at the address", async () => {
     const address = await impostor((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     const a = new Participant(clientIdentity("a"));
     a.transport.dial(address);
@@ -320,7 +320,7 @@ describe("the side that dials", () => {
     expect(a.errors[0]!.code).toBe("VERSION_MISMATCH");
   });
 
-  it("gives up on who never answers, and tries again", async () => {
+  it("times out without an answer, and retries", async () => {
     const address = await impostor(() => {});
     const a = new Participant(memberIdentity("a"), { handshakeTimeoutMs: 50 });
     a.transport.dial(address, "b");
@@ -363,7 +363,7 @@ describe("a peer that", () => {
     expect(lazy.rejections).toEqual([]);
   });
 
-  it("goes silent without a word is noticed and dropped", async () => {
+  it("goes silent is noticed and dropped", async () => {
     const { member, address, unharmed } = await memberWithPeer();
     const silent = await new Stranger(address).introduce(fellow);
     await until(() => member.links.length === 2);

@@ -45,7 +45,7 @@ describe("links", () => {
     expect(b.links[0]).toMatchObject({ peerId: "a", role: "member" });
   });
 
-  it("say first that a chunk has come, then the clocks, then the messages, then the end", async () => {
+  it("report a chunk first, then the clocks, then the messages, then the end", async () => {
     const { a, b } = await pair();
     b.trace = [];
     a.links[0]!.send(acquire(1));
@@ -77,7 +77,7 @@ describe("links", () => {
     expect(a.transport.counters.writes - sentBefore).toBeLessThanOrEqual(2);
   });
 
-  it("split what is too much for a batch and lose nothing", async () => {
+  it("split what exceeds a batch, and lose nothing", async () => {
     const { a, b } = await pair();
     for (let instance = 0; instance < 6000; instance += 1)
       a.links[0]!.send(acquire(instance, "x".repeat(500)));
@@ -122,7 +122,7 @@ describe("links", () => {
 });
 
 describe("a transport", () => {
-  it("lets a client in that knows nothing yet, and tells it of the cluster", async () => {
+  it("admits a client that knows nothing yet, and describes the cluster to it", async () => {
     const { member, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("c"));
     client.transport.dial(address);
@@ -190,7 +190,7 @@ describe("reconnection", () => {
     expect(b.links).toHaveLength(1);
   });
 
-  it("refuses another process under a connected member's id, and takes it when that one has gone", async () => {
+  it("refuses another process under a connected member's id, and accepts it when that one has gone", async () => {
     const { a, b, address } = await pair();
     const duplicate = new Participant(memberIdentity("a"));
     duplicate.transport.dial(address, "b");
@@ -204,7 +204,7 @@ describe("reconnection", () => {
     await until(() => b.links[0]?.incarnation === duplicate.transport.identity.incarnation);
   });
 
-  it("says at each attempt that nobody was reached, and goes on", async () => {
+  it("reports each failed attempt, and continues", async () => {
     const { member, address } = await listening(memberIdentity("b"));
     await member.transport.close();
     const a = new Participant(memberIdentity("a"));
@@ -263,7 +263,7 @@ describe("calls", () => {
     await expect(a.transport.call(link, "echo", 0, 100)).rejects.toMatchObject({ code: "UNREACHABLE" });
   });
 
-  it("that are refused at once count, too: of those in one read no more than 64 are looked at", async () => {
+  it("that are refused at once count, too: of those in one read at most 64 are handled", async () => {
     const { a, b } = await pair();
     const link = a.links[0]!;
     for (let id = 1_000; id < 1_100; id += 1) link.sendCall({ id, method: "nothing of the kind", params: 0 });
@@ -308,7 +308,7 @@ describe("listening", () => {
 });
 
 describe("close", () => {
-  it("sends what waits, can be called twice, and later calls find it closed", async () => {
+  it("sends what is queued, is idempotent, and makes later calls fail", async () => {
     const { a, b } = await pair();
     a.links[0]!.send(acquire(1));
     await Promise.all([a.transport.close(), a.transport.close()]);
@@ -334,7 +334,7 @@ describe("close", () => {
     expect(own()).toBeLessThanOrEqual(before);
   });
 
-  it("happens at once when the handshake of a dialed address has not been answered", async () => {
+  it("is immediate while a dialed address has not answered the handshake", async () => {
     const a = new Participant(memberIdentity("a"), { handshakeTimeoutMs: 60_000 });
     // Nothing answers at this address, which exists for documentation only.
     a.transport.dial("192.0.2.1:7400", "b");
@@ -343,7 +343,7 @@ describe("close", () => {
     expect(performance.now() - startMs).toBeLessThan(300);
   });
 
-  it("refuses an identity that cannot be told", () => {
+  it("refuses an identity that HELLO cannot carry", () => {
     const handler = new Participant(memberIdentity("z"));
     for (const change of [{ nodeId: "" }, { cluster: "" }, { configHash: "" }, { view: 0 }]) {
       expect(() => new Transport(memberIdentity("a", change), world, handler)).toThrow(

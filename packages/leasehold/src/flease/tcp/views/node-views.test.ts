@@ -65,7 +65,7 @@ function viewOf(number: number, members: readonly string[]) {
   return { view, barrier: 0, settled: [], addresses: ports(members) };
 }
 
-test("of two that begin a change at one moment one gets a member's consent, and the other when that was given up", () => {
+test("of two concurrent changes one gets a member's consent, and the other after the first was given up", () => {
   const { asks, tells, later } = aMember();
   const begins = { begins: true };
   expect([asks("b", begins).consents, asks("c", begins).consents]).toEqual([true, false]);
@@ -92,7 +92,7 @@ test("a view with more ids than a process can know is not entered, and the file 
   expect(readToldView(kept(), isAddress).view.number).toBe(number);
 });
 
-test("an address that was dialed for a member that did not come is given up, unless it has come elsewhere", async () => {
+test("an address dialed for a joining member that never came is dropped", async () => {
   const { host, views, tells, later, undialed } = aMember();
   const add = (id: string, address: string) =>
     views.change({ mayBeMember: true } as Link, { add: id, address });
@@ -156,7 +156,7 @@ test("a change is begun in time, or not at all: consents do not last for ever", 
   expect((await duringFaults({ consentForEver: true }, () => late.remove("c"))).number).toBe(2);
 });
 
-test("of members that want to begin changes at one moment all but the first by its id stand back", async () => {
+test("of members that begin changes concurrently all but the smallest id yield", async () => {
   const { others, remove, asks, later } = aBeginner();
   const isFree = () => asks("b", { begins: true }).consents;
   others.standing = { consents: false, consentTo: "b" };
@@ -173,7 +173,7 @@ test("of members that want to begin changes at one moment all but the first by i
   expect((await remove("c")).number).toBe(2);
 });
 
-test("a member that has heard meanwhile of a view that it cannot keep begins no change, and says so", async () => {
+test("a member that has learnt of a view that it cannot store begins no change, and reports that", async () => {
   const { others, remove, tells, host, breakFile } = aBeginner();
   Object.defineProperty(others, "standing", {
     get: () => {
@@ -186,7 +186,7 @@ test("a member that has heard meanwhile of a view that it cannot keep begins no 
   expect(host.peer.views.view.number).toBe(1);
 });
 
-test("a member that no view counts sends those that want a change to another", async () => {
+test("a member outside every view refers change requests to another", async () => {
   const { tells, remove } = aBeginner();
   tells("b", viewOf(3, ["b", "c"]));
   expect((await remove("c")).waiting).toMatchObject({ elsewhere: true });
@@ -220,7 +220,7 @@ function aNode(nodeId: string) {
   return { node, cluster, refusal, connect, tells, closed };
 }
 
-test("a member lets in members that it does not know, and knows where they belong when a view names them", async () => {
+test("a member admits members that it does not know, and places them when a view names them", async () => {
   const { node, cluster, refusal, connect, tells, closed } = aNode("n");
   expect([refusal("x"), refusal("a")]).toEqual([undefined, undefined]);
   const [x, y] = [connect("x"), connect("y")];
@@ -242,7 +242,7 @@ test("a member lets in members that it does not know, and knows where they belon
   await node.close();
 });
 
-test("members that are not known are let in under as many ids as a cluster has in its time", async () => {
+test("unknown members are admitted under at most as many ids as a cluster has in its lifetime", async () => {
   const { node, refusal, connect } = aNode("n");
   for (let count = 0; count < memberIdsMax; count += 1) connect(`x${count}`);
   expect([refusal("one-more"), refusal("x0")]).toEqual(["notAdmitted", undefined]);

@@ -93,7 +93,7 @@ it("reads back several messages that stand one after the other", () => {
   );
 });
 
-it("never writes a message larger than it said beforehand", () => {
+it("never writes a message larger than announced", () => {
   fc.assert(
     fc.property(anyMessage, (message) => {
       expect(encoded(message).length).toBeLessThanOrEqual(messageBytesMax(message));
@@ -139,7 +139,7 @@ it("refuses numbers that are not what they should be", () => {
   expect(Object.is(decoded(change(untilAt, -0)).until, 0)).toBe(true);
 });
 
-it("refuses names with control characters: others are shown them, and JSON makes six bytes of each", () => {
+it("refuses names with control characters: they are shown to others, and JSON escapes each with six bytes", () => {
   for (const bad of ["\0", "a\nb", "é\u001b", "\u007f", "ab\u0085"]) {
     expect(causeOf(encoded(Object.assign(new Message(), { resource: bad })))).toBe("text");
     const told = { kind: Kind.state, leaseState: LeaseState.live, leaseOwner: bad };

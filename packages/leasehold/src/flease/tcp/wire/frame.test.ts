@@ -123,7 +123,7 @@ describe("the frame decoder", () => {
     expect(decoder.pendingBytes).toBe(0);
   });
 
-  it("hands over nothing after it has been stopped", () => {
+  it("delivers nothing after it has been stopped", () => {
     const seen: number[] = [];
     const decoder: FrameDecoder = new FrameDecoder((kind) => {
       seen.push(kind);

@@ -279,7 +279,7 @@ it("a stream means the same however it is cut", () => {
   }
 });
 
-it("a stream cut short is not refused, and nothing of the frame that is not complete is handed over", () => {
+it("a stream cut short is not refused, and its incomplete frame is not delivered", () => {
   const stream = conversation(2);
   for (let end = 0; end < stream.length; end += 1) expect(outcome(stream.subarray(0, end))).toBe("accepted");
 });
