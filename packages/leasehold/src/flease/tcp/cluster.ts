@@ -8,10 +8,10 @@ import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/set
 import type { FleaseSettings } from "../protocol/settings.js";
 
 /**
- * Puts together what a participant has to know.
+ * Combines settings and addresses into a cluster.
  *
- * @throws LeaseholdError `INVALID_URL` for text that is no address, before anything listens: nothing would
- * report it later.
+ * @throws LeaseholdError `INVALID_URL` for an invalid address. Checked here because nothing would report it
+ * later.
  */
 export function defineCluster(
   name: string,
@@ -40,10 +40,10 @@ export function defineCluster(
   };
 }
 
-/** What a member tells a client: the cluster as JSON. */
+/** Encodes the cluster as JSON, which members send to clients. */
 export function writeClusterDocument(cluster: Cluster, current: object): string {
   const { settings } = cluster;
-  // The hash is of the members that the cluster began with.
+  // The hash covers the founding members.
   const first = settings.members.slice(0, cluster.foundedBy);
   return JSON.stringify({
     cluster: cluster.name,
@@ -60,7 +60,7 @@ export function writeClusterDocument(cluster: Cluster, current: object): string 
 }
 
 /**
- * Reads what a member said of its cluster, and checks that this version understands it as the member does.
+ * Decodes a member's description of the cluster, and checks that this version understands it the same way.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`.
  */

@@ -10,21 +10,21 @@ import { Transport } from "./transport/transport.js";
 import type { Claims } from "./wire/identity.js";
 import type { TransportHandler } from "./transport/transport-handler.js";
 
-/** When a member has answered, the others get this much longer to say whether their settings are the same. */
+/** After the first answer, the other members get this long to confirm the settings. */
 const graceMs = 250;
 
-/** A cluster as members describe it. */
+/** A cluster as its members describe it. */
 export interface Discovery {
   readonly cluster: Cluster;
-  /** Where members that say so were really found, by their ids. */
+  /** Addresses at which members were actually reached, by id. */
   readonly addresses: ReadonlyMap<string, string>;
 }
 
 /**
- * Asks the addresses for the cluster. One member that answers describes all of it; but one with other
- * settings than the rest describes a cluster that there is not, and one in an older view the members of
- * before. So what a majority says is taken at once, and otherwise, when all have answered or some time has
- * passed, each description in turn, what most say first. There is at least one.
+ * Asks the addresses for the cluster. One answer describes all of it, but a member with deviating settings
+ * describes a cluster that does not exist, and one in an older view describes former members. So a
+ * majority's description is returned at once; otherwise, when all have answered or a grace period has
+ * passed, every description, most frequent first. There is at least one.
  */
 export function discover(
   addresses: readonly string[],
@@ -54,7 +54,7 @@ export function discover(
       answered.add(address);
       const refusals = [...failures.values()].filter((failure) => failure.code !== "UNREACHABLE");
       if (found.size > 0 && answered.size >= asked.size) succeed();
-      // Members that refuse this client will refuse it again: there is nothing to wait for.
+      // A member that refused this client will refuse it again.
       else if (refusals.length === asked.size) finish(() => reject(refusals[0]!));
     };
     const connected = ({ address, peerId, clusterDocument }: Link) => {
@@ -91,8 +91,8 @@ function unreachable(
 }
 
 /**
- * Takes what the transport tells while a client does not know its cluster: it waits for the first member, and
- * has nothing to say.
+ * The transport handler of a client that does not know its cluster yet: it waits for the first member and
+ * sends nothing.
  */
 function discoverer(
   connected: (link: Link) => void,

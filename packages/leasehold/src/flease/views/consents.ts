@@ -6,11 +6,11 @@
 export class Consents {
   readonly #consentMs: number;
   readonly #standBackMs: number;
-  /** The member that has this one's consent to begin a change, of which view, and until when (steady). */
+  /** The member that has our consent, for which view, and until when (steady). */
   #to = "";
   #stamp = 0;
   #untilMono = -Infinity;
-  /** The member whose change goes first, and until when this one asks for no consent (steady). */
+  /** The member whose change takes precedence, and until when we ask for no consent (steady). */
   #first = "";
   #standsBackUntilMono = -Infinity;
 
@@ -44,8 +44,8 @@ export class Consents {
   }
 
   /**
-   * Each of two may have the consent of half of the members, and would keep it by asking again. Until that of
-   * this one has lapsed everywhere, the one with the smaller id goes first.
+   * Two members may each have the consent of half, and would keep it by asking again. Until ours has lapsed
+   * everywhere, the smaller id takes precedence.
    */
   standBack(first: string, mono: number): void {
     this.#first = first;

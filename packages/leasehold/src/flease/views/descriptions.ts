@@ -5,13 +5,13 @@ import { firstView, votersOf } from "./view.js";
 import type { View } from "./view.js";
 
 /**
- * What members with the same settings say. They differ in the view when the members have changed: a member
- * that was cut off, or has lost what it kept, describes an older one. As views never go back, the highest
- * that any of them is in counts; of two with one number what more of them say.
+ * Descriptions from members with equal settings. Their views may differ after a change: a member that was
+ * cut off, or has lost its file, describes an older view. Views never go back, so the highest counts;
+ * between two with one number, the one that more members report.
  */
 export class Descriptions {
   readonly addresses = new Map<string, string>();
-  /** By stamp: the view's number, and who is in it. */
+  /** By stamp: the view's number, and its members. */
   readonly #views = new Map<number, { cluster: Cluster; view: View; saidBy: Set<string> }>();
 
   add(cluster: Cluster, member: string, address: string): void {
@@ -32,7 +32,7 @@ export class Descriptions {
     return this.#newest.cluster;
   }
 
-  /** Nobody is waited for: a majority of the members is in this view, and of those that are asked. */
+  /** A majority of the members, and of those asked, is in this view: no need to wait for the rest. */
   isSettled(asked: number): boolean {
     const { view, saidBy } = this.#newest;
     const voters = votersOf(view);

@@ -4,12 +4,12 @@ import type { KeptView, Membership, View, ViewNote } from "./view.js";
 import { stampMax, viewNumberMax, votersOf } from "./view.js";
 import { cellSizeMax, membersMax, whyNoMemberId } from "../protocol/settings.js";
 
-/** A view as members tell it each other, clients and their files: with where the members are. */
+/** A view as it is sent to members and clients, and stored in files: with the addresses of the members. */
 export interface ToldView extends ViewNote {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
-/** A view as a member's file holds it. */
+/** A view as a member's file stores it. */
 export interface FiledView extends KeptView {
   readonly addresses: Readonly<Record<string, string>>;
 }
@@ -17,7 +17,7 @@ export interface FiledView extends KeptView {
 /** Whether a text is `host:port`. */
 export type AddressCheck = (text: string) => boolean;
 
-/** As JSON: maps are lists of pairs. */
+/** Encodes as JSON: maps become lists of pairs. */
 export function writeToldView({ view, barrier, settled, addresses }: ToldView): object {
   return { view, barrier, settled: [...settled], addresses };
 }
@@ -57,7 +57,7 @@ export function readFiledView(value: unknown, isAddress: AddressCheck): FiledVie
   return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
 }
 
-/** Of those that were members before; others are of no use to anybody. */
+/** Keeps entries of former members only; no other entry has a use. */
 function readSettled(pairs: unknown, former: ReadonlySet<string>): Map<string, number> {
   if (!Array.isArray(pairs)) return misfit();
   const tops = pairs.map((pair: unknown): [string, number] => {
@@ -67,22 +67,24 @@ function readSettled(pairs: unknown, former: ReadonlySet<string>): Map<string, n
   return new Map(tops.filter(([id]) => former.has(id)));
 }
 
-/** What a member offers of its view: which one it is, and who has left the view before. */
+/**
+ * A member's offer of its view: the view's number and stamp, and which members have left the view before.
+ */
 export function writeViewOffer({ view: { number, stamp }, settled }: ViewNote): object {
   return { number, stamp, settled: [...settled] };
 }
 
-/** What a member offers to one that is in `own`. */
+/** An offer of a view, as read by a participant in `own`. */
 export interface ViewOffer {
   readonly number: number;
-  /** Only of the view that both are in. */
+  /** Present only for the view that both are in. */
   readonly settled: ReadonlyMap<string, number>;
 }
 
 /**
- * Reads an offer; `undefined` for a whole view.
+ * Decodes an offer; `undefined` for a whole view.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` for what is neither.
+ * @throws LeaseholdError `CONFIG_MISMATCH` for anything else.
  */
 export function readViewOffer(told: unknown, own: View): ViewOffer | undefined {
   if (!isRecord(told)) return misfit();
@@ -97,7 +99,7 @@ function readView(value: unknown): View {
   if (!isRecord(value)) return misfit();
   const { number, stamp, before } = value;
   if (!isNumber(number) || number > viewNumberMax || !isNumber(stamp)) return misfit();
-  // No other member can be in such a view, so this one is lost in it.
+  // No other member can be in such a view: this member could never leave it.
   if (stamp > stampMax)
     throw new LeaseholdError(
       "CONFIG_MISMATCH",

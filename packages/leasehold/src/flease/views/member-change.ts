@@ -4,35 +4,37 @@ import type { ErrorCode } from "../../lease/errors.js";
 import { cellSizeDefaultMax } from "../protocol/cells.js";
 import type { Membership, View } from "./view.js";
 
-/** What is to change: a member that comes, one that goes, or one that takes another's place. */
+/** A change: a member to add, one to remove, or both (a replacement). */
 export interface MemberChange {
   readonly add?: string | undefined;
-  /** Of the member that comes, `host:port`. */
+  /** Of the member to add, `host:port`. */
   readonly address?: string | undefined;
   readonly remove?: string | undefined;
 }
 
-/** What is waited for before a change can begin. */
+/** What a change waits for before it can begin. */
 export interface Waiting {
-  /** Of the error, if that takes too long. */
+  /** Code of the error, if the wait times out. */
   readonly code: ErrorCode;
   readonly text: string;
-  /** This member can begin no change, another may. */
+  /** This member cannot begin the change; another may. */
   readonly elsewhere?: boolean;
 }
 
-/** How a change stands, for who asked for it. */
+/** The state of a change, as reported to callers. */
 export interface ViewStatus {
   readonly number: number;
   readonly members: Readonly<Record<string, string>>;
   readonly cellSize: number;
-  /** In a joint view: the members before, those that are waited for, and how long this one waits, ms. */
+  /**
+   * In a joint view: the members before, the members still missing, and how long this one has waited, ms.
+   */
   readonly joint?: {
     readonly before: readonly string[];
     readonly unsettled: readonly string[];
     readonly waitMs: number;
   };
-  /** Of a change that was asked for and cannot begin yet. */
+  /** Of a requested change that cannot begin yet. */
   readonly waiting?: Waiting;
 }
 
@@ -56,7 +58,7 @@ export function readChange(params: unknown): MemberChange {
   return change;
 }
 
-/** The change is over, or under way: whoever asked for it has lost sight of it, and asks again. */
+/** Whether the change is over or in progress: a caller that lost the answer asks again. */
 export function isDone({ add, address, remove }: MemberChange, view: View, addressOf: AddressOf): boolean {
   const { members, before } = view;
   if (before !== undefined) {
@@ -89,7 +91,7 @@ export function membersAfter(
   return { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
 }
 
-/** All members coordinate each resource as long as they are few; else cells stay as large as they are. */
+/** While the members are few, all of them coordinate each resource; otherwise the cell size stays. */
 function cellSizeAfter({ members, cellSize }: Membership, count: number): number {
   if (cellSize === members.length && cellSize < cellSizeDefaultMax)
     return Math.min(count, cellSizeDefaultMax);

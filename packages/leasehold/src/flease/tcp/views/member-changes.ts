@@ -13,40 +13,40 @@ import type { Membership } from "../../views/view.js";
 import type { Link } from "../transport/link.js";
 import type { ViewsHost } from "./views-host.js";
 
-/** How long another participant may take to answer, ms. */
+/** Timeout for another participant's answer, ms. */
 const askTimeoutMs = 1_000;
 
 /**
- * A member that was asked for its consent to a change gives none to another for so long, ms: by then the
- * change has begun and is told, or was given up.
+ * A member's consent to one change excludes others for this long, ms: by then the change has begun and is
+ * announced, or was given up.
  */
 const consentMs = 4 * askTimeoutMs;
 
-/** A member that is to come is dialed as long as somebody asks for that, and so much longer, ms. */
+/** A joining member is dialed while a caller asks for it, and this much longer, ms. */
 const comingMs = 4 * askTimeoutMs;
 
-/** Each is somebody's `leasehold member` command. */
+/** Each is the `leasehold member` command of some operator. */
 const comingMax = 16;
 
-/** What changes of the members need of the views of their participant. */
+/** What membership changes need of the views of their participant. */
 export interface ChangesPort {
-  /** Whether this member has a file for views. */
+  /** Whether this member stores its view. */
   readonly keeps: boolean;
   isVoter(id: string): boolean;
-  /** Begins a change. False when it could not be kept. */
+  /** Begins a change. False when it could not be stored. */
   begin(next: Membership): boolean;
 }
 
 /**
- * A member's part in the beginning of changes: it begins one when it is asked to and all that it needs is
- * there, and answers others that want to begin one. Nothing of a change that has not begun is kept, but for
- * seconds: whoever asks for it asks again until it has begun.
+ * A member's part in beginning a change: it begins one on request when all preconditions hold, and answers
+ * other members that want to begin one. A change that has not begun is kept for seconds only: its caller
+ * repeats the request until it begins.
  */
 export class MemberChanges {
   readonly #host: ViewsHost;
   readonly #views: ChangesPort;
   readonly #consents = new Consents(consentMs, consentMs + askTimeoutMs);
-  /** Members that are to come: their addresses, and until when they are dialed, on the steady clock. */
+  /** Joining members: their addresses, and until when they are dialed (steady). */
   readonly #coming = new Map<string, { readonly address: string; readonly untilMono: number }>();
 
   constructor(host: ViewsHost, views: ChangesPort) {
@@ -86,9 +86,9 @@ export class MemberChanges {
   }
 
   /**
-   * CALL `change`: adds a member, removes one, or replaces one. Answers at once: that the change has begun,
-   * that it is over, or what it waits for; whoever asks comes back. Only for those that may be a member:
-   * others could put one of their own in the place of each.
+   * CALL `change`: adds, removes or replaces a member. Answers at once that the change has begun, is over,
+   * or waits for something; the caller asks again. Allowed only with a member's credentials: every other
+   * caller could replace every member with its own.
    */
   async change(from: Link, params: unknown): Promise<Waiting | undefined> {
     if (!from.mayBeMember)
@@ -122,7 +122,7 @@ export class MemberChanges {
   }
 
   /**
-   * Why this member cannot begin the change, and another may.
+   * Returns why this member cannot begin the change while another may.
    *
    * @throws LeaseholdError `INVALID_CONFIG` when none may
    */
@@ -148,7 +148,7 @@ export class MemberChanges {
     if (this.#host.role === "member") this.#host.transport.dial(address, id);
   }
 
-  /** To be called several times a second. */
+  /** Call several times a second. */
   maintain({ mono }: Reading): void {
     for (const [id, { address, untilMono }] of this.#coming) {
       if (mono < untilMono) continue;
@@ -159,11 +159,13 @@ export class MemberChanges {
 
   #undial(address: string): void {
     this.#host.transport.undial(address);
-    // One that is a member may have the same address: its connection is expected again.
+    // A present member may have the same address: dial it again.
     this.#host.dialMembers();
   }
 
-  /** Asks all that the change needs how they stand, then for consent, and invites the one that comes. */
+  /**
+   * Asks all participants of the change for their state, then for consent, and invites the joining member.
+   */
   async #whyNotNow(next: Membership, { add }: MemberChange): Promise<Waiting | undefined> {
     const { nodeId } = this.#host;
     const { view } = this.#host.peer.views;
@@ -180,15 +182,15 @@ export class MemberChanges {
     if (refused !== undefined) return refused;
     const late = add === undefined ? undefined : await this.#invite(add, view.number + 1);
     if (late !== undefined) return late;
-    // The others need the rest of the time to hear of it, before they give their consent to another change.
+    // The other members need the rest of the time to hear of the change before they consent to another.
     const isInTime = this.#host.now().mono - askedMono <= consentMs / 2;
-    // Another change that this member was asked for may have stood back meanwhile.
+    // Another change on this member may have yielded meanwhile.
     return isInTime && this.#consents.to === nodeId
       ? undefined
       : { code: "TIMEOUT", text: "the members took too long to consent" };
   }
 
-  /** Asks for the consent of majorities of the members before and after. */
+  /** Asks majorities of the members before and after for consent. */
   async #whyNoConsent(
     others: ReadonlySet<string>,
     next: Membership,
@@ -214,7 +216,7 @@ export class MemberChanges {
     return undefined;
   }
 
-  /** MUST come after the consents: a majority is in the present view, in which this member is not. */
+  /** MUST follow the consents: they prove that a majority is in the present view, without this member. */
   async #invite(id: string, number: number): Promise<Waiting | undefined> {
     const link = this.#host.linkTo(id);
     const answer = link && (await this.#ask(link, "invite", { number }));

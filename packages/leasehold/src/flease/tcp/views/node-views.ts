@@ -14,19 +14,19 @@ import type { ToldView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 import type { ViewsHost } from "./views-host.js";
 
-/** A participant that has asked one member for a view asks no other for so long, ms. */
+/** Time to wait for a view that one member was asked for before asking another, ms. */
 const askPatienceMs = 300;
 
-/** One that cannot take a view asks for it again after this time, ms. */
+/** Retry delay after a view that could not be accepted, ms. */
 const refusedViewMs = 10_000;
 
-/** Where a member keeps its view, and what it takes its cluster for where nothing is kept. */
+/** Storage of a member's view, and the initial view where nothing is stored. */
 export interface ViewKeeping {
   readonly file: Pick<ViewFile, "read" | "write" | "path">;
   readonly state: ClusterState | undefined;
 }
 
-/** Tells others of this participant's view, and hears of theirs. */
+/** Exchanges views with other participants. */
 export class NodeViews {
   readonly #host: ViewsHost;
   readonly #file: Pick<ViewFile, "read" | "write" | "path"> | undefined;
@@ -37,18 +37,18 @@ export class NodeViews {
   readonly #publisher: ViewPublisher;
   #publishedStamp = 0;
   #complained = false;
-  /** Asks nobody for a view before this time on the steady clock. */
+  /** Asks for no view before this time (steady). */
   #asksFromMono = -Infinity;
 
   /**
-   * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read, or that is missing where nobody
-   * has said whether the cluster is new.
+   * @throws LeaseholdError `INVALID_CONFIG` for an unreadable file, or a missing one where the options do
+   * not say whether the cluster is new.
    */
   constructor(host: ViewsHost, keeping: ViewKeeping | undefined) {
     this.#host = host;
     this.#file = keeping?.file;
     const { settings, foundedBy, current } = host.cluster;
-    // Not those that are only known, as one that is to be added.
+    // Without members that are merely known, such as one about to be added.
     const first = firstView({ ...settings, members: settings.members.slice(0, foundedBy) });
     const kept = keeping?.file.read() ?? current;
     if (kept !== undefined) this.#learn(kept.addresses);
@@ -78,7 +78,7 @@ export class NodeViews {
     return viewAtFirstStart(first, isNamed && state === "new" ? "new" : "existing");
   }
 
-  /** For the peer. Who has no vote goes back at a restart, and may. */
+  /** The peer's access to views. A participant without a vote goes back at a restart, which is safe. */
   port(): PeerViews {
     const { nodeId, role } = this.#host;
     const isMember = role === "member";
@@ -101,7 +101,7 @@ export class NodeViews {
     }
   }
 
-  /** False when there is no place left for one of them. */
+  /** False when the lists are full. */
   #learn(addresses: Readonly<Record<string, string>>): boolean {
     return Object.entries(addresses).every(([id, address]) => this.#host.cluster.learn(id, address));
   }
@@ -112,13 +112,13 @@ export class NodeViews {
     return Object.fromEntries(ids.map((id) => [id, addresses[index.get(id)!]!]));
   }
 
-  /** Those with a vote, by their index. */
+  /** Voters, by index. */
   voters(): number[] {
     const { members } = this.#host.cluster.settings;
     return votersOf(this.#host.peer.views.view).map((id) => members.indexOf(id));
   }
 
-  /** Asked for each batch of a member. */
+  /** Called for each batch of a member. */
   isVoter(id: string): boolean {
     const { view } = this.#host.peer.views;
     if (view.stamp !== this.#voterStamp) {
@@ -133,17 +133,17 @@ export class NodeViews {
     return { ...note, addresses: this.#addressesOf(votersOf(note.view)) };
   }
 
-  /** What goes to others, and to clients in the description of the cluster. */
+  /** The view as sent to participants, and to clients in the description of the cluster. */
   document(): object {
     return writeToldView(this.#told());
   }
 
-  /** A new connection: each side offers its view to the other, so that none stays behind. */
+  /** On a new connection each side offers its view to the other, so that neither stays behind. */
   connected(link: Link): void {
     this.#publisher.offer(link);
   }
 
-  /** CALL `view`: a member offers its view, or sends it. */
+  /** CALL `view`: a member offers or sends its view. */
   heard(from: Link, params: unknown): object {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members tell of views");
     const { peer } = this.#host;
@@ -160,7 +160,9 @@ export class NodeViews {
     return { stamp: peer.views.view.stamp };
   }
 
-  /** Of all that offer a newer view one is asked for it, and another one when that does not send it. */
+  /**
+   * Of all members that offer a newer view one is asked for it, and another when that one does not send it.
+   */
   #wants(number: number, { mono }: Reading): boolean {
     const isOfUse = number > this.#host.peer.views.view.number && mono >= this.#asksFromMono;
     if (isOfUse) this.#asksFromMono = mono + askPatienceMs;
@@ -175,7 +177,7 @@ export class NodeViews {
     throw new LeaseholdError("CONFIG_MISMATCH", why);
   }
 
-  /** To be called several times a second. */
+  /** Call several times a second. */
   maintain(now: Reading): void {
     const { view } = this.#host.peer.views;
     this.#changes.maintain(now);
@@ -203,7 +205,7 @@ export class NodeViews {
     return { number, members: this.#addressesOf(members), cellSize, ...(joint && { joint }) };
   }
 
-  /** Answers what others ask about views; undefined for a call of another kind. */
+  /** Answers calls about views; undefined for any other call. */
   answer(from: Link, method: string, params: unknown): unknown {
     if (method === "view") return this.heard(from, params);
     if (method === "members") return this.status();

@@ -5,7 +5,7 @@ import { isAddress } from "../../../runtime/address.js";
 import { readFiledView, writeFiledView } from "../../views/document.js";
 import type { FiledView } from "../../views/document.js";
 
-/** Where a member keeps its view, so that a restart does not take it back to an older one. */
+/** The file of a member's view, so that a restart does not return to an older one. */
 export class ViewFile {
   readonly #path: string;
 
@@ -14,10 +14,10 @@ export class ViewFile {
   }
 
   /**
-   * What was kept; `undefined` where there is no file yet.
+   * The stored view; `undefined` if the file does not exist.
    *
-   * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read, or holds something else: without
-   * it the member might go back to an older view.
+   * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read or has other content: without it
+   * the member might return to an older view.
    */
   read(): FiledView | undefined {
     try {
@@ -30,17 +30,17 @@ export class ViewFile {
     }
   }
 
-  /** Where it is, for messages. */
+  /** Path of the file, for messages. */
   get path(): string {
     return this.#path;
   }
 
-  /** Writes it and waits for the disk: the view must not count before. Throws what the file system says. */
+  /** Writes and syncs the file: the view must not count before. Throws the file system's error. */
   write(view: FiledView): void {
     const next = `${this.#path}.new`;
     const file = openSync(next, "w", 0o600);
     try {
-      // Not `writeSync`, which may write a part of it.
+      // Not `writeSync`, which may write only a part.
       writeFileSync(file, JSON.stringify(writeFiledView(view)));
       fsyncSync(file);
     } finally {

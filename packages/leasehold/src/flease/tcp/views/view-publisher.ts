@@ -46,7 +46,7 @@ export class ViewPublisher {
     this.#document = document;
   }
 
-  /** To be called several times a second. */
+  /** Call several times a second. */
   maintain(now: Reading): void {
     if (this.#host.role !== "member" || now.mono - this.#offeredMono < offerEveryMs) return;
     this.#offeredMono = now.mono;

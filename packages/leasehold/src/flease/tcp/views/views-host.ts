@@ -4,7 +4,7 @@ import type { Cluster } from "../../views/cluster.js";
 import type { Link } from "../transport/link.js";
 import type { Transport } from "../transport/transport.js";
 
-/** What the views of a participant need of it. */
+/** What a participant's views need of it. */
 export interface ViewsHost {
   readonly nodeId: string;
   readonly role: string;
@@ -16,9 +16,9 @@ export interface ViewsHost {
   readonly membership: {
     readonly duplicates: { votes(mono: number): boolean; counts(id: string): boolean };
   };
-  /** The connection with a member, also with one that no view counts. */
+  /** The connection with a member, including one outside every view. */
   linkTo(id: string): Link | undefined;
-  /** Connects to members of the present view, and is no longer connected to others. */
+  /** Connects to the members of the present view, and disconnects from others. */
   dialMembers(): void;
   log(text: string): void;
   warn(text: string): void;
