@@ -22,6 +22,9 @@ import { type Scope, Turns, wholeFile } from "./turns.js";
 /** Blocks of one call that are read or written concurrently. */
 const blocksAtOnce = 8;
 
+/** How often `sync` brings copies up to date that are reported behind meanwhile. */
+const syncTriesMax = 3;
+
 export interface Outcome {
   readonly result: OperationResult;
   readonly bytes: Uint8Array;
@@ -229,8 +232,11 @@ export class Primary {
       throw new TenureOver();
     }
     if (lacks !== undefined) this.copies.lackedBy(lacks);
-    await Promise.all([...this.copies.behind].map((node) => this.copies.catchUp(node)));
-    await this.copies.settled();
+    // A late duplicate of such a report makes a complete copy look behind once more.
+    for (let tries = 0; tries < syncTriesMax && (tries === 0 || this.copies.behind.size > 0); tries += 1) {
+      await Promise.all([...this.copies.behind].map((node) => this.copies.catchUp(node)));
+      await this.copies.settled();
+    }
     return this.#inTurn({ from: 0, to: 0, changes: false }, left, async () => {
       const { result, bytes } = this.#certain(noBytes);
       return { result: { ...result, nodes: this.#parts.nodes.length - this.copies.behind.size }, bytes };
