@@ -105,7 +105,7 @@ describe("the data directory", () => {
   test("in use by another process is refused with exit code 77", async () => {
     const cluster = await CoreCluster.start(1);
     const { code, stderr } = await refusal("--data-dir", cluster.servers[0]!.dataDir);
-    expect(stderr).toMatch(/another process works in the data directory/);
+    expect(stderr).toMatch(/another process uses the data directory/);
     expect(code).toBe(77);
     await cluster[Symbol.asyncDispose]();
   });

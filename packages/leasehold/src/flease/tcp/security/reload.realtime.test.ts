@@ -84,13 +84,13 @@ describe("certificates", () => {
     await until(() => client.links.length === 1);
 
     overwrite(files, after.for("member/b", "test"));
-    await until(() => notes.lines.some((line) => line.startsWith("info read anew")));
+    await until(() => notes.lines.some((line) => line.startsWith("info reread")));
     expect(await canConnect(address, { tls: oldClient })).toBe("UNAUTHENTICATED");
     expect(await canConnect(address, { tls: newClient })).toBe("connected");
     expect(client.links[0]!.open).toBe(true);
 
     overwrite(clientFiles, newClient);
-    await until(() => clientNotes.lines.some((line) => line.startsWith("info read anew")));
+    await until(() => clientNotes.lines.some((line) => line.startsWith("info reread")));
     client.links[0]!.close("to dial again");
     await until(() => client.events.filter((event) => event === "connected b").length === 2);
     expect(client.errors).toEqual([]);
@@ -121,7 +121,7 @@ describe("certificates", () => {
       expect(notes.lines.every((line) => line.startsWith("warn ") && why.test(line))).toBe(true);
       expect(notes.lines.length).toBeLessThanOrEqual(3);
       overwrite(files, after.for("member/b", "test"));
-      await until(() => notes.lines.at(-1)!.startsWith("info read anew"));
+      await until(() => notes.lines.at(-1)!.startsWith("info reread"));
       expect(await canConnect(address, { tls: newClient })).toBe("connected");
     },
   );
