@@ -13,7 +13,7 @@ export async function main(words: readonly string[]): Promise<number> {
     (result) => {
       code = result;
     },
-    words[0] === "completion" ? undefined : words,
+    words.includes("completion") ? undefined : words,
   );
   if (words.length === 0) {
     program.outputHelp();

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { LeaseholdError } from "../lease/errors.js";
 import { loadPackage } from "../runtime/optional-package.js";
+import { usageError } from "./common/failure.js";
 import type { Finish } from "./command-help.js";
 
 /** The commands of optional packages. */
@@ -53,7 +54,7 @@ export async function addPackageCommands(
       .allowUnknownOption()
       .allowExcessArguments()
       .action(() => {
-        if (module !== undefined) throw module;
+        throw module ?? usageError(`${name} must be the first word: leasehold ${name} …`);
       });
   }
 }

@@ -58,7 +58,8 @@ export class GuardStarter implements Disposable {
     const early = this.#early;
     // It ends a while later: who takes a guard meanwhile gets another.
     this.#early = undefined;
-    for (const pipe of early?.stdio.slice(3) ?? []) pipe?.destroy();
+    // A process that could not be started has no pipes.
+    for (const pipe of early?.stdio?.slice(3) ?? []) pipe?.destroy();
     early?.unref();
   }
 }
