@@ -61,7 +61,9 @@ export const inDelta = /** @type {const} */ ([
   {
     name: "olderListCounts",
     why: "A store that the list has left counts again for a process that sees it alone.",
-    edits: [{ file: farm, find: "read.generation < this.#generation", replace: "false" }],
+    edits: [
+      { file: farm, find: "read.generation < this.#generation && knowing < this.majority", replace: "false" },
+    ],
     caughtBy: {
       file: "packages/leasehold/src/delta/farm/farm-replacement.test.ts",
       test: /sees it alone/,

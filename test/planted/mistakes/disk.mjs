@@ -243,6 +243,7 @@ export const onDisk = /** @type {const} */ ([
     edits: [
       {
         file: "packages/files/src/disk/record-log.ts",
+        at: 'await disk.rename(building, nameOf(sequence));\n    await disk.syncFolder("");',
         find: 'await disk.syncFolder("");',
         replace: "",
       },

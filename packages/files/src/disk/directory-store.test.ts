@@ -112,6 +112,20 @@ test("an index has a durable name before its records count", async () => {
   expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
 });
 
+test("an index that is begun anew has a durable name before anything in it counts", async () => {
+  const disk = new CrashDisk(() => 0);
+  const store = await DirectoryStore.open({ disk });
+  disk.failing = (call, name) =>
+    call === "sync" && name.startsWith("index")
+      ? Object.assign(new Error("EIO"), { code: "EIO" })
+      : undefined;
+  await expect(store.writeNode("never")).rejects.toMatchObject({ code: "DISK_FAILED" });
+  disk.failing = () => undefined;
+  await store.writeNode("node");
+  disk.restart();
+  expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
+});
+
 describe("bits that flip", () => {
   test("in a block are detected by the next read, which fails; other blocks are whole", async () => {
     await withBlocks();

@@ -12,7 +12,6 @@ const lengthBytes = 4;
  * as they were written, or zeros, and damage is told from it.
  */
 const roomBytes = 64 * 1024;
-export const payloadBytesMax = 1024 * 1024;
 /** Written at a time while a log is begun anew, so that others get their turn. */
 const pieceBytes = 1024 * 1024;
 /** A log is begun anew when it is twice as long as it would be then, and at least so long. */
@@ -87,6 +86,8 @@ export class RecordLog {
       .sort((a, b) => b - a);
     const [sequence = 0, ...older] = sequences;
     const begin = await (sequence === 0 ? beginLog(disk, 1, []) : readLog(disk, sequence, take));
+    // Its name may not be durable yet, if the process before died just after it had begun the log.
+    await disk.syncFolder("");
     // A crash came between a log that was begun anew and the removal of the one before.
     for (const before of older) await disk.remove(nameOf(before));
     return new RecordLog(disk, live, begin);
@@ -269,6 +270,7 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
     let chain = chainOfHead(sequence, all);
     let offset = headBytes;
     let batches = 0;
+    let last = 0;
     const used = usedBytes(all);
     while (offset < used) {
       const batch = batchAt(all, offset, chain, batches + 1);
@@ -278,11 +280,14 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
       }
       for (const payload of payloadsOf(batch.content)) take(payload);
       chain = batch.checksum;
+      last = offset;
       offset = batch.end;
       batches += 1;
     }
     if (offset < all.length) await file.truncate(offset);
-    // What the process before has written may only be in the kernel: it is durable before anybody counts it.
+    // What the process before wrote last may only be in the kernel, and taken for written there if its sync
+    // failed: it is written again, and durable before anybody counts it.
+    await file.write(all.subarray(last, offset), last);
     await file.sync();
     return { sequence, file, bytes: offset, chain, batches };
   } catch (error) {

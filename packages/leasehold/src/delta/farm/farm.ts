@@ -288,10 +288,11 @@ export class Farm implements FarmView, StoreFilter {
         return;
       }
       this.#checkDelay(read);
-      // Only stores that the newer list has left have answered: their older list makes none of them count.
-      if (read.generation < this.#generation) return;
       const plan: Founded = { ...read, ...this.#bounds(read) };
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
+      // Stores that the newer list has left make none of them count. But if a majority of them agrees on the
+      // older list, the newer one was never agreed on: two majorities of the older list have a store in common.
+      if (read.generation < this.#generation && knowing < this.majority) return;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
       this.#generation = Math.max(this.#generation, plan.generation);
       this.#epochFloor = greatestBigint([this.#epochFloor, plan.epochFloor]);

@@ -172,7 +172,8 @@ export class DeltaProvider implements Provider {
     const error = this.#whyTooLong(resource, data);
     if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
-    const retryInMs = this.#reliedForMs(resource);
+    // A detached lease was never this participant's: it may be attached.
+    const retryInMs = adopts === undefined ? this.#reliedForMs(resource) : 0;
     if (retryInMs > 0) return { kind: "held", retryInMs };
     // A participant that attempts has given up its former grant: nothing may renew it any more.
     this.#forget(resource);
@@ -210,6 +211,7 @@ export class DeltaProvider implements Provider {
     // A clock ended it early: the program may still use the resource for the time that it was promised.
     if (tenure.lost === "clock-fault") {
       const { begun, leaseMs } = tenure.hold;
+      for (const other of this.#reliedUntilMs.keys()) this.#reliedForMs(other);
       this.#reliedUntilMs.set(tenure.resource, begun.monotonicMs + leaseMs);
       return;
     }
