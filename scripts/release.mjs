@@ -34,7 +34,8 @@ function inOrder() {
   const order = [];
   const visit = (manifest) => {
     if (order.includes(manifest)) return;
-    for (const other of published) if (other.name in (manifest.dependencies ?? {})) visit(other);
+    const needed = { ...manifest.dependencies, ...manifest.peerDependencies };
+    for (const other of published) if (other.name in needed) visit(other);
     order.push(manifest);
   };
   published.forEach(visit);
