@@ -78,6 +78,21 @@ const alsoPublished = packages.flatMap((name) =>
 
 const manifestOf = (name) => JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
 
+/**
+ * Bundlers must not look up what is imported by a value: the package may not be installed. The comments that say so
+ * were removed with all others.
+ */
+function keepBundlersOut(compiled) {
+  const magic = "/* webpackIgnore: true */ /* @vite-ignore */";
+  for (const name of readdirSync(compiled, { recursive: true })) {
+    if (!name.endsWith(".js")) continue;
+    const path = join(compiled, name);
+    const text = readFileSync(path, "utf8");
+    const marked = text.replaceAll(/\bimport\((?=[A-Za-z_$])/g, `import(${magic} `);
+    if (marked !== text) writeFileSync(path, marked);
+  }
+}
+
 /** Runs the compiler once; resolves with its exit code. */
 async function compile(...options) {
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
@@ -161,6 +176,7 @@ async function build() {
     ]);
     if (codes.some((code) => code !== 0)) return codes[0] || codes[1];
     pruneDeclarations(fresh);
+    keepBundlersOut(fresh);
     await bundleCommand(join(fresh, "leasehold", "src"));
     chmodSync(join(fresh, "leasehold", "src", "cli", "main.js"), 0o755);
     writeFileSync(join(fresh, "leasehold", "src", ".built"), "");
