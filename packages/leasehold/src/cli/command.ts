@@ -28,6 +28,9 @@ export async function main(words: readonly string[]): Promise<number> {
     await program.parseAsync([...words], { from: "user" });
     return told(code);
   } catch (error) {
+    // commander ends requested help with the exit code that `main.ts` has set for the process.
+    const isHelp = error instanceof CommanderError && error.code === "commander.help";
+    if (isHelp && words.find((word) => !word.startsWith("-")) === "help") return told(exitCode("ok"));
     const fault = error instanceof CommanderError ? usageFault(error) : error;
     if (fault === undefined) return told(exitCode("ok"));
     const { message, ...codes } = describeFailure(fault);

@@ -342,5 +342,7 @@ function collectMembers(text: string, before: readonly string[] = []): readonly 
 /** `undefined` for help and version output, which are no faults. */
 export function usageFault(error: CommanderError): CommandFailure | undefined {
   if (error.exitCode === 0) return undefined;
+  // A group of commands, such as `member`, without one of them.
+  if (error.code === "commander.help") return usageError("a command is missing: --help lists them");
   return usageError(error.message.replace(/^error: /, ""));
 }

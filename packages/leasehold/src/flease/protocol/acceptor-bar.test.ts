@@ -112,7 +112,7 @@ test("a bar is kept as long as the lease that it broke may run: others may have 
   expect(wordOf(ask(acceptor, writeOf("p.1", 0, 1, 2_900), at(2_400)))).toBe("barred");
   acceptor.discardIdle(at(2_600), 10);
   expect(acceptor.entry("r")).toBeUndefined();
-  // Who has released holds nothing any more.
+  // After its release, a participant holds nothing.
   ask(released, releaseOf("p.1", 0, 1), at(20));
   released.discardIdle(at(1_100), 10);
   expect(released.entry("r")).toBeUndefined();

@@ -52,7 +52,7 @@ export class DuplicateWatch {
   #seenDuplicate: { readonly text: string; readonly untilMs: number } | undefined;
   /** True after the recovery wait that our acceptor began with a majority connected. */
   #begun = false;
-  /** Since when a connected majority has not counted. */
+  /** When the wait for a connected majority began. */
   #waitingSinceMs = Infinity;
   /** Our vote counts at least up to this time. */
   #votesUntilMs = -Infinity;
