@@ -165,15 +165,51 @@ export const projects = [
   },
 ];
 
+/** The forms of patterns that the suites use. */
+export function matches(pattern: string, path: string): boolean {
+  const form = pattern
+    .replace(/[.+]/g, "\\$&")
+    .replaceAll("**/", "\n")
+    .replaceAll("*", "[^/]*")
+    .replaceAll("\n", "(?:.*/)?");
+  return new RegExp(`^${form}$`).test(path);
+}
+
+/** All test files, by their paths from here. */
+export const testFiles = ["packages", "test"]
+  .flatMap((folder) =>
+    readdirSync(here(folder), { recursive: true, encoding: "utf8" }).map((path) => `${folder}/${path}`),
+  )
+  .filter((path) => path.endsWith(".test.ts") && !path.includes("node_modules/"));
+
+const isFast = ({ name }: { readonly name: string }) => name.startsWith("fast");
+const fastFiles = testFiles.filter(
+  (path) =>
+    include.some((pattern) => matches(pattern, path)) && !exclude.some((pattern) => matches(pattern, path)),
+);
+
 /**
- * Those that this run is about. Without a project and without a file it is the fast ones. A file without a project runs
- * once, without the greater effort of the random suite.
+ * Those that this run is about. Without a project and without a path it is the fast ones. A file is run by its suite,
+ * once, without the greater effort of the random suite. Of a folder the fast tests are run, since others may take half
+ * an hour, need root or install what they compare with; a folder without fast tests is run by its suite.
  */
-function chosen(words: readonly string[]): typeof projects {
+export function chosen(words: readonly string[]): typeof projects {
   if (words.some((word) => word.startsWith("--project"))) return projects;
-  const namesFile = words.some((word) => /[/.]/.test(word) && !word.startsWith("-"));
-  if (!namesFile) return projects.filter(({ name }) => name.startsWith("fast"));
-  return projects.map((each) => (each.name === "random" ? { ...each, include: randomTests } : each));
+  const paths = words.filter((word) => /[/.]/.test(word) && !word.startsWith("-"));
+  if (paths.length === 0) return projects.filter(isFast);
+  const named = paths.map((path) => path.replace(`${here(".")}/`, "").replace(/^\.\//, ""));
+  const slow = named.filter(
+    (path) => path.endsWith(".ts") || !fastFiles.some((file) => file.startsWith(path)),
+  );
+  const slowFiles = testFiles.filter((file) => slow.some((path) => file.includes(path)));
+  return projects
+    .map((each) => (each.name === "random" ? { ...each, include: randomTests } : each))
+    .map((each) => {
+      if (isFast(each)) return each;
+      const ours = slowFiles.filter((file) => each.include.some((pattern) => matches(pattern, file)));
+      return { ...each, include: ours };
+    })
+    .filter((each) => each.include.length > 0);
 }
 
 export default defineConfig({

@@ -25,29 +25,27 @@ const leftOut = {
   etcd: "servers of etcd are installed, and clients of it started hundreds of times",
 };
 
-/** The forms of patterns that the configurations use. */
-function matches(pattern: string, path: string): boolean {
-  const form = pattern
-    .replace(/[.+]/g, "\\$&")
-    .replaceAll("**/", "\n")
-    .replaceAll("*", "[^/]*")
-    .replaceAll("\n", "(?:.*/)?");
-  return new RegExp(`^${form}$`).test(path);
-}
+const {
+  projects: suites,
+  harderTests,
+  chosen,
+  matches,
+  testFiles,
+} = (await import("../vitest.config.js")) as unknown as {
+  projects: Suite[];
+  harderTests: string[];
+  chosen(words: readonly string[]): Suite[];
+  matches(pattern: string, path: string): boolean;
+  testFiles: string[];
+};
 
 const isOneOf = (patterns: readonly string[] = [], path: string) =>
   patterns.some((pattern) => matches(pattern, path));
 
-const { projects: suites, harderTests } = (await import("../vitest.config.js")) as unknown as {
-  projects: Suite[];
-  harderTests: string[];
-};
-
 describe("the suites", () => {
   test("have each test file once; the random one also those that try harder there", () => {
-    const files = ["packages", "test"].flatMap(filesBelow).filter((path) => path.endsWith(".test.ts"));
-    expect(files.length).toBeGreaterThan(200);
-    const wrong = files.flatMap((path) => {
+    expect(testFiles.length).toBeGreaterThan(200);
+    const wrong = testFiles.flatMap((path) => {
       const having = suites.filter(
         ({ include, exclude }) => isOneOf(include, path) && !isOneOf(exclude, path),
       );
@@ -57,6 +55,30 @@ describe("the suites", () => {
         : [`${path}: ${having.map(({ name }) => name).join(", ") || "none"}`];
     });
     expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    [[], "fast fast-isolated"],
+    [["--bail=1"], "fast fast-isolated"],
+    [["test/"], "fast fast-isolated"],
+    [["./test"], "fast fast-isolated"],
+    [["packages/leasehold/src/cli"], "fast fast-isolated"],
+    [["test/tidy.test.ts"], "fast fast-isolated"],
+    [["test/e2e/"], "fast fast-isolated e2e"],
+    [["packages/leasehold/src/cli/up/up.processes.test.ts"], "fast fast-isolated processes"],
+    [["test/planted-core.test.ts"], "fast fast-isolated random"],
+    [["test/", "packages/leasehold/src/cli/up/up.processes.test.ts"], "fast fast-isolated processes"],
+  ])("%j is run by %s", (words, names) => {
+    expect(
+      chosen(words)
+        .map(({ name }) => name)
+        .join(" "),
+    ).toBe(names);
+  });
+
+  test("take of a folder beside a file nothing but the file", () => {
+    const file = "packages/leasehold/src/cli/up/up.processes.test.ts";
+    expect(chosen(["test/", file]).find(({ name }) => name === "processes")!.include).toEqual([file]);
   });
 
   test("are called by .ci/run, but for those that say why not", () => {
