@@ -17,6 +17,7 @@ import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { shrinkFolder } from "./shrink.mjs";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 export const packages = readdirSync(join(root, "packages"));
@@ -125,7 +126,7 @@ const bundleGroups = [
 
 /**
  * Bundles the command into a few CommonJS files, which Node loads in a third of the time. Packages that are
- * optional stay outside, and nothing is minified: a stack trace has the names of the code.
+ * optional stay outside.
  */
 async function bundleCommand(dist) {
   const out = join(dist, "bundle");
@@ -176,8 +177,9 @@ async function build() {
     ]);
     if (codes.some((code) => code !== 0)) return codes[0] || codes[1];
     pruneDeclarations(fresh);
-    keepBundlersOut(fresh);
     await bundleCommand(join(fresh, "leasehold", "src"));
+    shrinkFolder(join(fresh, "leasehold", "src"));
+    keepBundlersOut(fresh);
     chmodSync(join(fresh, "leasehold", "src", "cli", "main.js"), 0o755);
     writeFileSync(join(fresh, "leasehold", "src", ".built"), "");
     // Swapped, so that a process that starts meanwhile finds the old build or the new one.
