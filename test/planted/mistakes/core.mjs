@@ -874,6 +874,18 @@ export const inCore = /** @type {const} */ ([
     caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
+    name: "steppedLeaseIsRevoked",
+    why: "A lease of the core that a step of the system time has ended is revoked at once.",
+    edits: [
+      {
+        file: "packages/leasehold/src/etcd/provider.ts",
+        find: "tenure.promisedMs > 0",
+        replace: "false",
+      },
+    ],
+    caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
+  },
+  {
     name: "attachedTokenStays",
     why: "A lease of the core that was attached has the token of the one that was detached.",
     edits: [

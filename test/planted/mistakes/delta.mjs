@@ -37,6 +37,12 @@ export const inDelta = /** @type {const} */ ([
     ],
   },
   {
+    name: "steppedLeaseIsReleased",
+    why: "A lease that a step of the system time has ended is released at once.",
+    edits: [{ file: provider, find: "promisedMs <= 0", replace: "true" }],
+    caughtBy: { file: "packages/leasehold/src/delta/provider/provider.test.ts" },
+  },
+  {
     name: "waitFiveDelays",
     why: "Waiting Δ + 5δ, which suffices only where nobody renews as in Fig. 5.",
     edits: [{ file: site, at: "leaseMs + 6 * Math.max", find: "6", replace: "5" }],

@@ -21,6 +21,8 @@ export class Tenure {
   lost: LossReason | undefined;
   /** Its holder has detached it, and renews no more. */
   isDetached = false;
+  /** When it was found over: until then, on the steady clock, the program may rely on what it was promised. */
+  promisedUntilMs = 0;
   /** Another participant wants the resource. */
   asked: Asked | undefined;
 
@@ -46,6 +48,7 @@ export class Tenure {
     const disagree = clocksDisagree(begun, now, leaseMs);
     const leftMs = disagree ? 0 : leaseMs - elapsedMs(begun, now);
     if (leftMs > 0) return leftMs;
+    this.promisedUntilMs = begun.monotonicMs + leaseMs;
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;
   }

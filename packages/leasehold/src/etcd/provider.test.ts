@@ -86,6 +86,42 @@ describe("a tenure", () => {
     await take(bob, { wait: 3 * ttlMs });
   });
 
+  test("that a small step of the system time has ended is not released early either", async () => {
+    const lease = await take(alice, { autoRenew: false });
+    await world.advance(0.9 * ttlMs);
+    lease.assertHeld(200);
+    // Less than the clocks may be apart: it expires, and is no clock fault.
+    world.stepWall(ttlMs / 10 - 1);
+    await world.advance(20);
+    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+    for (const participant of [bob, alice])
+      expect(await soon(participant.tryAcquire(name, { ttl: ttlMs }))).toBeUndefined();
+    await world.advance(ttlMs / 10);
+    expect(await soon(alice.tryAcquire(name, { ttl: ttlMs }))).toBeDefined();
+  });
+
+  test("that its own clock has ended is released at once", async () => {
+    await take(alice, { autoRenew: false });
+    await world.advance(ttlMs + 1);
+    expect(core.leases.size).toBe(0);
+    expect(await soon(bob.tryAcquire(name, { ttl: ttlMs }))).toBeDefined();
+  });
+
+  test("that a clock fault has ended before the program had it is released at once", async () => {
+    core.latencyMs = 20;
+    const trying = alice.tryAcquire(name, { ttl: ttlMs }).catch((error: unknown) => error);
+    for (let passedMs = 0; passedMs < 1_000 && core.keys.size === 0; passedMs += 1) await world.advance(1);
+    world.stepWall(-ttlMs / 2);
+    await world.advance(100);
+    expect(await trying).toMatchObject({ code: "NO_QUORUM" });
+    expect(core.leases.size).toBe(0);
+    for (const participant of [bob, alice]) {
+      const lease = await soon(participant.tryAcquire(name, { ttl: ttlMs }));
+      expect(lease).toBeDefined();
+      await soon(lease!.release());
+    }
+  });
+
   test("a ttl between two seconds is rounded up for the core, and counted as it is", async () => {
     const lease = await take(alice, { ttl: 1_500, autoRenew: false });
     expect(lease.remaining()).toBeLessThanOrEqual(1_500);

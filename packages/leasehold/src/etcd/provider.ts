@@ -83,12 +83,10 @@ export class CoreProvider implements Provider {
   readonly #queues: FairQueues;
   /** Granted tenures that have not been released, by resource. */
   readonly #tenures = new Map<string, Tenure>();
-  /**
-   * Leases of tenures that a clock fault ended early: until they expire, the protected work may go on, so
-   * their keys are no leftovers.
-   */
-  readonly #faulted = new Set<bigint>();
+  /** Leases of tenures that a clock ended early: the protected work may go on, so their keys are no leftovers. */
+  readonly #endedEarly = new Set<bigint>();
   #events: ProviderEvents | undefined;
+  #isClosed = false;
 
   constructor(parts: CoreProviderParts) {
     const { core, world, address, holder } = parts;
@@ -190,18 +188,32 @@ export class CoreProvider implements Provider {
     return false;
   }
 
-  async release(grant: Grant): Promise<void> {
+  async release(grant: Grant, isUnused = false): Promise<void> {
     const tenure = own(grant);
     this.#end(tenure);
-    // A clock fault ended it early: the protected work may still be running.
-    if (tenure.lossReason === "clock-fault") {
-      this.#faulted.add(tenure.leaseId);
-      const expired = () => void this.#faulted.delete(tenure.leaseId);
-      this.#parts.world.timers.after(tenure.leaseMs, expired);
-      return;
-    }
-    // The lease belongs to this tenure alone, so no later tenure's key goes with it.
-    await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
+    if (isUnused) await this.#revoke(tenure);
+    else if (tenure.lossReason === "clock-fault") this.#after(tenure, tenure.leaseMs, () => undefined);
+    else if (tenure.promisedMs > 0) this.#after(tenure, tenure.promisedMs, () => this.#revokeLate(tenure));
+    else await this.#revoke(tenure);
+  }
+
+  /** The protected work may go on until then. After a clock fault, only the core says when the lease is over. */
+  #after(tenure: Tenure, delayMs: number, run: () => void): void {
+    this.#endedEarly.add(tenure.leaseId);
+    this.#parts.world.timers.after(delayMs, () => {
+      this.#endedEarly.delete(tenure.leaseId);
+      run();
+    });
+  }
+
+  /** The lease belongs to this tenure alone, so no later tenure's key goes with it. */
+  #revoke({ leaseId }: Tenure): Promise<void> {
+    return this.#core.revokeLease(leaseId, { timeoutMs: releaseMsMax });
+  }
+
+  #revokeLate(tenure: Tenure): void {
+    // It expires without this, too.
+    if (!this.#isClosed) this.#revoke(tenure).catch(() => undefined);
   }
 
   enterQueue(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place> {
@@ -236,6 +248,7 @@ export class CoreProvider implements Provider {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.inspection.close();
     this.#waiters.close();
     for (const tenure of this.#tenures.values()) this.#end(tenure);
@@ -328,7 +341,7 @@ export class CoreProvider implements Provider {
   #isLeftover({ value, leaseId }: Entry): boolean {
     const record = decodeRecord(value);
     const isOurs = leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
-    return isOurs && !this.#faulted.has(leaseId);
+    return isOurs && !this.#endedEarly.has(leaseId);
   }
 
   #refused({ resource, waiting }: AttemptRequest, { revision }: Moment, entry: Entry): AttemptOutcome {

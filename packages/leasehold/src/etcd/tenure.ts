@@ -17,6 +17,8 @@ export class Tenure implements Grant {
   lost: LossReason | undefined;
   /** The tenure was detached and must not be renewed. */
   isDetached = false;
+  /** When it was found over: the time for which the program may still rely on what it was promised, ms. */
+  promisedMs = 0;
   /** The last request seen in the key. */
   asked: Asked | undefined;
   /** Reports requests for the resource, and deletions of the key. */
@@ -70,6 +72,7 @@ export class Tenure implements Grant {
     const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs(this.#begun, now);
     // The comparison is false for NaN, which ends the tenure.
     if (leftMs > 0) return leftMs;
+    this.promisedMs = this.#begun.monotonicMs + this.#leaseMs - now.monotonicMs;
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;
   }

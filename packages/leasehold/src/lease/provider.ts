@@ -202,8 +202,13 @@ export interface Provider {
    * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as
    * this returns. Called once for each grant, also for one that was lost. Returns `undefined` when the
    * release is already done.
+   *
+   * The system time, or a clock fault, may have ended a grant before its time by the steady clock. Until then
+   * the program may rely on what it was promised, so no participant MUST get the resource.
+   *
+   * @param isUnused no program has had the grant: it is released although a clock has ended it early
    */
-  release(grant: Grant): Promise<void> | undefined;
+  release(grant: Grant, isUnused?: boolean): Promise<void> | undefined;
   /**
    * Puts a caller at the end of the resource's queue. The queue is independent of exclusion: the first in it
    * acquires like everybody else. A stopped process keeps its places for `ttlMs` and the time that the ground

@@ -20,6 +20,11 @@ async function stage(media: Partial<MemoryMediumOptions> = {}) {
   return { world, farm, alice: await manager("alice", "the first"), bob: await manager("bob") };
 }
 
+async function settledSoon<T>(world: VirtualWorld, promise: Promise<T>): Promise<T> {
+  await world.advance(40);
+  return promise;
+}
+
 test('open("delta+memory:name"): participants that open the same name contend, until the last has closed', async () => {
   const [alice, bob] = [
     await open("delta+memory:a", { name: "alice" }),
@@ -52,6 +57,43 @@ test("a lease that a clock fault has ended is not released before its time, as t
   const waiting = bob.acquire("r", { ttl: 1_000, wait: 10_000 });
   await world.advance(5_000);
   expect((await waiting).token).toBeGreaterThan(lease.token);
+});
+
+test("a lease that a small step of the system time has ended is not released before its time either", async () => {
+  const { alice, bob, world } = await stage();
+  const lease = await alice.acquire("r", { ttl: 1_000, autoRenew: false });
+  await world.advance(850);
+  lease.assertHeld(100);
+  // Less than the clocks may be apart: it expires, and is no clock fault.
+  world.stepWall(99);
+  await world.advance(60);
+  expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+  for (const participant of [alice, bob])
+    expect(await settledSoon(world, participant.tryAcquire("r", { ttl: 1_000 }))).toBeUndefined();
+  await world.advance(90);
+  expect(await settledSoon(world, alice.tryAcquire("r", { ttl: 1_000 }))).toMatchObject({ resource: "r" });
+});
+
+test("a lease that its own clock has ended is released at once", async () => {
+  const { alice, bob, world } = await stage();
+  await alice.acquire("r", { ttl: 1_000, autoRenew: false });
+  await world.advance(1_001);
+  expect(await settledSoon(world, bob.tryAcquire("r", { ttl: 1_000 }))).toMatchObject({ resource: "r" });
+});
+
+test("a grant that a clock fault has ended before a program had it is released at once", async () => {
+  const { alice, bob, farm, world } = await stage();
+  const carol = await farm.open("carol", world, { leaseMsMax: 1_000 });
+  const request = { resource: "r", ttlMs: 1_000, timeoutMs: 500, contended: false, waiting: false };
+  const outcome = await carol.attempt(request);
+  if (outcome.kind !== "granted") throw new Error(outcome.kind);
+  world.stepWall(-700);
+  expect(outcome.grant.remainingMs()).toBe(0);
+  await carol.release(outcome.grant, true);
+  const lease = await settledSoon(world, bob.tryAcquire("r"));
+  expect(lease).toMatchObject({ resource: "r" });
+  await lease!.release();
+  expect(await settledSoon(world, alice.tryAcquire("r"))).toMatchObject({ resource: "r" });
 });
 
 test("a list needs a majority, or a callback for what is missing", async () => {

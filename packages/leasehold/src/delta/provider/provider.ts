@@ -43,6 +43,12 @@ export interface DeltaProviderParts {
   readonly bytesMax: number;
 }
 
+/** A tenure that a clock ended before its time on the steady clock. */
+interface EarlyEnd {
+  readonly tenure: Tenure;
+  isReleasing: boolean;
+}
+
 export class DeltaGrant implements Grant {
   readonly tenure: Tenure;
   /** The holder was notified that it should release the resource. */
@@ -90,13 +96,14 @@ export class DeltaProvider implements Provider {
   /** By resource: the last grant that has not been released. */
   readonly #grants = new Map<string, DeltaGrant>();
   /**
-   * By resource: until when, on the steady clock, the protected work may go on by a lease that a clock fault
-   * ended early. This process's own record does not keep it from taking the resource again.
+   * By resource: tenures that a clock ended early, and whose protected work may go on. This process's own
+   * record does not keep it from taking the resource again.
    */
-  readonly #reliedUntilMs = new Map<string, number>();
+  readonly #endedEarly = new Map<string, EarlyEnd>();
   #events: ProviderEvents | undefined;
   /** Operations in flight; while there are any the farm is tended. */
   #underWay = 0;
+  #isClosed = false;
   #tendTimer: Timer | undefined;
 
   constructor(parts: DeltaProviderParts) {
@@ -173,7 +180,7 @@ export class DeltaProvider implements Provider {
     if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // A detached lease was never this participant's: it may be attached.
-    const retryInMs = adopts === undefined ? this.#reliedForMs(resource) : 0;
+    const retryInMs = adopts === undefined ? this.#promisedMs(resource) : 0;
     if (retryInMs > 0) return { kind: "held", retryInMs };
     // A participant that attempts has given up its former grant: nothing may renew it any more.
     this.#forget(resource);
@@ -189,10 +196,15 @@ export class DeltaProvider implements Provider {
     return { kind: "granted", grant };
   }
 
-  #reliedForMs(resource: string): number {
-    const leftMs = (this.#reliedUntilMs.get(resource) ?? 0) - this.#driver.now().monotonicMs;
-    if (leftMs <= 0) this.#reliedUntilMs.delete(resource);
-    return leftMs;
+  /** Milliseconds for which the protected work of an earlier tenure may go on, or its release may take. */
+  #promisedMs(resource: string): number {
+    const end = this.#endedEarly.get(resource);
+    if (end === undefined) return 0;
+    const leftMs = end.tenure.promisedUntilMs - this.#driver.now().monotonicMs;
+    if (leftMs > 0) return leftMs;
+    if (end.isReleasing) return this.#delayMs;
+    this.#endedEarly.delete(resource);
+    return 0;
   }
 
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -204,18 +216,32 @@ export class DeltaProvider implements Provider {
     return isLonger;
   }
 
-  async release(grant: Grant): Promise<void> {
+  async release(grant: Grant, isUnused = false): Promise<void> {
     const { tenure } = own(grant);
     tenure.lost ??= "released";
     if (this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
-    // A clock ended it early: the program may still use the resource for the time that it was promised.
-    if (tenure.lost === "clock-fault") {
-      const { begun, leaseMs } = tenure.hold;
-      for (const other of this.#reliedUntilMs.keys()) this.#reliedForMs(other);
-      this.#reliedUntilMs.set(tenure.resource, begun.monotonicMs + leaseMs);
-      return;
-    }
-    await this.#run(this.#protocol.release(tenure));
+    const promisedMs = tenure.promisedUntilMs - this.#driver.now().monotonicMs;
+    if (isUnused || (tenure.lost !== "clock-fault" && promisedMs <= 0))
+      await this.#run(this.#protocol.release(tenure));
+    else this.#releaseLate(tenure, promisedMs);
+  }
+
+  /** After a clock fault it is not released at all: others then wait by their own clocks. */
+  #releaseLate(tenure: Tenure, promisedMs: number): void {
+    const { resource } = tenure;
+    for (const other of this.#endedEarly.keys()) this.#promisedMs(other);
+    const end: EarlyEnd = { tenure, isReleasing: false };
+    this.#endedEarly.set(resource, end);
+    if (tenure.lost === "clock-fault") return;
+    this.#driver.world.timers.after(promisedMs, () => {
+      // This participant may have the resource again.
+      if (this.#isClosed || this.#endedEarly.get(resource) !== end) return;
+      end.isReleasing = true;
+      // It expires without a release, too.
+      void this.#run(this.#protocol.release(tenure))
+        .catch(() => undefined)
+        .finally(() => this.#endedEarly.delete(resource));
+    });
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -237,6 +263,7 @@ export class DeltaProvider implements Provider {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.inspection.close();
     await this.#farm.leave(this.#driver);
     await this.#driver.close();

@@ -35,8 +35,12 @@ export interface AcquisitionPorts extends LeaseKeeper {
   readonly events: Events;
   /** @throws LeaseholdError `CLOSED` */
   assertOpen(): void;
-  /** Best effort, never rejects; `undefined` when the release is already done. */
-  giveBack(grant: Grant): Promise<void> | undefined;
+  /**
+   * Best effort, never rejects; `undefined` when the release is already done.
+   *
+   * @param isUnused no program has had the grant
+   */
+  giveBack(grant: Grant, isUnused?: boolean): Promise<void> | undefined;
 }
 
 /**
@@ -189,7 +193,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   #granted(contender: Caller, grant: Grant): void {
     const remainingMs = contender.hasGivenUp ? 0 : grant.remainingMs();
     if (remainingMs <= 0) {
-      const given = this.#ports.giveBack(grant);
+      const given = this.#ports.giveBack(grant, true);
       if (given === undefined) this.#tooLate(contender);
       else void given.then(() => this.#tooLate(contender));
       return;

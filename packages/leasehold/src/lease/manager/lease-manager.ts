@@ -276,11 +276,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   /** Best effort: a resource that cannot be released now becomes free when its lease expires. */
-  giveBack(grant: Grant): Promise<void> | undefined {
+  giveBack(grant: Grant, isUnused = false): Promise<void> | undefined {
     // The program has stopped using the resource, and nobody could handle the error.
     const ignored = () => undefined;
     try {
-      return this.provider.release(grant)?.catch(ignored);
+      return this.provider.release(grant, isUnused)?.catch(ignored);
     } catch {
       return undefined;
     }
