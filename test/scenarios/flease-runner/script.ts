@@ -1,6 +1,31 @@
 import { type Faults, noFaults, withFaults } from "../../planted/switches.js";
 import { World } from "./world.js";
 
+/*
+ * A script has an explanation, its variants with the outcome that each must reach, and paragraphs of commands.
+ * What they print stands below `----`, once if all variants print the same. Times are milliseconds since the
+ * start, when all acceptors are past their recovery wait; a ballot prints as `millisecond.counter`. The
+ * resource is `r`. The commands:
+ *
+ *   variant NAME[: FAULT …] -> two holders | one holder | no holder
+ *   cluster a b c [skew=10] [ttlMax=1000] [timeout=100] [rate=0.1]   members, ready at time 0
+ *   proposers p q
+ *   p acquire fast|two-phase [ttl=600]    also: p renew, release, cancel, tick (time-outs), crash, restart
+ *   a crash | restart | discard | show
+ *   a bar p                               p's lease is broken at a
+ *   deliver p.acq1 a b                    p's first ACQ reaches a and b (without names: everybody)
+ *   return p.acq1 a b                     the answers of a and b reach p; again: they come twice
+ *   exchange p.acq1 a b                   both
+ *   drop p.acq1 c
+ *   advance 100 [p=80]                    time passes; p's clocks move by 80
+ *   clock p +10                           p's wall clock is 10 ahead
+ *   suspend p 100                         p's machine sleeps: its steady clock stands still
+ *   p use                                 p's program writes, with its token, to what the lease protects
+ *   newcomer d                            starts a process that is no member yet
+ *   a change a b d                        a begins a change to these members
+ *   a tell b p                            a's view reaches b and p (without names: everybody)
+ */
+
 /** How a run ends: whether two ever held the resource at one instant, and if not, how many hold it at the end. */
 export type Outcome = "two holders" | "one holder" | "no holder";
 
