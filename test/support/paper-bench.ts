@@ -4,6 +4,7 @@ import type { BothClocks } from "../../packages/leasehold/src/common/both-clocks
 import type { Protocol, Resumption } from "../../packages/leasehold/src/delta/effects.js";
 import {
   type FarmView,
+  type Floor,
   noFloor,
   type ProtocolEnvironment,
 } from "../../packages/leasehold/src/delta/lease-protocol.js";
@@ -32,6 +33,8 @@ export class PaperBench {
   readonly world: VirtualWorld;
   readonly media: readonly MemoryMedium[];
   readonly farm: FarmView;
+  /** What an empty cell may have been before its store came back. */
+  floor: Floor = noFloor;
 
   constructor(kinds: readonly StoreTraits["kind"][], seed = 1) {
     this.world = new VirtualWorld({ seed });
@@ -43,7 +46,7 @@ export class PaperBench {
       kindOf: (store) => kinds[store]!,
       idOf: (store) => ids[store]!,
       nameOf: (store) => `store ${store}`,
-      floorOf: () => noFloor,
+      floorOf: () => this.floor,
       mayTake: () => true,
       remembers: () => true,
     };

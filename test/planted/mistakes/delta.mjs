@@ -99,6 +99,21 @@ export const inDelta = /** @type {const} */ ([
     ],
   },
   {
+    name: "floorWhereEmptyOnly",
+    why: "Only contenders that read a store which came back empty take a number above its floor.",
+    edits: [
+      {
+        file: register,
+        find: "greatestBigint(floors.map(({ number }) => number))",
+        replace: "greatestBigint(emptied.map(({ number }) => number))",
+      },
+    ],
+    caughtBy: {
+      file: "packages/leasehold/src/delta/paper/renew.test.ts",
+      test: /came back empty takes no hold away/,
+    },
+  },
+  {
     name: "flickeringReader",
     why: "A reader does not remember what it returned.",
     edits: [

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { BothClocks } from "../../common/both-clocks.js";
 import type { Protocol } from "../effects.js";
-import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
+import type { FarmView, Floor } from "../lease-protocol.js";
+import { greatestBigint } from "../record/fields.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 import { LastingFarm } from "./lasting-farm.js";
 import { compareStamps, later, sameStamp } from "../record/stamp.js";
@@ -41,7 +42,10 @@ export interface ReadSeen<Value> {
    * did not answer.
    */
   readonly stores: readonly (readonly Value[] | undefined)[];
-  /** No number that any store may have known before it forgot is greater. */
+  /**
+   * No number that any store may have known before it forgot is greater. Its epoch counts only if a store
+   * showed an empty register.
+   */
   readonly floor: Floor;
   readonly begun: BothClocks;
   readonly ended: BothClocks;
@@ -170,7 +174,6 @@ export class RegularRegister<Value extends Stamp> {
     };
     take(answers);
     let greatest: Value | undefined;
-    let floor = noFloor;
     const stores: (readonly Value[] | undefined)[] = Array.from({ length: size });
     const failures: unknown[] = [];
     for (const [store, reading] of readings.entries()) {
@@ -179,14 +182,13 @@ export class RegularRegister<Value extends Stamp> {
         failures.push(reading.failed);
         continue;
       }
-      if (reading.length === 0 && this.#farm.floorOf(store).number > floor.number)
-        floor = this.#farm.floorOf(store);
       greatest = reading.reduce<Value | undefined>(later, greatest);
       stores[store] = reading;
     }
     if (count(stores) < majority) return this.#unanswered(failures, now, cancelled);
     this.#counted = stores.flatMap((reading, store) => (reading === undefined ? [] : [store]));
     this.#greatest = later(this.#greatest, greatest);
+    const floor = this.#floorOf(stores);
     return { kind: "read", value: this.#greatest, stores, floor, begun, ended: now, cancelled };
   }
 
@@ -255,6 +257,19 @@ export class RegularRegister<Value extends Stamp> {
    */
   #isKnown(store: number): boolean {
     return this.#farm.kindOf(store) === "atomic" && this.#counted.includes(store);
+  }
+
+  /**
+   * The number counts in every read, whichever stores it asked: if only readers of an empty register rose
+   * above it, one that crashed half-way would look like the successor of a holder that read other stores.
+   */
+  #floorOf(stores: readonly (readonly Value[] | undefined)[]): Floor {
+    const floors = stores.map((_, store) => this.#farm.floorOf(store));
+    const emptied = floors.filter((_, store) => stores[store]?.length === 0);
+    return {
+      number: greatestBigint(floors.map(({ number }) => number)),
+      epoch: greatestBigint(emptied.map(({ epoch }) => epoch)),
+    };
   }
 
   #readRequest(store: number, byHolder: boolean): StoreRequest {

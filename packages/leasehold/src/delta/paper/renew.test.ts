@@ -83,6 +83,24 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("hold");
   });
 
+  test("a contender that crashed after it had read a store that came back empty takes no hold away", async () => {
+    const bench = new PaperBench(kinds);
+    bench.floor = { epoch: 1n << 40n, number: 1n << 77n };
+    const [alice, bob] = [bench.player("alice"), bench.player("bob")];
+    const cellOf = (writer: string) => (kinds === slotted ? writer : "");
+    const before = encodeRecord(recordOf({ writer: "before", number: 7n, state: "free" }));
+    for (const medium of bench.media.slice(1)) medium.plant(x, before, cellOf("before"));
+    const seen = (await bench.wait(bob.run(bob.site().register.read(bench.now())))) as Seen;
+    expect(seen.stores[0]).toEqual([]);
+    bench.media[0]!.plant(x, encodeRecord(bob.site().recordAfter(seen)), cellOf("bob"));
+    bench.media[0]!.stall("requests");
+    const site = alice.site();
+    const held = (await bench.wait(alice.run(contend(site, new Idle())))) as Held;
+    bench.media[0]!.resume();
+    bench.media[2]!.stall("requests");
+    expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("hold");
+  });
+
   test("a minority that never answers delays no renewal", async () => {
     const { bench, alice, site, held } = await stage(kinds);
     bench.media[1]!.stall("answers");
