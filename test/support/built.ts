@@ -98,12 +98,12 @@ function parentOf(entry: string): number | undefined {
 /** Looks every few milliseconds until `probe` answers something; fails after `withinMs`. */
 export async function eventually<T>(
   what: string,
-  probe: () => T | undefined | false,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
   withinMs = 120_000,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
-    const answer = probe();
+    const answer = await probe();
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 5));
