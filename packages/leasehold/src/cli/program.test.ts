@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
 import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
@@ -223,14 +223,29 @@ describe("the documentation", () => {
     for (const { code, meaning } of exitCodes) expect(text).toContain(`| ${code} | ${meaning} |`);
   });
 
-  test("names every command and every option", async () => {
+  /** The parts of the pages below a heading with this command. */
+  const partsOn = (command: string) =>
+    text
+      .split(/^(?=## `leasehold )/m)
+      .filter((part) => new RegExp(`^## \`leasehold ${command}\\b`).test(part))
+      .join("\n");
+
+  test("names every command, and below it every option of it", async () => {
     const program = await buildProgram(() => undefined);
-    for (const command of program.createHelp().visibleCommands(program)) {
-      expect(text).toContain(`## \`leasehold ${command.name()}`);
-      // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
-      const shown = [...command.options, ...program.options].filter(({ hidden }) => !hidden);
-      for (const { flags } of shown) expect(text).toContain(`\`${flags}\``);
-    }
+    // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
+    const missingIn = (part: string, { options }: Pick<Command, "options">) =>
+      options
+        .filter(({ hidden, flags }) => !hidden && !part.includes(`\`${flags}\``))
+        .map(({ flags }) => `${flags} is not in docs/cli*.md below its command`);
+    const missing = program
+      .createHelp()
+      .visibleCommands(program)
+      .flatMap((command) => {
+        const part = partsOn(command.name());
+        if (part === "") return [`docs/cli*.md: no heading \`leasehold ${command.name()}\``];
+        return missingIn(part, command).map((what) => `${command.name()} ${what}`);
+      });
+    expect([...missing, ...missingIn(text, program)]).toEqual([]);
   });
 
   test("help shows examples for each command", async () => {
