@@ -440,6 +440,14 @@ describe("the files", () => {
     expect(files.flatMap((file) => findLines(file, (line) => forbidden.test(line)))).toEqual([]);
   });
 
+  test("of core/server/wire know no word of etcd, and none of the services: another protocol could use them", () => {
+    const wire = production.filter(({ path }) => path.startsWith("core/server/wire/"));
+    expect(wire.length).toBeGreaterThan(20);
+    const other =
+      /etcd|from "(?:\.\.\/)+(?:api|auth|backup|disk|host|peers|raft|replica|state\/(?!steps\.js))/i;
+    expect(wire.flatMap((file) => findLines(file, (line) => other.test(line)))).toEqual([]);
+  });
+
   test("name no package registry", () => {
     const tracked = [
       ...files.map((file) => join(root, pathFromRoot(file))),

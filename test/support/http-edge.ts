@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { FairShares } from "../../packages/leasehold/src/common/fair-shares.js";
+import { Room } from "../../packages/leasehold/src/common/room.js";
+import { type CoreError, tooManyRequests } from "../../packages/core/src/state/errors.js";
 import { Counters } from "../../packages/core/src/server/metrics/counters.js";
 import type { Http1 } from "../../packages/core/src/server/wire/port.js";
 import { LocalClient } from "../../packages/core/src/server/api/calls/local.js";
@@ -20,7 +21,7 @@ export interface HttpEdge {
   readonly port: number;
   /** The port of metrics and health alone. */
   readonly metricsPort: number;
-  readonly held: FairShares<string>;
+  readonly room: Room<CoreError>;
   /** Calls that have reached a handler and are not over. */
   readonly open: Set<ServerStream | UnaryCall>;
   close(): void;
@@ -71,10 +72,10 @@ export async function openHttpEdge(
     for (const [found, method] of methodsOf(parent, { [name]: handler }, new Counters()))
       methods.set(`/${parent.typeName}/${found}`, method);
   }
-  const held = new FairShares<string>(max);
+  const room = new Room(max, tooManyRequests);
   const local = new LocalClient((path) => methods.get(path));
   const host = { status: () => ({ leader: 1n, corruptAlarms: [], spaceAlarms: [] }) } as never;
-  const parts = { host, local, held, metrics };
+  const parts = { host, local, room, metrics };
   const clients = await listening(
     clientHttp(parts, 100, { hosts: undefined, origins: undefined }, { ...httpTimes, ...times }),
   );
@@ -83,7 +84,7 @@ export async function openHttpEdge(
     clients.close();
     looking.close();
   };
-  return { port: clients.port, metricsPort: looking.port, held, open, close };
+  return { port: clients.port, metricsPort: looking.port, room, open, close };
 }
 
 async function listening(http: Http1): Promise<{ readonly port: number; close(): void }> {
@@ -103,9 +104,9 @@ async function listening(http: Http1): Promise<{ readonly port: number; close():
 }
 
 /** So much is free of what is kept of requests: all of it, if nothing else is said. */
-export function hasFree({ held }: HttpEdge, bytes = heldBytesMax): boolean {
-  const isFree = held.take("probe", bytes);
-  if (isFree) held.giveBack("probe", bytes);
+export function hasFree({ room }: HttpEdge, bytes = heldBytesMax): boolean {
+  const isFree = room.tryTake("probe", bytes);
+  if (isFree) room.release("probe", bytes);
   return isFree;
 }
 

@@ -82,8 +82,8 @@ export const inAnswers = [
     "readsInsideAreOld",
     "A read in a transaction does not see the writes before it.",
     txn,
-    "yield* readRange(seen.view, request.value, seen.room, seen.revision)",
-    "yield* readRange(seen.view, request.value, seen.room)",
+    "yield* readRange(seen.view, request.value, seen.budget, seen.revision)",
+    "yield* readRange(seen.view, request.value, seen.budget)",
   ),
   mistake(
     "leaseIsNotKept",

@@ -588,7 +588,9 @@ export const inCore = /** @type {const} */ ([
   {
     name: "watchesUnbounded",
     why: "Watches take as much memory as a client likes.",
-    edits: [{ file: watchHub, find: "!this.#room.take(stream.client, watcher.bytes)", replace: "false" }],
+    edits: [
+      { file: watchHub, find: "!this.#watchBytes.tryTake(stream.client, watcher.bytes)", replace: "false" },
+    ],
   },
   {
     name: "gatheringPlaceStays",
@@ -774,8 +776,8 @@ export const inCore = /** @type {const} */ ([
       { file: pendingRequests, at: "this.#take(client,", find: "client", replace: '"all"' },
       {
         file: pendingRequests,
-        find: "this.#count.giveBack(client, 1);\n    this.#bytes.giveBack(client, bytes);",
-        replace: 'this.#count.giveBack("all", 1); this.#bytes.giveBack("all", bytes);',
+        find: "this.#count.release(client, 1);\n    this.#bytes.release(client, bytes);",
+        replace: 'this.#count.release("all", 1); this.#bytes.release("all", bytes);',
       },
     ],
   },

@@ -37,8 +37,20 @@ export const atTheEdge = /** @type {const} */ ([
     edits: [
       {
         file: "packages/core/src/server/api/calls/answers.ts",
-        find: "this.#shares.take(clientOf(call), more)",
+        find: "untaken.charge.tryAdd(more)",
         replace: "true",
+      },
+    ],
+    caughtBy: longAnswersTest,
+  },
+  {
+    name: "answersRevoked",
+    why: "An unread answer is cut off when others take what is free, although it takes no more itself.",
+    edits: [
+      {
+        file: "packages/core/src/server/api/calls/answers.ts",
+        find: "untaken.charge.tryAdd(more)",
+        replace: "this.#room.tryTake(clientOf(call), more)",
       },
     ],
     caughtBy: longAnswersTest,
@@ -98,8 +110,8 @@ export const atTheEdge = /** @type {const} */ ([
     edits: [
       {
         file: "packages/core/src/server/accounts/connections.ts",
-        find: "!this.#shares.take(from, 1)",
-        replace: "this.#shares.take(from, 1) && false",
+        find: "!this.#room.tryTake(from, 1)",
+        replace: "this.#room.tryTake(from, 1) && false",
       },
     ],
     caughtBy: { file: "packages/core/src/server/wire/port.test.ts" },

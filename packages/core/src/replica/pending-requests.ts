@@ -1,5 +1,5 @@
-import { type DeadlineItem, Deadlines, FairShares, NumberMap } from "leasehold/common";
-import { CoreError } from "../state/errors.js";
+import { type DeadlineItem, Deadlines, NumberMap, Room } from "leasehold/common";
+import { type CoreError, tooManyRequests } from "../state/errors.js";
 import type { ReplicaLimits } from "./options.js";
 import type { Answer, ClientRequest, ClientResponse, Credentials, Input } from "./types.js";
 
@@ -37,8 +37,8 @@ type Asked = Extract<Input, { kind: "request" }>;
 
 /** Pending requests of clients. Each has a deadline, and their number is bounded. */
 export class PendingRequests {
-  readonly #count: FairShares<string>;
-  readonly #bytes: FairShares<string>;
+  readonly #count: Room;
+  readonly #bytes: Room;
   /** Called when the client has gone. */
   readonly #closed: (pending: PendingRequest) => void;
   readonly #byId = new NumberMap<PendingRequest>();
@@ -48,8 +48,8 @@ export class PendingRequests {
   #answers: Answer[] = [];
 
   constructor(limits: ReplicaLimits, closed: (pending: PendingRequest) => void) {
-    this.#count = new FairShares(limits.requestsMax);
-    this.#bytes = new FairShares(limits.requestBytesTotalMax);
+    this.#count = new Room(limits.requestsMax, tooManyRequests);
+    this.#bytes = new Room(limits.requestBytesTotalMax, tooManyRequests);
     this.#closed = closed;
   }
 
@@ -101,10 +101,10 @@ export class PendingRequests {
   }
 
   #take(client: string, bytes: number): void {
-    if (!this.#count.take(client, 1)) throw new CoreError("tooManyRequests");
-    if (this.#bytes.take(client, bytes)) return;
-    this.#count.giveBack(client, 1);
-    throw new CoreError("tooManyRequests");
+    this.#count.take(client, 1);
+    if (this.#bytes.tryTake(client, bytes)) return;
+    this.#count.release(client, 1);
+    throw this.#bytes.refusal(client);
   }
 
   /** For requests that never became pending. */
@@ -138,8 +138,8 @@ export class PendingRequests {
     this.#commands.delete(pending.id);
     this.#deadlines.cancel(pending);
     const { bytes, client } = pending;
-    this.#count.giveBack(client, 1);
-    this.#bytes.giveBack(client, bytes);
+    this.#count.release(client, 1);
+    this.#bytes.release(client, bytes);
     this.#closed(pending);
     return true;
   }

@@ -1,9 +1,9 @@
 import type { WatchCreateRequest, WatchResponse } from "leasehold/etcd/gen/etcd/rpc_pb.js";
-import { CoreError, refusalFor } from "../state/errors.js";
+import { CoreError, refusalFor, tooManyRequests } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
 import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
-import { FairShares } from "leasehold/common";
+import { Room } from "leasehold/common";
 import type { Callers } from "./callers.js";
 import type { Credentials, Input, WatchAnswer } from "./types.js";
 import { SharedEvent } from "./watch-events.js";
@@ -44,9 +44,9 @@ export class WatchHub {
   #count = 0;
   /** Number of unsynced watches whose clients accept nothing. */
   #stalled = 0;
-  /** Shares of unsent responses, and of the watches' memory. */
-  readonly #shares: FairShares<string>;
-  readonly #room: FairShares<string>;
+  /** Bytes of unsent responses, and of the watches themselves. */
+  readonly #unsentBytes: Room;
+  readonly #watchBytes: Room;
   /** Watches within a revision larger than a batch; and those that wait for them. */
   readonly #gathering = new Set<Watcher>();
   readonly #waiting = new Set<Watcher>();
@@ -54,8 +54,8 @@ export class WatchHub {
   constructor(context: Context, callers: Callers) {
     this.#context = context;
     this.#callers = callers;
-    this.#shares = new FairShares(context.limits.watchBytesTotalMax);
-    this.#room = new FairShares(context.limits.watchesBytesMax);
+    this.#unsentBytes = new Room(context.limits.watchBytesTotalMax, tooManyRequests);
+    this.#watchBytes = new Room(context.limits.watchesBytesMax, tooManyRequests);
   }
 
   get count(): number {
@@ -122,7 +122,7 @@ export class WatchHub {
     const known = this.#streams.get(named.stream);
     if (known !== undefined) return known;
     const emit = (response: WatchResponse) => this.#answers.push({ stream: named.stream, response });
-    const stream = new WatchStream(named, this.#context, this.#shares, this.#event, emit);
+    const stream = new WatchStream(named, this.#context, this.#unsentBytes, this.#event, emit);
     this.#streams.set(named.stream, stream);
     return stream;
   }
@@ -140,7 +140,7 @@ export class WatchHub {
       return;
     }
     if (stream.watchers.size >= this.#context.limits.watchesPerStreamMax) {
-      refuse(new CoreError("tooManyRequests").message);
+      refuse(tooManyRequests().message);
       return;
     }
     if (request.watchId !== 0n && stream.watchers.has(request.watchId)) {
@@ -155,8 +155,8 @@ export class WatchHub {
     const { current } = this.#context.state.revisions;
     const next = request.startRevision > 0n ? Number(request.startRevision) : current + 1;
     const watcher = new Watcher(stream, id, range, request, next);
-    if (!this.#room.take(stream.client, watcher.bytes)) {
-      refuse(new CoreError("tooManyRequests").message);
+    if (!this.#watchBytes.tryTake(stream.client, watcher.bytes)) {
+      refuse(this.#watchBytes.refusal(stream.client).message);
       return;
     }
     watcher.user = user;
@@ -435,7 +435,7 @@ export class WatchHub {
     this.#touched.delete(watcher);
     if (!watcher.stream.watchers.delete(watcher.id)) return;
     this.#count -= 1;
-    this.#room.giveBack(watcher.stream.client, watcher.bytes);
+    this.#watchBytes.release(watcher.stream.client, watcher.bytes);
   }
 }
 

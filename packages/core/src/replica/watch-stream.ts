@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { append, type FairShares } from "leasehold/common";
+import { append, type Room } from "leasehold/common";
 import type { Event } from "leasehold/etcd/gen/etcd/kv_pb.js";
 import {
   type WatchCreateRequest,
@@ -34,22 +34,22 @@ export class WatchStream {
   readonly stalled = new Set<Watcher>();
   /** Bytes of each unsent response. */
   readonly #unsent: number[] = [];
-  readonly #shares: FairShares<string>;
+  readonly #unsentBytes: Room;
   readonly #shared: SharedEvent;
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  /** @param shares of all streams' unsent responses @param shared common parts of responses */
+  /** @param unsentBytes of all streams' responses @param shared common parts of responses */
   constructor(
     { stream, client }: { readonly stream: number; readonly client: string },
     context: Context,
-    shares: FairShares<string>,
+    unsentBytes: Room,
     shared: SharedEvent,
     emit: (response: WatchResponse) => void,
   ) {
     this.number = stream;
     this.client = client;
-    this.#shares = shares;
+    this.#unsentBytes = unsentBytes;
     this.#shared = shared;
     this.context = context;
     this.#emit = emit;
@@ -58,7 +58,7 @@ export class WatchStream {
   /** A slow client's watches wait in history, which exists anyway, instead of in a queue. */
   get hasRoom(): boolean {
     return (
-      this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.client)
+      this.#unsent.length < this.context.limits.watchResponsesMax && this.#unsentBytes.hasRoomFor(this.client)
     );
   }
 
@@ -67,7 +67,7 @@ export class WatchStream {
     let bytes = 0;
     if (responses === 1) bytes = this.#unsent.shift() ?? 0;
     else for (const each of this.#unsent.splice(0, responses)) bytes += each;
-    this.#shares.giveBack(this.client, bytes);
+    this.#unsentBytes.release(this.client, bytes);
   }
 
   /** Nothing more is sent. */
@@ -90,7 +90,7 @@ export class WatchStream {
   #handOut(response: WatchResponse): void {
     const bytes = eventOverheadBytes + bytesOf(response.events);
     this.#unsent.push(bytes);
-    this.#shares.add(this.client, bytes);
+    this.#unsentBytes.overdraw(this.client, bytes);
     this.#emit(response);
   }
 

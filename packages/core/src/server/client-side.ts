@@ -44,8 +44,8 @@ export function clientSide(parts: ClientSideParts): ClientApi {
     const [status, clients] = [host.status(), edge.traffic.bytes];
     return metricsText({ status, facts, counters, connections: connections.clients, clients, quotaBytes });
   };
-  const http: Beside["http"] = (local, held) => {
-    const served = { host, local, held, metrics };
+  const http: Beside["http"] = (local, room) => {
+    const served = { host, local, room, metrics };
     return { clients: clientHttp(served, maxConcurrentStreams, config), metrics: metricsHttp(served) };
   };
   const diagnosis = new DiagnosisHandlers(host, facts, counters, config);

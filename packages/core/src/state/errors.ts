@@ -92,6 +92,11 @@ export class CoreError extends Error {
   }
 }
 
+/** The refusal of most rooms. */
+export function tooManyRequests(): CoreError {
+  return new CoreError("tooManyRequests");
+}
+
 /** Of the errors that cancel reasons of watches name. */
 const codeNames = new Map([
   [3, "InvalidArgument"],

@@ -11,7 +11,7 @@ import {
 } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { effort } from "../../../../test/support/effort.js";
 import { encodedKeyValues } from "./key-value.js";
-import { AnswerRoom, LongRange } from "./long-range.js";
+import { AnswerBudget, LongRange } from "./long-range.js";
 import { Revisions } from "./revisions.js";
 import { readRange } from "./range.js";
 import { finish } from "./steps.js";
@@ -37,7 +37,7 @@ function change(revisions: Revisions, key: string, value: string | Uint8Array | 
 type Asked = Parameters<typeof create<typeof RangeRequestSchema>>[1];
 
 const read = (view: Parameters<typeof readRange>[0], asked: Asked) =>
-  finish(readRange(view, create(RangeRequestSchema, asked), new AnswerRoom(Infinity)));
+  finish(readRange(view, create(RangeRequestSchema, asked), new AnswerBudget(Infinity)));
 
 const all = { key: bytes("k"), rangeEnd: bytes("l") };
 

@@ -8,8 +8,8 @@ import { unitsPerStep } from "./steps.js";
 /** Memory of a version in an answer beside its key and value, measured: its record, two arrays of bytes. */
 const answerOverheadBytes = 400;
 
-/** Room left in one answer: a transaction can read all keys a hundred times. */
-export class AnswerRoom {
+/** Bytes left for one answer: a transaction can read all keys a hundred times. */
+export class AnswerBudget {
   #bytes: number;
   /** Whether a client waits for the answer. */
   readonly isAwaited: boolean;
@@ -24,7 +24,7 @@ export class AnswerRoom {
     return this.#bytes < 0;
   }
 
-  /** False: there is no room for it, nor for anything after it. */
+  /** False: neither this nor anything after it fits. */
   take(version: Version): boolean {
     if (!this.isExceeded) this.#bytes -= answerOverheadBytes + version.key.length + version.value.length;
     return !this.isExceeded;

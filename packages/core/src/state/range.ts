@@ -10,7 +10,7 @@ import {
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
 import { keyValueLength, toKeyValue } from "./key-value.js";
-import { type AnswerRoom, FoundVersions, isShort, ListedVersions, LongRange } from "./long-range.js";
+import { type AnswerBudget, FoundVersions, isShort, ListedVersions, LongRange } from "./long-range.js";
 import type { KeysView, Version } from "./revisions.js";
 import { sortByLongComparison, sortInSteps, type Steps, unitsPerStep } from "./steps.js";
 import { bytesOfValue, type Value } from "./values.js";
@@ -24,18 +24,18 @@ import { fieldLength } from "./wire-writer.js";
 export function* readRange(
   view: KeysView,
   request: RangeRequest,
-  room: AnswerRoom,
+  budget: AnswerBudget,
   current = view.current,
 ): Steps<RangeResponse> {
   const revision = readRevision(view, request, current);
-  if (room.isExceeded) return create(RangeResponseSchema);
-  const looking = new Looking(view, request, revision, room);
+  if (budget.isExceeded) return create(RangeResponseSchema);
+  const looking = new Looking(view, request, revision, budget);
   let looked = 0;
   for (const version of versionsOf(view, request, revision)) {
     looked += 1;
     if (looked % unitsPerStep === 0) yield;
     looking.look(version);
-    if (room.isExceeded) return create(RangeResponseSchema);
+    if (budget.isExceeded) return create(RangeResponseSchema);
   }
   return yield* looking.answer();
 }
@@ -45,7 +45,7 @@ class Looking {
   readonly #view: KeysView;
   readonly #request: RangeRequest;
   readonly #revision: number;
-  readonly #room: AnswerRoom;
+  readonly #budget: AnswerBudget;
   readonly #isWanted: (version: Version) => boolean;
   readonly #isSorted: boolean;
   /** Infinite without a limit. */
@@ -59,11 +59,11 @@ class Looking {
   #bytes = 0;
   #encodedBytes = 0;
 
-  constructor(view: KeysView, request: RangeRequest, revision: number, room: AnswerRoom) {
+  constructor(view: KeysView, request: RangeRequest, revision: number, budget: AnswerBudget) {
     this.#view = view;
     this.#request = request;
     this.#revision = revision;
-    this.#room = room;
+    this.#budget = budget;
     this.#isWanted = filterOf(request);
     this.#isSorted = isSorted(request);
     this.#limit = request.limit > 0n ? Number(request.limit) : Infinity;
@@ -81,7 +81,7 @@ class Looking {
   }
 
   #take(version: Version): void {
-    if (!this.#room.take(version)) return;
+    if (!this.#budget.take(version)) return;
     this.#measure(version);
     const isKept = !this.#view.isFixed || isShort(this.#found.length + 1, this.#bytes);
     if (this.#rest === undefined && isKept) {
@@ -113,7 +113,7 @@ class Looking {
   *#inOrder(): Steps<Version[]> {
     const found = yield* sort(this.#found, this.#request);
     if (found.length > this.#limit) found.length = this.#limit;
-    for (let index = 0; index < found.length && this.#room.take(found[index]!); index += 1) {
+    for (let index = 0; index < found.length && this.#budget.take(found[index]!); index += 1) {
       this.#measure(found[index]!);
       if (index % unitsPerStep === 0) yield;
     }
@@ -131,15 +131,15 @@ function filterOf(request: RangeRequest): (version: Version) => boolean {
     modified >= minModified && modified <= maxModified && created >= minCreated && created <= maxCreated;
 }
 
-/** As clients see them, as far as there is room. */
+/** As clients see them, as far as they fit. */
 export function* keyValues(
   versions: readonly Version[],
-  room: AnswerRoom,
+  budget: AnswerBudget,
   keysOnly = false,
 ): Steps<KeyValue[]> {
   const kvs: KeyValue[] = [];
   for (const version of versions) {
-    if (!room.take(version)) break;
+    if (!budget.take(version)) break;
     kvs.push(toKeyValue(version, keysOnly));
     if (kvs.length % unitsPerStep === 0) yield;
   }

@@ -34,7 +34,7 @@ import {
 } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import { append } from "leasehold/common";
 import { alarmResponse, changeAlarm, corrupt, noSpace, refusalByAlarm } from "./alarms.js";
-import { AnswerRoom } from "./long-range.js";
+import { AnswerBudget } from "./long-range.js";
 import { applyAuth, type AuthAnswer } from "./apply-auth.js";
 import { AuthState } from "./auth-state.js";
 import { checkCommand } from "./check-rights.js";
@@ -110,7 +110,7 @@ export class CoreState {
   isApplying = false;
   /** Changes of the command being applied, ordered by revision and within each. */
   #changes: Version[] = [];
-  #room = new AnswerRoom(Infinity);
+  #budget = new AnswerBudget(Infinity);
   #granted: bigint[] = [];
   #index = 0;
   #ended: bigint[] = [];
@@ -131,14 +131,14 @@ export class CoreState {
   *applying(command: Command, term: number, index: number, answerBytes = Infinity): Steps<Applied> {
     this.isApplying = true;
     this.#index = index;
-    this.#room = new AnswerRoom(answerBytes);
+    this.#budget = new AnswerBudget(answerBytes);
     this.#changes = [];
     this.#granted = [];
     this.#ended = [];
     const answer = yield* this.#answer(command, term);
     this.isApplying = false;
     return {
-      answer: answerBytes < 0 ? undefined : this.#answerInRoom(answer),
+      answer: answerBytes < 0 ? undefined : this.#answerWithinBudget(answer),
       isDone: !(answer instanceof CoreError),
       revision: this.revisions.current,
       changes: this.#changes,
@@ -147,8 +147,8 @@ export class CoreState {
     };
   }
 
-  #answerInRoom(answer: CommandAnswer | CoreError | undefined): CommandAnswer | CoreError | undefined {
-    const isTooLarge = this.#room.isExceeded && !(answer instanceof CoreError);
+  #answerWithinBudget(answer: CommandAnswer | CoreError | undefined): CommandAnswer | CoreError | undefined {
+    const isTooLarge = this.#budget.isExceeded && !(answer instanceof CoreError);
     return isTooLarge ? new CoreError("answerTooLargeDone") : answer;
   }
 
@@ -156,14 +156,14 @@ export class CoreState {
   read(request: RangeRequest, answerBytes = Infinity): Steps<RangeResponse> {
     const isOneKey = request.rangeEnd.length === 0;
     const view = isOneKey ? this.revisions : this.revisions.view();
-    const room = new AnswerRoom(answerBytes);
-    return withinRoom(readRange(view, request, room), room);
+    const budget = new AnswerBudget(answerBytes);
+    return withinBudget(readRange(view, request, budget), budget);
   }
 
   /** The same for a read-only transaction (`isReadOnly`). */
   readTxn(request: TxnRequest, answerBytes = Infinity): Steps<TxnResponse> {
-    const room = new AnswerRoom(answerBytes);
-    return withinRoom(readTxn(this.revisions.view(), request, room), room);
+    const budget = new AnswerBudget(answerBytes);
+    return withinBudget(readTxn(this.revisions.view(), request, budget), budget);
   }
 
   *#answer(command: Command, term: number): Steps<Applied["answer"]> {
@@ -282,7 +282,7 @@ export class CoreState {
   }
 
   #begin(before?: number): Write {
-    return new Write(this.revisions, this.leases, this.#room, before);
+    return new Write(this.revisions, this.leases, this.#budget, before);
   }
 
   #commit<Answer>(write: Write, answer: Answer): Answer {
@@ -371,8 +371,8 @@ export class CoreState {
   }
 }
 
-function* withinRoom<Answer>(steps: Steps<Answer>, room: AnswerRoom): Steps<Answer> {
+function* withinBudget<Answer>(steps: Steps<Answer>, budget: AnswerBudget): Steps<Answer> {
   const answer = yield* steps;
-  if (room.isExceeded) throw new CoreError("answerTooLarge");
+  if (budget.isExceeded) throw new CoreError("answerTooLarge");
   return answer;
 }

@@ -17,7 +17,7 @@ import {
   type TxnResponse,
   TxnResponseSchema,
 } from "leasehold/etcd/gen/etcd/rpc_pb.js";
-import type { AnswerRoom } from "./long-range.js";
+import type { AnswerBudget } from "./long-range.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
 import { toKeyValue } from "./key-value.js";
@@ -55,11 +55,11 @@ export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<De
 }
 
 function* deleteResponse(
-  { room }: Write,
+  { budget }: Write,
   { prevKv }: DeleteRangeRequest,
   gone: readonly Version[],
 ): Steps<DeleteRangeResponse> {
-  const prevKvs = prevKv ? yield* keyValues(gone, room) : [];
+  const prevKvs = prevKv ? yield* keyValues(gone, budget) : [];
   return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
 }
 
@@ -87,9 +87,9 @@ export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
 }
 
 /** A read-only transaction (`isReadOnly`). */
-export function* readTxn(view: KeysView, request: TxnRequest, room: AnswerRoom): Steps<TxnResponse> {
+export function* readTxn(view: KeysView, request: TxnRequest, budget: AnswerBudget): Steps<TxnResponse> {
   const path = yield* choosePath(view, request);
-  return yield* runPath({ view, room, revision: view.current }, path);
+  return yield* runPath({ view, budget, revision: view.current }, path);
 }
 
 function* choosePath(view: KeysView, request: TxnRequest): Steps<Path> {
@@ -165,13 +165,13 @@ function* runOperation(
   request: RequestOp["request"],
   inner: Path | undefined,
 ): Steps<Response | undefined> {
-  const { isAwaited } = seen.room;
+  const { isAwaited } = seen.budget;
   switch (request.case) {
     case "requestRange":
       if (!isAwaited) return undefined;
       return {
         case: "responseRange",
-        value: yield* readRange(seen.view, request.value, seen.room, seen.revision),
+        value: yield* readRange(seen.view, request.value, seen.budget, seen.revision),
       };
     case "requestPut": {
       const before = put(writeOf(seen), request.value);

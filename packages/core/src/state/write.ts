@@ -1,4 +1,4 @@
-import type { AnswerRoom } from "./long-range.js";
+import type { AnswerBudget } from "./long-range.js";
 import type { Key, KeyRange } from "./keys.js";
 import type { Leases } from "./leases.js";
 import type { KeysView, Revisions, Version } from "./revisions.js";
@@ -10,7 +10,7 @@ import type { Value } from "./values.js";
  */
 export interface Seen {
   readonly view: KeysView;
-  readonly room: AnswerRoom;
+  readonly budget: AnswerBudget;
   /** The newest revision they see. */
   readonly revision: number;
 }
@@ -18,7 +18,7 @@ export interface Seen {
 /** Changes of one write transaction: all in one revision, or none and no revision. */
 export class Write implements Seen {
   readonly leases: Leases;
-  readonly room: AnswerRoom;
+  readonly budget: AnswerBudget;
   readonly #revisions: Revisions;
   readonly #before: number;
   readonly #revision: number;
@@ -26,8 +26,8 @@ export class Write implements Seen {
   readonly changes: Version[] = [];
 
   /** @param before the newest revision before it, which may be an unpublished one of the same command */
-  constructor(revisions: Revisions, leases: Leases, room: AnswerRoom, before = revisions.current) {
-    this.room = room;
+  constructor(revisions: Revisions, leases: Leases, budget: AnswerBudget, before = revisions.current) {
+    this.budget = budget;
     this.#revisions = revisions;
     this.leases = leases;
     this.#before = before;

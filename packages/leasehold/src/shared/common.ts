@@ -7,7 +7,7 @@ export { backOffMs } from "../common/back-off.js";
 export { type BothClocks, elapsedMs, readBothClocks } from "../common/both-clocks.js";
 export { clockRateErrorDefault, relied, whyNoClockRateError } from "../common/clock-rates.js";
 export { type DeadlineItem, Deadlines } from "../common/deadlines.js";
-export { FairShares } from "../common/fair-shares.js";
+export { Charge, Room } from "../common/room.js";
 export { isRecord, recordOrEmpty, textOrEmpty } from "../common/json.js";
 export { append, greatest, least } from "../common/lists.js";
 export { majorityOf } from "../common/majority.js";

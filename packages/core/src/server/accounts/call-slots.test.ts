@@ -5,11 +5,11 @@ const stays = () => new AbortController().signal;
 
 test("a waiter gets the next free slot in turn; one that gives up holds none", async () => {
   const slots = new CallSlots(2);
-  const [first, second] = [await slots.take(stays()), await slots.take(stays())];
+  const [first, second] = [await slots.take("one", stays()), await slots.take("one", stays())];
   const got: string[] = [];
   const leaving = new AbortController();
   const asked = ["a", "gone", "b", "c"].map((name) =>
-    slots.take(name === "gone" ? leaving.signal : stays()).then(
+    slots.take(name, name === "gone" ? leaving.signal : stays()).then(
       (giveBack) => {
         got.push(name);
         return giveBack;
@@ -31,14 +31,29 @@ test("a waiter gets the next free slot in turn; one that gives up holds none", a
   b!();
   c!();
   // Both are free again, and no more.
-  await Promise.all([slots.take(stays()), slots.take(stays())]);
-  const third = slots.take(leaving.signal).catch(() => "refused");
+  await Promise.all([slots.take("one", stays()), slots.take("one", stays())]);
+  const third = slots.take("one", leaving.signal).catch(() => "refused");
   expect(await third).toBe("refused");
 });
 
-test("a full queue refuses", async () => {
+test("a full queue refuses, and a client that leaves it makes room for the next one", async () => {
   const slots = new CallSlots(1);
-  await slots.take(stays());
-  for (let count = 0; count < 1_024; count += 1) void slots.take(stays());
-  await expect(slots.take(stays())).rejects.toThrow("too many requests");
+  await slots.take("first", stays());
+  const leaving = new AbortController();
+  const waiting = Array.from({ length: 1_024 }, (_, number) =>
+    slots.take(`client ${number}`, number === 0 ? leaving.signal : stays()),
+  );
+  await expect(slots.take("late", stays())).rejects.toThrow("too many requests");
+  leaving.abort(new Error("gone"));
+  await expect(waiting[0]).rejects.toThrow("gone");
+  void slots.take("late", stays());
+  await expect(slots.take("later", stays())).rejects.toThrow("too many requests");
+});
+
+test("one client gets half of the queue", async () => {
+  const slots = new CallSlots(1);
+  await slots.take("first", stays());
+  for (let count = 0; count < 512; count += 1) void slots.take("greedy", stays());
+  await expect(slots.take("greedy", stays())).rejects.toThrow("too many requests");
+  void slots.take("other", stays());
 });

@@ -1,4 +1,5 @@
-import { CoreError } from "../../state/errors.js";
+import { Room } from "leasehold/common";
+import { tooManyRequests } from "../../state/errors.js";
 
 /** Each waiting call holds a connection, of whose request only the head has been read. */
 const waitingMax = 1_024;
@@ -6,7 +7,8 @@ const waitingMax = 1_024;
 /** Bounds concurrent calls; others queue in order of arrival. */
 export class CallSlots {
   #free: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #queue = new Set<() => void>();
+  readonly #waiting = new Room(waitingMax, tooManyRequests);
 
   constructor(max: number) {
     this.#free = max;
@@ -15,37 +17,38 @@ export class CallSlots {
   /**
    * Resolves to a function that frees the slot; call it once.
    *
+   * @param client shares the queue with the others
    * @param gone removes the call from the queue, and rejects with its reason
    * @throws CoreError `tooManyRequests`, by rejection: too many wait
    */
-  take(gone: AbortSignal): Promise<() => void> {
+  take(client: string, gone: AbortSignal): Promise<() => void> {
     if (this.#free > 0) {
       this.#free -= 1;
-      return Promise.resolve(this.#giveBack);
+      return Promise.resolve(this.#release);
     }
-    if (this.#waiting.size >= waitingMax) return Promise.reject(new CoreError("tooManyRequests"));
-    return new Promise((resolve, reject) => {
+    if (!this.#waiting.tryTake(client, 1)) return Promise.reject(this.#waiting.refusal(client));
+    return new Promise<() => void>((resolve, reject) => {
       const left = () => {
-        this.#waiting.delete(next);
+        this.#queue.delete(next);
         reject(gone.reason as Error);
       };
       const next = () => {
         gone.removeEventListener("abort", left);
-        resolve(this.#giveBack);
+        resolve(this.#release);
       };
       if (gone.aborted) left();
       else {
         gone.addEventListener("abort", left, { once: true });
-        this.#waiting.add(next);
+        this.#queue.add(next);
       }
-    });
+    }).finally(() => this.#waiting.release(client, 1));
   }
 
-  readonly #giveBack = (): void => {
-    const [next] = this.#waiting;
+  readonly #release = (): void => {
+    const [next] = this.#queue;
     if (next === undefined) this.#free += 1;
     else {
-      this.#waiting.delete(next);
+      this.#queue.delete(next);
       next();
     }
   };

@@ -1,23 +1,27 @@
 import type { Socket } from "node:net";
-import { FairShares } from "leasehold/common";
+import { Room } from "leasehold/common";
 
 /** The connections of one or more ports, in fair shares by address. */
 export class Connections {
   readonly max: number;
-  readonly #shares: FairShares<string>;
+  readonly #room: Room;
   readonly #refuse: (text: string) => void;
-  #open = 0;
   #refused = 0;
 
   /** @param refuse logs a refusal, for operators; called often with the same text */
   constructor(max: number, refuse: (text: string) => void) {
     this.max = max;
-    this.#shares = new FairShares(max);
+    this.#room = new Room(max, (from) => {
+      const source = from === "" ? "" : ` from ${from}`;
+      return new Error(
+        `a connection${source} was refused: ${this.open} of ${max} are open, and one address gets no more than are free`,
+      );
+    });
     this.#refuse = refuse;
   }
 
   get open(): number {
-    return this.#open;
+    return this.#room.used;
   }
 
   /** Count since the server began. */
@@ -28,19 +32,12 @@ export class Connections {
   /** False: there is no room, or no share left for its address. */
   admit(socket: Socket): boolean {
     const from = socket.remoteAddress ?? "";
-    if (!this.#shares.take(from, 1)) {
+    if (!this.#room.tryTake(from, 1)) {
       this.#refused += 1;
-      this.#refuse(
-        `a connection${from === "" ? "" : ` from ${from}`} was refused: ${this.#open} of ${this.max} are open, ` +
-          `and one address gets no more than are free`,
-      );
+      this.#refuse(this.#room.refusal(from).message);
       return false;
     }
-    this.#open += 1;
-    socket.once("close", () => {
-      this.#open -= 1;
-      this.#shares.giveBack(from, 1);
-    });
+    socket.once("close", () => this.#room.release(from, 1));
     return true;
   }
 }

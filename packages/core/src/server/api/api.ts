@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
-import type { FairShares } from "leasehold/common";
+import { Room } from "leasehold/common";
 import type { SignedTokens } from "../auth/signed-tokens.js";
 import { Auth } from "leasehold/etcd/gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "leasehold/etcd/gen/etcd/cluster_pb.js";
@@ -10,12 +10,13 @@ import { Election } from "leasehold/etcd/gen/etcd/v3election_pb.js";
 import { Lock } from "leasehold/etcd/gen/etcd/v3lock_pb.js";
 import type { TlsFiles } from "../wire/tls/tls-files.js";
 import type { CoreHost } from "../../host/host.js";
+import { tooManyRequests } from "../../state/errors.js";
 import type { Counters } from "../metrics/counters.js";
 import type { Traffic } from "../wire/traffic.js";
 import type { Connections } from "../accounts/connections.js";
 import { ClientPort, type Http1 } from "../wire/port.js";
 import type { ListenUrl } from "../wire/urls.js";
-import type { Handlers } from "../wire/rpc/call.js";
+import type { CodedError, Handlers } from "../wire/rpc/call.js";
 import { GrpcServer } from "../wire/rpc/server.js";
 import { Answers } from "./calls/answers.js";
 import { AuthHandlers } from "./auth.js";
@@ -38,6 +39,9 @@ import { watchHandler } from "./watch.js";
 
 /** As etcd: a request that the core refuses as too large must arrive, to be refused with etcd's message. */
 const messageOverheadBytes = 512 * 1024;
+
+/** Memory of calls, and of requests that no handler has taken. */
+const requestsBytesMax = 256 * 1024 * 1024;
 
 /** Draining time when the server stops. */
 const closeMs = 1_000;
@@ -62,7 +66,7 @@ export interface Beside {
    * Handlers of HTTP/1.1 connections, for clients and for the metrics port; they share gRPC's room for
    * requests.
    */
-  http(local: LocalClient, held: FairShares<string>): Readonly<Record<"clients" | "metrics", Http1>>;
+  http(local: LocalClient, room: Room<CodedError>): Readonly<Record<"clients" | "metrics", Http1>>;
   /** Logs, for operators, that a TLS file is unusable at present. */
   readonly unusable: (text: string) => void;
   /** Connections of clients, and of the metrics port. */
@@ -88,10 +92,11 @@ export class ClientApi {
     { byCertificate, signed }: Admission,
     { connections, counters, http, maxConcurrentStreams, own, requestBytesMax, unusable }: Beside,
   ) {
-    this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes);
+    const room = new Room(requestsBytesMax, tooManyRequests);
+    this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes, room);
     this.#streams = new Streams(host, electionMs);
     this.#local = new LocalClient((path) => this.#server.methodAt(path));
-    const { clients, metrics } = http(this.#local, this.#server.held);
+    const { clients, metrics } = http(this.#local, room);
     this.#http = [clients, metrics];
     const behind = { http1: clients.take, http2: (socket: Socket) => this.#server.serve(socket) };
     this.#port = new ClientPort(behind, connections.clients, unusable);

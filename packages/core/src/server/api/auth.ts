@@ -16,8 +16,8 @@ import type {
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { Passwords } from "../auth/passwords.js";
 import type { SignedTokens } from "../auth/signed-tokens.js";
-import type { Answer, UnaryCall, UnaryHandler } from "../wire/rpc/call.js";
-import { clientOf, deadlineOf, grpcError } from "./calls/calls.js";
+import { type Answer, type Status, statusOf, type UnaryCall, type UnaryHandler } from "../wire/rpc/call.js";
+import { clientOf, deadlineOf } from "./calls/calls.js";
 import type { CredentialsReader } from "./calls/credentials.js";
 import type { UnaryHandlers } from "./calls/header.js";
 
@@ -177,7 +177,7 @@ export function answering(answer: (call: UnaryCall) => Promise<unknown>): UnaryH
 
 interface Outcome {
   readonly response?: unknown;
-  readonly refusal?: ReturnType<typeof grpcError>;
+  readonly refusal?: Status;
 }
 
 /** Converts the result for the client. */
@@ -185,6 +185,6 @@ async function outcome(answer: Promise<unknown>): Promise<Outcome> {
   try {
     return { response: await answer };
   } catch (error) {
-    return { refusal: grpcError(refusalFor(error)) };
+    return { refusal: statusOf(refusalFor(error)) };
   }
 }

@@ -17,8 +17,8 @@ import { allAlarms, alarmText } from "../../state/alarms.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { hashOfAll, hashAt } from "../backup/hashes.js";
 import { finishInTurns } from "../accounts/turns.js";
-import type { Answer, UnaryCall, UnaryHandler } from "../wire/rpc/call.js";
-import { deadlineOf, grpcError } from "./calls/calls.js";
+import { statusOf, type Answer, type UnaryCall, type UnaryHandler } from "../wire/rpc/call.js";
+import { deadlineOf } from "./calls/calls.js";
 import type { Frozen } from "./calls/frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./calls/header.js";
 
@@ -134,7 +134,7 @@ async function settle(answer: Promise<unknown>, callback: Answer): Promise<void>
   try {
     response = await answer;
   } catch (error) {
-    callback(grpcError(refusalFor(error)));
+    callback(statusOf(refusalFor(error)));
     return;
   }
   callback(null, response);

@@ -5,8 +5,7 @@ import type { FrozenState } from "../../replica/frozen-state.js";
 import { CoreError, refusalFor } from "../../state/errors.js";
 import { backupBytes, planBackup } from "../backup/backup-file.js";
 import { finishInTurns, inTurns } from "../accounts/turns.js";
-import type { ServerStream, StreamHandler } from "../wire/rpc/call.js";
-import { grpcError } from "./calls/calls.js";
+import { type ServerStream, statusOf, type StreamHandler } from "../wire/rpc/call.js";
 import { drained } from "./calls/drained.js";
 import type { Frozen } from "./calls/frozen.js";
 
@@ -26,7 +25,7 @@ export function snapshotHandler(host: Pick<CoreHost, "request">, frozen: Pick<Fr
       .then(
         () => call.end(),
         (error: unknown) => {
-          call.fail(grpcError(asCoreError(error)));
+          call.fail(statusOf(asCoreError(error)));
         },
       );
   };

@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
-import { FairShares, LeaseholdError } from "leasehold/common";
-import { CoreError } from "../../state/errors.js";
+import { LeaseholdError, Room } from "leasehold/common";
+import { tooManyRequests } from "../../state/errors.js";
 import { hostOf } from "../accounts/address-of.js";
 import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
@@ -29,13 +29,13 @@ type Cost = typeof costDefault;
  * thread, one password at a time: the rest of Node's pool is for the disk.
  */
 export class Passwords {
-  readonly #shares: FairShares<string>;
+  readonly #room: Room;
   /** Queues by host; the next host in turn comes first. */
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #isBusy = false;
 
   constructor(waitingMax = waitingMaxDefault) {
-    this.#shares = new FairShares(waitingMax);
+    this.#room = new Room(waitingMax, tooManyRequests);
   }
 
   /** @throws CoreError `tooManyRequests` */
@@ -68,7 +68,7 @@ export class Passwords {
 
   async #inTurn<Result>(client: string, compute: () => Promise<Result>): Promise<Result> {
     const host = hostOf(client);
-    if (!this.#shares.take(host, 1)) throw new CoreError("tooManyRequests");
+    this.#room.take(host, 1);
     try {
       return await new Promise<Result>((resolve, reject) => {
         const work = () => compute().then(resolve, reject);
@@ -78,7 +78,7 @@ export class Passwords {
         this.#next();
       });
     } finally {
-      this.#shares.giveBack(host, 1);
+      this.#room.release(host, 1);
     }
   }
 

@@ -93,21 +93,22 @@ test("an executed write is answered, whatever its client has left unread, and co
     const second = stage.ask("slow", answer);
     await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
     expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
-    expect(stage.answers.hasRoomFor("slow")).toBe(false);
+    expect(stage.answers.refusalFor("slow")?.failure).toBe("tooManyRequests");
     for (const taken of [first, second]) taken();
-    expect(stage.answers.hasRoomFor("slow")).toBe(true);
+    expect(stage.answers.refusalFor("slow")).toBeUndefined();
   }
 });
 
 test("a client that reads nothing gets no more answers, even small ones", () => {
   const stage = new Stage();
   const calls: (() => void)[] = [];
-  while (stage.answers.hasRoomFor("slow")) calls.push(stage.ask("slow", create(PutResponseSchema)));
+  while (stage.answers.refusalFor("slow") === undefined)
+    calls.push(stage.ask("slow", create(PutResponseSchema)));
   expect(calls.length).toBeLessThan(1_200);
-  expect(stage.answers.hasRoomFor("other")).toBe(true);
+  expect(stage.answers.refusalFor("other")).toBeUndefined();
   calls[0]!();
   calls[1]!();
-  expect(stage.answers.hasRoomFor("slow")).toBe(true);
+  expect(stage.answers.refusalFor("slow")).toBeUndefined();
 });
 
 const value = new Uint8Array(100_000);
@@ -209,7 +210,22 @@ test("a client that reads nothing keeps no more trees than it has room for, and 
   }
   // Each keeps a tree of 480,000 bytes, and there is room for 2,200,000.
   expect(cuts()).toBeGreaterThan(2);
-  expect(stage.answers.hasRoomFor("other")).toBe(true);
+  expect(stage.answers.refusalFor("other")).toBeUndefined();
+});
+
+test("an unread answer that takes no more stays, however much others take after it", async () => {
+  vi.useFakeTimers();
+  const [stage, { change, store }] = [new Stage(), bushy()];
+  stage.ask("early", store.read());
+  change();
+  vi.advanceTimersByTime(1_000);
+  stage.ask("large", long());
+  stage.ask("later", create(RangeResponseSchema, { kvs: kvs.slice(50) }));
+  await vi.waitFor(() => expect(stage.told).toHaveLength(3), patience);
+  // The early one has half a megabyte by now, and less than that is free.
+  expect(stage.answers.refusalFor("early")?.failure).toBe("tooManyRequests");
+  vi.advanceTimersByTime(1_000);
+  expect(stage.told).not.toContain(cutOff);
 });
 
 test("a cut-off answer reports whether its request was executed", () => {

@@ -1,9 +1,9 @@
-import { FairShares } from "leasehold/common";
+import { Charge, Room } from "leasehold/common";
 import type { ClientResponse } from "../../../replica/types.js";
-import { CoreError } from "../../../state/errors.js";
+import { CoreError, tooManyRequests } from "../../../state/errors.js";
 import { finishInTurns } from "../../accounts/turns.js";
-import type { Answer, UnaryCall } from "../../wire/rpc/call.js";
-import { clientOf, grpcError } from "./calls.js";
+import { statusOf, type Answer, type UnaryCall } from "../../wire/rpc/call.js";
+import { clientOf } from "./calls.js";
 import {
   bytesOfAnswer,
   encode,
@@ -29,7 +29,8 @@ const changeBytes = 1_024;
 /** A long answer that its client has not read. */
 interface Untaken {
   readonly answer: ClientResponse;
-  /** Charged for its tree. */
+  readonly charge: Charge;
+  /** The part of the charge that is for its tree. */
   treeBytes: number;
 }
 
@@ -41,7 +42,8 @@ type Call = Pick<UnaryCall, "cut" | "peer" | "whenOver">;
  * largest answer may have, or its client has no room for the tree that it retains, the answer is cut off.
  */
 export class Answers {
-  readonly #shares: FairShares<string>;
+  /** Bytes of unread answers. */
+  readonly #room: Room<CoreError>;
   readonly #retainedBytesMax: number;
   /** In the order of creation. */
   readonly #long = new Map<Call, Untaken>();
@@ -49,7 +51,7 @@ export class Answers {
 
   /** @param largestBytes of one answer */
   constructor(largestBytes: number) {
-    this.#shares = new FairShares(largestMax * largestBytes);
+    this.#room = new Room(largestMax * largestBytes, tooManyRequests);
     this.#retainedBytesMax = largestBytes;
     this.#looking = setInterval(() => this.#look(), lookMs);
   }
@@ -58,9 +60,9 @@ export class Answers {
     clearInterval(this.#looking);
   }
 
-  /** Whether this client has room: one that does not read gets no more answers. */
-  hasRoomFor(client: string): boolean {
-    return this.#shares.hasRoomFor(client);
+  /** The error for a client that does not read: it gets no more answers. */
+  refusalFor(client: string): CoreError | undefined {
+    return this.#room.hasRoomFor(client) ? undefined : this.#room.refusal(client);
   }
 
   send(call: Call, answer: ClientResponse, callback: Answer): void {
@@ -69,15 +71,16 @@ export class Answers {
     const isLong = isLarge(answer);
     // An executed write is answered in any case: its client's room was checked before, and it gets no more
     // until it reads.
-    if (!isLong || hasWritten(answer)) this.#shares.add(client, bytes);
-    else if (!this.#shares.take(client, bytes)) {
-      callback(grpcError(new CoreError("tooManyRequests")));
+    const charge = new Charge(this.#room, client);
+    if (!isLong || hasWritten(answer)) charge.overdraw(bytes);
+    else if (!charge.tryAdd(bytes)) {
+      callback(statusOf(this.#room.refusal(client)));
       return;
     }
-    const untaken = { answer, treeBytes: 0 };
+    const untaken = { answer, charge, treeBytes: 0 };
     if (isLong) this.#long.set(call, untaken);
     call.whenOver(() => {
-      this.#shares.giveBack(client, bytes + untaken.treeBytes);
+      charge.end();
       this.#long.delete(call);
     });
     if (isLong) void sendInTurns(answer, callback);
@@ -105,14 +108,14 @@ export class Answers {
       nextOf.set(losses, Math.min(next, changesBefore));
       const bytes = Math.min(range.treeBytes, changeBytes * Math.max(0, next - changesBefore));
       const more = Math.max(0, bytes - untaken.treeBytes);
-      if (this.#shares.take(clientOf(call), more)) untaken.treeBytes += more;
+      if (untaken.charge.tryAdd(more)) untaken.treeBytes += more;
       else cut(call, untaken.answer);
     }
   }
 }
 
 function cut(call: Call, answer: ClientResponse): void {
-  call.cut(grpcError(new CoreError(hasWritten(answer) ? "answerTooLargeDone" : "tooManyRequests")));
+  call.cut(statusOf(new CoreError(hasWritten(answer) ? "answerTooLargeDone" : "tooManyRequests")));
 }
 
 async function sendInTurns(answer: ClientResponse, callback: Answer): Promise<void> {
@@ -120,7 +123,7 @@ async function sendInTurns(answer: ClientResponse, callback: Answer): Promise<vo
   try {
     encoded = await finishInTurns(encode(answer));
   } catch (error) {
-    callback(grpcError(new CoreError("internal", error)));
+    callback(statusOf(new CoreError("internal", error)));
     return;
   }
   callback(null, encoded);

@@ -2,8 +2,8 @@ import type { ClientRequest, Credentials } from "../../../replica/types.js";
 import { CoreError, refusalFor } from "../../../state/errors.js";
 import type { CoreHost, Settle } from "../../../host/host.js";
 import type { Answers } from "./answers.js";
-import type { UnaryHandler } from "../../wire/rpc/call.js";
-import { asksForLeader, clientOf, deadlineOf, grpcError } from "./calls.js";
+import { statusOf, type UnaryHandler } from "../../wire/rpc/call.js";
+import { asksForLeader, clientOf, deadlineOf } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
 
 /** Makes the handler of a unary call from the kind of its request. */
@@ -21,13 +21,14 @@ function handlerOf(
   reader: CredentialsReader,
 ): UnaryHandler {
   return (call, callback) => {
-    const refuse = (error: CoreError) => callback(grpcError(error));
+    const refuse = (error: CoreError) => callback(statusOf(error));
     const client = clientOf(call);
+    const unread = answers.refusalFor(client);
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
     // Refused while it was decoded (`readRequest` in `methods.ts`): everything else from there is a
     // message.
     else if (call.request instanceof CoreError) refuse(call.request);
-    else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
+    else if (unread !== undefined) refuse(unread);
     else {
       const ask = (credentials: Credentials | undefined) => {
         const request = { kind, request: call.request } as ClientRequest;

@@ -1,5 +1,4 @@
-import type { CoreError } from "../../../state/errors.js";
-import type { Status, UnaryCall } from "../../wire/rpc/call.js";
+import type { UnaryCall } from "../../wire/rpc/call.js";
 
 type AnyCall = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
@@ -17,10 +16,6 @@ export function deadlineOf(call: Pick<AnyCall, "deadlineMs">, electionMs: number
 /** A client may ask for a refusal instead of waiting, if the server knows no leader. */
 export function asksForLeader(call: Pick<AnyCall, "metadata">): boolean {
   return call.metadata.get("hasleader").includes("true");
-}
-
-export function grpcError(error: CoreError): Status {
-  return { code: error.code, details: error.message };
 }
 
 /** The caller of a request: its key for memory accounting, and its credentials. */

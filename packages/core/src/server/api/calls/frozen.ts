@@ -1,6 +1,7 @@
+import { Room } from "leasehold/common";
 import type { CoreHost, Settle } from "../../../host/host.js";
 import type { FrozenState } from "../../../replica/frozen-state.js";
-import { CoreError } from "../../../state/errors.js";
+import { CoreError, tooManyRequests } from "../../../state/errors.js";
 import type { UnaryCall } from "../../wire/rpc/call.js";
 import { clientOf, deadlineOf } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
@@ -10,11 +11,11 @@ type Call = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 /** Each retains what was compacted since it was taken. */
 const frozenMax = 4;
 
-/** Frozen states in use, bounded in number. */
+/** Frozen states in use. Clients share a bounded number. */
 export class Frozen {
   readonly #electionMs: number;
   readonly #reader: Pick<CredentialsReader, "of">;
-  #count = 0;
+  readonly #room = new Room(frozenMax, tooManyRequests);
 
   constructor(electionMs: number, reader: Pick<CredentialsReader, "of">) {
     this.#electionMs = electionMs;
@@ -32,12 +33,12 @@ export class Frozen {
     read: (state: FrozenState) => Promise<Result>,
   ): Promise<Result> {
     const state = await this.#ask(host, call);
-    if (this.#count === frozenMax) throw new CoreError("tooManyRequests");
-    this.#count += 1;
+    const client = clientOf(call);
+    this.#room.take(client, 1);
     try {
       return await read(state);
     } finally {
-      this.#count -= 1;
+      this.#room.release(client, 1);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { CoreHost } from "../../../host/host.js";
-import { FairShares, NumberMap } from "leasehold/common";
-import { CoreError } from "../../../state/errors.js";
-import type { ServerStream } from "../../wire/rpc/call.js";
-import { asksForLeader, clientOf, grpcError } from "./calls.js";
+import { NumberMap, Room } from "leasehold/common";
+import { CoreError, tooManyRequests } from "../../../state/errors.js";
+import { statusOf, type ServerStream } from "../../wire/rpc/call.js";
+import { asksForLeader, clientOf } from "./calls.js";
 
 /**
  * Election timeouts that a stream outlives its server's leader, if its client has asked for one: etcd's
@@ -29,7 +29,7 @@ export class Streams {
   readonly #electionMs: number;
   readonly #open = new NumberMap<Open>();
   #lastNumber = 0;
-  readonly #shares = new FairShares<string>(Streams.max);
+  readonly #room = new Room(Streams.max, tooManyRequests);
   readonly #looking: NodeJS.Timeout;
   #ledMs = performance.now();
 
@@ -47,15 +47,15 @@ export class Streams {
       return false;
     }
     const client = clientOf(stream);
-    if (!this.#shares.take(client, 1)) {
-      fail(stream, new CoreError("tooManyRequests"));
+    if (!this.#room.tryTake(client, 1)) {
+      fail(stream, this.#room.refusal(client));
       return false;
     }
     const number = ++this.#lastNumber;
     this.#open.set(number, { stream, wantsLeader });
     stream.whenOver(() => {
       this.#open.delete(number);
-      this.#shares.giveBack(client, 1);
+      this.#room.release(client, 1);
     });
     return true;
   }
@@ -76,5 +76,5 @@ export class Streams {
 
 /** Ends a stream with an error. */
 export function fail(stream: Pick<ServerStream, "fail">, error: CoreError): void {
-  stream.fail(grpcError(error));
+  stream.fail(statusOf(error));
 }

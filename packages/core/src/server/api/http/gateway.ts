@@ -1,7 +1,8 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
-import type { DescMethod, MessageShape } from "@bufbuild/protobuf";
+import type { DescField, DescMethod, Message, MessageShape } from "@bufbuild/protobuf";
 import { Watch } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { CoreError } from "../../../state/errors.js";
+import { LongRange } from "../../../state/long-range.js";
 import { finishInTurns, Turns } from "../../accounts/turns.js";
 import type { Caller } from "../calls/calls.js";
 import { CallFailed, type LocalCall, type LocalClient } from "../calls/local.js";
@@ -14,6 +15,7 @@ import type { HttpCall } from "../../wire/http/pipeline.js";
 import { answerWhole, end, pieceBytes, say } from "../../wire/http/slow-client.js";
 import { piecesOf } from "../../wire/http/body-pieces.js";
 import type { HttpTimes } from "../../wire/http/timeouts.js";
+import type { CodedError } from "../../wire/rpc/call.js";
 
 const statusUnknown = 2;
 const statusInvalid = 3;
@@ -25,7 +27,7 @@ const httpStatus: readonly number[] = [
 const statusOf = (code: number) => httpStatus[code] ?? 500;
 
 /** Shared by all JSON calls. */
-interface Room {
+interface Shared {
   readonly client: LocalClient;
   readonly slots: CallSlots;
   readonly times: HttpTimes;
@@ -33,16 +35,16 @@ interface Room {
 
 /** etcd's API as JSON: one request and one answer, or lines of answers. */
 export async function answerJson(
-  { client, slots, times }: Room,
+  { client, slots, times }: Shared,
   method: DescMethod,
   call: HttpCall,
 ): Promise<void> {
-  const { gone, kept, response } = call;
+  const { charge, gone, response } = call;
   let asking: LocalCall<DescMethod> | undefined;
-  let giveBack: (() => void) | undefined;
+  let free: (() => void) | undefined;
   try {
-    giveBack = await slots.take(gone);
-    asking = client.open(method, callerOf(call), gone, kept.part(), () => call.socket.destroy());
+    free = await slots.take(call.client, gone);
+    asking = client.open(method, callerOf(call), gone, charge.part(), () => call.socket.destroy());
     // Requests of a bidirectional stream arrive while it is answered.
     if (method.methodKind === "bidi_streaming") await askedFirst(method, call, asking, times);
     else await askedOnce(method, call, asking, times);
@@ -52,13 +54,20 @@ export async function answerJson(
     asking?.cancel();
     if (!response.destroyed) await refuse(call, error, method, times);
   } finally {
-    giveBack?.();
+    free?.();
   }
 }
 
 function callerOf({ client, request }: HttpCall): Caller {
   const { authorization } = request.headers;
   return { client, metadata: authorization === undefined ? {} : { authorization } };
+}
+
+/** etcd accepts no larger request: in base64 and with names about half as much again. */
+const requestJsonBytesMax = 3 * 1024 * 1024;
+
+function newValues(): JsonValues {
+  return new JsonValues(requestJsonBytesMax, new CoreError("requestTooLarge").message);
 }
 
 /** Other requests are small: etcd's are kilobytes at most. */
@@ -79,12 +88,12 @@ function messageOf(
 
 async function askedOnce(
   method: DescMethod,
-  { gone, kept, request }: HttpCall,
+  { charge, gone, request }: HttpCall,
   asking: LocalCall<DescMethod>,
   { requestMs }: HttpTimes,
 ): Promise<void> {
-  const values = new JsonValues();
-  const count = kept.part();
+  const values = newValues();
+  const count = charge.part();
   let asked: string | undefined;
   const late = endWhenLate(request, requestMs);
   try {
@@ -109,12 +118,12 @@ function endWhenLate(request: IncomingMessage, requestMs: number): NodeJS.Timeou
 /** Resolves with the first request; the others follow as they arrive. */
 async function askedFirst(
   method: DescMethod,
-  { gone, kept, request }: HttpCall,
+  { charge, gone, request }: HttpCall,
   asking: LocalCall<DescMethod>,
   { requestMs }: HttpTimes,
 ): Promise<void> {
-  const values = new JsonValues();
-  const count = kept.part();
+  const values = newValues();
+  const count = charge.part();
   const pieces = piecesOf(request);
   const turns = new Turns();
   /** Number of requests completed by the next piece; undefined at the end. */
@@ -171,6 +180,10 @@ async function answerOne(
   if (!response.headersSent) await answerWhole(call, 200, answerHeaders, "{}", stuckMs);
 }
 
+/** A long range makes its list during the iteration. */
+const keyValuesOf = (message: Message, { name }: DescField) =>
+  name === "kvs" && message instanceof LongRange ? message.keyValues() : undefined;
+
 /**
  * Writes an answer. A long one is streamed, and has no Content-Length, as in etcd.
  *
@@ -185,7 +198,7 @@ async function write(
 ): Promise<void> {
   const { gone, response } = call;
   const turns = new Turns();
-  for (const _step of writeMessage(parts, output, answer)) {
+  for (const _step of writeMessage(parts, output, answer, keyValuesOf)) {
     if (turns.isOver) await turns.next();
     if (parts.length >= pieceBytes) {
       if (!response.headersSent) response.writeHead(200, answerHeaders);
@@ -252,9 +265,12 @@ function failureText(code: number, message: string): string {
   return jsonText({ error: message, message, code });
 }
 
-/** No room for another request. */
-export function answerFull(call: HttpCall, { stuckMs }: HttpTimes): Promise<void> {
-  const { code, message } = new CoreError("tooManyRequests");
+/** Answers a request for which there is no room. */
+export function answerFull(
+  call: HttpCall,
+  { code, message }: CodedError,
+  { stuckMs }: HttpTimes,
+): Promise<void> {
   const headers = { "Content-Type": "application/json" };
   return answerWhole(call, statusOf(code), headers, failureText(code, message), stuckMs);
 }

@@ -262,7 +262,7 @@ test("a request with invalid HTTP content gets an error response", async () => {
 
 test("health and metrics are served on their own port when clients have used up their room", async () => {
   edge = await openHttpEdge({}, { heldBytesMax: 100_000 });
-  expect(edge.held.take("greedy", 95_000)).toBe(true);
+  expect(edge.room.tryTake("greedy", 95_000)).toBe(true);
   const asked = [edge.port, edge.metricsPort].map((port) => saying(port, get("/health")));
   await expect.poll(asked[0]!.heard).toContain("429 Too Many Requests");
   await expect.poll(asked[1]!.heard).toContain("200 OK");

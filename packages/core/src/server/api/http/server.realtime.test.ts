@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FairShares } from "leasehold/common";
+import { Room } from "leasehold/common";
 import { KV, RangeResponseSchema, Watch } from "leasehold/etcd/gen/etcd/rpc_pb.js";
+import { tooManyRequests } from "../../../state/errors.js";
 import { Counters } from "../../metrics/counters.js";
 import type { Http1 } from "../../wire/port.js";
 import { LocalClient } from "../calls/local.js";
@@ -49,7 +50,7 @@ beforeEach(async () => {
   ]);
   const local = new LocalClient((path) => methods.get(path));
   http = clientHttp(
-    { host: {} as never, local, held: new FairShares<string>(1_000_000), metrics: () => "" },
+    { host: {} as never, local, room: new Room(1_000_000, tooManyRequests), metrics: () => "" },
     100,
     { hosts: undefined, origins: undefined },
     times,

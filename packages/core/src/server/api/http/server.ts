@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { FairShares } from "leasehold/common";
+import { Room } from "leasehold/common";
 import type { Http1 } from "../../wire/port.js";
 import type { CoreHost } from "../../../host/host.js";
 import { allAlarms } from "../../../state/alarms.js";
@@ -11,6 +11,8 @@ import { CallSlots } from "../../accounts/call-slots.js";
 import { answerFull, answerJson } from "./gateway.js";
 import { type HttpCall, OneByOne } from "../../wire/http/pipeline.js";
 import { answerWhole, end } from "../../wire/http/slow-client.js";
+import { tooManyRequests } from "../../../state/errors.js";
+import type { CodedError } from "../../wire/rpc/call.js";
 import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
 
@@ -40,8 +42,8 @@ export interface PageParts {
 }
 
 export interface HttpParts extends PageParts {
-  /** Memory of requests, shared by connections, those of gRPC included. */
-  readonly held: FairShares<string>;
+  /** Bytes of requests: connections share it, those of gRPC included. */
+  readonly room: Room<CodedError>;
 }
 
 /**
@@ -57,8 +59,8 @@ export function clientHttp(
   times = httpTimes,
 ): Http1 {
   const slots = new CallSlots(callsMax);
-  const room = { client: parts.local, slots, times };
-  return portFor(parts.held, times, async (call) => {
+  const shared = { client: parts.local, slots, times };
+  return portFor(parts.room, times, async (call) => {
     const { request, response, socket } = call;
     const host = hostOf(request);
     // Over TLS the certificate has the names.
@@ -78,31 +80,28 @@ export function clientHttp(
     const path = pathOf(request);
     const method = routes.get(path);
     if (method === undefined) await answerPage(parts, call, path);
-    else if (request.method === "POST") await answerJson(room, method, call);
+    else if (request.method === "POST") await answerJson(shared, method, call);
     else await notAllowed(call);
   });
 }
 
 /** For requests of metrics: each of a hundred connections has room for one with the longest head. */
-const metricsHeldBytesMax = 4 * 1024 * 1024;
+const metricsBytesMax = 4 * 1024 * 1024;
 
 /** Metrics and health only, on a port with its own room: clients cannot use it up. */
 export function metricsHttp(parts: PageParts): Http1 {
-  return portFor(new FairShares(metricsHeldBytesMax), httpTimes, async (call) => {
+  return portFor(new Room(metricsBytesMax, tooManyRequests), httpTimes, async (call) => {
     const path = pathOf(call.request);
     if (path === "/version") await notFound(call, path);
     else await answerPage(parts, call, path);
   });
 }
 
-function portFor(
-  held: FairShares<string>,
-  times: HttpTimes,
-  answer: (call: HttpCall) => Promise<void>,
-): Http1 {
+function portFor(room: Room<CodedError>, times: HttpTimes, answer: (call: HttpCall) => Promise<void>): Http1 {
   const { headLookMs, headMs, idleMs, requestMs, restMs } = times;
-  const answering = { answer, refuse: (call: HttpCall) => answerFull(call, times) };
-  const requests = new OneByOne(held, answering, requestMs);
+  const refuse = (call: HttpCall) => answerFull(call, room.refusal(call.client), times);
+  const answering = { answer, refuse };
+  const requests = new OneByOne(room, answering, requestMs);
   const server = createServer({ connectionsCheckingInterval: headLookMs }, (request, response) => {
     const { socket } = request;
     response.once("finish", () => endWithin(request, socket, restMs));

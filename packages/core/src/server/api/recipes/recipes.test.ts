@@ -21,8 +21,13 @@ import { Lock } from "leasehold/etcd/gen/etcd/v3lock_pb.js";
 import type { ClientRequest } from "../../../replica/types.js";
 import { CoreError } from "../../../state/errors.js";
 import { Counters } from "../../metrics/counters.js";
-import type { Handlers, Method, ServerStream, UnaryHandler } from "../../wire/rpc/call.js";
-import { grpcError } from "../calls/calls.js";
+import {
+  type Handlers,
+  type Method,
+  type ServerStream,
+  statusOf,
+  type UnaryHandler,
+} from "../../wire/rpc/call.js";
 import { electionHandlers } from "../election.js";
 import { LocalClient } from "../calls/local.js";
 import { lockHandlers } from "../lock.js";
@@ -75,7 +80,7 @@ class Ground {
     return ({ request }, callback) =>
       this.#cluster.world.call(this.#server, { kind, request } as ClientRequest, (outcome) => {
         if (outcome === "lost") callback({ code: 14, details: outcome });
-        else if (outcome instanceof CoreError) callback(grpcError(outcome));
+        else if (outcome instanceof CoreError) callback(statusOf(outcome));
         else callback(null, outcome);
       });
   }

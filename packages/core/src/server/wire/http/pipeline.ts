@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { FairShares } from "leasehold/common";
+import { Charge, type Room } from "leasehold/common";
 import { addressOf } from "../../accounts/address-of.js";
-import { KeptBytes } from "../../accounts/kept-bytes.js";
 
 /** Requests of one connection that wait for the one before them. */
 const waitingMax = 64;
@@ -20,7 +19,8 @@ export interface HttpCall {
   readonly client: string;
   /** Aborts when its client has gone. */
   readonly gone: AbortSignal;
-  readonly kept: KeptBytes;
+  /** Its bytes. */
+  readonly charge: Charge;
 }
 
 /** Handles requests. */
@@ -37,18 +37,18 @@ export interface Answering {
  * has arrived, and does not report that the client of a waiting one has gone.
  */
 export class OneByOne {
-  readonly #shares: FairShares<string>;
+  readonly #room: Room;
   readonly #answering: Answering;
   readonly #requestMs: number;
   readonly #lines = new WeakMap<Duplex, Line>();
 
   /**
-   * @param shares of the memory of requests
+   * @param room bytes of requests: connections share it
    * @param requestMs timeout of a waiting request after its head. Node reads no further than its content,
    * which is not read before its turn, and so does not notice that its client has gone
    */
-  constructor(shares: FairShares<string>, answering: Answering, requestMs: number) {
-    this.#shares = shares;
+  constructor(room: Room, answering: Answering, requestMs: number) {
+    this.#room = room;
     this.#answering = answering;
     this.#requestMs = requestMs;
   }
@@ -57,7 +57,7 @@ export class OneByOne {
     const { socket } = request;
     let line = this.#lines.get(socket);
     if (line === undefined) {
-      line = new Line(socket, this.#shares, this.#answering, this.#requestMs);
+      line = new Line(socket, this.#room, this.#answering, this.#requestMs);
       this.#lines.set(socket, line);
     }
     line.take(request, response);
@@ -73,28 +73,28 @@ export class OneByOne {
 class Line {
   readonly #socket: Socket;
   readonly #client: string;
-  readonly #shares: FairShares<string>;
+  readonly #room: Room;
   readonly #answering: Answering;
   readonly #waiting: (() => Promise<void>)[] = [];
-  readonly #open = new Set<{ readonly gone: AbortController; readonly kept: KeptBytes }>();
+  readonly #open = new Set<{ readonly gone: AbortController; readonly charge: Charge }>();
   readonly #requestMs: number;
   #answered: HttpCall | undefined;
   /** For the last waiting request: earlier ones have arrived completely. */
   #late: NodeJS.Timeout | undefined;
   #isBusy = false;
 
-  constructor(socket: Socket, shares: FairShares<string>, answering: Answering, requestMs: number) {
+  constructor(socket: Socket, room: Room, answering: Answering, requestMs: number) {
     this.#socket = socket;
     this.#client = addressOf(socket);
-    this.#shares = shares;
+    this.#room = room;
     this.#answering = answering;
     this.#requestMs = requestMs;
     socket.once("close", () => {
       clearTimeout(this.#late);
       this.#waiting.length = 0;
-      for (const { gone, kept } of this.#open) {
+      for (const { gone, charge } of this.#open) {
         gone.abort(new Error("the client is gone"));
-        kept.end();
+        charge.end();
       }
     });
   }
@@ -102,22 +102,22 @@ class Line {
   take(request: IncomingMessage, response: ServerResponse): void {
     // Requests in the chunk that ended the connection still arrive.
     if (this.#socket.destroyed) return;
-    const kept = new KeptBytes(this.#shares, this.#client);
-    const hasRoom = hasRoomFor(kept, request);
+    const charge = new Charge(this.#room, this.#client);
+    const hasRoom = charge.tryAdd(headBytesOf(request));
     if (this.#isBusy && (!hasRoom || this.#waiting.length === waitingMax)) {
-      kept.end();
+      charge.end();
       this.#socket.destroy();
       return;
     }
     const gone = new AbortController();
-    const open = { gone, kept };
+    const open = { gone, charge };
     this.#open.add(open);
     const [client, socket] = [this.#client, this.#socket];
-    const call: HttpCall = { request, response, socket, client, gone: gone.signal, kept };
+    const call: HttpCall = { request, response, socket, client, gone: gone.signal, charge };
     this.#waiting.push(async () => {
       this.#answered = call;
       await (hasRoom ? this.#answering.answer(call) : this.#answering.refuse(call));
-      kept.end();
+      charge.end();
       this.#open.delete(open);
     });
     if (this.#isBusy) this.#endWhenLate(request);
@@ -155,13 +155,8 @@ class Line {
   }
 }
 
-function hasRoomFor(kept: KeptBytes, { rawHeaders, url = "" }: IncomingMessage): boolean {
+function headBytesOf({ rawHeaders, url = "" }: IncomingMessage): number {
   let bytes = requestBytes + url.length;
   for (const field of rawHeaders) bytes += field.length;
-  try {
-    kept.part()(bytes);
-    return true;
-  } catch {
-    return false;
-  }
+  return bytes;
 }

@@ -13,7 +13,7 @@ import {
 } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { ReportResponseSchema } from "leasehold/etcd/gen/leasehold/own_pb.js";
 import { finish } from "../../../state/steps.js";
-import { TextParts, writeMessage } from "./json-text.js";
+import { type LazyList, TextParts, writeMessage } from "./json-text.js";
 
 const header = { clusterId: 2n ** 64n - 1n, memberId: 9n, revision: 3n, raftTerm: 4n };
 const kv = {
@@ -77,6 +77,24 @@ test.each([
   expect(JSON.parse(text)).toEqual(expected);
   // Go writes it so that no browser takes it for a page.
   expect(text).not.toMatch(/[<>&\u2028]/);
+});
+
+test("a list that its message makes later is written item by item, also in a nested message", () => {
+  const { kvs } = create(RangeResponseSchema, { kvs: [kv, kv] });
+  const lazy = create(RangeResponseSchema, { count: 2n });
+  const lazyList: LazyList = (message, { name }) =>
+    message === lazy && name === "kvs" ? kvs.values() : undefined;
+  const inTxn = (value: Message<"etcdserverpb.RangeResponse">) =>
+    create(TxnResponseSchema, { responses: [operation({ case: "responseRange", value: value as never })] });
+  const whole = create(RangeResponseSchema, { count: 2n, kvs });
+  for (const [schema, message, same] of [
+    [RangeResponseSchema, lazy, whole],
+    [TxnResponseSchema, inTxn(lazy), inTxn(whole)],
+  ] as const) {
+    const parts = new TextParts();
+    finish(writeMessage(parts, schema, message, lazyList));
+    expect(parts.take()).toBe(textOf(schema, same));
+  }
 });
 
 test("a megabyte is written in linear time, and many keys in steps", () => {

@@ -1,5 +1,4 @@
 import { type DescField, type DescMessage, isFieldSet, type Message, ScalarType } from "@bufbuild/protobuf";
-import { LongRange } from "../../../state/long-range.js";
 import type { Steps } from "../../../state/steps.js";
 
 /** Go escapes these in JSON, so that a browser takes it for nothing else. */
@@ -41,53 +40,52 @@ export class TextParts {
   }
 }
 
+/** The items of a list that is not in memory, but made while it is read; undefined for any other field. */
+export type LazyList = (message: Message, field: DescField) => Iterable<unknown> | undefined;
+
 /**
  * Writes a message as protobuf's JSON, with the names of its .proto file, in steps: long lists take long.
  * The package's own writer has none, and takes half a second for a megabyte of bytes.
  */
-export function* writeMessage(parts: TextParts, described: DescMessage, message: Message): Steps<void> {
+export function* writeMessage(
+  parts: TextParts,
+  described: DescMessage,
+  message: Message,
+  lazyList: LazyList = () => undefined,
+): Steps<void> {
   let before = "{";
   for (const field of described.fields) {
-    if (!isSet(message, field)) continue;
+    const items = lazyList(message, field);
+    if (items === undefined && !isFieldSet(message, field)) continue;
     parts.push(`${before}${jsonText(field.name)}:`);
     before = ",";
-    yield* writeField(parts, field, valueOf(message as unknown as Fields, field));
+    yield* writeField(parts, field, items ?? valueOf(message as unknown as Fields, field), lazyList);
   }
   parts.push(before === "{" ? "{}" : "}");
 }
 
-/** A long range makes its list during the iteration. */
-const isMadeLater = (message: unknown, { name }: DescField): message is LongRange =>
-  name === "kvs" && message instanceof LongRange;
-
-function isSet(message: Message, field: DescField): boolean {
-  return isMadeLater(message, field) || isFieldSet(message, field);
-}
-
-function valueOf(fields: Fields, field: DescField): unknown {
-  if (isMadeLater(fields, field)) return fields.keyValues();
-  const { localName, oneof } = field;
+function valueOf(fields: Fields, { localName, oneof }: DescField): unknown {
   return oneof === undefined ? fields[localName] : (fields[oneof.localName] as { value: unknown }).value;
 }
 
-function* writeField(parts: TextParts, field: DescField, value: unknown): Steps<void> {
+function* writeField(parts: TextParts, field: DescField, value: unknown, lazyList: LazyList): Steps<void> {
   if (field.fieldKind !== "list") {
-    yield* writeOne(parts, field, value);
+    yield* writeOne(parts, field, value, lazyList);
     return;
   }
   let before = "[";
   for (const each of value as Iterable<unknown>) {
     parts.push(before);
     before = ",";
-    yield* writeOne(parts, field, each);
+    yield* writeOne(parts, field, each, lazyList);
     yield;
   }
   parts.push("]");
 }
 
 /** One value: of a field, or in its list. */
-function* writeOne(parts: TextParts, field: DescField, value: unknown): Steps<void> {
-  if (field.message !== undefined) yield* writeMessage(parts, field.message, value as Message);
+function* writeOne(parts: TextParts, field: DescField, value: unknown, lazyList: LazyList): Steps<void> {
+  if (field.message !== undefined) yield* writeMessage(parts, field.message, value as Message, lazyList);
   else if (field.enum !== undefined) parts.push(jsonText(field.enum.value[value as number]?.name ?? value));
   else if (field.scalar === ScalarType.BYTES) parts.push(`"${base64(value as Uint8Array)}"`);
   else if (typeof value === "bigint") parts.push(`"${value}"`);

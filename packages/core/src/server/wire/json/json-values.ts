@@ -1,6 +1,3 @@
-/** etcd accepts no larger request: in base64 and with names about half as much again. */
-const bytesMax = 3 * 1024 * 1024;
-
 const heldBytesMin = 256;
 
 /** A text that is no JSON object, or too long. */
@@ -15,12 +12,20 @@ const [quote, backslash, open, close] = [...'"\\{}'].map((character) => characte
 
 /** A sequence of JSON objects, with or without space between them, in any pieces. */
 export class JsonValues {
+  readonly #bytesMax: number;
+  readonly #tooLong: string;
   /** The unfinished object, in one buffer: small pieces cost no more than twice their bytes. */
   #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
+
+  /** @param bytesMax of an unfinished object @param tooLong the error's text for a longer one */
+  constructor(bytesMax: number, tooLong: string) {
+    this.#bytesMax = bytesMax;
+    this.#tooLong = tooLong;
+  }
 
   /**
    * The objects completed by this piece, as text.
@@ -38,7 +43,7 @@ export class JsonValues {
       if (found.length === most) return found;
     }
     if (this.#depth === 0) return found;
-    if (this.#bytes + piece.length - from > bytesMax) throw new NoJson("etcdserver: request is too large");
+    if (this.#bytes + piece.length - from > this.#bytesMax) throw new NoJson(this.#tooLong);
     this.#keep(piece.subarray(from));
     return found;
   }

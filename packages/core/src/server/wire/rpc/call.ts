@@ -17,6 +17,15 @@ export interface Status {
   readonly details: string;
 }
 
+/** An error of a service, with gRPC's code. */
+export interface CodedError extends Error {
+  readonly code: number;
+}
+
+export function statusOf({ code, message }: CodedError): Status {
+  return { code, details: message };
+}
+
 /** The peer of a connection. */
 export interface Peer {
   /** Unique among present connections. */

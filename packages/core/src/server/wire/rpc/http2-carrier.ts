@@ -1,9 +1,17 @@
-import { FairShares, NumberMap } from "leasehold/common";
+import { Charge, NumberMap, type Room } from "leasehold/common";
 import type { Connection } from "../../../http2/connection.js";
 import type { Receiver, Stream } from "../../../http2/stream.js";
 import { answerEnd, answerHead, failedAtOnce, failedEnd } from "./blocks.js";
 import { errorCode } from "../../../http2/frames.js";
-import { type CallBase, type Carrier, type Encoded, type Method, type Status, statusCode } from "./call.js";
+import {
+  type CallBase,
+  type Carrier,
+  type CodedError,
+  type Encoded,
+  type Method,
+  type Status,
+  statusOf,
+} from "./call.js";
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
@@ -13,15 +21,15 @@ const callBytes = 4 * 1024;
 /** Shared by the calls of a server. */
 export class Calls {
   readonly messageBytesMax: number;
-  readonly held: FairShares<string>;
+  /** Of calls, and of requests that no handler has taken: connections share it. */
+  readonly room: Room<CodedError>;
   /** Calls with a deadline. */
   readonly timed = new NumberMap<Http2Carrier>();
   #lastNumber = 0;
 
-  /** @param heldBytesMax of calls, and of requests that no handler has taken: connections share it */
-  constructor(messageBytesMax: number, heldBytesMax: number) {
+  constructor(messageBytesMax: number, room: Room<CodedError>) {
     this.messageBytesMax = messageBytesMax;
-    this.held = new FairShares(heldBytesMax);
+    this.room = room;
   }
 
   nextNumber(): number {
@@ -40,8 +48,7 @@ export class Http2Carrier implements Carrier, Receiver {
   readonly #reader: MessageReader;
   /** Its own memory until it is over. */
   readonly #ownBytes: number;
-  /** Its share as last counted. */
-  #counted = 0;
+  readonly #charge: Charge;
   /** Bytes held, but already returned to the window. */
   #given = 0;
 
@@ -59,6 +66,7 @@ export class Http2Carrier implements Carrier, Receiver {
     this.#stream = stream;
     this.#client = base.peer.address;
     this.#ownBytes = callBytes + headBytes;
+    this.#charge = new Charge(calls.room, this.#client);
     this.#reader = new MessageReader(calls.messageBytesMax);
     this.exchange = new Exchange(method, { ...base, carrier: this }, this.#reader);
     // Its handler may have refused it already.
@@ -103,22 +111,14 @@ export class Http2Carrier implements Carrier, Receiver {
   #count(bytes: number): void {
     // A call that is over must not count again.
     if (this.#stream.isOver) return;
-    const { held } = this.#calls;
-    const counted = this.#ownBytes + bytes;
-    const more = counted - this.#counted;
-    if (more > 0 && !held.take(this.#client, more)) {
-      this.exchange.fail({ code: statusCode.resourceExhausted, details: "etcdserver: too many requests" });
-      this.#reader.drop();
-      return;
-    }
-    if (more < 0) held.giveBack(this.#client, -more);
-    this.#counted = counted;
+    if (this.#charge.trySet(this.#ownBytes + bytes)) return;
+    this.exchange.fail(statusOf(this.#calls.room.refusal(this.#client)));
+    this.#reader.drop();
   }
 
   over(isComplete: boolean): void {
     this.#reader.drop();
-    if (this.#counted > 0) this.#calls.held.giveBack(this.#client, this.#counted);
-    this.#counted = 0;
+    this.#charge.end();
     this.#calls.timed.delete(this.#number);
     this.exchange.over(isComplete);
   }

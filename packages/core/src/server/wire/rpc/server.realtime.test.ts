@@ -11,11 +11,24 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Room } from "leasehold/common";
 import { frameType } from "../../../http2/frames.js";
 import { headerBlock } from "../../../http2/header-blocks.js";
 import { begin, frame, headers, Talk } from "../../../../../../test/support/http2-bytes.js";
-import type { Method, ServerStream, StreamHandler, UnaryCall, UnaryHandler } from "./call.js";
+import {
+  type Method,
+  type ServerStream,
+  statusCode,
+  type StreamHandler,
+  type UnaryCall,
+  type UnaryHandler,
+} from "./call.js";
 import { GrpcServer } from "./server.js";
+
+/** A room for the bytes of calls and requests. */
+function roomOf(bytes: number) {
+  return new Room(bytes, () => Object.assign(new Error("full"), { code: statusCode.resourceExhausted }));
+}
 
 const messageBytesMax = 3_000_000;
 
@@ -105,7 +118,7 @@ const text = (message: unknown) => Buffer.from(message as Uint8Array).toString()
 
 beforeEach(async () => {
   [sockets, waiting, streams, over] = [[], [], [], []];
-  server = new GrpcServer(1_000, messageBytesMax);
+  server = new GrpcServer(1_000, messageBytesMax, roomOf(256 * 1024 * 1024));
   server.add("service", methods);
   listener = createServer((socket) => {
     sockets.push(socket);
@@ -407,7 +420,7 @@ test("clients that hold back the ends of many long requests are refused, and oth
   ]);
   await server.leave(0);
   // One connection has room for half of it: five calls, with what each takes by itself.
-  server = new GrpcServer(1_000, messageBytesMax, 10 * (16_005 + 4_096 + 196) + 50);
+  server = new GrpcServer(1_000, messageBytesMax, roomOf(10 * (16_005 + 4_096 + 196) + 50));
   server.add("service", methods);
   // Each says that a million bytes come: a tenth of what the server holds is there.
   const part = Buffer.concat([Buffer.from([0, 0, 0x0f, 0x42, 0x40]), Buffer.alloc(16_000)]);
@@ -451,7 +464,7 @@ test("unread requests, long heads and idle calls count, and others have room", a
     await new Promise((resolve) => setTimeout(resolve, 50));
   };
   // One connection has room for half of it.
-  server = new GrpcServer(1_000, messageBytesMax, 100_000);
+  server = new GrpcServer(1_000, messageBytesMax, roomOf(100_000));
   server.add("service", methods);
   // Whole messages, for a stream that takes none: below its window.
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x0b, 0xb8]), Buffer.alloc(3_000)]);
@@ -484,7 +497,7 @@ test("unread requests, long heads and idle calls count, and others have room", a
 test("memory stays bounded for any input to streams that read nothing", async () => {
   await server.leave(0);
   const heldBytesMax = 4_000_000;
-  server = new GrpcServer(1_000, messageBytesMax, heldBytesMax);
+  server = new GrpcServer(1_000, messageBytesMax, roomOf(heldBytesMax));
   server.add("service", methods);
   const stream = headerBlock([
     [":method", "POST"],

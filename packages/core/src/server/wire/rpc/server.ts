@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
-import type { FairShares } from "leasehold/common";
+import type { Room } from "leasehold/common";
 import type { Connection } from "../../../http2/connection.js";
 import type { RequestHead } from "../../../http2/request.js";
 import type { Stream } from "../../../http2/stream.js";
 import { addressOf } from "../../accounts/address-of.js";
 import { Traffic } from "../traffic.js";
 import { failedAtOnce, httpOnly, timeoutMs } from "./blocks.js";
-import { Metadata, type Method, type Peer, statusCode } from "./call.js";
+import { type CodedError, Metadata, type Method, type Peer, statusCode } from "./call.js";
 import { Calls, Http2Carrier } from "./http2-carrier.js";
 import { Http2Socket } from "./socket.js";
 
@@ -33,11 +33,11 @@ export class GrpcServer {
   /**
    * @param streamsMax of one connection
    * @param messageBytesMax of one request
-   * @param heldBytesMax memory of calls and of requests that no handler has taken: connections share it
+   * @param room bytes of calls and of requests that no handler has taken: connections share it
    */
-  constructor(streamsMax: number, messageBytesMax: number, heldBytesMax = 256 * 1024 * 1024) {
+  constructor(streamsMax: number, messageBytesMax: number, room: Room<CodedError>) {
     this.#streamsMax = streamsMax;
-    this.#calls = new Calls(messageBytesMax, heldBytesMax);
+    this.#calls = new Calls(messageBytesMax, room);
     this.#ticking = [
       setInterval(() => {
         for (const socket of this.#sockets) socket.tick();
@@ -49,11 +49,6 @@ export class GrpcServer {
   add(service: string, methods: Iterable<readonly [name: string, method: Method]>): void {
     this.#services.add(service);
     for (const [name, method] of methods) this.#methods.set(`/${service}/${name}`, method);
-  }
-
-  /** Memory of calls and requests, shared with other users of the same room. */
-  get held(): FairShares<string> {
-    return this.#calls.held;
   }
 
   serve(socket: Socket | TLSSocket): void {

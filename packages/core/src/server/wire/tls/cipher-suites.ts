@@ -9,7 +9,7 @@ export interface Ciphers {
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
 }
 
-/** Go's names, which etcd accepts, and OpenSSL's. Node may lack those with RC4 or 3DES. */
+/** Go's names, and OpenSSL's. Node may lack those with RC4 or 3DES. */
 const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_RC4_128_SHA: "RC4-SHA",
   TLS_RSA_WITH_3DES_EDE_CBC_SHA: "DES-CBC3-SHA",

@@ -35,9 +35,9 @@ function values(bytes: Buffer): Value[] {
 }
 
 /**
- * Reads the revocation lists of a file (RFC 5280, section 5.1), PEM or DER. As in etcd, the file is
- * trusted: its signature is not verified, and an outdated list counts, since otherwise all connections
- * would be refused from one moment on.
+ * Reads the revocation lists of a file (RFC 5280, section 5.1), PEM or DER. The file is trusted: its
+ * signature is not verified, and an outdated list counts, since otherwise all connections would be refused
+ * from one moment on.
  *
  * @param name for the error
  * @throws LeaseholdError `INVALID_CONFIG`

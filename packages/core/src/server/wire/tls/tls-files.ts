@@ -24,7 +24,7 @@ export interface TlsFiles {
   readonly selfMadeFor?: readonly string[];
 }
 
-/** As in etcd: naming an authority demands its certificates. */
+/** Naming an authority demands its certificates, as its name without that would promise too much. */
 export function isCertificateWanted({ clientCertAuth, trustedCaFile }: TlsFiles): boolean {
   return clientCertAuth || trustedCaFile !== undefined;
 }
