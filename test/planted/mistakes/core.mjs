@@ -40,6 +40,14 @@ export const inCore = /** @type {const} */ ([
     caughtBy: { file: "packages/core/src/server/server.realtime.test.ts" },
   },
   {
+    name: "backupBeforeItsCore",
+    why: "A server gives a backup before its core has an id, which is equal to that of another core.",
+    edits: [
+      { file: "packages/core/src/replica/frozen-state.ts", find: "state.cluster === 0n", replace: "false" },
+    ],
+    caughtBy: { file: "packages/core/src/host/new-core.test.ts", test: /before its core has its id/ },
+  },
+  {
     name: "listsOfOtherCores",
     why: "A server of another core, at a member's address, says who the members are.",
     edits: [

@@ -1,6 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
+import { VirtualCluster } from "../../../../test/core/virtual-cluster.js";
+import { withFaults } from "../../../../test/planted/switches.js";
 import { joining } from "../raft/options.js";
 import type { Entry } from "../raft/types.js";
 import { CoreState } from "../state/state.js";
@@ -94,4 +96,22 @@ test("a server that has nothing yet gives no backup: an empty core would be made
   expect(replica.take()?.answers).toEqual([]);
   replica.step({ kind: "tick" }, { monotonicMs: 100, wallMs: 100 });
   expect(replica.take()?.answers).toMatchObject([{ id: 1, result: { failure: "noLeader" } }]);
+});
+
+test("a server gives no backup before its core has its id: two cores could be made of equal ones, with equal ids", () => {
+  const sentAtEachMs = () => {
+    const cluster = new VirtualCluster({ servers: 1 });
+    const [server] = cluster.world.servers;
+    const sent = Array.from({ length: 4_000 }, () => {
+      cluster.run(1);
+      return cluster.send(server!, { kind: "freeze", request: {} });
+    });
+    cluster.run(5_000);
+    return sent.flatMap(({ outcome }) =>
+      outcome !== undefined && outcome !== "lost" && "source" in outcome ? [outcome.source.cluster] : [],
+    );
+  };
+  expect(new Set(sentAtEachMs())).toEqual(new Set([77n]));
+  const planted = withFaults({ backupBeforeItsCore: true }, sentAtEachMs);
+  expect(new Set(planted)).toEqual(new Set([0n, 77n]));
 });

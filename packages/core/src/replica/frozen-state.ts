@@ -1,5 +1,6 @@
 import type { ResponseHeader } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import type { SnapshotMeta } from "../raft/types.js";
+import { CoreError } from "../state/errors.js";
 import { frozen, type SnapshotSource } from "../state/snapshot.js";
 import type { Context } from "./context.js";
 
@@ -16,9 +17,15 @@ export interface FrozenState {
   readonly bytes: number;
 }
 
-/** Must not be called within a command (`isApplying`). */
+/**
+ * Must not be called within a command (`isApplying`).
+ *
+ * @throws CoreError `noLeader` before the first leader has written the core's id: backups of two cores would
+ * be equal, and what is restored from equal ones has equal ids
+ */
 export function freeze(context: Context): FrozenState {
   const { appliedIndex, raft, state } = context;
+  if (state.cluster === 0n) throw new CoreError("noLeader");
   return {
     $typeName: "leasehold.FrozenState",
     header: context.header(),
