@@ -155,9 +155,27 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: forms, find: "exclusive(parts, { ...bare, data })", replace: "exclusive(parts, spec)" }],
   },
   {
+    name: "writerLeavesSlots",
+    why: "The release of a writer does not wait for the slots that it took on its way.",
+    edits: [{ file: shared, find: "Promise.all(given)", replace: "Promise.resolve()" }],
+    caughtBy: { file: "packages/leasehold/src/lease/forms/shared.test.ts" },
+  },
+  {
+    name: "countedLeavesSlots",
+    why: "The release of a counted lease does not wait for the slots that its caller got beside its own.",
+    edits: [
+      {
+        file: "packages/leasehold/src/lease/forms/counted.ts",
+        find: "Promise.allSettled(waiting)",
+        replace: "Promise.resolve()",
+      },
+    ],
+    caughtBy: { file: "packages/leasehold/src/lease/forms/shared.test.ts" },
+  },
+  {
     name: "lateSlotIsKept",
     why: "A reader that got its slot when it had lost the gate keeps the slot, and is no reader.",
-    edits: [{ file: shared, find: "await slot.release()", replace: "undefined" }],
+    edits: [{ file: shared, find: "await slot?.release()", replace: "undefined" }],
   },
   {
     name: "writerGivesWay",
@@ -180,7 +198,14 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "gateOfAWriterIsKept",
     why: "A writer that gives up while readers are in does not give the gate back.",
-    edits: [{ file: shared, find: "await gate.release()", replace: "undefined" }],
+    edits: [
+      {
+        file: shared,
+        at: "await Promise.allSettled(given);\n    await gate.release()",
+        find: "await gate.release()",
+        replace: "undefined",
+      },
+    ],
   },
   {
     name: "firstInLineIsNotAwaited",

@@ -91,8 +91,11 @@ async function waitAtAll(
     return lease;
   };
   watchAbort(signal, abort);
+  const waiting = slots.map(waitAt);
   try {
-    return await Promise.any(slots.map(waitAt));
+    const lease = await Promise.any(waiting);
+    lease.releaseWith(Promise.allSettled(waiting));
+    return lease;
   } finally {
     unwatchAbort(signal, abort);
   }

@@ -14,6 +14,11 @@ export interface Held extends Lease {
    * Applies these terms from now on: `maxHold` counts from here, and so does the ttl if it is not renewed.
    */
   keep(terms: Upkeep): Promise<void>;
+  /**
+   * Its release resolves after this, which never rejects: a program that ends after its release leaves none
+   * of the leases behind that were taken on the way.
+   */
+  releaseWith(others: Promise<unknown>): void;
 }
 
 /**

@@ -69,13 +69,15 @@ async function waitUntilStopped(
       if (!mayPass || leftMs() === 0) throw error;
     });
     if (place !== undefined) {
+      let lease: Held | undefined;
       try {
-        const lease = await served(queue, place, leftMs(), signal, take);
-        if (lease !== undefined) return lease;
+        lease = await served(queue, place, leftMs(), signal, take);
         failures = 0;
       } finally {
-        void place.leave();
+        const left = place.leave();
+        lease?.releaseWith(left);
       }
+      if (lease !== undefined) return lease;
     }
     if (leftMs() === 0) throw tooLate(queue.resource, waitMs);
     const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));

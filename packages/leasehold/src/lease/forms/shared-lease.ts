@@ -14,6 +14,8 @@ export class SharedLease implements Held {
     this.resource = gate.resource;
     this.token = gate.token;
     this.#slot = slot;
+    // It has been released, or is about to be.
+    slot.releaseWith(gate.release());
   }
 
   get slot(): number {
@@ -62,6 +64,10 @@ export class SharedLease implements Held {
 
   keep(terms: Upkeep): Promise<void> {
     return this.#slot.keep(terms);
+  }
+
+  releaseWith(others: Promise<unknown>): void {
+    this.#slot.releaseWith(others);
   }
 
   renew(): Promise<void> {

@@ -23,8 +23,12 @@ class SlowAtSlots extends MemoryProvider {
   }
 
   override async release(grant: Grant): Promise<void> {
-    if (grant.resource !== name) await pause(this.#parts, 200);
+    if (grant.resource !== name) await this.slowly(200);
     return super.release(grant);
+  }
+
+  slowly(ms: number): Promise<void> {
+    return pause(this.#parts, ms);
   }
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
@@ -166,6 +170,66 @@ describe("a writer", () => {
     const next = writing.then(() => carol.tryAcquire(name, { mode: "shared" }));
     await ground.pass(500);
     expect([await writing, (await next)?.resource]).toEqual([undefined, name]);
+    await ground.close();
+  });
+});
+
+describe("a release resolves when others can have all that the lease was made of", () => {
+  /** Every operation of the gate takes longer than one of a slot. */
+  class SlowAtTheGate extends SlowAtSlots {
+    override async release(grant: Grant): Promise<void> {
+      if (grant.resource === name) await this.slowly(500);
+      return super.release(grant);
+    }
+  }
+
+  test.each([
+    ["a writer's", { mode: "exclusive" }, SlowAtSlots],
+    ["a reader's", { mode: "shared" }, SlowAtTheGate],
+    ["a writer's with a handle", { mode: "exclusive" }, SlowAtSlots],
+  ] as const)("%s", async (whose, options, Participant) => {
+    const ground = virtualGround((parts) => new Participant(parts));
+    const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+    const isDetached = whose.endsWith("handle");
+    const left = alice
+      .acquire(name, options)
+      .then(async (lease) => void (await (isDetached ? lease.detach() : lease.release())))
+      .then(() => bob.list(name));
+    await ground.pass(2_000);
+    expect((await left).map(({ resource }) => resource)).toEqual(isDetached ? [name] : []);
+    await ground.close();
+  });
+
+  test("a counted lease's, whose caller got two slots at once", async () => {
+    class SlowAtTheLastSlot extends SlowAtSlots {
+      override async release(grant: Grant): Promise<void> {
+        if (grant.resource.endsWith("~2")) await this.slowly(500);
+        return super.release(grant);
+      }
+
+      override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+        const outcome = await super.attempt(request, cancellation);
+        if (request.resource.endsWith("~2")) await this.slowly(20);
+        return outcome;
+      }
+    }
+    const ground = virtualGround((parts) => new SlowAtTheLastSlot(parts));
+    const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+    const pool = "pool";
+    const taking = Promise.all([1, 2, 3].map(() => bob.acquire(pool, { limit: 3 })));
+    await ground.pass(1_000);
+    const taken = await taking;
+    const left = alice
+      .acquire(pool, { limit: 3 })
+      .then((lease) => lease.release())
+      .then(() => bob.list(pool));
+    await ground.pass(ttlMs);
+    // All three become free at the same time.
+    void taken.find(({ slot }) => slot === 2)!.release();
+    await ground.pass(500);
+    for (const lease of taken) void lease.release();
+    await ground.pass(2_000);
+    expect(await left).toEqual([]);
     await ground.close();
   });
 });

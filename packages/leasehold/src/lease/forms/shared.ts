@@ -112,15 +112,16 @@ async function enter(
 ): Promise<SharedLease | undefined> {
   try {
     const slot = await tryAny(own, readerSlots(gate.resource), signal);
-    if (slot === undefined) return undefined;
     // MUST check after it has the slot: a slot acquired later may be one that a writer has already found
     // free.
-    if (gate.remaining() > 0) return new SharedLease(gate, slot);
-    await slot.release();
-    return undefined;
-  } finally {
-    void gate.release();
+    if (slot !== undefined && gate.remaining() > 0) return new SharedLease(gate, slot);
+    await slot?.release();
+  } catch (error) {
+    await gate.release();
+    throw error;
   }
+  await gate.release();
+  return undefined;
 }
 
 /** One attempt by a writer. */
@@ -202,6 +203,7 @@ async function outlast(
     await gate.keep(terms);
     signal?.throwIfAborted();
     gate.assertHeld();
+    gate.releaseWith(Promise.all(given));
     return gate;
   } catch (error) {
     stop.abort(error);

@@ -312,8 +312,10 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
       if (error !== undefined) this.#rare.error = error;
       this.#terms.keeper.alarm.cancel(this);
       const returned = this.#mayReturnAtOnce() ? this.#terms.keeper.takeBack(this) : this.#returnToKeeper();
+      const others = this.#rareState?.others;
       // Set before the signal aborts: a listener may call release().
-      if (returned !== undefined) this.#rare.returned = returned;
+      if (others !== undefined) this.#rare.returned = others.then(() => returned);
+      else if (returned !== undefined) this.#rare.returned = returned;
       this.#rareState?.signal?.abort(this.#lossError(reason));
       this.#emitEnd(reason);
     }
@@ -340,6 +342,12 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   #lossError(reason: LossReason): LeaseLostError {
     return (this.#rare.error ??= new LeaseLostError(this.resource, reason));
+  }
+
+  releaseWith(others: Promise<unknown>): void {
+    const rare = this.#rare;
+    const before = rare.others;
+    rare.others = before === undefined ? others : others.then(() => before);
   }
 
   /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */

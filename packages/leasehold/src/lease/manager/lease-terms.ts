@@ -89,6 +89,8 @@ export class RareState {
   renewalError: unknown;
   /** Settles when the resource has been released, unless that was synchronous. */
   returned: Promise<void> | undefined;
+  /** The releases of other leases that were taken on the way; they never reject. */
+  others: Promise<unknown> | undefined;
   /** Created on demand: an error captures the stack, which is too expensive for every release. */
   error: LeaseLostError | undefined;
 }
