@@ -9,19 +9,19 @@ import { outputFault, sayError, sayErrorsAsJson } from "./output/say.js";
 /** Runs one command and returns its exit code; errors have been printed by then. */
 export async function main(words: readonly string[]): Promise<number> {
   let code = exitCode("ok");
-  const program = await buildProgram(
-    (result) => {
-      code = result;
-    },
-    words.includes("completion") ? undefined : words,
-  );
-  if (words.length === 0) {
-    program.outputHelp();
-    return exitCode("usage");
-  }
   // Before the words are parsed, as their errors are JSON, too.
   if (asksForJson(words)) sayErrorsAsJson();
   try {
+    const program = await buildProgram(
+      (result) => {
+        code = result;
+      },
+      words.includes("completion") ? undefined : words,
+    );
+    if (words.length === 0) {
+      program.outputHelp();
+      return exitCode("usage");
+    }
     const unreadable = firstUnreadableWord(words);
     // Invalid UTF-8 is decoded to U+FFFD, so that two names could become equal.
     if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { LeaseholdError } from "../lease/errors.js";
 
 /** The packages that a client of etcd's API needs. */
@@ -11,7 +12,8 @@ export const grpcPackages = "@grpc/grpc-js @bufbuild/protobuf";
  * @param names one package, or several with spaces between them
  * @param load imports code of Leasehold that imports them by name, where a bundle may have both
  *
- * Rejects with a `LeaseholdError` `UNSUPPORTED` that says what to install.
+ * Rejects with a `LeaseholdError` `UNSUPPORTED` that says what to install; with the error of the system when
+ * this process has no descriptor left to load it with.
  */
 export async function loadPackage<Module>(
   names: string,
@@ -21,10 +23,29 @@ export async function loadPackage<Module>(
   try {
     return await load();
   } catch (error) {
+    if (isShortage(error)) throw error;
+    assertDescriptors();
     const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError(
       "UNSUPPORTED",
       `${forWhat} needs a package that cannot be loaded: npm install ${names} (${why})`,
     );
   }
+}
+
+/**
+ * Throws the system's error if this process can open no file: then Node finds no package, and reports it as
+ * missing.
+ */
+function assertDescriptors(): void {
+  try {
+    closeSync(openSync(process.execPath, "r"));
+  } catch (error) {
+    if (isShortage(error)) throw error;
+  }
+}
+
+function isShortage(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "EMFILE" || code === "ENFILE";
 }

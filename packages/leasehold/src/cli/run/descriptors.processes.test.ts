@@ -56,6 +56,28 @@ test("when none is left for the guard, `run` prints one line, ends with 71, and 
   expect(stdout).toMatch(/^leasehold: EMFILE: too many open files: .* 71 0\n$/);
 });
 
+test.each([
+  ["core", "packageVersion();"],
+  ["files", "packageVersion();"],
+  ["sim", "packageVersion();"],
+  ["run", ""],
+])(
+  "when none is left to load what `%s` is made of, that is told, and not that a package is missing",
+  async (name, loadVersion) => {
+    const load = `
+  const { main } = await import("${dist}/cli/command.js");
+  const { packageVersion } = await import("${dist}/runtime/package-version.js");
+  ${loadVersion}`;
+    const run = `process.exit(await main(["${name}", "--help"]));`;
+    const { code, stdout, stderr } = await limited(64, withNoneLeft(load, run));
+    expect({ code, stdout, stderr }).toEqual({
+      code: 71,
+      stdout: "",
+      stderr: expect.stringMatching(shortage) as string,
+    });
+  },
+);
+
 test("when none is left for the process behind a front, the front reports it", async () => {
   const load = `const { beFront } = await import("${dist}/cli/common/front.js");`;
   const { code, stderr } = await limited(64, withNoneLeft(load, "beFront();"));

@@ -52,7 +52,10 @@ export class GuardStarter implements Disposable {
     return early;
   }
 
-  /** Ends an unused guard. */
+  /**
+   * Ends an unused guard. It has our outputs, and must not keep their readers waiting until it has been
+   * loaded and reads that its pipes have closed; a process that is stuck in a file system never closes them.
+   */
   [Symbol.dispose](): void {
     clearTimeout(this.#idle);
     const early = this.#early;
@@ -60,6 +63,7 @@ export class GuardStarter implements Disposable {
     this.#early = undefined;
     // A process that could not be started has no pipes.
     for (const pipe of early?.stdio?.slice(3) ?? []) pipe?.destroy();
+    early?.kill("SIGKILL");
     early?.unref();
   }
 }

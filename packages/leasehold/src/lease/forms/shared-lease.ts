@@ -14,7 +14,7 @@ export class SharedLease implements Held {
     this.resource = gate.resource;
     this.token = gate.token;
     this.#slot = slot;
-    // It has been released, or is about to be.
+    // The gate is on its way back by now.
     slot.releaseWith(gate.release());
   }
 
