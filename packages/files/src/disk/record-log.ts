@@ -2,19 +2,19 @@ import { LeaseholdError } from "leasehold/common";
 import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/journal";
 import type { Disk, DiskFile } from "./disk.js";
 
-/** What it is and its format; then the checksum that the first batch goes on from. */
+/** Its kind and format; then the checksum that the first batch continues. */
 const magic = Buffer.from("LHFIDX2\n", "latin1");
 const headBytes = 16;
 /** Before each record in a batch: its length. */
 const lengthBytes = 4;
 /**
- * Zeros that are durable before batches are written into them: so what a crash leaves of a batch are sectors
- * as they were written, or zeros, and damage is told from it.
+ * Zeros that are durable before batches are written into them. So a crash leaves of a batch only sectors as
+ * written, or zeros, which distinguishes it from damage.
  */
 const roomBytes = 64 * 1024;
-/** Written at a time while a log is begun anew, so that others get their turn. */
+/** Bytes written at a time while a log is rewritten, so that other work gets its turn. */
 const pieceBytes = 1024 * 1024;
-/** A log is begun anew when it is twice as long as it would be then, and at least so long. */
+/** A log is rewritten when that would halve it, and when it has at least this length. */
 const rewriteBytesMin = 4 * 1024 * 1024;
 
 /** Something that is to become durable, and what follows from how that ends. */
@@ -34,8 +34,8 @@ function nameOf(sequence: number): string {
 
 /**
  * Records that survive a loss of power in the order in which they were appended. All that wait while the disk
- * is busy become durable with one sync. A log that has grown, and one of which a write has failed, is begun
- * anew with what is live: of a failed write nobody knows what the disk has.
+ * is busy become durable with one sync. A log that has grown, or has a failed write, is rewritten with the
+ * live records: after a failed write the state of the disk is unknown.
  */
 export class RecordLog {
   readonly #disk: Disk;
@@ -44,13 +44,13 @@ export class RecordLog {
   #file: DiskFile;
   #bytes: number;
   #bytesWhenNew: number;
-  /** What the next batch's checksum goes on from. */
+  /** The checksum that the next batch's checksum continues. */
   #chain: number;
   /** Batches that the file has. */
   #batches: number;
   /** Up to here the file is there: zeros from `#bytes` on. */
   #roomEnd: number;
-  /** Undefined while the log on the disk is known to say what was acknowledged and nothing else. */
+  /** Undefined while the log on the disk is known to have exactly what was acknowledged. */
   #doubtful: Entry[] | undefined;
   readonly #waiting: Entry[] = [];
   #draining: Promise<void> | undefined;
@@ -69,7 +69,7 @@ export class RecordLog {
   }
 
   /**
-   * Reads what is there, and cuts off what a crash has left half written at its end.
+   * Reads the log, and cuts off an unfinished write at its end.
    *
    * @param take is given each record, in order.
    * @param live what a log has to say that is begun anew.
@@ -88,12 +88,12 @@ export class RecordLog {
     const begin = await (sequence === 0 ? beginLog(disk, 1, []) : readLog(disk, sequence, take));
     // Its name may not be durable yet, if the process before died just after it had begun the log.
     await disk.syncFolder("");
-    // A crash came between a log that was begun anew and the removal of the one before.
+    // A crash happened after a log was rewritten and before the former one was removed.
     for (const before of older) await disk.remove(nameOf(before));
     return new RecordLog(disk, live, begin);
   }
 
-  /** Resolves when it is durable, with all that was appended before it; rejects with what the disk said. */
+  /** Resolves when it is durable, with everything appended before it; rejects with the disk's error. */
   append(payload: Uint8Array, committed: () => void, abandoned: () => void): Promise<void> {
     if (this.#isClosed) {
       abandoned();
@@ -105,7 +105,7 @@ export class RecordLog {
     });
   }
 
-  /** Waits for what is under way. */
+  /** Waits for writes in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#draining;
@@ -158,7 +158,7 @@ export class RecordLog {
     this.#roomEnd = roomEnd;
   }
 
-  /** What a write has left behind before it failed is cut off, if the disk does as much. */
+  /** The remains of a failed write are cut off, if the disk can. */
   async #undo(cause: unknown): Promise<never> {
     await this.#file.truncate(this.#bytes);
     await this.#file.sync();
@@ -186,7 +186,7 @@ export class RecordLog {
 /** A write has failed, and is as if it had never been. */
 class Undone extends Error {}
 
-/** A write that is neither done nor undone; a full disk is one that nothing was written to. */
+/** A write of unknown outcome. A full disk is no such case: nothing was written. */
 function failed(error: unknown): LeaseholdError {
   const why = error instanceof Error ? error.message : String(error);
   return new LeaseholdError("DISK_FAILED", `the index cannot be written: ${why}`, { cause: error });
@@ -200,7 +200,9 @@ interface Begin {
   readonly batches: number;
 }
 
-/** A log that says this. It has its name when all of it is durable, so that it counts whole or not at all. */
+/**
+ * A log that says this. It gets its name when all of it is durable, so it counts as a whole or not at all.
+ */
 async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>): Promise<Begin> {
   const building = `${nameOf(sequence)}.new`;
   await disk.remove(building);
@@ -285,8 +287,8 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
       batches += 1;
     }
     if (offset < all.length) await file.truncate(offset);
-    // What the process before wrote last may only be in the kernel, and taken for written there if its sync
-    // failed: it is written again, and durable before anybody counts it.
+    // The last write of the former process may only be in the kernel, which takes it for written if its sync
+    // failed. So it is written again, and is durable before it counts.
     await file.write(all.subarray(last, offset), last);
     await file.sync();
     return { sequence, file, bytes: offset, chain, batches };
@@ -296,7 +298,7 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
   }
 }
 
-/** The checksum that the first batch goes on from. */
+/** The checksum that the first batch continues. */
 function chainOfHead(sequence: number, all: Buffer): number {
   const head = all.subarray(0, headBytes);
   if (head.length < headBytes || head.readUInt32LE(12) !== checksumOf(head.subarray(0, 12), 0))

@@ -40,7 +40,7 @@ export class StoredFile {
   #extents = new Extents();
   /** Set once the name of its data file is durable. */
   made: Promise<void> | undefined;
-  /** The sync in progress, and the one that follows it for all callers that asked since. */
+  /** The sync in progress, and the next one, for all callers that asked since it began. */
   syncing: Promise<void> | undefined;
   syncingNext: Promise<void> | undefined;
   /** Set when a sync has failed: the disk may have lost any of the changed blocks. */

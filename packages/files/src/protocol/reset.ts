@@ -17,11 +17,11 @@ interface Found {
 /**
  * The replica reset, which a new primary does before it serves.
  *
- * A majority promises to refuse all earlier epochs. Of these copies, the ones with the newest mark count: an
- * earlier reset that has served has left its mark at a majority, so one of them is here, and what that reset
- * had left out cannot come back from copies without it. Each acknowledged change is at one of the copies that
- * count, as it was acknowledged by a majority of copies with a mark that was not newer, or was found by the
- * reset that made the newer one. An unacknowledged change is found or not; it is settled by being at a
+ * A majority promises to refuse all earlier epochs. Of these copies, those with the newest mark count. An
+ * earlier reset that has served left its mark at a majority, so one of them is here, and a change that it
+ * discarded cannot come back from copies without the mark. Each acknowledged change is at one of the copies
+ * that count, as it was acknowledged by a majority of copies with a mark that was not newer, or was found by
+ * the reset that made the newer one. An unacknowledged change is found or not; it is settled by being at a
  * majority, with a new mark, before the primary serves.
  *
  * The duration grows with the file: `time` begins anew for each part. If a reset fails, the next one finds

@@ -29,26 +29,23 @@ export interface FleasePeerOptions {
   readonly views?: PeerViews | undefined;
 }
 
-/** What a participant needs to take part in changes of the members. */
+/** The ports that a participant needs for member changes. */
 export interface PeerViews {
   /** The member's id; "" for one without a vote. */
   readonly id: string;
-  /** The view to begin with; that of the settings where none was kept. */
+  /** The first view: the stored one, or else the view of the settings. */
   readonly kept: KeptView | undefined;
   /** Writes down a view, so that a restart does not go back; false when it cannot. */
   keep(kept: KeptView): boolean;
 }
 
-/**
- * Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from
- * there.
- */
+/** Called when operations end, and for releases, in the middle of a step: it must not call the peer back. */
 export interface PeerOutcomes<Made extends Instance = Instance> extends ProposerOutcomes<Made> {
   /** A resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
 }
 
-/** As long as nobody is attached, no operation has begun, so there is nothing to tell. */
+/** While nobody is attached, no operation has begun, so there is nothing to report. */
 const nobodyAttached: PeerOutcomes = {
   acquired: () => {},
   refused: () => {},
@@ -62,18 +59,18 @@ const nobodyAttached: PeerOutcomes = {
 const discardLimit = 2_000;
 
 /**
- * How long one who has been told of a free resource has it to itself, as a part of the time that a phase may
- * take: enough for two round trips, and not much when it has crashed or been stopped.
+ * How long a notified waiter has a free resource to itself, as a share of the time of a phase: enough for two
+ * round trips, and short if the waiter has crashed or was stopped.
  */
 const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
 
-/** A member that is later than this part of what a phase may take has more to do than it can. */
+/** A member that is later than this share of the time of a phase is overloaded. */
 const latePart = 1 / 4;
 
 /**
- * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs
- * away is found at fault again within less than that, and leases taken in between would be lost at once.
+ * Pause of all attempts after a fault of this machine's own clocks. A wall clock that runs away is found at
+ * fault again within less, and leases taken in between would be lost at once.
  */
 const movedApartMemoryMs = 2_000;
 
@@ -81,10 +78,10 @@ const contradicted = "a majority of the members contradicts this clock";
 
 /**
  * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Its
- * runner hands in messages and clock values, and carries what the peer sends by the medium.
+ * runner passes in messages and clock readings, and the medium carries what the peer sends.
  *
- * Sections, repairs (F1 and on) and planted mistakes (P1 and on) that comments in Flease name are those of
- * `docs/internals/flease.md`; "the report" is the paper that it begins with.
+ * Comments in Flease cite `docs/internals/flease.md`: its sections, repairs (F1 and on) and planted mistakes
+ * (P1 and on). "The report" is the paper that it names.
  */
 export class FleasePeer {
   readonly settings: FleaseSettings;
@@ -92,17 +89,17 @@ export class FleasePeer {
   readonly queries: Queries;
   readonly acceptor: Acceptor | undefined;
   readonly skew: SkewWatch;
-  /** What the acceptor takes in. */
+  /** The acceptor's admission of requests. */
   readonly admission: Admission;
-  /** For those who watch; absent without an acceptor. */
+  /** Changes for watches; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
   /** Of the present view. */
   cells: CellMap;
   /** Which members count. */
   readonly views: Views;
-  /** Those who wait, at this acceptor. */
+  /** The waiters at this acceptor. */
   readonly waiters: Waiters;
-  /** Reused for HINT and PASS, which go beside the protocol. */
+  /** Reused for HINT and PASS, which are not part of the protocol. */
   readonly #aside = new Message();
   readonly clock: FleaseClock;
   readonly #medium: Medium;
@@ -145,7 +142,7 @@ export class FleasePeer {
     if (kept !== undefined) this.#enterView(now);
   }
 
-  /** Says who is told of operations from now on. */
+  /** Sets the listener for operations from now on. */
   attach(outcomes: PeerOutcomes): void {
     this.#outcomes = outcomes;
     this.proposer.attach(outcomes);
@@ -199,7 +196,7 @@ export class FleasePeer {
     if (kind === Kind.read || kind === Kind.write || kind === Kind.acquire) {
       const isLate = !this.admission.isOpen;
       const standsBack = this.waiters.standsBack(resource, from, now.mono);
-      // By what is kept here, and by nothing that the request says of itself: everybody would say it.
+      // Decided by the entry alone, never by a claim in the request, which anyone could make.
       if ((isLate || standsBack) && !acceptor.continues(request, now)) {
         if (isLate && !this.admission.admits(from, request))
           return acceptor.refuse(request, Refusal.busy, now, reply);
@@ -210,9 +207,8 @@ export class FleasePeer {
   }
 
   /**
-   * Notes the clock bounds that a member's batch came with (3.10). False when its messages must not count.
-   * When a majority contradicts this clock, it is this one that is wrong, and nothing is held by it from here
-   * on.
+   * Records the clock bounds of a member's batch (3.10). False when its messages must not count. When a
+   * majority contradicts this clock, this one is wrong, and nothing is held by it from then on.
    */
   hearClock(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
@@ -220,7 +216,7 @@ export class FleasePeer {
     return possible;
   }
 
-  /** Another participant has told of its view. True when this peer has entered it. */
+  /** Another participant has sent its view. True when this peer has entered it. */
   hearView(note: ViewNote, now: Reading): boolean {
     const entered = this.views.hear(note, now);
     if (entered) this.#enterView(now);
@@ -243,7 +239,7 @@ export class FleasePeer {
     this.skew.majority = majorityOf(votersOf(view).length);
   }
 
-  /** A connection of this owner: what is kept for its requests is charged to this account. */
+  /** A connection of this owner: this account is charged for what its requests make the acceptor keep. */
   introduce(owner: string, account: string): void {
     this.acceptor?.quotas?.introduce(owner, account);
     this.waiters.quotas.introduce(owner, account);
@@ -267,7 +263,7 @@ export class FleasePeer {
     this.skew.forget(peer);
   }
 
-  /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
+  /** Keeps the list of waiters for a resource, and notifies the first when the resource has become free. */
   #keepWaiters(from: number, request: Message, now: Reading, reply: Message | undefined): void {
     const { resource } = request;
     if (reply?.kind === Kind.nack) {
@@ -276,9 +272,10 @@ export class FleasePeer {
     } else if (reply?.kind === Kind.ack) {
       this.waiters.taken(resource, from);
     } else if (request.kind === Kind.release && request.waiting) {
-      // Most likely another has it, of whom this acceptor alone does not know. Each whom it told would try in
-      // vain, withdraw and have the next one told, for as long as that lease runs. A withdrawal of what was
-      // never written here says nothing of the resource, which may be an invented one.
+      // Most likely another participant holds it, and only this acceptor does not know. Each notified waiter
+      // would try in vain, withdraw and cause the next notification, for as long as that lease runs. A
+      // withdrawal of a write that never arrived here says nothing about the resource, which may not even
+      // exist.
       if (this.acceptor?.wrote(request) === true)
         this.waiters.lost(resource, from, request.owner, now.mono + this.settings.ttlMaxMs);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
@@ -327,7 +324,7 @@ export class FleasePeer {
     this.feed?.expire(now);
     // A fiftieth of them at least: all are looked at within some five seconds, however many there are.
     this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
-    // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
+    // Handles leases that ran out because their holder crashed, and notified waiters that did not ask.
     if (this.acceptor?.ready === true && this.waiters.size > 0)
       for (const resource of this.waiters.sweep(discardLimit)) this.#tellNext(resource, now);
   }
@@ -358,7 +355,7 @@ export class FleasePeer {
   }
 
   /**
-   * Goes on as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery
+   * Continues as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery
    * wait but forgets nothing (3.2).
    */
   restart(owner: string, mono: number, wall: number): void {

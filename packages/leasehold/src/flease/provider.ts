@@ -30,12 +30,12 @@ import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
 import type { InstanceMaker } from "./protocol/instance.js";
 
-/** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
+/** What a provider needs: the runner of the peer, and the admin RPCs to the members. */
 export interface FleaseDriver extends AdminDriver {
   /** An observer asks, and takes nothing. */
   readonly role?: "member" | "client" | "observer";
   readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "reading" | "poke">;
-  /** Tells members what others are to read of a tenure; absent where nobody would keep it. */
+  /** Sends members the public data of a tenure; absent where nobody would keep it. */
   readonly teller?: Pick<DataTeller, "tell" | "forget"> | undefined;
   /** How many members are connected, for error messages. */
   reachable(): number;
@@ -64,7 +64,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly #driver: FleaseDriver;
   readonly #runner: FleaseDriver["runner"];
   readonly #peer: FleasePeer;
-  /** Attempts that have ended, and whose takers are told when the step that ended them is over. */
+  /** Attempts that have ended. Their callers are notified when the step that ended them is over. */
   #untold: PendingAttempt[] = [];
   /** The same of renewals. */
   #renewed: RequestedRenewal[] = [];
@@ -146,7 +146,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (this.#untold.push(pending) === 1) void settled.then(this.#tell);
   }
 
-  /** All whose attempts have ended meanwhile, in that order. */
+  /** Every caller whose attempt has ended, in that order. */
   readonly #tell = (): void => {
     const ended = this.#untold;
     this.#untold = [];
@@ -204,8 +204,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   };
 
   /**
-   * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for
-   * those come first whose leases end first.
+   * Not at once: the proposer must not be called in the middle of a step, and of this turn's renewals those
+   * whose leases end first go first.
    */
   #wantRenewals(): void {
     if (this.#renewalsPutOff || !this.#renewals.mayBegin) return;
@@ -217,7 +217,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly #beginRenewals = (): void => {
     const peer = this.#peer;
     const { world } = this.#runner;
-    // One reading for all: what is asked for counts from it, so one that has become old asks for less.
+    // One reading for all: the requested leases count from it, so an old reading requests less.
     const now = this.#runner.now();
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const renewal = this.#renewals.next();
@@ -229,7 +229,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
       else peer.proposer.renew(instance, renewal.ttlMs, now);
     }
     this.#runner.poke();
-    // Still put off while they begin: one that ends at once must not begin a second round beside this one.
+    // Still deferred while they begin: a renewal that ends at once must not start a second round within this
+    // one.
     this.#renewalsPutOff = this.#renewals.mayBegin;
     if (this.#renewalsPutOff) world.timers.after(0, this.#beginRenewals);
   };
@@ -266,8 +267,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   }
 
   /**
-   * The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely
-   * on what it was told.
+   * A look ended the grant early: its release notifies nobody, because the program may still rely on the time
+   * that it was granted.
    */
   letRunOut(grant: Grant): void {
     const held = FleaseGrant.of(grant);

@@ -2,14 +2,13 @@ import { type DeadlineItem, Deadlines } from "../common/deadlines.js";
 
 /**
  * Renewals of one participant that are under way at a time. Far more than a round trip needs, and few enough
- * that members answer them long before their time is over: what a burst sends beyond that would only wait
- * there.
+ * that members answer them long before they time out: further ones of a burst would only wait at the members.
  */
 export const renewalsUnderWayMax = 4_096;
 
 /**
- * Renewals that one turn begins. The answers to those before are read between two turns, also where turns
- * have become slow.
+ * Renewals that one turn begins. Answers to earlier ones are read between two turns, even when turns are
+ * slow.
  */
 export const renewalsPerTurn = 256;
 
@@ -31,7 +30,7 @@ export class RenewalQueue<T extends DeadlineItem> {
     this.#waiting.schedule(renewal, endMono - lateLeft * ttlMs);
   }
 
-  /** The next renewal that may begin now. Its end must be told by `ended`. */
+  /** The next renewal that may begin now. Its end must be reported by `ended`. */
   next(): T | undefined {
     if (!this.mayBegin) return undefined;
     this.#underWay += 1;
@@ -64,7 +63,7 @@ export class RenewalQueue<T extends DeadlineItem> {
     return this.#waiting.size > renewalsUnderWayMax;
   }
 
-  /** What is held is not renewed in time: nothing new should be begun. */
+  /** Held leases are not renewed in time: nothing new should begin. */
   isLate(mono: number): boolean {
     return this.#waiting.nextDueMs() <= mono;
   }

@@ -11,8 +11,8 @@ import type { FleaseSettings } from "./protocol/settings.js";
 const maintainEveryMs = 100;
 
 /**
- * How often one that keeps, holds and waits for nothing does, ms. It finds a clock fault so much later, with
- * nothing to lose by it; as soon as it is asked for something it looks as often as the others.
+ * How often a peer that keeps, holds and waits for nothing does so, ms. It finds a clock fault that much
+ * later, but has nothing to lose; once it is asked for something it looks as often as the others.
  */
 const restingEveryMs = 1_000;
 
@@ -23,7 +23,7 @@ export interface RunnerOptions {
   readonly world: World;
   readonly medium: Medium;
   readonly views?: PeerViews | undefined;
-  /** The owner name of the incarnation that begins. It must differ from those of all before. */
+  /** The owner name of the incarnation that begins. It must differ from all earlier ones. */
   owner(): string;
   /** The clocks are at fault, and the next incarnation begins: connections of the former one must end. */
   clockFault(reason: string): void;
@@ -103,7 +103,7 @@ export class FleaseRunner {
     return this.peer.read(monotonicMs, wallMs);
   }
 
-  /** Something was asked of the peer, or has arrived: sees when it is due next. */
+  /** The peer got a call or a message: computes when it is due next. */
   poke(): void {
     if (this.#restsUntil !== undefined && !this.#mayRest(this.#restsUntil)) this.#stir();
     const dueMono = this.peer.nextDueMono;
@@ -138,8 +138,8 @@ export class FleaseRunner {
   }
 
   /**
-   * Takes the bounds on the time that messages came with. False when they contradict this clock, so that none
-   * may count (3.10). Only members' are remembered: it takes a majority of them to find this clock at fault.
+   * Passes on the clock bounds of a batch. False when they contradict this clock, so that none may count
+   * (3.10). Only members' are remembered: it takes a majority of them to find this clock at fault.
    */
   believes(from: number, loMs: number, hiMs: number, echoLoMs: number): boolean {
     const { peer } = this;
@@ -156,7 +156,7 @@ export class FleaseRunner {
     return this.peer.receive(from, message, this.#now, this.#reply) ? this.#reply : undefined;
   }
 
-  /** Goes on as another owner (3.2, 3.10): everything that the former one held is lost. */
+  /** Continues as another owner (3.2, 3.10): everything that the former one held is lost. */
   readonly #restart = (reason: string): void => {
     this.#options.clockFault(reason);
     const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);

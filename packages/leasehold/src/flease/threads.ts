@@ -15,7 +15,7 @@ import type { FleaseSettings } from "./protocol/settings.js";
  * thread that reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 
-/** In the order of their numbers in shared memory; the first stands for nothing that is known. */
+/** In the order of their numbers in shared memory; the first means that no reason is known. */
 const reasons: readonly (LossReason | undefined)[] = [
   undefined,
   "expired",
@@ -47,7 +47,7 @@ function toMs(us: bigint): number {
   return Number(us) / usPerMs;
 }
 
-/** What the two threads of one client tell each other besides its leases. */
+/** The messages between the two threads of one client, besides its leases. */
 export class SharedThreads {
   readonly #cells: BigInt64Array<SharedArrayBuffer>;
 
@@ -100,8 +100,7 @@ export class SharedThreads {
 }
 
 /**
- * What the program's thread begins its clock from, sent along with a grant: the same anchor as that of the
- * thread that renews.
+ * The start of the program thread's clock, sent with a grant: the same anchor as in the thread that renews.
  */
 export interface ClockStart {
   readonly epoch: number;
@@ -110,7 +109,7 @@ export interface ClockStart {
   readonly carriedMs: number;
 }
 
-/** How the thread that renews tells the other about its clock. */
+/** How the thread that renews publishes its clock to the other. */
 export class RenewingThread {
   readonly threads: SharedThreads;
   #owner: string;
@@ -136,9 +135,9 @@ export class RenewingThread {
 }
 
 /**
- * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own looks, from the
- * other thread's anchor, with what the other one has seen. One for all grants of an epoch: clocks that once
- * disagreed end them all.
+ * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own readings, from the
+ * other thread's anchor and with the other thread's readings. One for all grants of an epoch: clocks that
+ * once disagreed end them all.
  */
 export class ProgramClock {
   readonly epoch: number;
@@ -215,7 +214,7 @@ export class SharedValidity {
     Atomics.store(this.#cells, Grant.reason, BigInt(reasons.indexOf(reason)));
   }
 
-  /** For ever. MUST come before anything that lets another have the resource. */
+  /** For ever. MUST precede anything that lets another participant have the resource. */
   finish(reason: LossReason): void {
     this.lossReason = reason;
     Atomics.store(this.#cells, Grant.over, 1n);
@@ -223,8 +222,8 @@ export class SharedValidity {
 
   /**
    * Milliseconds for which the grant is valid, 0 when it is not. The clocks are read after the ends, and the
-   * mark of the end after the clocks: a thread that is stopped between two of these steps is told less, not
-   * more.
+   * mark of the end after the clocks: a thread that is stopped between two of these steps sees less time
+   * left, not more.
    */
   remainingMs(read: () => Reading): number {
     const expiresWallMs = toMs(Atomics.load(this.#cells, Grant.expiresWall));

@@ -13,7 +13,7 @@ import { checksumOf } from "./checksum.js";
 const headBytes = 12;
 const noHead = Buffer.alloc(headBytes);
 
-/** Disks write a sector as a whole; those with larger ones write several of these. */
+/** Disks write a sector as a whole; a disk with larger sectors writes several of these at once. */
 export const sectorBytes = 512;
 const wordBytes = 4;
 const roomInSector = sectorBytes - wordBytes;

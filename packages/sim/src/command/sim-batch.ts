@@ -55,7 +55,7 @@ export class RunsWanted {
     this.#endMs = this.isOne ? Infinity : this.#startMs + lastsMinutes * 60_000;
   }
 
-  /** Whether another run is to follow those that are done. */
+  /** Whether another run should follow. */
   goOn({ runs, events }: { readonly runs: number; readonly events: number }): boolean {
     const nowMs = performance.now();
     if (runs < this.#runsMax && nowMs < this.#endMs) {

@@ -59,7 +59,7 @@ interface Summary {
 
 /**
  * `leasehold sim`: random runs of the product on virtual time. The seed decides everything in a run. Exit
- * codes tell a violation from a lack of progress; whatever else goes wrong is a fault of the simulator.
+ * codes distinguish a violation from a lack of progress; any other error is a fault of the simulator.
  */
 export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);

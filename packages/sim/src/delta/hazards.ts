@@ -57,7 +57,7 @@ export class StorageHazards {
       { everyMs: plan.pauseEveryMs, untilMs: stableFromMs, happens: () => this.#pause() },
       { everyMs: plan.stallEveryMs, untilMs: stableFromMs, happens: () => this.#stall() },
     ]);
-    // A store that is alone, or one beside a silent one, is more than a minority.
+    // A single store, or one of three while another is silent, is more than a minority.
     if (plan.silent > 0 || plan.kinds.length === 1) return;
     this.#forgetOften(random.exponential(plan.forgetEveryMs));
     chaos.begin([{ everyMs: plan.replaceEveryMs, untilMs: endMs, happens: () => this.#replace() }]);
@@ -121,8 +121,8 @@ export class StorageHazards {
     const { plan, random } = world;
     if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
     world.at(world.nowMs + inMs, () => {
-      // So soon that some processes have seen the first marker and others only the second, or while they
-      // write down what they saw.
+      // So soon that some processes have seen only the first marker and others only the second, or while they
+      // record what they saw.
       const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
       this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
       if (world.someoneIsBehind) return;
@@ -135,8 +135,8 @@ export class StorageHazards {
   }
 
   /**
-   * Another store takes one's place, once all others count and all know them. The old one goes on for processes that have it in their
-   * list: each is started anew with the new list, in its own time.
+   * Another store takes one's place, once all others count and all know them. The old store keeps serving
+   * processes that have it in their list; each process restarts with the new list at its own time.
    */
   #replace(): void {
     const world = this.#world;

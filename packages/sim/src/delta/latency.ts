@@ -14,7 +14,7 @@ export class Latency {
   constructor(plan: StoragePlan, random: SimRandom) {
     this.#plan = plan;
     this.#random = random;
-    // δ is kept by everybody's clock, also by the fastest.
+    // δ holds by everybody's clock, even the fastest.
     this.#boundMs = (boundPart * plan.delayMs) / phasesOf(plan) / (1 + plan.clockDrift);
   }
 

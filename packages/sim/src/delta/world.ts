@@ -84,7 +84,7 @@ export class StorageWorld
     return uncountedIn(this.stores);
   }
 
-  /** A process that still has a store in whose place there is another. */
+  /** A process that still uses a store which was replaced. */
   get someoneIsBehind(): boolean {
     return this.processes.some((party) => party.isAlive && this.isBehind(party));
   }
@@ -155,7 +155,7 @@ export class StorageWorld
     this.#over(party);
   }
 
-  /** A clean exit: programs stop, and drivers release what they have. */
+  /** A clean exit: programs stop, and drivers release their leases. */
   leave(party: SimParty): void {
     this.say(`${party.writer} leaves`);
     this.#over(party);
@@ -180,7 +180,7 @@ export class StorageWorld
     this.tell((observer) => observer.disturbed?.(party));
   }
 
-  /** Another store takes one's place, for those who begin from now on. */
+  /** Replaces a store for processes that start from now on. */
   replace(index: number): void {
     const { kind, name } = this.stores[index]!;
     const next = new SimStore(kind, `${name}'`);

@@ -22,7 +22,7 @@ export interface Bounds {
   /** Discarding of idle resources. */
   readonly discards: number;
   /**
-   * Whether refusals can be late, too. Otherwise each comes at once or never, which hides little: a late
+   * Whether refusals can be late, too. Otherwise each arrives at once or never. This hides little: a late
    * refusal acts like a timeout, and reports a higher ballot.
    */
   readonly lateRefusals: boolean;

@@ -36,8 +36,9 @@ export interface FleaseWorld {
   readonly twoPhase: boolean;
   readonly releases: boolean;
   /**
-   * `true`: steady clocks show what the wall clocks show. `false`: they stand still, as on suspended machines, and the
-   * wall clock must exclude alone; as no lease would ever be over, this needs the test of the steady clock off.
+   * `true`: steady clocks show the same as the wall clocks. `false`: they stand still, as on suspended
+   * machines, and the wall clock must exclude alone. Then no lease would ever be over, so the test of the
+   * steady clock must be off.
    */
   readonly steadyClocks: boolean;
   readonly proposers: number;
@@ -73,10 +74,10 @@ export interface Party {
 }
 
 /**
- * The product's own acceptor and proposer as a model. What is abstracted: a phase may time out at any moment
- * (its time-out is 0, and whether its turn comes is the explorer's choice); a try that fails is given up at
- * once, and a caller may try again at any time, which covers every pause that the back-off could draw. So
- * nothing random is left, and the pace of retries is no part of the state.
+ * The product's own acceptor and proposer as a model. The abstractions: a phase may time out at any moment
+ * (its time-out is 0, and the explorer chooses when it fires); a failed attempt is given up at once, and a
+ * caller may try again at any time, which covers every pause of the back-off. So nothing random is left, and
+ * the pace of retries is no part of the state.
  */
 export class FleaseModel implements Model<Acceptor, Party, Message, Message>, ProposerSink {
   readonly proposers: number;
@@ -164,7 +165,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     return reply.kind === Kind.nack;
   }
 
-  /** A proposer looks at replies to the write it is in only, and its numbers never come again. */
+  /** A proposer accepts only replies to its current write, and never reuses a number. */
   matters({ proposer }: Party, from: number, reply: Message): boolean {
     if (this.#world.sameIncarnation) return true;
     const instance = proposer.instanceOf(resource);

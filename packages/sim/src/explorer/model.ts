@@ -3,9 +3,10 @@
  * copy and leaves its argument alone, so that a state that is reached by many paths is kept, and expanded,
  * only once.
  *
- * Times are whole ticks. `at` is what the acting process's clock shows: every value from the true time to the
- * true time plus the largest difference of two clocks, chosen anew at each step. That is more than clocks can
- * do that drift within that bound, and it takes one number to remember in place of one for each process.
+ * Times are whole ticks. `at` is what the acting process's clock shows. It may be every value from the true
+ * time to the true time plus the largest difference of two clocks, and is chosen at each step. That is more
+ * than clocks can do that drift within that bound, and it takes one number to remember in place of one for
+ * each process.
  */
 export interface Model<Acceptor, Proposer, Request, Reply> {
   readonly proposers: number;
@@ -39,7 +40,7 @@ export interface Model<Acceptor, Proposer, Request, Reply> {
 
   /** The hold that a proposer may rely on if its clock shows `at`. */
   holdOf(proposer: Proposer, at: number): Hold | undefined;
-  /** I4: whether this acceptor stands in the way of everybody else as long as the hold may last. */
+  /** I4: whether this acceptor blocks everybody else for as long as the hold may last. */
   guards(acceptor: Acceptor, hold: Hold): boolean;
   /** I12: whether this request gives the hold back. */
   gaveBack(request: Request, hold: Hold): boolean;

@@ -45,7 +45,7 @@ const progressEvery = 1 << 16;
 
 const noParent = -1;
 
-/** Looks at all states of a small world, in the order of their distance from the beginning. */
+/** Visits all states of a small world, in the order of their distance from the start. */
 export function explore<Acceptor, Proposer, Request, Reply>(
   model: Model<Acceptor, Proposer, Request, Reply>,
   options: SearchOptions,

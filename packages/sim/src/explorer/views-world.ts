@@ -9,9 +9,9 @@ import type { KeptView, View } from "leasehold/inner/flease/views/view.js";
 
 /**
  * One change of the members in a small world, explored to its end. Views and quorums are the product's; of an
- * acceptor there is its guard alone, of a proposer one attempt in one round trip. Clocks agree, and time runs in
- * ticks. Any message may arrive at any time, or never: who knows that a view may be entered may enter it, and may
- * also be told of the joint view when everybody else has left it.
+ * acceptor there is its guard alone, of a proposer one attempt in one round trip. Clocks agree, and time runs
+ * in ticks. Any message may arrive at any time, or never: a member that knows that a view may be entered may
+ * enter it, and may learn of the joint view when everybody else has left it.
  */
 export interface ViewsWorld {
   /** Members before and after, by indices of four nodes. */

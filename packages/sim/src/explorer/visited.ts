@@ -1,8 +1,8 @@
-/** States are kept in chunks of this many, so that growing never copies what is there. */
+/** Number of states in a chunk. Chunks let the table grow without copying. */
 const chunkBits = 20;
 const chunkSize = 1 << chunkBits;
 
-/** The table is made larger when it is this full. */
+/** The table grows when it is this full. */
 const loadMax = 0.6;
 
 /**

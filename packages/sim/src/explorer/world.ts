@@ -248,7 +248,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
 
   // Small things
 
-  /** An acceptor in the same state as the one before it: whatever it does, that one could have done. */
+  /** An acceptor in the same state as its predecessor: the predecessor could have done whatever it does. */
   #sameAsBefore(acceptor: number): boolean {
     if (acceptor === 0 || this.#row[acceptor] !== this.#row[acceptor - 1]) return false;
     return this.#interchangeable(acceptor - 1, acceptor);

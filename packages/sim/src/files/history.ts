@@ -7,7 +7,8 @@ import {
 /** An operation on a file. Content is text, a character for a byte. */
 export type FileInput = FileCall & {
   /**
-   * Its primary reported an unknown outcome, which the next one has settled: it was done by then, or never.
+   * Its primary reported an unknown outcome, which the next primary settled: the operation took effect before
+   * that, or never.
    */
   readonly isSettled?: boolean;
 };
@@ -73,8 +74,8 @@ export interface FileHistory {
 export type FileHistories = ReadonlyMap<string, FileHistory>;
 
 /**
- * Operations that a primary has left uncertain, and when it said so. What was called later and has succeeded
- * was served by a later tenure, whose reset came before: the operation is done by then, or never.
+ * Operations that a primary has left uncertain, and when it said so. A later call that succeeded was served
+ * by a later tenure, after that tenure's reset: the operation took effect before the reset, or never.
  */
 export type Uncertain = { readonly input: FileCall; readonly calledAt: number; readonly saidAt: number }[];
 

@@ -19,7 +19,7 @@ export interface FilesPlan {
   readonly diskMsMax: number;
   readonly lossRate: number;
   readonly duplicateRate: number;
-  /** The share of very late messages, as in the buffers of a connection that breaks and comes back. */
+  /** The share of very late messages, as from the buffers of a connection that breaks and returns. */
   readonly lateRate: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;

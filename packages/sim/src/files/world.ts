@@ -13,7 +13,7 @@ import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
 /** Small, so that files have several blocks. */
 const blockSize = 8;
 
-/** The longest delay of a request: its file has another primary by then. */
+/** The longest delay of a request, after which its file has another primary. */
 const lateMsMax = 3_000;
 
 /** One machine: a disk that stays, and the process that runs there. */
@@ -94,7 +94,7 @@ export class FilesWorld {
     this.violation = { invariant, text, atMs: this.nowMs, event: this.counters.events };
   }
 
-  /** Requests get lost, and come twice. */
+  /** Requests are lost or duplicated. */
   get #isRough(): boolean {
     return this.nowMs < this.plan.stableFromMs;
   }
@@ -248,7 +248,7 @@ export class FilesWorld {
     };
   }
 
-  /** Delivers a request, and its answer, if both get through. A duplicate may come much later. */
+  /** Delivers a request, and its answer, if both get through. A duplicate may arrive much later. */
   #carry(
     from: Machine,
     target: Machine,

@@ -97,7 +97,8 @@ export class StoreChecks {
   }
 
   /**
-   * I4: a majority of the stores has what a holder relies on, except for those that have forgotten it since.
+   * I4: a majority of the stores, including stores that have forgotten it since, got the entry that a holder
+   * relies on.
    */
   #checkBacking(client: Participant, resource: string): void {
     const instance = client.peer!.proposer.instanceOf(resource)!;

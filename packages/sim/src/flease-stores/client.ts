@@ -13,7 +13,7 @@ import { StorePath, type StoreNetwork, type StoreUser } from "../kit/store-path.
 import type { StoreChecks } from "./checks.js";
 import type { Ground } from "./ground.js";
 
-/** A process: what the product runs on stores, and programs that take, renew and give back resources. */
+/** A process: the product's code for stores, and programs that take, renew and release resources. */
 export class StoresClient implements StoreUser {
   readonly name: string;
   readonly clock: SimClock;
@@ -155,7 +155,7 @@ export class StoresClient implements StoreUser {
     for (;;) {
       await this.#sleep(random.exponential(ttlMaxMs / 4));
       const timeoutMs = random.magnitude(rpcTimeoutMs, 4 * ttlMaxMs);
-      // Often the longest, which waits are made for.
+      // Often the longest lease, for which waits are designed.
       const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
       const request = { resource, ttlMs, timeoutMs, contended: random.chance(0.5), waiting: false };
       const outcome = await provider.attempt(request, this.#impatience());

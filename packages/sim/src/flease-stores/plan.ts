@@ -8,9 +8,9 @@ export const gridInvariants: readonly Invariant[] = ["I1", "I2", "I4", "I12"];
 
 /** A planted mistake between an acceptor and its store. */
 export type GridMistake =
-  /** The reply goes out before the write has come back. */
+  /** The reply is sent before the write is acknowledged. */
   | "replyBeforeWrite"
-  /** A conflict is not computed anew: what was computed from an older entry overwrites the newer one. */
+  /** After a conflict nothing is recomputed: a result from an older entry overwrites the newer one. */
   | "staleWriteWins";
 
 /** A clock that nobody corrects. */

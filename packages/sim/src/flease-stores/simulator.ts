@@ -1,7 +1,7 @@
 import type { Simulator } from "../kit/simulator.js";
 import { runGrid } from "./run.js";
 
-/** Flease on stores. Progress is not what is looked at there. */
+/** Flease on stores. Progress is not checked there. */
 export const simulator: Simulator = {
   modes: [],
   features: [],

@@ -79,7 +79,7 @@ export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
     this.counters.pauses += 1;
   }
 
-  /** Any store, and at times all of them: progress is not what is looked at here. */
+  /** Any store, and at times all of them: progress is not checked here. */
   #silence(): void {
     const store = this.random.pick(this.stores);
     store.silentUntilMs = this.nowMs + this.random.exponential(this.plan.settings.ttlMaxMs);

@@ -8,7 +8,7 @@ import type { Stage } from "./stage/stage.js";
 /** The delay between an event and the program's reaction, as it learns of it in the middle of a step. */
 const soonMs = 0.05;
 
-/** A renewal that failed is asked for again after this share of the lease. */
+/** A failed renewal is repeated after this share of the lease. */
 const renewAgainAfter = 0.1;
 
 /** Some tenures are much shorter than their lease: this share of them, down to this share of it. */
@@ -19,8 +19,8 @@ const briefest = 0.001;
 const calmReleaseRate = 0.4;
 
 /**
- * A program in one node that wants one resource: it acquires, renews, releases, cancels, comes too late or forgets,
- * as the workload has it. It only asks what a program may ask of a proposer.
+ * A program in one node that wants one resource: it acquires, renews, releases, cancels, is late or forgets,
+ * as the workload decides. It makes only calls that a program may make.
  */
 export class Agent implements InstanceProgram {
   readonly resource: string;
@@ -32,7 +32,7 @@ export class Agent implements InstanceProgram {
   #fast = false;
   #ttlMs = 0;
   #servedInCalm = false;
-  /** Wants to be told of a release, and comes back when it is. */
+  /** Waits to be notified of a release, and then tries again. */
   #waits = false;
 
   constructor(world: Stage, node: ProgramNode, resource: string) {
@@ -112,7 +112,7 @@ export class Agent implements InstanceProgram {
     proposer.release(instance, now);
     this.#world.counters.releases += 1;
     if (proposer.instanceOf(this.resource) === instance) {
-      // The mistake P12: the acceptors were told first, and the program stops only later.
+      // The mistake P12: the acceptors are notified first, and the program stops only later.
       this.#state = "lost";
       this.#again(this.#world.settings.ttlMaxMs);
       return;
@@ -135,7 +135,8 @@ export class Agent implements InstanceProgram {
   }
 
   #think(): void {
-    // Beside programs that wait, everybody wants its turn only once more when the storm is over: then all must get it.
+    // With waiting programs in the run, each caller wants its resource only once more after the faults: all
+    // must get it.
     if (this.#servedInCalm && this.#world.hasWaist) return;
     const { calm, random, settings, workload } = this.#world;
     const thinkMs = random.exponential(workload.thinkMeanMs);

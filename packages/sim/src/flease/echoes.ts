@@ -1,7 +1,7 @@
 import type { Packet } from "./stage/network.js";
 import type { NodeView } from "./stage/node.js";
 
-/** Lower bounds on the time as a node last heard them, by their senders, to whom they are sent back (3.10). */
+/** The latest lower bound on the time from each sender, to be echoed to that sender (3.10). */
 export class Echoes {
   readonly #lo: number[] = [];
   readonly #incarnations: number[] = [];

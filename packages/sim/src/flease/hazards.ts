@@ -9,7 +9,7 @@ import { votersOf } from "leasehold/inner/flease/views/view.js";
 import type { Membership } from "leasehold/inner/flease/views/view.js";
 import { greatest } from "leasehold/inner/common/lists.js";
 
-/** A node whose wall clock is not yet near what it showed before looks again this often. */
+/** How often a node checks whether its wall clock is again near its former reading. */
 const startAgainMs = 50;
 
 /** A wall clock this far ahead agrees with no other. */
@@ -82,7 +82,7 @@ export class FleaseHazards {
 
   // Nodes
 
-  /** The first start of a node, which for a client may come late. */
+  /** The first start of a node. A client may start late. */
   firstStart(node: MachineNode): Task {
     return new Task(EventCode.start, () => {
       if (node.peer === undefined) node.start();
@@ -135,7 +135,10 @@ export class FleaseHazards {
     this.#anyone().pause(random.next() * plan.chaos.pauseMaxMs);
   }
 
-  /** A machine sleeps: nothing happens there and its steady clock stands still. Its wall clock it sets anew when it wakes. */
+  /**
+   * A machine sleeps: nothing happens there and its steady clock stands still. It sets its wall clock when it
+   * wakes.
+   */
   #suspend(): void {
     const world = this.#world;
     const { random, plan } = world;
@@ -198,7 +201,7 @@ export class FleaseHazards {
     });
   }
 
-  /** From the view of the member that asks all others; the requested change has not begun meanwhile. */
+  /** Starts from the view of the member that asks all others, if no change has begun meanwhile. */
   #mayBegin({ peer, paused, sleep }: MachineNode, next: Membership): boolean {
     if (peer === undefined || paused || sleep.isOn || peer.views.whyNoChange(next) !== undefined)
       return false;
@@ -277,7 +280,10 @@ export class FleaseHazards {
     this.#clocksChanged();
   }
 
-  /** Both clocks run at the edge of A-rate, together, until the wall clock is where it was to come, or at the edge of A-wall. */
+  /**
+   * Both clocks run together at the limit of A-rate, until the wall clock reaches its target or the limit of
+   * A-wall.
+   */
   #slew(node: MachineNode): void {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;

@@ -11,7 +11,7 @@ import type { Packet } from "./stage/network.js";
 import type { NodeView } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
-/** A node's part in changes of the members: what a member keeps over a crash, and what packets tell. */
+/** A node's part in member changes: what a member keeps across a crash, and which views it sends. */
 export class NodeViews {
   readonly #world: Stage;
   readonly #node: NodeView;
@@ -63,7 +63,7 @@ export class NodeViews {
     for (const viewEntered of this.#world.observers.viewEntered) viewEntered(this.#node);
   }
 
-  /** Some packets tell the view of their sender, and heartbeats do. */
+  /** Heartbeats and some packets carry their sender's view. */
   tell(packet: Packet): void {
     const { plan, random } = this.#world;
     if (plan.views === undefined) return;

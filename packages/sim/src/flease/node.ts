@@ -49,7 +49,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   peer: FleasePeer | undefined;
   owner = "";
   incarnation = 0;
-  /** Requests beside the protocol; only in worlds that have them. */
+  /** Admin RPCs; only in worlds that have them. */
   side: Side | undefined;
   /** The lease layer of this node's programs, if they use one. */
   waist: Waist | undefined;
@@ -223,8 +223,8 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   }
 
   /**
-   * One event of this node: reads the clock once, runs the body, and sees what follows. `resource` is what
-   * the event may have touched; undefined for any.
+   * One event of this node: reads the clock once, runs the body, and sees what follows. `resource` is the
+   * resource that the event may have affected; undefined means any.
    */
   step(resource: string | undefined, body: (now: Reading) => void): void {
     const runner = this.runner!;
@@ -269,7 +269,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#world.stir(this);
   }
 
-  /** Sends a note to another node beside the protocol. */
+  /** Sends an admin RPC to another node. */
   whisper(to: number, toIncarnation: number, note: string): void {
     this.#dispatch(to, toIncarnation, "", undefined, note);
   }
@@ -345,7 +345,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       instance.awaits(reply.number, reply.sequence) &&
       (instance.operation.phase === Phase.writing || instance.operation.phase === Phase.fast);
     runner.receive(packet.from, reply);
-    // A majority has acknowledged, and yet the write has come to nothing: it was over already.
+    // A majority has acknowledged the write, but its lease was over already.
     if (deciding && !instance.awaits(reply.number, reply.sequence)) this.#world.counters.lateDecisions += 1;
   }
 

@@ -13,7 +13,7 @@ const onlyWhere: Partial<Record<CounterName, (clocks: ClockAssumptions) => boole
   slews: ({ rate, suspends }) => rate && !suspends,
 };
 
-/** No client here wants more names than members keep: only tests have such a client. */
+/** No client here exceeds the members' limit of resources: only tests have such a client. */
 const neverHere: ReadonlySet<string> = new Set<CounterName>(["fullRefusals"]);
 
 /** This needs a majority that knows a waiter at the moment of a rare call: tests of waiting have it. */

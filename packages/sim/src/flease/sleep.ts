@@ -3,9 +3,10 @@ import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
 /**
- * The sleep of one machine, and what its clocks do while its node does not look. One thing the assumptions leave out (section 1),
- * and the world spares its nodes that: that the clocks move unseen as no look can tell, all wall clocks stepping back by just
- * as much as a wrong steady clock lost, or a machine waking with such a wall clock.
+ * The sleep of one machine, and what its clocks do while its node does not look. The assumptions exclude one
+ * case (section 1), so the world avoids it: clocks that move in a way that no reading can detect, because all
+ * wall clocks step back by exactly the time that a wrong steady clock lost, or a machine wakes with such a
+ * wall clock.
  */
 export class Sleep {
   /** The machine is suspended: nothing happens there, and its steady clock stands still. */

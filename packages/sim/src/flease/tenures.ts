@@ -3,7 +3,7 @@ import type { Tenure, TenureLookup } from "./stage/observer.js";
 import type { NodeView } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
-/** The index of tenures, as the programs were told. */
+/** The index of tenures, as reported to programs. */
 export class Tenures implements TenureLookup {
   readonly #world: Stage;
   readonly #present: Map<string, Tenure>[];

@@ -34,7 +34,8 @@ export interface WorldOptions {
 }
 
 /**
- * Turns without a request to the world after which promises are taken to be at rest: eight would do today.
+ * Number of turns without a request to the world after which promises count as settled. Eight would suffice
+ * today.
  */
 const quietTurns = 24;
 
@@ -126,7 +127,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     }
   }
 
-  /** A host handles all messages that it finds in one turn, and what waits for promises goes on after the last. */
+  /** A host handles all messages of one turn; code that awaits promises continues after the last. */
   #goesOnReading(): boolean {
     return this.plan.network.readEveryMs > 0 && this.nextDueMs <= this.nowMs;
   }
@@ -151,7 +152,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     this.#stirred.push(node);
   }
 
-  /** Time stands still until all promises have had their effect, so that a seed decides what programs do. */
+  /** Time stands still until all promises have settled, so a seed decides what programs do. */
   async #settle(): Promise<void> {
     let stirs = this.#stirs;
     for (let quiet = 0, turns = 0; quiet < quietTurns; quiet += 1, turns += 1) {
@@ -185,7 +186,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     this.#hazards.comesBack(node);
   }
 
-  /** Some clients come only when the run is well under way. */
+  /** Some clients start in the middle of the run. */
   #startInMs(node: SimNode): number {
     const soonMs = this.random.next();
     if (node.isMember || !Number.isFinite(this.plan.chaos.clientEveryMs)) return soonMs;

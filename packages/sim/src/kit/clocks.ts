@@ -23,7 +23,7 @@ export const assumptionsOf: Readonly<Record<ClockMode, ClockAssumptions>> = {
   g: { wall: false, rate: true, stepsTogether: false, suspends: true },
 };
 
-/** Where true time 0 lies on a perfect wall clock: an arbitrary moment, after the epoch of ballot numbers. */
+/** True time 0 on a perfect wall clock: an arbitrary moment after the epoch of ballot numbers. */
 export const startWallMs = 1_800_000_000_000;
 
 /** The common part of all wall clocks: their joint steps. */
@@ -38,7 +38,7 @@ export class SharedWall {
   }
 }
 
-/** A wake-up aims this much past its moment, so that rounding cannot make it come too early and be repeated for ever. */
+/** A wake-up is scheduled this much late, because rounding could make it early, and repeat it for ever. */
 const wakeSlackMs = 0.001;
 
 /** One machine's two clocks, as functions of true time (ms since the run began). */
@@ -63,7 +63,7 @@ export class SimClock {
     return this.#rate;
   }
 
-  /** A time service lets both clocks run at the wrong rate, so that they do not come apart. */
+  /** A time service slews both clocks alike, so they don't diverge. */
   get isSlewing(): boolean {
     return this.#slewing;
   }

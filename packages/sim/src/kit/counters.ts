@@ -1,6 +1,6 @@
 /**
- * Counters of a run, or of many: a batch without the interesting events proves nothing (V). Each ground has
- * names of its own beside these two.
+ * Counters of a run, or of many: a batch without the interesting events proves nothing (V). Each ground adds
+ * names of its own to these two.
  */
 export type Counters = Record<string, number> & { runs: number; events: number };
 

@@ -1,4 +1,4 @@
-/** Removable features of a run, so that a failure can be shown without what it does not need. */
+/** Features that can be removed from a run, to show a failure with as few as possible. */
 export class Features<Plan, Name extends string> {
   readonly names: readonly Name[];
   readonly #removals: Readonly<Record<string, (plan: Plan) => Plan>>;

@@ -27,7 +27,7 @@ export class SimParty implements World {
   readonly random: Random;
   /** Its programs go on. */
   isAlive = true;
-  /** The process has ended. One that exits cleanly first releases what its drivers hold. */
+  /** The process has ended. A process that exits cleanly first releases what its drivers hold. */
   isGone = false;
   pausedUntilMs = 0;
   readonly #time: TrueTime;

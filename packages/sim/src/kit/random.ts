@@ -30,7 +30,7 @@ export class SimRandom implements Random {
     return low + this.next() * (high - low);
   }
 
-  /** Uniform in the exponent, for quantities whose order of magnitude is open. */
+  /** Uniform in the exponent, for quantities that may have any order of magnitude. */
   magnitude(low: number, high: number): number {
     return low * (high / low) ** this.next();
   }

@@ -43,7 +43,7 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
     event.run();
   }
 
-  /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
+  /** Time stands still until all promises have settled, so a seed decides what drivers and programs do. */
   async #settle(): Promise<void> {
     let stirs = this.#stirs;
     for (let quiet = 0; quiet <= quietTurns;) {

@@ -72,7 +72,7 @@ export type BatchOptions<Options> = Omit<Options, "seed" | "story"> & {
   readonly goOn: (runs: number) => boolean;
 };
 
-/** Runs seed after seed until one fails or it is told to stop. */
+/** Runs seed after seed until one fails or the caller stops it. */
 export async function simulateSeeds<Options, Result extends SimResult>(
   simulate: (options: Options) => Result | Promise<Result>,
   counters: Result["counters"],

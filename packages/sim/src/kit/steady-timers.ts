@@ -25,8 +25,9 @@ export interface TimedProcess {
 }
 
 /**
- * The timers of one process. They wait by its steady clock, so that they are late when it runs slowly, and stand still
- * when it does. Each that falls due is an event of its own: what waits for it continues before the next.
+ * The timers of one process. They go by its steady clock: they are late when it runs slowly, and never fire
+ * while it stands still. Each that falls due is an event of its own: what waits for it continues before the
+ * next.
  */
 export class SteadyTimers implements Timers {
   readonly #queue: Queue;

@@ -14,8 +14,8 @@ export interface StoreUser {
 /** The network between processes and stores. */
 export interface StoreNetwork<User> {
   /**
-   * A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. Also when the process that
-   * sent it is stopped meanwhile, or crashes.
+   * A request reaches a store, takes effect there, and its answer returns: each with its own delay, or never.
+   * This holds even if the process that sent it stops or crashes meanwhile.
    */
   send(from: User, to: SimStore, request: StoreRequest, answer: (answer: StoreAnswer) => void): void;
 }
@@ -49,7 +49,7 @@ export class StorePath<User extends StoreUser> implements Store {
   }
 }
 
-/** All stores know the farm before a run begins: how one is founded is not what is looked at there. */
+/** All stores know the farm before a run begins: its founding is not tested there. */
 export async function foundFarm(
   stores: readonly SimStore[],
   settings: DeltaSettings,

@@ -5,7 +5,7 @@ import { EventCode, type SimEvent, Task } from "./events.js";
 import type { SimRandom } from "./random.js";
 import type { Report, Violation } from "./violation.js";
 
-/** A run takes this many events at most; one that needs more has run wild. */
+/** Maximum number of events of a run. A run that exceeds it is stuck in a loop. */
 const eventsMax = 4_000_000;
 
 export interface SimWorldOptions<Invariant extends string, Counts extends Counters> {

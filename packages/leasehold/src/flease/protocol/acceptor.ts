@@ -17,12 +17,11 @@ import type { StateHash } from "./state-hash.js";
  * repairs.
  *
  * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never
- * goes along with a ballot below the one it promised. And it calls a lease over only when both of its clocks
- * say so.
+ * accepts a ballot below its promise. And it calls a lease over only when both of its clocks say so.
  */
 export class Acceptor {
   readonly #settings: FleaseSettings;
-  /** Who has how much of what is kept here; `undefined` where it is kept elsewhere. */
+  /** Shares of what is kept here; `undefined` where entries are kept elsewhere. */
   readonly quotas: Quotas | undefined;
   readonly #entries: EntryTable;
   /** The entry in hand: reused, and put back when it has changed. */
@@ -39,10 +38,7 @@ export class Acceptor {
   #ready = false;
   #recoveringSinceMono = 0;
   #recoveringSinceWall = 0;
-  /**
-   * The wall clock at a start whose recovery wait is not over: up to it, and no further, things were
-   * forgotten.
-   */
+  /** The wall clock at a start whose recovery wait is not over: nothing later was forgotten. */
   #forgotAtWall: number;
 
   /**
@@ -62,7 +58,7 @@ export class Acceptor {
 
   /**
    * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has
-   * forgotten nothing, so it need not wait. The floor is that of a resource without an entry.
+   * forgotten nothing, so it need not wait. The floor applies to a resource without an entry.
    */
   static loaded(
     settings: FleaseSettings,
@@ -91,7 +87,7 @@ export class Acceptor {
     return this.#entries.size;
   }
 
-  /** A copy of what is kept of a resource. */
+  /** A copy of a resource's entry. */
   entry(resource: string): Entry | undefined {
     return this.#entries.get(resource, emptyEntry());
   }
@@ -122,8 +118,8 @@ export class Acceptor {
   }
 
   /**
-   * Ends the recovery wait when it is over on both clocks (repairs F1, F2, F12). The floor makes up for the
-   * promises that were forgotten: every ballot that may have been promised before the start lies below it.
+   * Ends the recovery wait when it is over on both clocks (repairs F1, F2, F12). The floor compensates for
+   * forgotten promises: every ballot that may have been promised before the start is below it.
    */
   wake(now: Reading): void {
     if (this.#ready || this.recoveryWaitLeftMs(now) > 0) return;
@@ -164,9 +160,9 @@ export class Acceptor {
   }
 
   /**
-   * Whether a request goes on with what this acceptor knows of: it comes from the holder of a lease that runs
-   * here, or it is the WRITE for which its ballot was promised here. All else begins something, also a WRITE
-   * whose promises are those of others, or whose ballot has been released.
+   * Whether a request continues something that this acceptor knows: it comes from the holder of a running
+   * lease here, or it is the WRITE of a ballot that was promised here. Anything else begins something, even a
+   * WRITE that only others have promised, or whose ballot has been released.
    */
   continues(request: Message, now: Reading): boolean {
     const entry = this.#find(request.resource);
@@ -183,7 +179,7 @@ export class Acceptor {
     return entry !== undefined && entry.leaseOwner === owner && entry.leaseNumber === number;
   }
 
-  /** Refuses what it might grant, before it looks at anything: safe at any time. */
+  /** Refuses a request without checking anything, which is always safe. */
   refuse(
     request: Message,
     why: typeof Refusal.held | typeof Refusal.busy,
@@ -206,7 +202,7 @@ export class Acceptor {
     reply.leaseState = LeaseState.none;
   }
 
-  /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */
+  /** READ: promise the ballot and report the lease (Algorithm 1, the read half). */
   #read(request: Message, now: Reading, reply: Message): void {
     const entry = this.#find(request.resource);
     if (!this.#passesTests(request, entry, now, reply)) return;
@@ -286,9 +282,9 @@ export class Acceptor {
   }
 
   /**
-   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. It ends no sooner
-   * for that: until then it stands in everybody's way as before. False when this acceptor knows no unfinished
-   * lease of that owner.
+   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. The lease ends no
+   * sooner because of it: until then it blocks everybody as before. False when this acceptor knows no
+   * unfinished lease of that owner.
    */
   bar(resource: string, owner: string, now: Reading): boolean {
     const entry = this.#find(resource);
@@ -322,14 +318,14 @@ export class Acceptor {
   #passesTests(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    // Of two reasons the lease: the proposer with the slowest clock would hear of higher promises for ever,
-    // never of the holder, and not get on the list of those who wait for it.
+    // Of two reasons it names the lease: otherwise the proposer with the slowest clock would hear of higher
+    // promises for ever, never of the holder, and not enter the list of waiters.
     const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;
   }
 
-  /** Every refusal tells the promise, so that the next ballot can be above it. */
+  /** Every refusal names the promise, so that the next ballot can be above it. */
   #refuse(request: Message, why: Refusal, now: Reading, reply: Message): void {
     const entry = this.#find(request.resource);
     reply.kind = Kind.nack;
@@ -364,8 +360,8 @@ export class Acceptor {
    */
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    // A tenure is named by the ballot that began it. One that names a later one would put all after it behind
-    // itself.
+    // A tenure is named by the ballot that began it. A request with a later number would push all later ones
+    // behind itself.
     if (request.token > request.number) return false;
     if (request.duration > ttlMaxMs) return false;
     if (request.until > now.wall + maxClockSkewMs + ttlMaxMs) return false;

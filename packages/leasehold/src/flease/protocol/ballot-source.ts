@@ -2,10 +2,10 @@ import { numberAt } from "./ballot.js";
 import type { Reading } from "./clock.js";
 
 /**
- * Where one proposer's ballot numbers come from (3.3): a hybrid logical clock on the plain wall clock.
- * Strictly increasing in one incarnation (MUST, repair F19), and above what others were seen to use, so that
- * a slow clock does not lose for ever. Never from the upper bound: a runaway steady clock must not lift it
- * over an acceptor's floor.
+ * The source of one proposer's ballot numbers (3.3): a hybrid logical clock on the plain wall clock. Strictly
+ * increasing in one incarnation (MUST, repair F19), and above what others were seen to use, so that a slow
+ * clock does not lose for ever. Never from the upper bound: a runaway steady clock must not lift it over an
+ * acceptor's floor.
  */
 export class BallotSource {
   #last = 0;
@@ -17,9 +17,7 @@ export class BallotSource {
     return this.#last;
   }
 
-  /**
-   * A number learnt from a refusal; one that the own clock, give or take ε, has not reached is not believed.
-   */
+  /** A number learnt from a refusal. It is ignored if the own clock, give or take ε, has not reached it. */
   learn(number: number, now: Reading, skewMs: number): void {
     if (number > this.#seen && number <= numberAt(now.wall + skewMs)) this.#seen = number;
   }

@@ -8,7 +8,7 @@ import type { Cell } from "./quorum.js";
  */
 export const cellFunctionVersion = 1;
 
-/** Cells without a setting: all members up to this many, else so many of them. */
+/** The default cell: all members up to this many, else this many of them. */
 export const cellSizeDefaultMax = 5;
 
 /** Where to find the cell of a resource. */
@@ -16,7 +16,7 @@ export interface CellMap {
   of(resource: string): Cell;
 }
 
-/** So many cells are kept at most; where members are many, nearly every resource has a cell of its own. */
+/** Maximum number of cached cells; with many members, nearly every resource has a cell of its own. */
 const cellsKeptMax = 10_000;
 
 /** Cells by their members: from member to member, in their order. */
@@ -38,7 +38,7 @@ export class Cells implements CellMap {
   /** The best so far, by falling score: their positions among the members, and their scores. */
   readonly #best: Int32Array;
   readonly #bestScores: Float64Array;
-  /** One object for each set of members that came up. */
+  /** One object for each distinct set of members. */
   #known = new CellTree();
   #knownCount = 0;
 

@@ -15,7 +15,7 @@ export interface Reading {
   /**
    * The clocks disagree: by this reading, and by every later one of this incarnation, nothing is held,
    * granted or decided (3.2). A process that was stopped or suspended cannot tell from its bounds how late it
-   * has become; this is how it finds out.
+   * is; this detects it.
    */
   clocksDisagree: boolean;
 }
@@ -32,9 +32,9 @@ export function emptyReading(): Reading {
 const disagreesAfterMs = 1_000;
 
 /**
- * The fastest that the anchor follows the wall clock, as a share of the steady clock's time: what a time
- * service may do to the one clock without the other. It is far below ρ, as a slew goes into both clocks at
- * once, and what the anchor follows is not seen.
+ * The greatest rate at which the anchor follows the wall clock, as a share of steady time: what a time
+ * service may do to one clock without the other. It is far below ρ, as a slew goes into both clocks at once,
+ * and what the anchor follows is not seen.
  */
 const slewRateMax = 0.0005;
 

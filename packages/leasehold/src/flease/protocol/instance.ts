@@ -18,17 +18,17 @@ export interface PastBallot {
 }
 
 /**
- * An acquisition or a renewal under way: what the proposer keeps of it beside the instance, which outlives
- * it. Flat and reused.
+ * An acquisition or a renewal in progress: the proposer's data of it. The instance outlives it. Flat and
+ * reused.
  */
 export class Operation implements DeadlineItem {
-  /** Whose operation it is, since `begin`. */
+  /** The instance of the operation, since `begin`. */
   instance!: Instance;
   kind: OperationKind = OperationKind.none;
   phase: Phase = Phase.idle;
   /** D, in ms. */
   ttl = 0;
-  /** When it is given up, on the steady clock. */
+  /** Its time-out, on the steady clock. */
   giveUpAt = 0;
   /** The caller will wait if it is refused. */
   waiting = false;
@@ -36,9 +36,9 @@ export class Operation implements DeadlineItem {
   ahead = 0;
   /** Failed tries so far. */
   tries = 0;
-  /** What the last acceptor that refused said. */
+  /** The last refusal. */
   lastRefusal: Refusal = Refusal.none;
-  /** For whom an acceptor that was full keeps the most. */
+  /** The node for which a full acceptor keeps the most. */
   fullBy = "";
   /** Whether some try heard enough acceptors, so that a failure is no lack of a quorum. */
   heardMajority = false;
@@ -51,7 +51,7 @@ export class Operation implements DeadlineItem {
   nacks = 0;
   /** When the phase began, on the steady clock. */
   sentMono = 0;
-  /** What the write under way asks for: the lease's end on the wall clock, and its length, ms. */
+  /** The lease that the write in progress requests: its end on the wall clock, and its length, ms. */
   until = 0;
   duration = 0;
 
@@ -66,7 +66,7 @@ export class Operation implements DeadlineItem {
   dueMs = 0;
   heapIndex = -1;
 
-  /** Begins anew, as an operation of this instance. */
+  /** Starts again, as an operation of this instance. */
   begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): void {
     this.instance = instance;
     this.kind = kind;
@@ -109,7 +109,7 @@ export type HoldNumbers = Float64Array;
 const numbersEach = 3;
 const [endWall, endMono, ballot] = [0, 1, 2];
 
-/** Instances whose numbers lie together: some 12 KB, so that a table of few is small. */
+/** Instances whose numbers share an array: some 12 KB, so that a small table takes little. */
 const instancesPerPage = 512;
 
 /** Pages of an empty table that are kept. */
@@ -120,7 +120,7 @@ const placeOf = (index: number): number => (index % instancesPerPage) * numbersE
 
 const newPage = (): HoldNumbers => new Float64Array(instancesPerPage * numbersEach);
 
-/** That of all instances that were given back: their place may be another's by now. */
+/** The place of all released instances: their former place may belong to another by now. */
 const nobodysPage = newPage();
 
 /** What an instance knows by yes or no, as bits: each in a field of its own would take eight bytes. */
@@ -159,7 +159,7 @@ export class Instance {
 
   // No private method or getter in here: for the first of them each instance would have one more field.
 
-  /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
+  /** The hold, as reported to the program, until it ends on the wall or on the steady clock. */
   get holding(): boolean {
     return (this.#flags & Flag.holding) !== 0;
   }
@@ -211,15 +211,15 @@ export class Instance {
     this.#page[placeOf(this.index) + ballot] = number;
   }
 
-  /** It was given back: from now on it neither reads nor writes what its place has. */
+  /** It was released: from now on it neither reads nor writes its place. */
   leave(): void {
     this.holding = false;
     this.#page = nobodysPage;
   }
 
   /**
-   * Whether replies to this write in this ballot count: that of the operation; without one that of the hold,
-   * of which a late refusal may tell something. The number 0 is no ballot's.
+   * Whether replies to this write in this ballot count: the operation's, or without an operation the hold's,
+   * for which a late refusal may still matter. The number 0 is no ballot's.
    */
   awaits(number: number, sequence: number): boolean {
     const { operation } = this;
@@ -262,7 +262,7 @@ function withFlag(flags: number, flag: number, on: boolean): number {
   return on ? flags | flag : flags & ~flag;
 }
 
-/** That of all instances without an operation. Nothing may be written into it. */
+/** Shared by all instances without an operation. Nothing may be written into it. */
 const idle: Operation = Object.freeze(new Operation());
 
 /**
@@ -349,9 +349,7 @@ export class InstanceTable {
     if (this.size === 0 && this.#pages.length > pagesKept) this.#pages.length = 0;
   }
 
-  /**
-   * From now on no handle of before is given to another operation: late replies to those must find nothing.
-   */
+  /** From now on no former handle is reused: late replies to those must match nothing. */
   retire(): void {
     this.#freeIndices = [];
     this.#retiredBelow = this.#instances.length;

@@ -19,10 +19,10 @@ export const Kind = {
   ack: 7,
   nack: 8,
   state: 9,
-  /** Beside the protocol, between acceptors and waiters: losing or forging one costs time, never safety. */
+  /** Between acceptors and waiters, outside the protocol: losing or forging one costs time, never safety. */
   /** An acceptor to the first who waits: the resource was released. */
   hint: 10,
-  /** The answer of one who does not wait any more: tell the next. */
+  /** The answer of a participant that no longer waits: notify the next. */
   pass: 11,
 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -30,19 +30,19 @@ export type Kind = (typeof Kind)[keyof typeof Kind];
 /** Why an acceptor refused. */
 export const Refusal = {
   none: 0,
-  /** A live lease of another owner stands in the way (net G). */
+  /** A live lease of another owner blocks the request (net G). */
   held: 1,
   /** A higher ballot was promised (net B). */
   promised: 2,
   /** A newer write of the same owner has been accepted. */
   stale: 3,
-  /** The ballot or the lease lies outside what this acceptor's clock and settings allow. */
+  /** The ballot or the lease exceeds what this acceptor's clock and settings allow. */
   outOfBounds: 4,
   /** The message belongs to another view of the membership. */
   otherView: 5,
   /** The acceptor keeps as many resources as it may, or as many for this owner. */
   full: 6,
-  /** The asker's lease was broken: it gets nothing of this resource any more (3.13). */
+  /** The requester's lease was broken: it is refused this resource from now on (3.13). */
   barred: 7,
   /** The acceptor has more to do than it can, and does first what others hold. */
   busy: 8,
@@ -81,7 +81,7 @@ export class Message {
   waiting = false;
   /**
    * read, write: this participant holds the lease and renews it, so its link sends that before the rest. It
-   * does not travel: an acceptor goes by what it keeps itself.
+   * is not sent: an acceptor uses its own.
    */
   renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */

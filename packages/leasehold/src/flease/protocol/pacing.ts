@@ -13,13 +13,13 @@ const roundTripGuessMs = 5;
 /** A new round trip weighs this much in the smoothed one. */
 const roundTripWeight = 1 / 8;
 
-/** The first of those who wait tries within so many round trips of the lease's end. */
+/** The first waiter tries within this many round trips of the lease's end. */
 const firstTryRoundTrips = 4;
 
 /**
- * The others are told by the acceptors, also of a lease that ran out. They look for themselves only in case
- * all that was lost: so much of the longest lease later for each one before them, and no more than so many of
- * these parts later. A thousand who wait then cost hardly more than ten.
+ * Acceptors notify the others, even of a lease that ran out. They look for themselves only in case every
+ * notification was lost: this share of the longest lease later for each waiter before them, at most this many
+ * times. A thousand who wait then cost hardly more than ten.
  */
 const spacing = 1 / 4;
 const spacingsMax = 64;
@@ -34,7 +34,7 @@ export function phaseTimeoutMs(operation: Operation, now: Reading, settings: Fle
   return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
 }
 
-/** When to try again: by chance, and by the round trips seen so far. */
+/** The time of the next attempt: random, in proportion to the round trips seen so far. */
 export class Pacing {
   readonly #random: Xorshift;
   #roundTripMs = roundTripGuessMs;

@@ -28,18 +28,20 @@ export interface RequestSink {
  * that is not connected does not get what is sent to it.
  */
 export interface Medium extends RequestSink {
-  /** Like `send`, also to those that are no members. False when that participant is not connected. */
+  /**
+   * Like `send`, but also to participants that are not members. False when that participant is not connected.
+   */
   tell(to: number, message: Message): boolean;
 }
 
 /**
- * Who is told how operations end. It is told in the middle of a step: do not call the proposer back from
- * there.
+ * Callbacks for the ends of operations. They are called in the middle of a step and must not call the
+ * proposer back.
  *
  * @typeParam Made what `instance` makes: all that it is told of are such
  */
 export interface ProposerOutcomes<Made extends Instance = Instance> {
-  /** Makes instances that tell more than the proposer needs; those of operations from now on. */
+  /** Makes the instances of operations from now on, which may carry more than the proposer needs. */
   readonly instance?: InstanceMaker<Made>;
   /** A tenure has begun; its token is `instance.tokenNumber`. */
   acquired(instance: Made): void;

@@ -53,7 +53,7 @@ export class Proposer {
     this.pacing = new Pacing(seed);
   }
 
-  /** From now on the outcomes of operations are told to these. */
+  /** From now on these get the outcomes of operations. */
   attach(outcomes: ProposerOutcomes): void {
     this.#outcomes = outcomes;
     if (outcomes.instance !== undefined) this.#instances.make = outcomes.instance;
@@ -80,7 +80,7 @@ export class Proposer {
   /**
    * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of
    * contention. The resource must have no operation and no hold here: within one proposer callers queue
-   * (3.3). With `waiting` the acceptors that refuse it put it on their lists of those to tell of a release.
+   * (3.3). With `waiting` the acceptors that refuse it put it on their lists of waiters.
    */
   acquire(
     resource: string,
@@ -101,7 +101,7 @@ export class Proposer {
     return instance;
   }
 
-  /** Ends an acquisition under way; what it may have left behind is withdrawn. */
+  /** Ends an acquisition in progress and withdraws what it may have written. */
   cancel(instance: Instance): void {
     if (instance.operation.kind === OperationKind.acquire) this.#giveUp(instance.operation, "cancelled");
   }
@@ -138,7 +138,7 @@ export class Proposer {
   }
 
   /**
-   * The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good.
+   * The holder rule (3.6): evaluated at each use. The first look at an expired hold ends the tenure finally.
    */
   isHeld(instance: Instance, now: Reading): boolean {
     if (!instance.holding) return false;
@@ -157,8 +157,9 @@ export class Proposer {
   }
 
   /**
-   * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer goes on as another owner.
-   * Nothing is released, as the program has not stopped yet; what the old owner left at acceptors runs out.
+   * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer continues as another
+   * owner. Nothing is released, as the program has not stopped yet; what the old owner left at acceptors runs
+   * out.
    */
   restart(owner: string): void {
     this.#requests.owner = owner;
@@ -178,8 +179,8 @@ export class Proposer {
   }
 
   /**
-   * Goes on in another view (3.14): what is under way begins anew in a new ballot, as acknowledgements of two
-   * views must not count together; the next renewal of each hold takes two phases.
+   * Continues in another view (3.14): operations in progress start again in a new ballot, because
+   * acknowledgements of two views must not count together; the next renewal of each hold takes two phases.
    */
   enterView(view: number, cells: CellMap, now: Reading): void {
     const underWay = this.#deadlines.inOrder().filter(({ phase }) => phase > Phase.backoff);
@@ -205,7 +206,7 @@ export class Proposer {
     else if (reply.kind === Kind.nack) this.#onNack(instance, bit, reply, now);
   }
 
-  /** Does what has fallen due: time-outs of phases, and new tries after a back-off. */
+  /** Does what is due: time-outs of phases, and attempts after a back-off. */
   tick(now: Reading): void {
     for (;;) {
       const operation = this.#deadlines.popDue(now.mono);
@@ -227,7 +228,7 @@ export class Proposer {
     this.#requests.send(operation, Kind.read);
   }
 
-  /** Until a refusal tells of a higher promise, a tenure may be renewed in this ballot in one round trip. */
+  /** Until a refusal names a higher promise, a tenure may be renewed in this ballot in one round trip. */
   #openBallot(operation: Operation, now: Reading): void {
     operation.number = this.#ballots.next(now);
     operation.sequence = 0;
@@ -333,7 +334,7 @@ export class Proposer {
     this.#finish(instance);
   }
 
-  /** The try under way came to nothing. */
+  /** The attempt in progress failed. */
   #fail(operation: Operation, now: Reading): void {
     const { instance } = operation;
     operation.tries += 1;

@@ -16,7 +16,7 @@ export interface QueryAnswer {
   /** False when fewer than a majority answered in time. */
   readonly answered: boolean;
   readonly held: boolean;
-  /** The whole majority told of the same unfinished lease. */
+  /** The whole majority reported the same unfinished lease. */
   readonly confirmed: boolean;
   readonly owner: string;
   readonly token: number;
@@ -36,7 +36,7 @@ interface Told {
 
 class Query implements DeadlineItem {
   answers = 0;
-  /** By those that know of a lease at all. */
+  /** Counted among the acceptors that know of a lease. */
   readonly told: Told[] = [];
   heapIndex = -1;
   readonly handle: number;
@@ -53,7 +53,7 @@ class Query implements DeadlineItem {
     return isQuorum(this.cell, this.answers);
   }
 
-  /** How many told of exactly this. */
+  /** How many reported exactly this lease. */
   votesFor(lease: Told): number {
     return this.told.filter(
       (one) => isSameBallot(one, lease) && one.sequence === lease.sequence && one.state === lease.state,
@@ -114,7 +114,7 @@ export class Queries {
     return this.#deadlines.nextDueMs();
   }
 
-  /** Those who have asked in the view before hear what its cells say (3.14). */
+  /** Queries of the former view get the answers of its cells (3.14). */
   enterView(view: number, cells: CellMap): void {
     this.#view = view;
     this.#cells = cells;
@@ -170,7 +170,7 @@ export class Queries {
     }
   }
 
-  /** Ends all that wait, with what they have heard so far. */
+  /** Ends all pending queries with the answers so far. */
   closeAll(now: Reading): void {
     for (const query of this.#open.values()) this.#close(query, now);
   }

@@ -4,7 +4,7 @@ import { majorityOf } from "../../common/majority.js";
 /** The members that coordinate one resource, as indices into the cluster's member list. */
 export interface Cell {
   readonly members: readonly number[];
-  /** So many members are a quorum, whichever they are. */
+  /** Any set of this many members is a quorum. */
   readonly majority: number;
   /** In a joint view: a quorum needs a majority of the old cell and one of the new cell (3.14). */
   readonly halves: readonly [before: Half, after: Half] | undefined;
@@ -48,8 +48,8 @@ export function excludesQuorum(cell: Cell, set: number): boolean {
 }
 
 /**
- * Whether no quorum is left without this set, in this view and in the one that it leads to. In a joint view
- * the set has to block the new cell: a majority of that is a quorum when the change is over.
+ * Whether every quorum needs a member of this set, in this view and in the one that it leads to. In a joint
+ * view the set has to block the new cell: a majority of that is a quorum when the change is over.
  */
 export function excludesQuorumFromNowOn(cell: Cell, set: number): boolean {
   const after = cell.halves?.[1];

@@ -2,47 +2,44 @@ import { getOrInsert } from "../../common/maps.js";
 import { nodeIdOf } from "./ballot.js";
 
 /**
- * Who may have how much of what one acceptor keeps.
+ * Shares of what one acceptor keeps.
  *
- * A lease cannot be taken away, so room for those who come later has to be left while there is some: dynamic
+ * A lease cannot be revoked, so room for later participants must be left while there is some: dynamic
  * thresholds, as switches share a buffer (Choudhury and Hahne, 1998). A participant that has much may take
  * one more only as long as it has less than `eagerness` times what is free. So one alone gets nearly all, n
- * get equal parts, and the next finds something. A last part is for those who have little, each of whom has
- * some for certain.
+ * get equal parts, and the next finds something. The last part is reserved for participants that have little,
+ * each of which gets a minimum.
  *
- * There are two levels. An *account* is what the other side of a connection has proven, or else where it is;
- * within it there are *names*, which it says of itself. Many names of one account share what the account may
- * have.
+ * There are two levels. An *account* is what the other side of a connection has proven, or else its address.
+ * Within an account there are *names*, which are unverified. Many names of one account share what the account
+ * may have.
  */
 
 /**
- * So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two accounts
- * with 7/15 (both levels together).
+ * A participant may have this many times what is free: alone it ends up with 7/8 of the pool, one of two
+ * accounts with 7/15 (both levels together).
  */
 const eagerness = 8;
 
-/** Whether one who has so much of something may have more of it while so much is free. */
+/** Whether a participant that uses `used` may take more while `free` is free. */
 export function leavesRoom(used: number, free: number): boolean {
   return used < eagerness * free;
 }
 
-/** The last part, for those who have little. */
+/** The last part, reserved for participants that have little. */
 const reservedPart = 1 / 10;
 
-/**
- * What an account, and a name, may have for certain, as a part of all: 100 accounts can have so much of the
- * last part.
- */
+/** The minimum of an account, and of a name, as a share of all: the last part suffices for 100 accounts. */
 const accountPart = 1 / 1_000;
 const namePart = 1 / 10_000;
 
 /** A resource with a name of at most 40 bytes takes one such block, in bytes; the longest take five. */
 const blockBytes = 150;
 
-/** What a resource takes without its name, as measured. */
+/** Measured memory of a resource without its name. */
 const entryBytes = 110;
 
-/** What a resource counts for whose name takes so many bytes of UTF-8. */
+/** What a resource with a name of this many bytes of UTF-8 counts for. */
 export function weightOf(nameBytes: number): number {
   return Math.ceil((entryBytes + nameBytes) / blockBytes);
 }
@@ -66,7 +63,7 @@ interface Account {
   readonly names: Map<string, Payer>;
 }
 
-/** What is charged to somebody, by the payer's number; 0: to nobody. */
+/** What is charged, by the payer's number; 0: to nobody. */
 export interface Kept {
   payer: number;
 }
@@ -81,8 +78,8 @@ export class Quotas {
   readonly #nameLeast: number;
   readonly #accounts = new Map<string, Account>();
   /**
-   * Those who are connected, by the owner of their requests. One key may have several connections (a client,
-   * an observer), also from several addresses: the first of those that are left pays.
+   * Connected participants, by the owner of their requests. One key may have several connections (a client,
+   * an observer), even from several addresses: the first one that is still open pays.
    */
   readonly #byOwner = new Map<string, Payer[]>();
   /** By their numbers; 0 is nobody's. */
@@ -131,12 +128,15 @@ export class Quotas {
     return this.#byOwner.get(owner)?.[0] ?? this.#payer(unknownAccount, nodeIdOf(owner));
   }
 
-  /** Who is charged for what is kept; `undefined`: nobody. */
+  /** The account that pays for an entry; `undefined`: none. */
   payerOfKept({ payer }: Kept): Payer | undefined {
     return this.#payers[payer];
   }
 
-  /** Whether a resource may be kept for an owner. What is kept for it already may: it can always renew. */
+  /**
+   * Whether a resource may be kept for an owner. An entry that it already has is always allowed: it can
+   * always renew.
+   */
   mayKeep(kept: Kept | undefined, owner: string, nameBytes: number): boolean {
     const payer = this.payerOf(owner);
     return kept?.payer === payer.number || this.allows(payer, kept === undefined ? weightOf(nameBytes) : 0);
@@ -157,7 +157,7 @@ export class Quotas {
     kept.payer = 0;
   }
 
-  /** Whether so much more may be charged to it. */
+  /** Whether this much more may be charged to it. */
   allows(payer: Payer, weight: number): boolean {
     if (this.#used + weight > this.#max) return false;
     const { account } = payer;
@@ -166,7 +166,7 @@ export class Quotas {
     return leavesRoom(account.used, free) && leavesRoom(payer.used, eagerness * free - account.used);
   }
 
-  /** What is negative is given back. */
+  /** A negative amount is a refund. */
   charge(payer: Payer, weight: number): void {
     const { account } = payer;
     const certain = Math.min(payer.used, this.#nameLeast);

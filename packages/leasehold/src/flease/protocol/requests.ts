@@ -17,7 +17,7 @@ export class Requests {
   readonly #sink: RequestSink;
   readonly #out = new Message();
   owner: string;
-  /** The stamp of the view that requests are made in, and its cells. */
+  /** The stamp and cells of the view of requests. */
   view: number;
   cells: CellMap;
 
@@ -47,8 +47,8 @@ export class Requests {
   }
 
   /**
-   * No majority can come any more: so many have refused, or all that are connected have answered. Of two
-   * members that are left one that refuses would otherwise cost a time-out.
+   * No majority is possible any more: too many have refused, or all that are connected have answered.
+   * Otherwise, with two members left, a refusal by one would cost a time-out.
    */
   isHopeless(operation: Operation): boolean {
     if (majorityIsImpossible(operation)) return true;
@@ -60,7 +60,7 @@ export class Requests {
 
   /**
    * REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. With
-   * `waiting` it withdraws what came to nothing, and the sender waits on.
+   * `waiting` it withdraws a failed write, and the sender keeps waiting.
    */
   release(instance: Instance, number: number, sequence: number, waiting = false): void {
     const out = this.#fillHead(instance, Kind.release, number, sequence);
@@ -89,7 +89,7 @@ export class Requests {
   }
 
   /**
-   * A renewal in a ballot of its own is given up: its write may have got through, so the release must name it
+   * A renewal in a ballot of its own is given up: its write may have arrived, so the release must name it
    * too.
    */
   keepAbandoned(instance: Instance, now: Reading): void {

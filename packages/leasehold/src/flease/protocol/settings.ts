@@ -23,7 +23,7 @@ export interface FleaseSettings {
   /** How long a phase waits for a majority. */
   readonly rpcTimeoutMs: number;
   /**
-   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. A member that
+   * A phase of a renewal times out after this share of the rest of the hold, if that is longer. A member that
    * does not answer in time has too much to do: another request would not be answered sooner, and would make
    * an answer to the first one useless. 0 where what has no answer by `rpcTimeoutMs` never gets one.
    */
@@ -43,7 +43,7 @@ export interface FleaseSettings {
   readonly resourcesMax: number;
 }
 
-/** What is chosen; the rest follows from it, or has a default. */
+/** The settings that are chosen; the others follow, or have defaults. */
 export type FleaseSettingsInput = Pick<
   FleaseSettings,
   "members" | "maxClockSkewMs" | "ttlMaxMs" | "rpcTimeoutMs"
@@ -135,8 +135,8 @@ function checkCellSize({ cellSize, members }: FleaseSettings): void {
 }
 
 /**
- * The inequalities of section 3.1, each with its numbers when it does not hold. Those of the waits and of the
- * floor hold by the way in which these are computed.
+ * The inequalities of section 3.1, each with its numbers when it does not hold. The conditions of the waits
+ * and the floor hold by construction.
  */
 function checkTimes(s: FleaseSettings): void {
   for (const [name, value] of Object.entries(s)) {
@@ -161,7 +161,7 @@ function require(holds: boolean, message: string): asserts holds {
   if (!holds) throw new LeaseholdError("INVALID_CONFIG", message);
 }
 
-/** What is sound but unwise, in sentences for a log. */
+/** Settings that are safe but unwise, as sentences for a log. */
 export function settingsAdvice(s: FleaseSettings): string[] {
   if (s.ttlMaxMs >= 10 * s.maxClockSkewMs) return [];
   return [

@@ -43,7 +43,7 @@ export class SkewWatch {
     return echoLo === 0 || peerHi >= echoLo - 2 * this.#skewMs;
   }
 
-  /** Notes what a member's batch said. False when its messages must not count. */
+  /** Records the bounds of a member's batch. False when its messages must not count. */
   observe(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.isPossible(peerLo, peerHi, echoLo, now);
     if (possible) this.#contradicting.delete(member);
@@ -51,7 +51,7 @@ export class SkewWatch {
     return possible;
   }
 
-  /** The member is gone; what it said last counts no more. */
+  /** The member is gone; its last bounds no longer count. */
   forget(member: number): void {
     this.#contradicting.delete(member);
     this.#measured[member] = undefined;

@@ -40,7 +40,7 @@ export function majorityAnswered(operation: Operation): boolean {
   return isQuorum(operation.instance.cell, operation.acks | operation.nacks);
 }
 
-/** So many have refused that those left are no majority. */
+/** The members that have not refused are no majority. */
 export function majorityIsImpossible(operation: Operation): boolean {
   return excludesQuorum(operation.instance.cell, operation.nacks);
 }
@@ -58,7 +58,7 @@ export function noteReportedLease(
   if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);
 }
 
-/** Remembers who stands in the way the longest, and how many acceptors name that one. */
+/** Remembers the owner that blocks for the longest, and how many acceptors name it. */
 function noteBlocker(operation: Operation, reply: Message): void {
   if (reply.leaseOwner === operation.blockedBy) operation.blockedVotes += 1;
   else if (reply.leaseExpiresWallMs > operation.blockedUntil) operation.blockedVotes = 1;
@@ -77,16 +77,13 @@ export function noteRefusal(operation: Operation, bit: number, reply: Message): 
   operation.ahead = Math.max(operation.ahead, reply.ahead);
 }
 
-/**
- * One and the same owner stands in the way of every majority, or the votes have been split among several
- * again and again.
- */
+/** One owner blocks every majority, or votes have been split among several owners repeatedly. */
 export function isHeldByAnother({ blockedUntil, blockedVotes, tries, instance }: Operation): boolean {
   const { members, majority } = instance.cell;
   return blockedUntil > 0 && (blockedVotes > members.length - majority || tries >= splitTriesMax);
 }
 
-/** What an acquisition that was given up has to say for itself. */
+/** The reason of an acquisition that was given up. */
 export function whyFailed(operation: Operation): AttemptFailure {
   if (!operation.heardMajority) return "no-quorum";
   if (operation.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";

@@ -9,14 +9,14 @@ import { type Payer, Quotas, weightOf } from "./quotas.js";
 const waitersPerResourceMax = 10_000;
 
 /**
- * Waiters that an acceptor remembers in all, some forty megabytes: a place is what a waiter for a resource
- * with a short name takes, and longer names take several.
+ * Places for all waiters of an acceptor, some forty megabytes. A waiter for a resource with a short name
+ * takes one place, longer names take several.
  */
 const placesMax = 100_000;
 
 const encoder = new TextEncoder();
 
-/** Those who wait for one resource, in the order in which they came. */
+/** The waiters for one resource, in the order of arrival. */
 class WaitingList {
   readonly resource: string;
   /** Places that each of them takes. */
@@ -24,13 +24,13 @@ class WaitingList {
   /** Peer to ticket; tickets rise. */
   readonly tickets = new Map<number, number>();
   #nextTicket = 0;
-  /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
+  /** When the first was notified that the resource is free, if nobody has got it since. */
   toldMono = -Infinity;
-  /** One of them is told before all others: the holder hands over to it, or it came too late. */
+  /** The waiter to be notified before all others: the holder hands over to it, or it asked too late. */
   favoured: number | undefined;
   /** The last who got the resource here, if it was on the list. */
   taker: number | undefined;
-  /** Other acceptors gave the resource to somebody: nobody is told of it until then, or its release. */
+  /** Other acceptors granted the resource: no notification before this time, or its release. */
   elsewhereUntilMono = -Infinity;
 
   constructor(resource: string) {
@@ -47,7 +47,7 @@ class WaitingList {
     this.#nextTicket += 1;
   }
 
-  /** How many are before a peer; those who left in between may be counted. */
+  /** How many waiters are before a peer; some that have left may be counted. */
   aheadOf(peer: number): number {
     if (peer === this.favoured) return 0;
     const [first] = this.tickets.values();
@@ -55,19 +55,19 @@ class WaitingList {
   }
 }
 
-/** What one peer waits for, and whose places that takes. */
+/** The resources that one peer waits for, and the account that pays for its places. */
 interface Waiting {
   readonly payer: Payer;
   readonly lists: Set<WaitingList>;
 }
 
 /**
- * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets
- * it, or a hint that gets lost, costs a waiter time and nobody safety.
+ * Lists of waiters for each resource: first come, first notified. They are not part of the protocol: an
+ * acceptor that forgets them, or a lost hint, costs a waiter time and never safety.
  *
- * One who has been told stays the first until it has got the resource, passes it on or lets `patienceMs` go
- * by. For so long those who are not on the list stand back, the last holder among them: it is always the
- * quickest, as it need not be told.
+ * A notified waiter stays first until it gets the resource, passes, or lets `patienceMs` go by. Until then
+ * participants that are not on the list are refused. The last holder is one of them: it would always be the
+ * quickest, because it needs no notification.
  */
 export class Waiters {
   readonly #patienceMs: number;
@@ -110,8 +110,8 @@ export class Waiters {
   }
 
   /**
-   * The first on the list of a free resource, to be told now; `undefined` if there is none, or it has just
-   * been told.
+   * The first on the list of a free resource, to be notified now; `undefined` if there is none, or it has
+   * just been notified.
    */
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
@@ -129,7 +129,7 @@ export class Waiters {
     this.#drop(list, peer);
   }
 
-  /** The peer has got the resource: a waiter that was told of it and came too late will be told again. */
+  /** The peer has got the resource: a notified waiter that asked too late will be notified again. */
   taken(resource: string, peer: number): void {
     if (this.#total === 0) return;
     const list = this.#lists.get(resource);
@@ -141,7 +141,7 @@ export class Waiters {
 
   /**
    * The peer got the resource here and not at a majority, and waits on: where it was, if it was on the list.
-   * Nobody is told of the resource before it is released, or before `untilMono`.
+   * Nobody is notified before the resource is released, or before `untilMono`.
    */
   lost(resource: string, peer: number, owner: string, untilMono: number): void {
     this.add(resource, peer, owner);
@@ -159,8 +159,8 @@ export class Waiters {
   }
 
   /**
-   * The first on the list of these peers is told before all others from now on (E3). False when none of them
-   * waits.
+   * The first of these peers on the list is notified before all others from now on (E3). False when none of
+   * them waits.
    */
   favour(resource: string, peers: ReadonlySet<number>): boolean {
     const list = this.#lists.get(resource);
@@ -182,7 +182,7 @@ export class Waiters {
     this.quotas.everybodyGone();
   }
 
-  /** Whether a peer has to leave the resource to one who has just been told. */
+  /** Whether a peer must leave the resource to a waiter that has just been notified. */
   standsBack(resource: string, peer: number, mono: number): boolean {
     if (this.#total === 0) return false;
     const list = this.#lists.get(resource);

@@ -24,11 +24,11 @@ export interface Step {
  * - **The second clock.** The steady clocks of two processes have nothing in common, so a lease has no end on one here: it is
  *   over when the wall clock says so (`lo ≥ until + ε`). If wall clocks are further apart than ε, only the fencing token
  *   protects. The *holder's* rule (3.6) keeps both of its clocks: a hold ends by the first of them.
- * - **Many clocks.** The readings of those who take the acceptor's part need not follow each other: what one finds over,
- *   the next, up to ε behind, may find unfinished. That is harmless, since `lo ≥ until + ε` by *one* process within ε of the
- *   holder means that the holder's `hi` has reached `until` at that moment; `hi` never goes back, so the hold is over for
- *   good, however much later the write lands and whatever others read. A process that finds a lease unfinished refuses,
- *   and refusing is always safe.
+ * - **Many clocks.** The readings of the processes that act as this acceptor are not ordered: one may find a
+ *   lease over that the next, up to ε behind, finds unfinished. That is harmless, since `lo ≥ until + ε` by
+ *   *one* process within ε of the holder means that the holder's `hi` has reached `until` at that moment;
+ *   `hi` never goes back, so the hold is over for good, however much later the write lands and whatever
+ *   others read. A process that finds a lease unfinished refuses, and refusing is always safe.
  * - **Bounds.** A requester is its own judge: `until ≤ wall + ε + ttlMax`, `number ≤ num(wall + ε)` are tested by the clock that
  *   made them. So they hold by any clock within ε with one ε more; that is what {@link forgettingWaitMs} is computed from, and
  *   what {@link StoreAcceptor.checkTimes} refuses as impossible.
@@ -89,8 +89,8 @@ export class StoreAcceptor {
   }
 
   /**
-   * Refuses an entry that no clock within ε of this one can have written: it counts neither as free, nor as
-   * held for the years that it may claim.
+   * Refuses an entry that no clock within ε of this one can have written: it counts neither as free nor as
+   * held.
    *
    * @throws LeaseholdError `CLOCK_SKEW`
    */
@@ -106,10 +106,11 @@ export class StoreAcceptor {
   }
 
   /**
-   * The floor of a resource that was never written, or that the store has forgotten. A store that has forgotten counts again
-   * when every ballot that it may have promised is older than {@link forgettingWaitMs}, give or take 4 ε, so half of that is
-   * above all of them; a participant that still uses so old a ballot was stopped meanwhile. As it does no harm where nothing was forgotten,
-   * nobody has to know.
+   * The floor of a resource that was never written, or that the store has forgotten. A store that has
+   * forgotten counts again when every ballot that it may have promised is older than {@link
+   * forgettingWaitMs}, give or take 4 ε, so half of that is above all of them; a participant that still uses
+   * so old a ballot was stopped meanwhile. It does no harm where nothing was forgotten, so it is always
+   * applied.
    */
   #floor(now: Reading): number {
     return Math.max(0, numberAt(now.lo - forgettingWaitMs(this.#settings) / 2));

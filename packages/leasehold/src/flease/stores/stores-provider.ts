@@ -6,7 +6,10 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import type { Guarantees } from "../../lease/types.js";
 import { gridGuarantees } from "./guarantees.js";
 
-/** Looks at a held resource are spread over this part of the polling interval, so that those who wait do not all come at once. */
+/**
+ * Share of the polling interval over which looks at a held resource are spread, so that waiters do not all
+ * ask at once.
+ */
 const pollSpread = 1 / 2;
 
 /** What runs on the stores. */
@@ -17,11 +20,14 @@ export interface StoresDriver extends FleaseDriver {
   carry(resource: string, data: string | undefined): void;
   /** Why no majority has answered. */
   whyNoQuorum(): LeaseholdError;
-  /** Resolves when a majority of the stores has taken what they were asked for this resource, or all have had their time. */
+  /**
+   * Resolves when a majority of the stores has executed the requests for this resource, or all have answered
+   * or timed out.
+   */
   settled(resource: string): Promise<void>;
 }
 
-/** Leases on stores, as a ground for the waist: what is different where there is no member that could answer, hint or confirm. */
+/** Leases on stores as a ground for the waist: what differs because no member answers, hints or confirms. */
 export class StoresProvider extends FleaseProvider {
   override readonly guarantees: Guarantees;
   readonly #driver: StoresDriver;
@@ -46,7 +52,7 @@ export class StoresProvider extends FleaseProvider {
     });
   }
 
-  /** Tells the taker what an attempt on stores comes to. */
+  /** Reports the outcome of an attempt on stores to its caller. */
   #listening(resource: string, taker: AttemptTaker): AttemptTaker {
     const listening: AttemptTaker = {
       get cancelled() {
@@ -70,7 +76,7 @@ export class StoresProvider extends FleaseProvider {
     await this.#driver.settled(grant.resource);
   }
 
-  /** Nobody tells of a release: waiters look again. */
+  /** Nobody notifies waiters of a release: they poll. */
   override refused(grant: FleaseGrant, holder: string, retryInMs: number): void {
     const pollMs = this.#pollMs * (1 - pollSpread * this.#driver.runner.world.random.next());
     super.refused(grant, holder, Math.min(retryInMs, pollMs));

@@ -42,7 +42,7 @@ export interface FleaseNodeOptions {
   readonly role: Role;
   readonly nodeId: string;
   readonly logger: Logger;
-  /** What it says of itself, at most 256 bytes. */
+  /** Its label, at most 256 bytes. */
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
   /** Where a member keeps its view; without one it cannot take part in changes of the members. */
@@ -53,7 +53,7 @@ export interface FleaseNodeOptions {
 const firstLinksMs = 500;
 const firstLinkLookMs = 5;
 
-/** Calls that an observer may make beside the protocol. New ones are not for observers until listed here. */
+/** Admin RPCs that an observer may call. New ones are not for observers until listed here. */
 const observerCalls: ReadonlySet<string> = new Set([
   "status",
   "list",
@@ -66,10 +66,7 @@ const observerCalls: ReadonlySet<string> = new Set([
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
 
-/**
- * A participant over TCP: carries the messages of a {@link FleasePeer}, and answers for it what is beside the
- * protocol.
- */
+/** A participant over TCP: carries the messages of a {@link FleasePeer}, and answers admin RPCs for it. */
 export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly runner: FleaseRunner;
   readonly peer: FleasePeer;
@@ -159,7 +156,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       .map((index) => members[index]!)
       .filter((id) => id !== this.nodeId || this.role !== "member");
     const wanted = this.#addresses.wanted(others);
-    // First those that have gone: another member may be at the address of one of them.
+    // Removed members first: another member may have the address of one of them.
     for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
     this.#dialed = wanted;
     for (const [address, id] of wanted) this.transport.dial(address, id);
@@ -170,7 +167,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.membership.confirmAnew(this.now().mono);
   }
 
-  /** One that comes is confirmed as it will have to be: before it counts it must be able to vote. */
+  /** A new member is confirmed like the others, because it must be able to vote before it counts. */
   #countMembers(): void {
     const comes = this.role === "member" && !this.views.isVoter(this.nodeId);
     this.membership.duplicates.members = this.views.voters().length + (comes ? 1 : 0);
@@ -200,7 +197,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.runner.now();
   }
 
-  /** `AdminRpc` has work to do, which is done in turns beside that of the protocol. */
+  /** `AdminRpc` has work, which is done in slices between the turns of the protocol. */
   adminWork(): void {
     if (this.#closed === undefined) this.#adminTurns.wanted();
   }
@@ -261,7 +258,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   warn = (text: string): void => this.#options.logger.warn(text);
   log = (text: string): void => this.#options.logger.info(text);
 
-  // What the transport tells and asks: `TransportHandler` says when
+  // Callbacks of the transport: `TransportHandler` says when
 
   connected(link: Link): void {
     this.peer.introduce(link.owner, link.account);
@@ -283,7 +280,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.onMembersChanged();
   }
 
-  /** Says once for each connection who we are: members show it to those who ask who holds what. */
+  /** Sends our label once on each connection: members show it in answers about holders. */
   #introduce(link: Link): void {
     const { label } = this.#options;
     if (label === undefined) return;
@@ -393,7 +390,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.views.answer(link, method, params) ?? this.#adminRpc.answer(link, method, params);
   }
 
-  /** Every peer has to be told of the incarnation that begins: with new connections (3.2, 3.10). */
+  /** Every peer must learn the new incarnation, by new connections (3.2, 3.10). */
   #beginAgain(reason: string): void {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const before = this.transport;
@@ -442,8 +439,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   #maintain(now: Reading): void {
-    // After the acceptor may have become ready: from then on everybody who is connected counts, also if one
-    // goes in this moment.
+    // After the acceptor may have become ready: from then on every connected member counts, even one that
+    // disconnects at this moment.
     const { acceptor } = this.peer;
     if (acceptor && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
     this.views.maintain(now);

@@ -48,7 +48,7 @@ export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
 }
 
 /**
- * Reads what a member's file holds.
+ * Reads a member's file.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
  */

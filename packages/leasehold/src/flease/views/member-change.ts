@@ -44,7 +44,7 @@ export type AddressOf = (id: string) => string | undefined;
 /**
  * Reads what is to change. Whether `address` is one is for the caller to check.
  *
- * @throws LeaseholdError `INVALID_CONFIG` for what is no change.
+ * @throws LeaseholdError `INVALID_CONFIG` if it is not a change.
  */
 export function readChange(params: unknown): MemberChange {
   const { add, address, remove } = isRecord(params) ? params : {};

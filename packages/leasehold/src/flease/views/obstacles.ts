@@ -1,15 +1,15 @@
 import { majorityOf } from "../../common/majority.js";
 import type { Membership, View } from "./view.js";
 
-/** What one participant answers to the member that wants to begin a change. */
+/** A participant's answer to the member that wants to begin a change. */
 export interface Standing {
   /** Of the view that it is in. */
   readonly stamp: number;
-  /** Its acceptor answers; of a member that comes: it would as soon as a view counts it. */
+  /** Its acceptor answers; a new member's would as soon as a view counts it. */
   readonly votes: boolean;
   /** How much of its recovery wait is left, ms. */
   readonly waitMs: number;
-  /** It is connected with the member that comes, and counts what that confirms. */
+  /** It is connected with the new member, and counts what that confirms. */
   readonly knowsComing: boolean;
 }
 
@@ -21,9 +21,8 @@ export interface Obstacle {
 
 /**
  * Why a change of the members would cost leases, or could not go on, if it began now (3.14). From its first
- * moment on each quorum needs a majority of the members before and one of those after. So both have to be
- * there with votes that they can give: a member that comes learns and waits out its recovery before it
- * counts.
+ * moment on each quorum needs a majority of the members before and one of those after. So both must be able
+ * to vote: a new member learns the view and waits out its recovery before it counts.
  *
  * @param standings of those that answer, by their ids; the member that begins is one of them
  */
@@ -61,7 +60,7 @@ function whyNotReady(view: View, id: string, standing: Standing | undefined): Ob
   return votes ? undefined : late("is not connected with enough members");
 }
 
-/** What is to be said of a present member that cannot carry the change; `undefined` of one that can. */
+/** Why a present member cannot support the change; `undefined` if it can. */
 function whyNoHelp(
   view: View,
   standing: Standing | undefined,

@@ -15,11 +15,11 @@ export interface View extends Membership {
    * change at one moment make different views.
    */
   readonly stamp: number;
-  /** In a joint view: the members of the view before, of whose cells a majority is needed, too. */
+  /** In a joint view: the old members; a majority of their cell is needed, too. */
   readonly before: Membership | undefined;
 }
 
-/** A view, and what comes with it. */
+/** A view, and the data sent with it. */
 export interface ViewAndBarrier {
   readonly view: View;
   /** Ballots up to this number are refused: they may belong to tenures of views that are over. */
@@ -31,29 +31,29 @@ export interface KeptView extends ViewAndBarrier {
   /** It votes in no view below this number. Absent: it has been a member from the beginning. */
   readonly votesFrom?: number | undefined;
   /**
-   * It was told that the cluster is new, and nothing has been kept: it has no vote before the first wait is
-   * over and the view is kept.
+   * The operator says that the cluster is new, and no view is stored: no vote before the first wait is over
+   * and the view is stored.
    */
   readonly isFirst?: boolean | undefined;
 }
 
-/** Whether a member without a kept view belongs to a cluster that begins, or to one that runs. */
+/** Whether a member without a stored view belongs to a new cluster, or to a running one. */
 export type ClusterState = "new" | "existing";
 
 /** A member that no view counts yet, or that does not know any more which views have counted it. */
 export const neverVotes = Number.MAX_SAFE_INTEGER;
 
 /**
- * What a member begins with that finds no view kept (MUST). That may be its first start, or the file is lost:
- * then it was in later views, and may have told that it left this one. So it votes by the founding view only
- * if the cluster is new, and else in no view but those that it is invited to from now on.
+ * The start of a member that finds no stored view (MUST). This is its first start, or its file is lost. Then
+ * it may have been in later views, and may have reported that it left this one. So it votes by the founding
+ * view only if the cluster is new; otherwise only in views that it is invited to from now on.
  */
 export function viewAtFirstStart(first: View, state: ClusterState): KeptView {
   const isNew = state === "new";
   return { view: first, barrier: 0, isFirst: isNew, votesFrom: isNew ? 0 : neverVotes };
 }
 
-/** What one participant tells another of its view. All of it stays true, however late it arrives. */
+/** What one participant sends another about its view. All of it stays true, however late it arrives. */
 export interface ViewNote extends ViewAndBarrier {
   /**
    * In a joint view: the members of the view before that have been out of it for a full wait, with the

@@ -7,8 +7,8 @@ import { firstView, jointView, neverVotes, viewAfter, viewNumberMax, votersOf } 
 import type { KeptView, Membership, View, ViewNote } from "./view.js";
 
 /**
- * So many members may still be in the view before when the first enters the one after the joint view: no
- * majority of any cell of theirs.
+ * The number of members that may still be in the old view when the first enters the view after the joint one:
+ * no majority of any of their cells.
  */
 function stragglersMax({ cellSize, members }: Membership): number {
   return Math.floor((Math.min(cellSize, members.length) - 1) / 2);
@@ -19,9 +19,9 @@ function stragglersMax({ cellSize, members }: Membership): number {
  * it down before it counts, and a restart begins with what was written.
  *
  * Quorums of a joint view meet those of the view before and of the view after, which may miss each other. So
- * nobody is in the view after before all leases of the view before are over and none can arise: of every
- * majority there a member has left for good, a full wait ago. A participant knows that by itself, or because
- * another is in the view after.
+ * nobody enters the view after until all leases of the view before are over and none can arise: of every
+ * majority there, one member left finally, a full wait ago. A participant finds this out by itself, or
+ * because another is in the view after.
  */
 export class Views {
   readonly #settings: FleaseSettings;
@@ -31,11 +31,11 @@ export class Views {
   #barrier: number;
   #votesFrom: number;
   #isFirst: boolean;
-  /** It was told of a newer view, and could not keep that. */
+  /** It learned of a newer view, and could not store it. */
   #isBehind = false;
   #enteredMono: number;
   #enteredHi: number;
-  /** The greatest upper bound that the clock ever showed: a clock that begins anew may be behind it. */
+  /** The greatest upper bound that the clock ever showed: a restarted clock may be behind it. */
   #highestHi: number;
   #settled = new Map<string, number>();
 
@@ -67,8 +67,8 @@ export class Views {
   }
 
   /**
-   * Whether its acceptor may answer (MUST). Not without a view that counts it for certain, nor while it knows
-   * of a newer view than it is in.
+   * Whether its acceptor may answer (MUST). No vote without a view that certainly counts it, nor while it
+   * knows of a newer view than its own.
    */
   get mayVote(): boolean {
     return !this.#isFirst && !this.#isBehind && this.#view.number >= this.#votesFrom;
@@ -88,9 +88,9 @@ export class Views {
   }
 
   /**
-   * Another member is about to begin a change by which this one comes, with the view of this number: from
-   * that on it may vote. False when that cannot be kept, or when a view counts it already: as what it was
-   * then is lost, it has to be removed first.
+   * Another member is about to begin a change that adds this one with the view of this number: from that view
+   * on it may vote. False when that cannot be kept, or when a view counts it already: as what it was then is
+   * lost, it has to be removed first.
    */
   invite(number: number): boolean {
     if (number <= this.#view.number || votersOf(this.#view).includes(this.#self)) return false;
@@ -133,8 +133,8 @@ export class Views {
   }
 
   /**
-   * Another participant has told of its view. True when this one has entered it: whoever is in a view knows
-   * that it may be entered. Of two views of one number it keeps its own.
+   * Another participant has told of its view. True when this participant has entered it: a member of a view
+   * knows that the view may be entered. Of two views of one number it keeps its own.
    */
   hear({ view, barrier, settled }: ViewNote, now: Reading): boolean {
     const isNewer = view.number > this.#view.number;

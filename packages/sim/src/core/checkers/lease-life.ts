@@ -4,9 +4,9 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
 /**
- * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from
- * before the request was sent, and by the fastest of the servers' clocks; nor while its holder relies on it,
- * by whatever clock that has.
+ * No lease ends before its last acknowledged refresh, or its grant, plus its time to live, counted from
+ * before the request was sent and by the fastest of the servers' clocks. Nor does it end while its holder
+ * relies on it by the holder's own clock.
  */
 export class LeaseLife implements ReferenceObserver {
   readonly #report: CoreReport;
@@ -33,7 +33,7 @@ export class LeaseLife implements ReferenceObserver {
     this.#check(id);
   }
 
-  /** A client was told that its lease is over. */
+  /** A client learned that its lease is over. */
   denied(id: bigint): void {
     const untilMs = this.#promisedMs.get(id) ?? -Infinity;
     if (this.#nowMs() < untilMs)

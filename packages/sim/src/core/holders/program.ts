@@ -63,10 +63,7 @@ export class Program {
     await this.#lastTurns();
   }
 
-  /**
-   * When all is well again every program has to be served, with readers holding at all times while a writer
-   * waits.
-   */
+  /** After the faults every program must be served, even a writer while readers hold all the time. */
   async #lastTurns(): Promise<void> {
     const { plan, served, turns } = this.#stage;
     const wait = { wait: Infinity };

@@ -17,7 +17,7 @@ interface Held {
   readonly key: string;
   /** Its key was written with this lease, at this revision. */
   keyRevision: bigint | undefined;
-  /** The number of cores by then. */
+  /** The number of cores at that time. */
   cores: number;
   readonly diesMs: number;
 }

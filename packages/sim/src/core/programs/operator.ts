@@ -10,7 +10,7 @@ import type { CoreMember } from "@leasehold/core/inner/state/members.js";
 import { SimRandom } from "../../kit/random.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** The stream of operators' choices: other draws of a run stay as they are. */
+/** The operators' own random stream, so the other draws of a run stay the same. */
 const operatorStream = 2 ** 51;
 
 const membersMost = 5;
@@ -75,7 +75,7 @@ export class Operator {
     return { kind: "memberAdd", request: create(MemberAddRequestSchema, { peerURLs, isLearner }) };
   }
 
-  /** Starts added members, also those whose addition had no answer. */
+  /** Starts added members, even if their addition got no answer. */
   #startAdded(): void {
     const { reference, servers } = this.#world;
     for (const { id } of reference.state.members.all)

@@ -5,7 +5,7 @@ import { forcedCore, type NewCore, restoredCore, type TakenBackup } from "../wor
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** The stream of its choices: other draws of a run stay as they are. */
+/** Its own random stream, so the other draws of a run stay the same. */
 const restorerStream = 2 ** 48;
 
 /** A new core has faults, too, before all is well again. */
@@ -20,7 +20,7 @@ const backMsMax = 4_000;
 
 /**
  * Takes backups of running servers. Then all servers are lost, and a new core begins with the last backup, or
- * with one server's disk. The former servers come back, and call the new ones.
+ * with one server's disk. The former servers return and call the new ones.
  */
 export class Restorer {
   readonly #world: CoreWorld;
@@ -74,7 +74,7 @@ export class Restorer {
     });
   }
 
-  /** Reads in parts, as a stream: the server runs on meanwhile. */
+  /** Reads in parts, as a stream, while the server keeps running. */
   #read(reading: Reading): void {
     const { index, life, pieces, server, taken } = reading;
     if (!server.isUp || server.life !== life) {

@@ -45,8 +45,8 @@ function answers({ plan, random, servers, side }: Servers, asker: SimServer): (r
 }
 
 /**
- * Whether the receiver accepts the sender's messages. Within one core all are accepted in most runs, also
- * from removed servers: this network is worse than the real one.
+ * Whether the receiver accepts the sender's messages. In most runs calls within one core are accepted even
+ * from removed servers: this network is worse than a real one.
  */
 export function listens(world: Servers, receiver: SimServer, sender: SimServer, to: MemberId): boolean {
   const isStranger = world.former.includes(sender) && !world.former.includes(receiver);
@@ -56,7 +56,8 @@ export function listens(world: Servers, receiver: SimServer, sender: SimServer, 
       receiver.meet(sender);
       return true;
     }
-    // Like `core/server/peers`: it asks those that it knows, and receives the next message.
+    // Like `core/server/peers`: it asks the servers that it knows, and then accepts the sender's next
+    // message.
     receiver.take(answers(world, receiver));
     return false;
   }

@@ -48,7 +48,7 @@ interface SimIdentity {
   readonly members: readonly { readonly id: MemberId; readonly address: string }[];
 }
 
-/** Short, readable ids. Those of the first core are derived from its addresses. */
+/** Short, readable ids. The ids of the first core are derived from its addresses. */
 const identify: Identify<string, SimIdentity> = (addresses, name, token) => {
   const salt = token === firstToken ? 0n : 1n + (hashOf(new TextEncoder().encode(token)) % saltMax);
   const members = addresses.map((address) => ({ address, id: 100n * salt + BigInt(address.slice(1)) }));

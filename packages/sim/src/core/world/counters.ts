@@ -15,7 +15,7 @@ export const coreCounters = () => ({
   cuts: 0,
   repeats: 0,
   backPressure: 0,
-  /** Membership changes that an operator requested, and those that were acknowledged. */
+  /** Membership changes that an operator requested, and how many were acknowledged. */
   memberChanges: 0,
   memberChangesDone: 0,
   removalsHeard: 0,

@@ -71,7 +71,9 @@ export class SimDisk implements HostDisk {
     });
   }
 
-  /** The pieces are made when the write ends, as in production after the state has gone on. */
+  /**
+   * The pieces are made when the write ends, as in production, when the state has already changed further.
+   */
   saveSnapshot({ meta, pieces }: SnapshotToWrite, _signal: AbortSignal, done: Done): void {
     this.#after(snapshotFactor * this.#timing.writeMs(), () => {
       this.#take({ meta, pieces: [...pieces] });
@@ -95,7 +97,7 @@ export class SimDisk implements HostDisk {
     });
   }
 
-  /** The first records of a write, in the order that `Persist` tells: hard state, snapshot, entries. */
+  /** The first records of a write, in the order of `Persist`: hard state, snapshot, entries. */
   #write({ persist, received }: Write, records: number): void {
     if (records > 0) this.#recovered = { ...this.#recovered, hardState: persist.hardState };
     if (records > 1 && persist.snapshot !== undefined) this.#install(persist.snapshot, received);

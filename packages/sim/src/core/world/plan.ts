@@ -57,7 +57,7 @@ export interface CorePlan {
   readonly keys: number;
   readonly leaseClients: number;
   readonly watchClients: number;
-  /** Keys of the client that reads, writes and deletes many at a time; 0: no such client. */
+  /** Number of keys of the client that reads, writes and deletes many at once; 0: no such client. */
   readonly bulkKeys: number;
   /** The mean delay of a server's turn after an event; 0: at once. Later events join the same turn. */
   readonly turnMs: number;
@@ -77,7 +77,7 @@ export interface CorePlan {
   readonly corruptCheckMs?: number | undefined;
   /** The mean time between membership changes by an operator; never if absent. */
   readonly membershipEveryMs?: number | undefined;
-  /** Servers introduce themselves as in production: each accepts messages only from those it knows. */
+  /** Servers identify themselves as in production: each accepts messages only from servers it knows. */
   readonly introduced?: boolean | undefined;
   /** Servers run the former version or this one in each life, until all run this one. */
   readonly upgrades?: boolean | undefined;
@@ -88,7 +88,7 @@ export interface CorePlan {
   readonly restores?: number | undefined;
   /** The mean time between backups. */
   readonly backupEveryMs?: number | undefined;
-  /** Leases that are taken at once and end together; watches request progress. */
+  /** Number of leases that are granted at once and end together; watches request progress. */
   readonly massLeases?: number | undefined;
   /** Users and rights change continuously, and every client has a user. */
   readonly rights?: boolean | undefined;
@@ -155,10 +155,7 @@ export const connected = {
   forms: undefined,
 } satisfies Partial<CorePlan>;
 
-/**
- * Three servers whose connections break and are slow, and that pause briefly: every request is answered all
- * the same.
- */
+/** Three servers with short pauses and slow, breaking connections: every request is still answered. */
 export const patient = {
   ...connected,
   servers: 3,
@@ -230,7 +227,7 @@ const smallRaftLimits: Partial<RaftLimits> = {
 export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
   const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
   const stableFromMs = random.between(15_000, 40_000);
-  // Costly, and no draw: the other runs stay as they are.
+  // Expensive. It is not drawn at random, so other runs stay the same.
   const isBulky = seed % bulkyEvery === 0;
   return {
     seed,

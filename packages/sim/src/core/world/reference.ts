@@ -12,7 +12,7 @@ import { append } from "leasehold/inner/common/lists.js";
 /** Receives each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {
   applied(applied: Applied, command: Command, index: number): void;
-  /** Another core has replaced the one before, and begins with this state. */
+  /** A new core has replaced the former one, and begins with this state. */
   replaced?(state: CoreState): void;
 }
 

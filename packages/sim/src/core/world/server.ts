@@ -265,7 +265,7 @@ export class SimServer {
     this.enter((host) => host.receiveSnapshot(message, pieces, this.#restore(pieces)));
   }
 
-  /** One event of the process: an input for the host, whose turn is then or a little later. */
+  /** One event of the process: an input for the host, which handles it now or a little later. */
   enter(body: (host: CoreHost) => void, isRequest = false): void {
     if (this.#host === undefined) return;
     if (this.isPaused) {
@@ -314,7 +314,7 @@ export class SimServer {
     };
   }
 
-  /** Servers tick at different moments. Ticks due during a pause come once, at its end. */
+  /** Servers tick at different moments. Ticks due during a pause fire once, at its end. */
   #every(periodMs: number, run: () => void): () => void {
     const { life } = this;
     let isOver = false;
@@ -346,7 +346,8 @@ export class SimServer {
   }
 
   /**
-   * Readers of snapshots, disks and connections, take pieces up to a bound, here one that few versions fill.
+   * Readers of snapshots (disks and connections) take pieces up to a size, here so small that few versions
+   * fill it.
    */
   #restore(pieces: readonly Uint8Array[]): CoreState {
     const { snapshotPieceBytes = Infinity } = this.plan.limits;
@@ -374,7 +375,7 @@ function checksum(bytes: Uint8Array, before: number): number {
   return hash >>> 0;
 }
 
-/** A turn that has time for so many effects. */
+/** A turn that has time for this many effects. */
 class CountedTurn implements Turn {
   #left: number;
 

@@ -34,7 +34,7 @@ export function versionAtStart(server: Versioned, { plan, random, reference, ser
   return mayGoBack && random.chance(0.5) ? oldestVersion : newestVersion;
 }
 
-/** Connections to a server that has begun anew are new: what its former process has said counts no more. */
+/** Connections to a restarted server are new: messages of its former process no longer count. */
 export function forgetVersions(server: Versioned, { servers }: Pick<World, "servers">): void {
   for (const other of servers)
     if (other !== server) other.step({ kind: "peer-version", member: server.id, version: 0 });

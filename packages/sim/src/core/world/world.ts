@@ -74,7 +74,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   readonly plan: CorePlan;
   /** The servers of the present core. */
   readonly servers: SimServer[] = [];
-  /** The servers of replaced cores; they may come back. */
+  /** The servers of replaced cores; they may return. */
   readonly former: SimServer[] = [];
   /** For each replacement core: the last revision that it kept. */
   readonly #keptRevisions: number[] = [];
@@ -308,7 +308,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
       : this.servers.filter(({ id }) => all.some((member) => member.id === id));
   }
 
-  /** Some removed servers stop, as in production; others run on, as if the notice came late or never. */
+  /** Some removed servers stop, as in production; others keep running, as if the notice were late or lost. */
   removed(server: SimServer): void {
     this.say(`${server.id} hears that it was removed`);
     this.counters.removalsHeard += 1;

@@ -12,8 +12,7 @@ import { claimTokens } from "./tokens.js";
 import { UniqueLeader } from "./unique-leader.js";
 
 /**
- * All checkers of shared storage. Properties 1 to 6 of the paper and the claims of its lemmas are named by their meaning in
- * the design; each checker says which it stands for.
+ * All checkers of shared storage. Each checker says which property (1 to 6) or lemma of the paper it checks.
  */
 export function allStorageCheckers(view: WorldView, report: StorageReport): StorageObserver[] {
   return [

@@ -4,8 +4,9 @@ import type { SimParty } from "../../kit/party.js";
 import { renewalDelays } from "../stage/plan.js";
 
 /**
- * Renewal: where delays are bounded, a holder that renews in time keeps its hold (Property 3, Lemma 5; once they have become so,
- * Property 6, Lemma 8): a live leader is never decrowned. Not judged: processes that were stopped meanwhile.
+ * Renewal: where delays are bounded, a holder that renews in time keeps its hold (Property 3, Lemma 5; once
+ * they have become so, Property 6, Lemma 8): a live leader is never decrowned. Processes that were stopped
+ * meanwhile are not judged.
  */
 export class Renewal implements StorageObserver {
   readonly #view: WorldView;

@@ -13,7 +13,7 @@ export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: StorageReport;
   #leader: SimParty | undefined;
-  /** The process that was told to stop: it may lead until its pending renewal ends. */
+  /** The process that was asked to stop: it may lead until its pending renewal ends. */
   #stopping: SimParty | undefined;
   #sinceMs = 0;
 

@@ -3,7 +3,7 @@ import { renewalDelays } from "../stage/plan.js";
 import { type Caller, cancelled, perhapsCancelled } from "./cancelled.js";
 import type { Stage } from "../stage/stage.js";
 
-/** A holding, whichever algorithm it comes from. */
+/** A holding of either algorithm. */
 export interface Holding {
   readonly token: bigint;
   readonly shared: boolean;

@@ -61,7 +61,7 @@ export interface StoragePlan {
   readonly lifeMs: number;
   /** Probabilities of a holder's actions at each turn. */
   readonly releaseRate: number;
-  /** The share of renewals and releases that come as late as allowed, or later. */
+  /** The share of renewals and releases that are as late as allowed, or later. */
   readonly lazyRate: number;
   readonly thinkMeanMs: number;
   /** The share of operations that their caller cancels. */
@@ -71,8 +71,8 @@ export interface StoragePlan {
 }
 
 /**
- * A renewal takes up to 5δ (Fig. 5), and may have to wait δ for a look at the farm: one that begins later than so
- * many δ before the end may come too late.
+ * A renewal takes up to 5δ (Fig. 5), and may wait δ for a look at the farm. If it begins later than this many
+ * δ before the end, it may be too late.
  */
 export const renewalDelays = 7;
 

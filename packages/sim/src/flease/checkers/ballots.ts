@@ -14,9 +14,9 @@ interface OwnerBook {
 }
 
 /**
- * I8: all writes with one (ballot, sequence) ask for the same. I9: no two proposers ever use the same ballot, and the
- * ballots of one strictly increase; and while the wall clocks can be relied on, no ballot is ahead of its sender's by
- * more than a colleague's clock may have been (else it would lie above the floors that shall be above it).
+ * I8: all writes with one (ballot, sequence) ask for the same. I9: no two proposers ever use the same ballot,
+ * and each proposer's ballots strictly increase. While A-wall holds, no ballot is further ahead of its
+ * sender's clock than another's clock may be; otherwise it could exceed the floors that must cover it.
  */
 export class Ballots implements Observer {
   readonly #view: WorldView;
@@ -34,7 +34,7 @@ export class Ballots implements Observer {
     const book = this.#bookOf(from, owner);
     if (book.node !== from || book.incarnation !== from.incarnation)
       this.#report("I9", `${from.name} and ${book.node.name} both work as ${owner}`);
-    // READ and ACQ open a ballot; a WRITE goes on in one.
+    // READ and ACQ open a ballot; a WRITE continues one.
     if (kind !== Kind.write) this.#opens(book, owner, number, to);
     if (kind !== Kind.read) this.#sameValue(message);
   }

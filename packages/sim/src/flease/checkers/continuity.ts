@@ -2,8 +2,8 @@ import type { Hold, Observer, FleaseReport, Tenure, WorldView } from "../stage/o
 import type { NodeView } from "../stage/node.js";
 
 /**
- * I14: a tenure is one uninterrupted holding. Once a node's own clock has shown its hold lapsed it never holds by
- * that token again, and it never holds what its program was not told of.
+ * I14: a tenure is one uninterrupted holding. Once a node's own clock has shown its hold over, it never holds
+ * by that token again; and it never holds a lease that its program does not know of.
  */
 export class Continuity implements Observer {
   readonly #view: WorldView;
@@ -30,8 +30,8 @@ export class Continuity implements Observer {
 }
 
 /**
- * Whether the node can know that its hold is not valid. Clocks that are apart for a moment, in which the node does not
- * read them, end nothing: only what a node has read stays with it.
+ * Whether the node can know that its hold is not valid. Clocks that disagree only while the node does not
+ * read them end nothing: a node remembers only its readings.
  */
 function hasShown(peer: NonNullable<NodeView["peer"]>, hold: Hold | undefined): boolean {
   return hold?.now.clocksDisagree !== true || peer.clock.disagreedByMs > 0;

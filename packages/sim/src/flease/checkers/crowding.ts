@@ -3,8 +3,9 @@ import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js"
 import { isGreedy } from "../stage/plan.js";
 
 /**
- * L1, where one client wants more than members keep: no member is ever full for another that has nothing there. One
- * that has something shares what is free, of which the slots of counted leases may be more than is left.
+ * L1, where one client wants more than members keep: no member is ever full for another that has nothing
+ * there. An account that has resources shares the free ones, and counted leases may need more slots than are
+ * free.
  */
 export class Crowding implements Observer {
   readonly #report: FleaseReport;

@@ -19,7 +19,7 @@ export class HeldForNobody implements Observer {
   looked(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void {
     if (actor !== undefined) return; // In the middle of an event.
     for (const { node, instance, valid } of holds) {
-      // A renewal under way is waited for before its lease is given back.
+      // A release waits for a renewal in flight.
       if (node.waist === undefined || !valid || instance.operation.kind !== OperationKind.none) continue;
       if (isOfForms(resource)) continue;
       if (!this.#view.claims.has(node, resource))

@@ -50,8 +50,8 @@ export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
 }
 
 /**
- * Whether an invariant must hold in a run (7.1): what is promised depends on which assumptions about clocks hold, and
- * on which of the two nets is on.
+ * Whether an invariant must hold in a run (7.1), which depends on the assumptions about clocks that hold and
+ * on the nets that are on.
  */
 export function isAsserted(invariant: Invariant, clocks: ClockAssumptions): boolean {
   switch (invariant) {

@@ -9,7 +9,7 @@ import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 import type { NodeView } from "../stage/node.js";
 
-/** The two threads of a node, as where a worker renews: what the one writes into shared memory, and the other reads. */
+/** The two threads of a node, as with a renewing worker: one writes into shared memory, the other reads. */
 class Threads {
   readonly node: NodeView;
   readonly #view: WorldView;
@@ -65,7 +65,7 @@ class Threads {
   #clockOfEpoch(): ProgramClock {
     const { epoch } = this.#threads;
     if (this.#clock?.epoch === epoch) return this.#clock;
-    // A new epoch has no grants yet: those of before are over.
+    // A new epoch has no grants yet: earlier grants are over.
     this.#validities.clear();
     const { clock, peer } = this.node;
     const monoMs = clock.monoAt(this.#view.nowMs);
@@ -86,7 +86,7 @@ export class NodeExclusion implements Observer {
   readonly #view: WorldView;
   readonly #exclusion: Exclusion<NodeView>;
   readonly #threads = new Map<NodeView, Threads>();
-  /** Filled anew at each look. */
+  /** Refilled at each look. */
   readonly #having: NodeView[] = [];
 
   constructor(view: WorldView, report: FleaseReport) {

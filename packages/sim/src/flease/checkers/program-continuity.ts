@@ -6,8 +6,8 @@ import type { Claim, Look } from "../stage/observer.js";
 const roundingMs = 0.001;
 
 /**
- * I14, as programs see it: what was lost or given back is never held again, its signal says so at once, and a lease
- * never claims more than the hold below it.
+ * I14, as programs see it: a lost or released lease is never held again, its signal aborts at once, and a
+ * lease never claims more time than the hold below it.
  */
 export class ProgramContinuity implements Observer {
   readonly #report: FleaseReport;
@@ -29,7 +29,7 @@ export class ProgramContinuity implements Observer {
     if (claim.endedMs !== undefined)
       this.#report("I14", `a program of ${node.name} still has ${what}, which it gave back`);
     const { shared, resource, lease } = claim;
-    // A reader holds by its slot, whose token is another.
+    // A reader holds by its slot, which has another token.
     const instance = node.peer!.proposer.instanceOf(shared ? `${resource}/~${lease.slot}` : resource);
     const isIts = shared || instance?.tokenNumber === claim.token;
     const holds = instance !== undefined && instance.holding && isIts;

@@ -1,12 +1,12 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Claim, FleaseReport, Look, Observer } from "../stage/observer.js";
 
-/** Claims of one resource that are kept to be compared: the newest ones. What is older is over for long. */
+/** Claims of one resource that are kept to be compared: the newest ones. Older claims ended long ago. */
 const claimsKept = 64;
 
 /**
- * I1, as programs see it: each of them may rely on what it has from when it was given it until it last looked and saw
- * it held, and no two of these times overlap, unless both are of readers.
+ * I1, as programs see it: a program may rely on its lease from the grant until its last look that found it
+ * held. No two such intervals overlap, unless both belong to readers.
  */
 export class ProgramExclusion implements Observer {
   readonly #exclusion: Exclusion<Claim>;

@@ -2,8 +2,8 @@ import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js"
 import type { NodeView } from "../stage/node.js";
 
 /**
- * I5: in one life of an acceptor what it has promised never goes back, the floor counting where nothing is kept, and
- * no lease has a greater ballot than what is promised.
+ * I5: within one life of an acceptor a promise never decreases (where no entry is kept, the floor is the
+ * promise), and no lease has a greater ballot than the promise.
  */
 export class Promises implements Observer {
   readonly #report: FleaseReport;

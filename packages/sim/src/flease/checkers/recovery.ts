@@ -10,8 +10,8 @@ interface Forgotten {
 }
 
 /**
- * I11: when an acceptor's recovery wait is over, no lease that it forgot is still valid for its owner; and, where the
- * wall clocks can be relied on, every ballot that it forgot lies under its floor.
+ * I11: when an acceptor's recovery wait is over, no lease that it forgot is still valid for its owner; and if
+ * A-wall holds, its floor covers every ballot that it forgot.
  */
 export class Recovery implements Observer {
   readonly #view: WorldView;

@@ -6,7 +6,7 @@ export function fleaseTokens(report: FleaseReport): Tokens<number> {
   return new Tokens({ twice: (text) => report("I3", text), falls: (text) => report("I2", text) });
 }
 
-/** As the nodes' programs are told of their tenures. */
+/** As reported to the nodes' programs. */
 export function nodeTokens(report: FleaseReport): Observer {
   const tokens = fleaseTokens(report);
   return {
@@ -15,8 +15,8 @@ export function nodeTokens(report: FleaseReport): Observer {
 }
 
 /**
- * As programs on the waist see it. Readers have no order among themselves: of two that come in one after the other
- * the first may be told last.
+ * As programs on the waist see it. Readers have no order among themselves: the first of two may learn of its
+ * lease last.
  */
 export function programTokens(report: FleaseReport): Observer {
   const tokens = fleaseTokens(report);

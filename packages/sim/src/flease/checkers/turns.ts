@@ -6,7 +6,7 @@ import type { Observer, FleaseReport, WaistRequest } from "../stage/observer.js"
  */
 export class Turns implements Observer {
   readonly #report: FleaseReport;
-  /** By life of a node and resource: what is under way, or that it is granted. */
+  /** By life of a node and resource: the operation in progress, or the grant. */
   readonly #busy = new Map<string, WaistRequest | "grant">();
 
   constructor(report: FleaseReport) {

@@ -40,7 +40,7 @@ export class CountedCells {
     this.#settings = settings;
   }
 
-  /** The cells of which a quorum needs a majority each, as indices of members. */
+  /** The cells that a quorum needs a majority of, as indices of members. */
   of(view: View, resource: string): (readonly number[])[] {
     const halves: Membership[] = view.before === undefined ? [view] : [view.before, view];
     return halves.map((half) => {
@@ -60,9 +60,9 @@ export class CountedCells {
 }
 
 /**
- * I16: a member that comes can vote when it begins to count; the acknowledgements behind a decision carry one view, and are a quorum of it; no participant's view
- * goes back, not even by a restart of a member that has a vote; and as long as a lease may be in use, nobody is in a view
- * whose quorums may miss those of the view in which it was decided.
+ * I16: a new member can vote when it begins to count. The acknowledgements of a decision carry one view and
+ * are a quorum of it. No participant's view goes back, not even when a voting member restarts. While a lease
+ * may be in use, nobody is in a view whose quorums may miss those of the view in which it was decided.
  */
 export class ViewChanges implements Observer {
   readonly #report: FleaseReport;
@@ -72,7 +72,7 @@ export class ViewChanges implements Observer {
   readonly #acks = new Map<string, Set<number>>();
   readonly #numbers = new Map<NodeView, number>();
   #newest = 0;
-  /** The members before those of the newest joint view. */
+  /** The old members of the newest joint view. */
   #former: Membership | undefined;
 
   constructor(view: WorldView, report: FleaseReport) {

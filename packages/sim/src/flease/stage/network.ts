@@ -22,7 +22,7 @@ export class Packet extends SimEvent {
   lo = 0;
   hi = 0;
   echoLo = 0;
-  /** An admin RPC or its answer, which goes over a stream: it can get lost, and does not come twice. */
+  /** An admin RPC or its answer, on a stream: it can be lost, but not duplicated. */
   note = "";
   /** The sender's view, where members change. */
   view: ViewNote | undefined;

@@ -12,7 +12,7 @@ import type { Task } from "../../kit/events.js";
 export interface MachineSleep {
   /** The machine is suspended: nothing happens there, and its steady clock stands still. */
   readonly isOn: boolean;
-  /** The clocks have moved unseen as no look can tell, which the assumptions leave out. */
+  /** The clocks have moved in a way that no reading can detect, which the assumptions exclude. */
   readonly deceives: boolean;
   /** Whether a lease of the node is valid by its clocks at this moment. */
   reliesOn(until: number, end: number): boolean;
@@ -43,7 +43,7 @@ export interface ProgramNode extends NodeView {
   readonly side: NodeSide | undefined;
   /** The product's; undefined while the node is down. */
   readonly runner: FleaseRunner | undefined;
-  /** One event of this node. `resource` is what it may have touched; undefined for any. */
+  /** One event of this node. `resource` is the resource that it may have affected; undefined means any. */
   step(resource: string | undefined, body: (now: Reading) => void): void;
   /** Puts off an event while the node is stopped. True when it has. */
   deferred(event: Task): boolean;
@@ -55,15 +55,15 @@ export interface ProgramNode extends NodeView {
   leave(): void;
 }
 
-/** A node's requests and answers beside the protocol. */
+/** A node's admin RPCs and answers. */
 export interface NodeSide {
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
-  /** A node has died or goes on as another owner: connections to what it was are gone. */
+  /** A node has died or continues as another owner: connections to its former life are gone. */
   disconnected(node: NodeView): void;
   close(): void;
 }
 
-/** A program that drives a proposer itself: what it hears of its instance, in the middle of a step of its node. */
+/** The callbacks of a program that drives a proposer itself, called in the middle of a step of its node. */
 export interface InstanceProgram {
   readonly resource: string;
   begin(): void;

@@ -96,7 +96,7 @@ export interface AcceptorStep {
   reply: Message | undefined;
 }
 
-/** One holding, as the program was told of it. */
+/** One holding, as reported to the program. */
 export interface Tenure {
   readonly node: NodeView;
   readonly owner: string;
@@ -128,7 +128,7 @@ export interface Observer {
   handled?(step: AcceptorStep): void;
   /** A tenure has begun; `earlier` is the one before it, of the same resource. */
   tenureBegan?(tenure: Tenure, earlier: Tenure | undefined): void;
-  /** A node was told to release, or an acquisition has ended without a hold: its ballots are closed. */
+  /** A node was asked to release, or an acquisition ended without a hold: its ballots are closed. */
   closed?(node: NodeView, resource: string): void;
   /**
    * After an event that concerned the resource: all holds of it. `actor` is the node whose event it was, and whose
@@ -141,13 +141,13 @@ export interface Observer {
   crashing?(node: NodeView): void;
   /** A node has started with an empty memory. */
   started?(node: NodeView): void;
-  /** A node goes on as another owner. */
+  /** A node continues as another owner. */
   renamed?(node: NodeView): void;
   /** A node is in another view. */
   viewEntered?(node: NodeView): void;
   /** An acceptor's recovery wait is over. */
   readied?(node: NodeView): void;
-  /** A program on the waist was given a lease. */
+  /** A program on the waist got a lease. */
   claimBegan?(claim: Claim): void;
   /** A program on the waist has looked at its lease. */
   claimLooked?(look: Look): void;

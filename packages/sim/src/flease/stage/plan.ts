@@ -16,10 +16,10 @@ export interface NetworkPlan {
   readonly releaseLossRate: number;
   readonly duplicationRate: number;
   readonly meanDelayMs: number;
-  /** Share of messages that come very late, and how late at most. */
+  /** Share of messages that arrive very late, and the longest delay. */
   readonly tailRate: number;
   readonly tailMaxMs: number;
-  /** Nodes read what has arrived every so many milliseconds, all at once; 0: each message when it arrives. */
+  /** Nodes read all arrived messages at this interval, ms; 0: each message when it arrives. */
   readonly readEveryMs: number;
   /** Messages of one node to another arrive in the order in which they were sent, as on a connection. */
   readonly inOrder?: boolean;
@@ -65,12 +65,12 @@ export interface WorkloadPlan {
   readonly thinkMeanMs: number;
   /** Probability that an acquisition tries one round trip first. */
   readonly fastRate: number;
-  /** Probability that an acquisition asks to be told of a release. */
+  /** Probability that an acquisition waits to be notified of a release. */
   readonly waitingRate: number;
   readonly cancelRate: number;
   /** Probability, at each turn of a holder, that it releases. */
   readonly releaseRate: number;
-  /** Probability that a holder comes too late to renew, and that a looser of a tenure lays it down late. */
+  /** Probability that a holder renews too late, and that a program stops late after a loss. */
   readonly lazyRate: number;
   readonly patienceMaxMs: number;
   /** Whether leases differ in length. */
@@ -149,7 +149,7 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
   return drawViews(drawn, new SimRandom(seed + viewsStream));
 }
 
-/** A late timer is one of a busy machine, down to one that has more to do than it can. */
+/** Late timers model a busy machine, up to an overloaded one. */
 function drawTimersLateMs({ rpcTimeoutMs }: FleaseSettings, random: SimRandom): number {
   return random.chance(0.5) ? 0 : random.magnitude(0.1, rpcTimeoutMs / 2);
 }
@@ -162,7 +162,7 @@ const steadyMachines = {
   partitionEveryMs: Infinity,
 };
 
-/** Came to the world later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
+/** Drawn from a stream of its own, so the rest of the run stays the same. */
 function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
   const { mode, chaos, settings, workload } = plan;
   const { suspends, wall, rate, stepsTogether } = assumptionsOf[mode];
@@ -186,8 +186,8 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
 }
 
 /**
- * Resources that each member keeps where somebody is greedy: a tenth of them, which is kept for those who have little, is more than
- * there are resources besides. And how many names that one wants.
+ * Resources that each member keeps in a run with a greedy client. The tenth that is reserved for clients with
+ * few resources exceeds the number of other resources. And how many names that one wants.
  */
 const crowdedResources = 40;
 const greedyNames = 44;
@@ -197,7 +197,7 @@ export function isGreedy(resource: string): boolean {
   return resource.startsWith(greedyPrefix);
 }
 
-/** Such a run has many more events than others, and what it is about happens soon. */
+/** Such a run has many more events than others, and its events happen early, so it is short. */
 const crowdedStormLeases = 4;
 
 /** Adds a client that wants more names than members keep. */
@@ -218,7 +218,7 @@ export function withGreedyClient(plan: RunPlan): RunPlan {
   };
 }
 
-/** In a part of the runs ρ is what it is in the field, and time services use it to the full (chrony: 0.083). */
+/** In some runs ρ has its default, and time services slew at its limit (chrony: 0.083). */
 function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
   const { chaos, mode, workload } = plan;
   const { rate, suspends, wall } = assumptionsOf[mode];
@@ -226,7 +226,8 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
   const { members, maxClockSkewMs, ttlMaxMs, rpcTimeoutMs } = plan.settings;
   const clockRateError = clockRateErrorDefault;
   const settings = fleaseSettings({ members, maxClockSkewMs, clockRateError, ttlMaxMs, rpcTimeoutMs });
-  // Where the steady clock alone excludes: holders that come to their end, and whom nobody refuses for a wrong wall clock.
+  // Runs in which the steady clock alone excludes: holders reach the end of their leases, and nobody refuses
+  // them for a wrong wall clock.
   const toTheEnd = !wall && random.chance(0.8);
   const lazyRate = random.between(0.2, 0.6);
   return {
@@ -238,15 +239,16 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
       ...chaos,
       slewEveryMs: random.magnitude(0.1, 1) * ttlMaxMs,
       slewMaxMs: random.pick(wall ? [1, 4] : [4, 4 * stormLeases]) * ttlMaxMs,
-      // A steady clock that is off by so much without the other is soon found out, and its node begins anew.
+      // A steady clock that is off by this much, while the wall clock is right, is soon detected, and its
+      // node restarts.
       rateEveryMs: random.chance(0.8) ? Infinity : chaos.rateEveryMs,
     },
   };
 }
 
 /**
- * In some runs what was released is often still another's lease at some acceptors: the participant that gave
- * it up contends with those that have waited for its end, in two phases that overlap.
+ * In some runs a released lease often remains at some acceptors: the participant that released it contends
+ * with waiters, in overlapping two-phase attempts.
  */
 function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
   if (!random.chance(lostReleaseRate)) return plan;
@@ -277,8 +279,9 @@ function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
 const clockFaultMs = 1_500;
 
 /**
- * The time after the last fault within which some waiter must have acquired each resource (L1): pauses end,
- * clock faults are detected, each of which costs a recovery wait, and then leases without a holder expire.
+ * The time after the last fault within which some waiter must acquire each resource (L1). It covers the end
+ * of pauses, a recovery wait for each clock fault that is then detected, and the expiry of leases without a
+ * holder.
  */
 function calmMs(settings: FleaseSettings, pauseMaxMs: number): number {
   const waitMs = Math.max(settings.waitWallMs, settings.waitRateMs);

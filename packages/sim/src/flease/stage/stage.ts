@@ -17,7 +17,7 @@ export interface WorldMistakes {
   readonly sharedIncarnation?: boolean;
   /** P41: every other node has cells of another size. */
   readonly mixedCells?: boolean;
-  /** P47: members start though their wall clock is far below what it showed in an earlier life. */
+  /** P47: members start although their wall clock is far below its reading in an earlier life. */
   readonly earlyStart?: boolean;
   /** Puts something mistaken between the waist and its provider. */
   readonly provider?: (provider: Provider) => Provider;

@@ -10,11 +10,11 @@ export interface ViewsPlan {
   readonly stayingCalmMs: number;
   /** Several may begin changes at one moment, which may end in halves that cannot go on: L1 is not checked. */
   readonly rivals: boolean;
-  /** A crash may take with it what a member has kept: in the end too few may have a vote, so L1 is not checked. */
+  /** A crash may destroy a member's file: in the end too few may have a vote, so L1 is not checked. */
   readonly lossRate: number;
   /** Mean time between two tries to change the members. */
   readonly changeEveryMs: number;
-  /** Share of messages that tell the sender's view. */
+  /** Share of messages that carry the sender's view. */
   readonly noteRate: number;
   /** Stamps and numbers of views are encoded as on the wire. */
   readonly asBytes?: boolean;
@@ -33,7 +33,7 @@ interface Changing {
 /** A change takes a full wait: without more time hardly two would follow each other. */
 const stormStretch = 1.5;
 
-/** Came later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
+/** Drawn from a stream of its own, so the rest of the run stays the same. */
 export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
   if (plan.waist.nodes.length > 0 || random.chance(0.5)) return plan;
   const { settings, agents } = plan;
@@ -66,7 +66,7 @@ export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
 /** More than a set of 32 bits has, and cells of three of them. */
 const manyMembers = 40;
 
-/** Such a run has many more messages than others, and what it is about happens soon. */
+/** Such a run has many more messages than others, and its events happen early, so it is short. */
 const manyStormLeases = 5;
 
 /** Clients alone want leases of many members, which change all the time, one change after the other. */
@@ -115,7 +115,7 @@ export function withoutViews<P extends Changing>(plan: P): P {
   };
 }
 
-/** Some change of the members: one comes, one goes, one takes another's place, or cells have another size. */
+/** A random change of the members: one is added, removed or replaced, or the size of cells changes. */
 export function drawChange(
   { members, cellSize }: Membership,
   settings: FleaseSettings,

@@ -4,11 +4,11 @@ import { greatest } from "leasehold/inner/common/lists.js";
 
 /** Programs on the lease layer. Rates are probabilities at each turn of a program. */
 export interface WaistPlan {
-  /** Nodes whose programs use the waist; those of the others drive their proposers themselves. */
+  /** Nodes whose programs use the waist; programs of other nodes drive their proposers directly. */
   readonly nodes: readonly number[];
   /** Programs of one node that want the same resource. */
   readonly programsEach: number;
-  /** Callers of one node, beside its programs, each of which wants any of the names. */
+  /** Additional callers in one node, each of which wants any of the names. */
   readonly jobsEach: number;
   /** Programs of one node that take counted and shared leases. */
   readonly sharersEach: number;
@@ -58,21 +58,24 @@ interface Peopling {
   readonly clientEveryMs: number;
 }
 
-/** Runs whose resources have cells of their own: so many members coordinate one, of five. */
+/** Cell size in runs with five members and cells. */
 const cellSize = 3;
 
 /** The share of runs with programs that share leases: each of them costs several others. */
 const sharersRate = 0.15;
 
-/** When the storm is over everybody wants its resource once more; so much of the longest lease each may keep it waiting. */
+/**
+ * After the faults each caller wants its resource once more. Each may delay the next by this share of the
+ * longest lease.
+ */
 const turnLeases = 1.2;
 
 /** Retries of the waist, and the time after which a bar is forgotten. */
 const patienceMs = 8_000;
 
 /**
- * Draws later additions: the lease layer, clients that come and go, cells. They have a stream of their own,
- * so that the rest of a run is as if they did not exist.
+ * Draws later additions: the lease layer, clients that join and leave, cells. They have a stream of their
+ * own, so that the rest of a run is as if they did not exist.
  */
 export function drawWaist({ settings, clients }: Populated, random: SimRandom): Peopling {
   const members = settings.members.length;
@@ -82,7 +85,7 @@ export function drawWaist({ settings, clients }: Populated, random: SimRandom): 
   const jobsEach = waist.nodes.length > 0 && random.chance(0.4) ? random.pick([1, 2, 4]) : 0;
   const readEveryMs = random.chance(0.5) ? random.magnitude(0.05, 0.5) * settings.rpcTimeoutMs : 0;
   return {
-    // Drawn last: what was drawn before they came stays as it is.
+    // Drawn last, so that earlier draws of a seed stay the same.
     waist: { ...waist, jobsEach, sharersEach: waist.nodes.length > 0 && random.chance(sharersRate) ? 2 : 0 },
     readEveryMs: jobsEach > 0 ? readEveryMs : 0,
     clientEveryMs: clients > 0 ? comesAndGoes : Infinity,

@@ -3,7 +3,7 @@ import type { ProgramNode } from "../stage/node.js";
 import type { Claim, ClaimLookup, Waiter } from "../stage/observer.js";
 import type { Stage } from "../stage/stage.js";
 
-/** In half of the cases all who believe that they hold a resource look when another is given it. */
+/** In half of the cases every program that believes it holds a resource checks when another gets it. */
 const othersLookRate = 0.5;
 
 /** The index of claims on the lease layer. */

@@ -21,7 +21,10 @@ const triesMax = 8;
 const holdLeases = 0.15;
 const restLeases = 0.05;
 
-/** The shares of jobs that take the first of all names, and of those that use `race` and not `any`. */
+/**
+ * The share of jobs that take the first of several names, and the share of these that use `race` instead of
+ * `any`.
+ */
 const anyRate = 0.5;
 const raceRate = 0.3;
 
@@ -32,9 +35,9 @@ const recallRate = 0.4;
 const againRate = 0.4;
 
 /**
- * One of many callers in one process that want the same few names, in the ways in which programs combine the waist's calls:
- * tries in a loop, the first of several names, a semaphore whose permits are names, what was given back wanted again at once.
- * It stops when the storm is over.
+ * One of many callers in one process that want the same few names. They combine the waist's calls as programs
+ * do: tries in a loop, the first of several names, a semaphore whose permits are names, an acquisition right
+ * after a release. It stops when the storm is over.
  */
 export class Job {
   readonly #world: Stage;
@@ -117,7 +120,10 @@ export class Job {
     return undefined;
   }
 
-  /** The first of these names that can be had. The other waits are ended, and what still comes of them is given back. */
+  /**
+   * The first of these names that can be had. The other waits are aborted, and leases that they still get are
+   * released.
+   */
   async #wait(names: readonly string[]): Promise<Lease> {
     const { random } = this.#world;
     const others = new AbortController();
@@ -165,7 +171,7 @@ export class Job {
     return { ttl: settings.ttlMaxMs, wait: 1 + random.next() * workload.patienceMaxMs };
   }
 
-  /** It draws what a wait draws: seeds that are known to show something still do. */
+  /** It draws as many random numbers as a wait, so known seeds still show what they showed. */
   #optionsToTry(): TryAcquireOptions {
     const { ttl } = this.#options();
     return { ttl: ttl! };

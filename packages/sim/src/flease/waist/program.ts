@@ -29,7 +29,7 @@ const looksPerLease = 4;
 /** The share of holders that obey a request to release. */
 const obedience = 0.7;
 
-/** The share of cancellations that come too late. */
+/** The share of cancellations that are too late. */
 const tooLateRate = 0.3;
 
 /** In calm weather nobody keeps others waiting: shares of the longest lease. */
@@ -122,7 +122,7 @@ export class Program {
     claims.look(claim);
     await released;
     await this.#sleep(random.next() * settings.rpcTimeoutMs);
-    // An ended lease stays ended, also when the program has not noticed its end.
+    // An ended lease stays ended, even if the program has not noticed the end.
     claims.look(claim);
   }
 

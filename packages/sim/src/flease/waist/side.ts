@@ -58,7 +58,7 @@ const noLabels: AdminLabels<Connection> = {
   sweep: () => {},
 };
 
-/** The requests and answers of one life of a node beside the protocol. */
+/** The admin RPCs and answers of one life of a node. */
 export class Side implements NodeSide, AdminHost<Connection> {
   readonly calls: AdminRpc<Connection>;
   readonly peer: FleasePeer;
@@ -136,7 +136,7 @@ export class Side implements NodeSide, AdminHost<Connection> {
     if (link !== undefined && !link.isOpen) this.#drop(link);
   }
 
-  /** Ends all connections: for good, or to go on as another owner. */
+  /** Closes all connections, finally or to continue as another owner. */
   close(): void {
     this.calls.close();
     this.#connections.length = 0;

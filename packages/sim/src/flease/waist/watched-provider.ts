@@ -23,7 +23,7 @@ export class WatchedProvider implements Provider {
   readonly #node: ProgramNode;
   readonly #inner: FleaseProvider;
   readonly #life: string;
-  /** Resources of which a hint woke a waiter that has not had its answer yet. */
+  /** Resources with a waiter that a hint woke and that has no answer yet. */
   readonly #hinted = new Set<string>();
 
   constructor(world: Stage, node: ProgramNode, inner: FleaseProvider) {

@@ -1,10 +1,10 @@
 import type { Entry } from "./entry.js";
 import type { OwnerNumbers } from "./owner-numbers.js";
 
-/** Entries in a page: what is done to a whole page takes some ten microseconds. */
+/** Entries in a page: an operation on a whole page takes some ten microseconds. */
 export const entriesPerPage = 512;
 
-/** When there is no room for a name, the next room for names is so many times what they take. */
+/** Growth factor of the room for names. */
 const nameGrowth = 1.5;
 
 /** An entry is five doubles and then eight words, in one array that is seen as both. */
@@ -44,7 +44,7 @@ export class EntryPage {
   /** Where the next name goes, and how many of the words before belong to entries. */
   #namesEnd = 0;
   #namesUsed = 0;
-  /** Slots that were never used begin here; those that were form a list. */
+  /** The first slot that was never used; freed slots form a list. */
   #unused = 0;
   #firstFree = noSlot;
   #count = 0;
@@ -65,7 +65,7 @@ export class EntryPage {
     return this.#count === entriesPerPage;
   }
 
-  /** Bytes that its names take, with those that are free. */
+  /** Bytes reserved for names, used and free. */
   get namesBytes(): number {
     return this.#names.byteLength;
   }
@@ -94,7 +94,7 @@ export class EntryPage {
     return true;
   }
 
-  /** Whether the name there has so many bytes, and these are its words. */
+  /** Whether the name there has this many bytes and these words. */
   nameIs(slot: number, name: Uint32Array, length: number): boolean {
     const base = slot * wordsPerEntry;
     if (this.#words[base + nameLength] !== length) return false;
@@ -113,7 +113,10 @@ export class EntryPage {
     return length;
   }
 
-  /** A slot for an entry whose name has these words and so many bytes, all else zero. Not of a full page. */
+  /**
+   * A slot for an entry whose name has these words and this many bytes; all other fields are zero. Not of a
+   * full page.
+   */
   take(name: Uint32Array, length: number): number {
     const slot = this.#freeSlot();
     const count = wordsOf(length);
@@ -222,7 +225,7 @@ export class EntryPage {
   }
 }
 
-/** Words for so many bytes. */
+/** Words for this many bytes. */
 export function wordsOf(bytes: number): number {
   return (bytes + 3) >>> 2;
 }

@@ -22,7 +22,7 @@ export class EntryTable implements SoughtName {
   readonly #index = new NameIndex();
   readonly #owners = new OwnerNumbers();
   readonly #pages: (EntryPage | undefined)[] = [];
-  /** Pages with room, which are those that are not there, too. The last is filled first. */
+  /** Pages with room, including pages that do not exist yet. The last is filled first. */
   readonly #open: number[] = [];
   #size = 0;
   /**
@@ -113,7 +113,7 @@ export class EntryTable implements SoughtName {
     if (page.count === 0) this.#pages[number] = undefined;
   }
 
-  /** Whether the name that is sought stands there. */
+  /** Whether the wanted name is at this position. */
   isAt(position: number): boolean {
     return this.#page(position).nameIs(slotIn(position), this.#words, this.#length);
   }
@@ -129,7 +129,7 @@ export class EntryTable implements SoughtName {
   #encode(name: string): number {
     const [words, bytes] = [this.#words, this.#bytes];
     let { length } = name;
-    // The last word first: what the name does not fill of it is zero.
+    // The last word first: its unused bytes are zero.
     words[wordsOf(length) - 1] = 0;
     for (let at = 0; at < length; at += 1) {
       const code = name.charCodeAt(at);
@@ -177,8 +177,8 @@ function slotIn(position: number): number {
 }
 
 /**
- * Goes through the entries. What is there from the beginning to the end is met once; what comes or goes
- * meanwhile may be met or not.
+ * Goes through the entries. An entry that exists throughout is visited once; one that is added or removed
+ * meanwhile may be visited or not.
  */
 export class EntryCursor {
   readonly #table: EntryTable;

@@ -13,7 +13,8 @@ export interface Entry {
   /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
   token: number;
   /**
-   * Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's.
+   * The owner whose lease was broken: all its requests are refused until the entry is discarded (3.13).
+   * Empty: nobody's.
    */
   barredOwner: string;
   /** Who is charged for it, by the number that `Quotas` knows it by; 0: nobody. */

@@ -5,7 +5,7 @@
  * stop everything for as long as it takes to move a million names.
  */
 
-/** Names a segment has room for; an eighth of them at first. It is divided when three quarters are taken. */
+/** Names a segment has room for; an eighth of them at first. It is split when three quarters are taken. */
 const slotsMax = 1_024;
 const slotsMin = 8;
 const fillMax = 3 / 4;
@@ -19,7 +19,7 @@ const fillMin = 1 / 4;
  */
 const depthMax = 24;
 
-/** Tells whether the name that is sought stands at a position. */
+/** Tells whether the wanted name is at a position. */
 export interface SoughtName {
   isAt(position: number): boolean;
 }
@@ -61,7 +61,7 @@ class Segment {
     this.count += 1;
   }
 
-  /** Empties a slot, and moves those after it that a probe would not find any more. */
+  /** Empties a slot, and moves later entries that a probe would no longer find. */
   remove(slot: number): void {
     const { slots } = this;
     const mask = slots.length / 2 - 1;
@@ -96,7 +96,7 @@ class Segment {
 }
 
 export class NameIndex {
-  /** Segments by the first `#depth` bits of a hash; one of less depth stands at several places. */
+  /** Segments by the first `#depth` bits of a hash; a segment of less depth has several places. */
   #segments: Segment[] = [new Segment(0, slotsMin)];
   #depth = 0;
 
@@ -111,7 +111,7 @@ export class NameIndex {
     return slot === -1 ? -1 : segment.slots[2 * slot + 1]! - 1;
   }
 
-  /** The name with this hash, which has no position yet, stands at this one from now on. */
+  /** Gives the name with this hash, which has no position yet, this position. */
   add(hash: number, position: number): void {
     let segment = this.#segmentOf(hash);
     while (segment.count >= segment.size * fillMax) {
