@@ -212,7 +212,7 @@ export class MembershipKeeping {
     const voters = members.all.filter((member) => !member.learner);
     if (learner && members.all.length - voters.length >= learnersMax) return "tooManyLearners";
     const started = countStarted(voters);
-    // One server that grows to two: no other way leads to more of them.
+    // A single started server may always add a second one: otherwise it could never grow.
     const isFirst = voters.length === 1 && started === 1;
     if (!learner && !isFirst && started < majority(voters.length + 1)) return "notEnoughStarted";
     return this.#active(voters).length === voters.length ? undefined : "unhealthy";

@@ -316,7 +316,7 @@ export class WatchHub {
     if (!this.#mayGoOn(watcher)) return;
     if (watcher.next < compacted) {
       this.#remove(watcher);
-      // As etcd: the only revision is the one to continue from, and there is no reason beside it.
+      // As in etcd, the answer has no revision but the one to continue from, and no reason.
       const header = { ...this.#context.header(), revision: 0n };
       stream.emit({ header, watchId: watcher.id, canceled: true, compactRevision: BigInt(compacted) });
       return;

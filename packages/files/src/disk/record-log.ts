@@ -183,7 +183,7 @@ export class RecordLog {
   }
 }
 
-/** A write has failed, and is as if it had never been. */
+/** A write has failed and left nothing behind. */
 class Undone extends Error {}
 
 /** A write of unknown outcome. A full disk is no such case: nothing was written. */

@@ -125,7 +125,7 @@ export interface OperationResult {
 /** Blocks per answer, which stays far below the limit of a frame. */
 export const blocksPerPage = 5_000;
 export const pathsPerPage = 1_000;
-/** Copied blocks per sync: the answer to the last of them comes after the sync. */
+/** Copied blocks per sync. The last of them is answered after the sync. */
 export const copiesPerSync = 256;
 
 /** The limit of one call of a program, in bytes. */

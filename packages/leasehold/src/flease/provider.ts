@@ -51,7 +51,7 @@ function renewsTooLate(): LeaseholdError {
   );
 }
 
-/** To go on from when the step under way is over. */
+/** Continued when the step in progress is over. */
 const settled = Promise.resolve();
 
 /**
@@ -255,7 +255,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return { expiresWallMs: holdExpiresWallMs, expiresMonoMs: holdExpiresMonoMs, broken: barred };
   }
 
-  /** What every other thread needs to make readings of its own as this peer does. */
+  /** The data from which other threads make readings as this peer does. */
   clockStart(epoch: number): ClockStart {
     const monoMs = this.#runner.now().mono;
     return { epoch, monoMs, carriedMs: this.#peer.clock.carriedMs(monoMs) };
@@ -294,7 +294,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return this.inspection.list(prefix, timeoutMs, onIncomplete);
   }
 
-  /** What still waits ends now: nobody wakes the peer from here on. */
+  /** Pending operations end now, because nobody wakes the peer from here on. */
   close(): Promise<void> {
     this.#closed = true;
     this.inspection.close();

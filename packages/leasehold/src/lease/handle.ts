@@ -29,7 +29,7 @@ export function handleText({ ground, token, endsWallMs, pass, resource }: Handle
 }
 
 /**
- * Parses a handle. Anything that {@link handleText} would not write exactly so is refused.
+ * Parses a handle. Refuses any text that {@link handleText} would not produce.
  *
  * @throws LeaseholdError `INVALID_HANDLE`
  */

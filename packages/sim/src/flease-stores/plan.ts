@@ -27,7 +27,7 @@ export interface GridPlan {
   readonly latencyMs: number;
   /** Probability that an operation takes effect and nobody hears of it, or much later. */
   readonly lateness: number;
-  /** The rate error of steady clocks, unless `wildRates`: as quartz, or as much as ρ. */
+  /** The rate error of steady clocks, unless `wildRates`: that of a quartz, or up to ρ. */
   readonly clockDrift: number;
   /** Steady clocks run at any rate, and stand still at times. */
   readonly wildRates: boolean;

@@ -269,7 +269,7 @@ export class FleaseHazards {
       // At rate 0 it is suspended: the steady clock stands still while the node goes on.
       const suspended = random.chance(0.5);
       node.clock.setRate(world.nowMs, suspended ? 0 : random.magnitude(0.1, 10));
-      // With both clocks broken as when a virtual machine goes back to a snapshot: both at once.
+      // With both clocks broken, both jump at once, as when a virtual machine is restored from a snapshot.
       if (suspended && !assumptions.wall)
         node.clock.offsetMs -= random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
       this.#later(random.next() * plan.chaos.rateMaxMs, () => {

@@ -15,7 +15,10 @@ import type { WorldMistakes } from "./stage/stage.js";
 export interface SimOptions {
   readonly seed: number;
   readonly mode: ClockMode;
-  /** Contenders hammer, by themselves or on the waist, and nothing goes wrong: the run checks that the holder never lapses (L2). */
+  /**
+   * Contenders ask all the time, directly or through the waist, and no fault happens: the run checks that the
+   * holder never loses its lease (L2).
+   */
   readonly fairWeather?: "agents" | "waist";
   /** One more client wants more names than members keep. */
   readonly greedy?: boolean;

@@ -85,8 +85,8 @@ export async function simulateSeeds<Options, Result extends SimResult>(
 }
 
 /**
- * Makes a failing run shorter: takes out one feature after another, and keeps out those without which the same
- * invariant still breaks, in no more events. A run ends at its violation, so its time is cut already.
+ * Shortens a failing run: removes one feature after another, as long as the same invariant still breaks in no
+ * more events. A run ends at its violation, so its time is cut already.
  */
 export async function shorten<
   Options extends { readonly without?: readonly string[] | undefined },

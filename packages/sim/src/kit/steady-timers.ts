@@ -26,8 +26,8 @@ export interface TimedProcess {
 
 /**
  * The timers of one process. They go by its steady clock: they are late when it runs slowly, and never fire
- * while it stands still. Each that falls due is an event of its own: what waits for it continues before the
- * next.
+ * while it stands still. Each timer that falls due is an event of its own, and code that awaits it continues
+ * before the next.
  */
 export class SteadyTimers implements Timers {
   readonly #queue: Queue;

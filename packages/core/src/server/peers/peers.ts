@@ -119,7 +119,7 @@ export class Peers {
     return { ...this.#options.self, version: this.#roll.version };
   }
 
-  /** Replaces the servers: removed ones are neither heard nor sent anything. */
+  /** Replaces the servers. Messages to and from removed ones are dropped. */
   update(roll: Roll): void {
     this.#roll = roll;
     this.#updateLinks();

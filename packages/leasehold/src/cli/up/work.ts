@@ -1,6 +1,6 @@
 /**
  * A worker of the local cluster: a process that takes one lease after another, for ever. It ends with its
- * parent, however that one ends: then the channel between them closes.
+ * parent, however the parent ends, because the channel between them closes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";

@@ -27,8 +27,8 @@ export class Acceptor {
   /** The entry in hand: reused, and put back when it has changed. */
   readonly #entry = emptyEntry();
   /**
-   * Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it
-   * may.
+   * Where `discardIdle` goes on. Not part of the state: it decides only when an entry is discarded, never
+   * whether it may be.
    */
   #sweep: EntryCursor | undefined;
   #floor = 0;

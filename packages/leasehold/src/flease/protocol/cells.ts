@@ -28,8 +28,8 @@ class CellTree {
 /**
  * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is
  * chosen by rendezvous hashing: every member gets a score from the resource's name and its own id, and the
- * highest ones are the cell. So all machines find the same cell, the resources spread evenly, and a member
- * that goes takes away only its own part.
+ * highest ones are the cell. So all machines compute the same cell, resources spread evenly, and the removal
+ * of a member moves only its own share.
  */
 export class Cells implements CellMap {
   readonly #indices: readonly number[];

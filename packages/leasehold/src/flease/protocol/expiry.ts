@@ -20,7 +20,7 @@ export function leaseIsOver(until: number, end: number, now: Reading, settings: 
 }
 
 /**
- * At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6,
+ * At a holder: is its own lease still valid? Only while neither clock says that it may have ended (3.6,
  * repair F9), and never by clocks that disagree: a process that was stopped or suspended meanwhile cannot
  * tell how late it had become.
  */
@@ -36,8 +36,8 @@ export function validForMs(until: number, end: number, now: Reading): number {
 }
 
 /**
- * At a proposer that reads: does the reported lease leave the way free? If it was released, or is over by the
- * acceptor's word and by the own clock; or if it is one's own, for which one need not wait (F7).
+ * At a proposer that reads: does the reported lease leave the resource free? If it was released, or is over
+ * by the acceptor's word and by the own clock; or if it is one's own, for which one need not wait (F7).
  */
 export function reportedLeaseIsFinished(
   reply: Message,

@@ -40,7 +40,7 @@ export class Operation implements DeadlineItem {
   lastRefusal: Refusal = Refusal.none;
   /** The node for which a full acceptor keeps the most. */
   fullBy = "";
-  /** Whether some try heard enough acceptors, so that a failure is no lack of a quorum. */
+  /** Whether some attempt got answers from a majority, so that a failure is not `NO_QUORUM`. */
   heardMajority = false;
 
   /** The ballot (N, s) of the phase under way. */
@@ -123,13 +123,13 @@ const newPage = (): HoldNumbers => new Float64Array(instancesPerPage * numbersEa
 /** The place of all released instances: their former place may belong to another by now. */
 const nobodysPage = newPage();
 
-/** What an instance knows by yes or no, as bits: each in a field of its own would take eight bytes. */
+/** The flags of an instance, as bits: each would take eight bytes as a field of its own. */
 const Flag = { holding: 1, renewable: 2, barred: 4 } as const;
 
 /**
  * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
  * most one operation and at most one hold. (The acceptor's side is its `Entry`.) There may be hundreds of
- * thousands that are held, and few of them have an operation: so what only an operation needs is there.
+ * thousands of held ones, and few have an operation, so data that only an operation needs is there.
  */
 export class Instance {
   readonly index: number;

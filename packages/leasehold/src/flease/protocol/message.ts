@@ -40,7 +40,7 @@ export const Refusal = {
   outOfBounds: 4,
   /** The message belongs to another view of the membership. */
   otherView: 5,
-  /** The acceptor keeps as many resources as it may, or as many for this owner. */
+  /** The acceptor has reached its limit of resources, or this owner's share of it. */
   full: 6,
   /** The requester's lease was broken: it is refused this resource from now on (3.13). */
   barred: 7,

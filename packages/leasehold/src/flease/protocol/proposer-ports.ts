@@ -38,7 +38,7 @@ export interface Medium extends RequestSink {
  * Callbacks for the ends of operations. They are called in the middle of a step and must not call the
  * proposer back.
  *
- * @typeParam Made what `instance` makes: all that it is told of are such
+ * @typeParam Made what `instance` makes: callbacks get no other instances
  */
 export interface ProposerOutcomes<Made extends Instance = Instance> {
   /** Makes the instances of operations from now on, which may carry more than the proposer needs. */

@@ -46,7 +46,7 @@ export function weightOf(nameBytes: number): number {
 
 /** One name of one account, and what is kept for it. */
 export interface Payer {
-  /** From 1 on: a number that no other has as long as anything is charged to this one. */
+  /** From 1 on. No other payer gets the number while anything is charged to this one. */
   readonly number: number;
   readonly account: Account;
   readonly name: string;

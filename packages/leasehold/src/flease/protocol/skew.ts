@@ -82,7 +82,7 @@ export class SkewWatch {
     } else if (skew.errorMs < measured.best.errorMs) measured.best = skew;
   }
 
-  /** By the batch for which that is known best, of the last moments. */
+  /** Uses the recent batch with the smallest uncertainty. */
   skew(member: number): Skew | undefined {
     const { best, before } = this.#measured[member] ?? {};
     return before !== undefined && before.errorMs < best!.errorMs ? before : best;

@@ -3,7 +3,7 @@ import { notListed } from "./message.js";
 import { type Payer, Quotas, weightOf } from "./quotas.js";
 
 /**
- * Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease
+ * Waiters that an acceptor remembers of one resource. Further waiters try again by themselves when the lease
  * is over.
  */
 const waitersPerResourceMax = 10_000;

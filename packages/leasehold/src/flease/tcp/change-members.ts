@@ -149,15 +149,15 @@ class Asking {
   }
 }
 
-/** Whether the members are as the change wants them. */
+/** Whether the change has been made. */
 function isMade({ add, address, remove }: MemberChange, { members }: ViewStatus): boolean {
   if (remove !== undefined && members[remove] !== undefined) return false;
   return add === undefined || members[add] === address;
 }
 
 /**
- * Asks the first member by id that is connected, can answer, and is not in an older view than this client.
- * Two callers that change the members so ask the same member.
+ * Asks the first member by id that is connected, can answer, and is not in an older view than this client. So
+ * two callers that change the members ask the same member.
  */
 async function ask(node: FleaseNode, method: string, params: object, timeoutMs: number): Promise<ViewStatus> {
   let status: ViewStatus | undefined;

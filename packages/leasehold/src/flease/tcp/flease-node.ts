@@ -394,7 +394,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   #beginAgain(reason: string): void {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const before = this.transport;
-    // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
+    // Messages to ourselves in flight belong to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
     this.#medium.clear();
     this.peer.everybodyGone();

@@ -9,7 +9,7 @@ import type { View } from "./view.js";
 class JointCells implements CellMap {
   readonly #before: Cells;
   readonly #after: Cells;
-  /** One object for each pair of cells, as long as there are these. */
+  /** One object for each pair of cells, for as long as the cells exist. */
   readonly #known = new WeakMap<Cell, WeakMap<Cell, Cell>>();
 
   constructor(before: Cells, after: Cells) {

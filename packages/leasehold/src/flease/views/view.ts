@@ -40,7 +40,7 @@ export interface KeptView extends ViewAndBarrier {
 /** Whether a member without a stored view belongs to a new cluster, or to a running one. */
 export type ClusterState = "new" | "existing";
 
-/** A member that no view counts yet, or that does not know any more which views have counted it. */
+/** A member that no view counts yet, or that has forgotten which views counted it. */
 export const neverVotes = Number.MAX_SAFE_INTEGER;
 
 /**

@@ -6,7 +6,7 @@ import type { Grant } from "../provider.js";
 import type { Guarantees } from "../types.js";
 
 /**
- * The content of a handle, if it may be attached at all. The system clock refuses leases that have certainly
+ * The content of a handle, if it may be attached. The system clock refuses leases that have certainly
  * expired, as far as clocks agree; the ground decides whether another had the resource in between.
  *
  * @throws LeaseholdError `UNSUPPORTED`, `INVALID_HANDLE`, `HANDLE_SPENT`

@@ -19,8 +19,8 @@ export function serverFailure(
 }
 
 /**
- * A connection that was refused at several addresses is an error without a message of its own; and `fetch
- * failed` says nothing, but its cause does.
+ * A connection that was refused at several addresses is an error without a message, and of `fetch failed`
+ * only the cause says something.
  */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(textOf).join("; ");

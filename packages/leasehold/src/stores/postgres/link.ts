@@ -16,7 +16,10 @@ const idleMsMax = 30_000;
  */
 const rolledBack = new Set(["40001", "40P01"]);
 
-/** Retries of a statement; each time another transaction succeeded, and there are not that many at once. */
+/**
+ * Retries of a statement. Each retry means that another transaction succeeded, and there are fewer concurrent
+ * ones than this.
+ */
 const triesMax = 30;
 
 /** Bound of the random pause before a statement is repeated, ms: a few times the duration of a statement. */

@@ -12,7 +12,7 @@ import type { CoreWorld, Outcome } from "../world/world.js";
 /** The stream of its choices: other draws of a run stay as they are. */
 const rightsStream = 2 ** 52;
 
-/** At the end, time for the slowest disk to finish. */
+/** Time at the end for the slowest disk to finish. */
 const quietMs = 20_000;
 
 const root: Credentials = { kind: "user", user: "root" };

@@ -79,8 +79,9 @@ class Threads {
 }
 
 /**
- * I1: no two nodes have one resource at one instant. A node has it that holds it by its own clocks. So has one whose program relies
- * on it: where a worker thread renews, the program's thread judges by shared memory.
+ * I1: no two nodes have one resource at one instant. The node that holds the resource by its own clocks. So
+ * has one whose program relies on it: where a worker thread renews, the program's thread judges by shared
+ * memory.
  */
 export class NodeExclusion implements Observer {
   readonly #view: WorldView;

@@ -8,9 +8,9 @@ import type { NodeView } from "../stage/node.js";
 const roundingMs = 0.01;
 
 /**
- * I4: every holder is guarded. At a quorum of the view in which its lease was decided, each acceptor is not ready or keeps the
- * lease at least as long as the holder relies on it, by the wall clock; and (perhaps another quorum) by the
- * steady clock.
+ * I4: every holder is guarded. In the view in which the lease was decided there is a quorum whose acceptors,
+ * if they are ready, keep the lease at least as long as the holder relies on it, by the wall clock. By the
+ * steady clock there is such a quorum too, perhaps another one.
  */
 export class QuorumBacked implements Observer {
   readonly #view: WorldView;

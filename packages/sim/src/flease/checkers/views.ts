@@ -104,7 +104,7 @@ export class ViewChanges implements Observer {
     } else if (this.#former !== undefined) this.#countStragglers(this.#former, number);
   }
 
-  /** From now on its vote is needed: it must be able to give it. */
+  /** From now on its vote is needed, so it must be able to vote. */
   #findNewcomers({ members, number }: View, before: Membership): void {
     for (const { name, peer } of this.#members)
       if (members.includes(name) && !before.members.includes(name) && peer?.acceptor?.ready !== true)

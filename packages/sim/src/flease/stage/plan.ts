@@ -112,7 +112,7 @@ const viewsStream = 2 ** 52 + 2 ** 51;
 /** Share of the runs in which releases get lost. */
 const lostReleaseRate = 0.15;
 
-/** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
+/** Draws a run. A feature is off in about half of the runs, so that rare combinations occur. */
 export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunPlan {
   const settings = drawSettings(random);
   const n = settings.members.length;

@@ -22,7 +22,7 @@ export interface WaistPlan {
   readonly breakRate: number;
   /** Ends a wait, or a leadership, by a signal. */
   readonly abortRate: number;
-  /** Has a lease that is not renewed, or not for long. */
+  /** Takes a lease that is not renewed, or only for a short time. */
   readonly shortRate: number;
 }
 

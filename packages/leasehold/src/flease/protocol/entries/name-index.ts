@@ -111,7 +111,7 @@ export class NameIndex {
     return slot === -1 ? -1 : segment.slots[2 * slot + 1]! - 1;
   }
 
-  /** Gives the name with this hash, which has no position yet, this position. */
+  /** Records the position of a new name with this hash. */
   add(hash: number, position: number): void {
     let segment = this.#segmentOf(hash);
     while (segment.count >= segment.size * fillMax) {
