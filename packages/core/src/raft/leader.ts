@@ -40,7 +40,7 @@ export interface LeaderParts {
   /** The last reading of the clocks. */
   readonly now: () => BothClocks;
   readonly send: (message: Message) => void;
-  /** As `send`, for messages that no write waits for. */
+  /** Like `send`, for messages that wait for no write. */
   readonly notify: (notice: CommitNotice) => void;
   readonly answerRead: (read: ReadState) => void;
 }

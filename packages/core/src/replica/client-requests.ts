@@ -260,7 +260,7 @@ export class ClientRequests {
     this.#forwarding.drained(member);
   }
 
-  /** Messages sent on the connection before may be lost. */
+  /** Messages sent on the former connection may be lost. */
   connected(member: MemberId, takesRepeats: boolean): void {
     this.#forwarding.connected(member, takesRepeats);
     if (member !== this.#context.leadership.leader) return;

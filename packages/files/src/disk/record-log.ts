@@ -72,7 +72,7 @@ export class RecordLog {
    * Reads the log, and cuts off an unfinished write at its end.
    *
    * @param take is given each record, in order.
-   * @param live what a log has to say that is begun anew.
+   * @param live the records of a rewritten log
    * @throws LeaseholdError `STORE_CORRUPT` for what no crash leaves behind
    */
   static async open(

@@ -124,8 +124,8 @@ export class FleaseRunner {
   }
 
   /**
-   * Messages have arrived. What is received until the next call is judged by this reading, or a later one:
-   * made after they have arrived (3.2, MUST), and once for all that arrived together.
+   * Messages have arrived. Messages until the next call are judged by this reading, or a later one. It is
+   * made after they have arrived (3.2, MUST), once for all that arrived together.
    */
   arrived(): Reading {
     this.#now = this.now();

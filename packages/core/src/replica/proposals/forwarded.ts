@@ -2,7 +2,7 @@ import { NumberMap } from "leasehold/common";
 import type { MemberId } from "../../raft/types.js";
 import type { LeaderRefusal, Propose, ProposeChange } from "./leader-messages.js";
 
-/** Processes of one member within one term. More than ever restart in one. */
+/** Processes of one member that are remembered within one term: no member restarts more often in one. */
 const livesMax = 8;
 
 /** Proposals of one process that may be repeated: many times as many as it may have pending. */

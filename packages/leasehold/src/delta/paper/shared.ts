@@ -6,9 +6,9 @@ import { type Seen, shownBy, Site } from "./site.js";
 /**
  * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other
  * reader; a writer contends under its own, and waits for all. Both use the same `contend`, renewals and
- * `release`. A reader that joins others shares their epoch, unless its read has shown that a writer may have
- * had it: then its own is greater, and theirs rise to it with their renewals. A record with `readers` has the
- * common name; its actual writer is listed inside.
+ * `release`. A reader that joins others shares their epoch, unless its read shows that a writer may have held
+ * meanwhile: then it takes a greater epoch, which the others adopt with their renewals. A record with
+ * `readers` has the common name; its actual writer is listed inside.
  *
  * In a store with one cell a reader's record replaces another reader's, and then keeps writers away from
  * both. So it is at least as good for the other (`covers`), and nobody ever frees it: it expires by itself.
@@ -39,7 +39,7 @@ export class ReaderSite extends Site {
     return !isReaders(record);
   }
 
-  /** The greatest record that is not a reader's decides: to a writer, all readers are one. */
+  /** The greatest record that is not a reader's decides: a writer treats all readers as one. */
   override isMine(again: Seen, record: DeltaRecord): boolean {
     return othersIn(again).every((other) => compareStamps(other, record) < 0);
   }

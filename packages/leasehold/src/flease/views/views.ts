@@ -138,7 +138,7 @@ export class Views {
    */
   hear({ view, barrier, settled }: ViewNote, now: Reading): boolean {
     const isNewer = view.number > this.#view.number;
-    // The cluster is not new: a file was lost, and with it what this member was.
+    // The cluster is not new: a file was lost, and with it this member's former views.
     if (isNewer && this.#isFirst) this.#votesFrom = neverVotes;
     if (isNewer && !this.#enter(view, Math.max(barrier, this.#barrier), now)) {
       this.#isBehind = true;

@@ -116,7 +116,7 @@ export class BlockStore implements OpenedStore {
 
   /**
    * Reads the hint first: announced records were written before it, so the following read sees them. In the
-   * other order a record could come in between, and then never be looked for.
+   * other order a record could be written in between, and would never be found.
    */
   async #read(register: string, quietSince: string | undefined): Promise<StoreAnswer> {
     const { id } = this.#layout;
