@@ -186,7 +186,7 @@ test.concurrent("the largest view gets to a client that opens, and to one that i
     nodes.push(client);
     expect(client.peer.views.view).toEqual(before);
     // As if the others had begun a change.
-    other.answer(
+    other.calls.answer(
       { role: "member", peerId: view.members[2]! } as Link,
       "view",
       writeToldView({ view, ...note, addresses: at }),

@@ -16,13 +16,16 @@ import type { TransportOptions } from "../../packages/leasehold/src/flease/tcp/t
 import { decodeReject, encodeHello } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 import type { Introduction, Rejection } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 import { Outbox } from "../../packages/leasehold/src/flease/tcp/transport/outbox.js";
-import type { Link } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
+import type { Link, MessageHandler } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
 import { Transport } from "../../packages/leasehold/src/flease/tcp/transport/transport.js";
 import {
   IncarnationKey,
   newNonce,
 } from "../../packages/leasehold/src/flease/tcp/security/incarnation-key.js";
-import type { TransportHandler } from "../../packages/leasehold/src/flease/tcp/transport/transport-handler.js";
+import type {
+  CallHandler,
+  ConnectionHandler,
+} from "../../packages/leasehold/src/flease/tcp/transport/transport-handler.js";
 import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
@@ -59,7 +62,7 @@ export const quick: Partial<TransportOptions> = {
 };
 
 /** A participant that writes down what its transport tells it, and answers every request if told to. */
-export class Participant implements TransportHandler {
+export class Participant implements ConnectionHandler, MessageHandler, CallHandler {
   readonly transport: Transport;
   readonly events: string[] = [];
   readonly received: Message[] = [];
@@ -75,7 +78,8 @@ export class Participant implements TransportHandler {
   roundTripsMs: number[] = [];
 
   constructor(claims: Claims, options: Partial<TransportOptions> = {}, key?: IncarnationKey) {
-    this.transport = new Transport(claims, world, this, { ...quick, ...options }, key);
+    const handler = { connections: this, messages: this, calls: this };
+    this.transport = new Transport(claims, world, handler, { ...quick, ...options }, key);
     onTestFinished(() => this.transport.close());
   }
 

@@ -38,7 +38,7 @@ const refusals = "packages/leasehold/src/flease/tcp/refusals.ts";
 
 const view = "packages/leasehold/src/flease/views/view.ts";
 const views = "packages/leasehold/src/flease/views/views.ts";
-const fleaseNode = "packages/leasehold/src/flease/tcp/flease-node.ts";
+const memberDialer = "packages/leasehold/src/flease/tcp/member-dialer.ts";
 const link = "packages/leasehold/src/flease/tcp/transport/link.ts";
 const obstacles = "packages/leasehold/src/flease/views/obstacles.ts";
 
@@ -1107,15 +1107,15 @@ export const inFlease = /** @type {const} */ ([
     why: "Addresses of members that have gone are given up after those of the present ones were dialed.",
     edits: [
       {
-        file: fleaseNode,
+        file: memberDialer,
         find: "for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);\n    this.#dialed = wanted;",
         replace: ";",
       },
       {
-        file: fleaseNode,
-        find: "for (const [address, id] of wanted) this.transport.dial(address, id);",
+        file: memberDialer,
+        find: "for (const [address, id] of wanted) this.#transport().dial(address, id);",
         replace:
-          "for (const [address, id] of wanted) this.transport.dial(address, id);\n    for (const id of members) if (!others.includes(id)) this.#undial(this.#addresses.of(id)!);",
+          "for (const [address, id] of wanted) this.#transport().dial(address, id);\n    for (const id of this.#cluster.settings.members) if (!ids.includes(id)) this.#undial(this.#addresses.of(id)!);",
       },
     ],
     caughtBy: {

@@ -48,7 +48,7 @@ function aClient(foundAt: ReadonlyMap<string, string>) {
     const members = Object.keys(at).sort();
     const view = { number, stamp: number, members, cellSize: members.length };
     const from = { role: "member", peerId: members[0] } as Link;
-    node.answer(from, "view", { view, barrier: 0, settled: [], addresses: at });
+    node.calls.answer(from, "view", { view, barrier: 0, settled: [], addresses: at });
   };
   const close = async () => {
     node.transport = real;

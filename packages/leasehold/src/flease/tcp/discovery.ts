@@ -101,23 +101,27 @@ function discoverer(
 ): TransportHandler {
   const ignore = () => undefined;
   return {
-    connected,
-    refused: failed,
-    unreachable: (address, reason) => failed(address, new LeaseholdError("UNREACHABLE", reason)),
-    stamp: (into) => {
-      into.monoMs = clock.monotonicMs();
-      into.loMs = into.hiMs = clock.wallMs();
+    connections: {
+      connected,
+      refused: failed,
+      unreachable: (address, reason) => failed(address, new LeaseholdError("UNREACHABLE", reason)),
+      admit: ignore,
+      clusterDocument: () => "",
+      repelled: ignore,
+      refusedAsDuplicate: ignore,
+      duplicateRefused: ignore,
+      disconnected: ignore,
     },
-    admit: ignore,
-    clusterDocument: () => "",
-    answer: () => null,
-    repelled: ignore,
-    refusedAsDuplicate: ignore,
-    duplicateRefused: ignore,
-    disconnected: ignore,
-    chunk: ignore,
-    stamped: ignore,
-    message: ignore,
-    chunkEnd: ignore,
+    messages: {
+      stamp: (into) => {
+        into.monoMs = clock.monotonicMs();
+        into.loMs = into.hiMs = clock.wallMs();
+      },
+      chunk: ignore,
+      stamped: ignore,
+      message: ignore,
+      chunkEnd: ignore,
+    },
+    calls: { answer: () => null },
   };
 }

@@ -1,40 +1,34 @@
-import { cellFunctionVersion } from "../protocol/cells.js";
-import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
-import type { Reading } from "../protocol/clock.js";
-import { ownerName } from "../protocol/ballot.js";
-import { isRequest } from "../protocol/message.js";
-import type { Message } from "../protocol/message.js";
+import type { LeaseholdError } from "../../lease/errors.js";
+import { LogLimit } from "../../runtime/log-limit.js";
+import type { Logger } from "../../runtime/logger.js";
+import type { Role } from "../../runtime/security/roles.js";
+import { DataTeller } from "../admin/data-teller.js";
 import type { FleasePeer } from "../peer.js";
+import { ownerName } from "../protocol/ballot.js";
+import { cellFunctionVersion } from "../protocol/cells.js";
+import type { Reading } from "../protocol/clock.js";
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";
-import { Refusals } from "./refusals.js";
-import { DataTeller } from "../admin/data-teller.js";
-import { AdminRpc } from "../admin/admin-rpc.js";
-import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "../views/cluster.js";
-import type { Rejection } from "./wire/hello.js";
-import { labelKeepLeases, Labels } from "./labels.js";
+import { TcpMedium } from "./medium.js";
+import { MemberCalls } from "./member-calls.js";
+import { MemberDialer } from "./member-dialer.js";
+import { Membership } from "./membership.js";
+import { PeerConnections } from "./peer-connections.js";
+import { PeerMessages } from "./peer-messages.js";
+import { ServedCalls } from "./served-calls.js";
+import { memberStatus } from "./status.js";
 import type { Link } from "./transport/link.js";
 import { listenAgain } from "./transport/listen-again.js";
-import { LogLimit } from "../../runtime/log-limit.js";
-import { MemberAddresses } from "./member-addresses.js";
-import { Membership } from "./membership.js";
-import { AdminTurns } from "./admin-turns.js";
+import { Transport } from "./transport/transport.js";
+import type { TransportHandler } from "./transport/transport-handler.js";
+import { transportDefaults, type TransportOptions } from "./transport/transport-options.js";
+import type { MemberStatus } from "./types.js";
 import { NodeViews } from "./views/node-views.js";
 import type { ViewKeeping } from "./views/node-views.js";
-import { memberStatus } from "./status.js";
-import { Transport } from "./transport/transport.js";
-import { TcpMedium } from "./medium.js";
-import { firstClientHandle } from "./unplaced-links.js";
-import { transportDefaults, type TransportOptions } from "./transport/transport-options.js";
-import type { TransportHandler } from "./transport/transport-handler.js";
-import type { ClockStamp, Echo } from "./wire/codec.js";
-import type { Claims, Identity } from "./wire/identity.js";
-import type { Role } from "../../runtime/security/roles.js";
-import type { Logger } from "../../runtime/logger.js";
-import type { MemberStatus } from "./types.js";
+import type { Claims } from "./wire/identity.js";
 
 export interface FleaseNodeOptions {
   readonly world: World;
@@ -42,101 +36,86 @@ export interface FleaseNodeOptions {
   readonly role: Role;
   readonly nodeId: string;
   readonly logger: Logger;
-  /** Its label, at most 256 bytes. */
+  /** Shown beside this participant's leases, at most 256 bytes. */
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
-  /** Where a member keeps its view; without one it cannot take part in changes of the members. */
+  /** Storage of a member's view. A member without it cannot take part in changes of the members. */
   readonly viewKeeping?: ViewKeeping | undefined;
 }
 
-/** How long after its start a participant waits for a connection that it needs, and how often it looks. */
-const firstLinksMs = 500;
-const firstLinkLookMs = 5;
-
-/** Admin RPCs that an observer may call. New ones are not for observers until listed here. */
-const observerCalls: ReadonlySet<string> = new Set([
-  "status",
-  "list",
-  "explain",
-  "watch",
-  "unwatch",
-  "label",
-]);
-
-/** How long a member may take to confirm a label. */
-const introduceTimeoutMs = 5_000;
-
-/** A participant over TCP: carries the messages of a {@link FleasePeer}, and answers admin RPCs for it. */
+/**
+ * A participant over TCP, made of its parts: a peer on its runner, a transport and its handlers, and what
+ * dials and calls the members. It opens and closes them, and gives all of them a new incarnation after a
+ * clock fault.
+ */
 export class FleaseNode implements TransportHandler, FleaseDriver {
-  readonly runner: FleaseRunner;
-  readonly peer: FleasePeer;
-  readonly provider: FleaseProvider;
-  readonly teller: DataTeller;
   readonly cluster: Cluster;
   readonly nodeId: string;
-  transport: Transport;
-  readonly #options: FleaseNodeOptions;
-  readonly #world: World;
-  readonly #medium = new TcpMedium();
-  /** Links whose last batch contradicted our clock. */
-  readonly #distrusted = new Set<Link>();
+  readonly role: Role;
+  readonly label: string | undefined;
+  readonly logger: Logger;
+  /** The peer's way to others: which link leads to whom. */
+  readonly medium = new TcpMedium();
+  readonly messages = new PeerMessages(this);
+  readonly connections = new PeerConnections(this);
+  readonly calls: ServedCalls;
+  readonly dialer: MemberDialer;
   readonly membership: Membership;
   readonly views: NodeViews;
-  readonly #refusals = new Refusals();
-  readonly #logLimit = new LogLimit();
-  readonly #adminRpc: AdminRpc<Link>;
-  readonly #adminTurns: AdminTurns;
-  readonly #startedMono: number;
-  /** Whether requests of the chunk in hand are answered: not while another process may be this member. */
-  #answersRequests = false;
-  #listening: string | undefined;
-  readonly #addresses: MemberAddresses;
-  /** By address, the members that are dialed there. */
-  #dialed: ReadonlyMap<string, string> = new Map();
-  #closed: Promise<void> | undefined;
-  readonly #ending = new AbortController();
-  /** Called whenever a member has been connected or lost. */
+  readonly runner: FleaseRunner;
+  readonly peer: FleasePeer;
+  readonly teller: DataTeller;
+  readonly provider: FleaseProvider;
+  /** A clock fault replaces it. */
+  transport: Transport;
+  /** Called whenever a member has been connected or lost, or has refused. */
   onMembersChanged: () => void = () => {};
+  readonly #options: FleaseNodeOptions;
+  readonly #memberCalls: MemberCalls;
+  readonly #logLimit = new LogLimit();
+  readonly #ending = new AbortController();
+  #listening: string | undefined;
+  #closed: Promise<void> | undefined;
   readonly status = (): MemberStatus => memberStatus(this, this.#listening ?? "");
 
   constructor(options: FleaseNodeOptions) {
+    const { cluster, label, logger, nodeId, role, world } = options;
     this.#options = options;
-    this.#world = options.world;
-    this.cluster = options.cluster;
-    this.nodeId = options.nodeId;
-    const { settings, addresses } = options.cluster;
-    this.#addresses = new MemberAddresses((id) => addresses[settings.members.indexOf(id)]);
+    this.cluster = cluster;
+    this.nodeId = nodeId;
+    this.role = role;
+    this.label = label;
+    this.logger = logger;
+    this.dialer = new MemberDialer(cluster, () => this.transport);
     this.transport = this.#makeTransport();
     const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
-    const complain = (cause: string, text: string) => this.#complain("error", cause, text);
-    this.membership = new Membership(this, heartbeatMs, complain);
+    this.membership = new Membership(this, heartbeatMs, (cause, text) => this.complain("error", cause, text));
     this.views = new NodeViews(this, options.viewKeeping);
     this.runner = new FleaseRunner({
       views: this.views.port(),
-      settings: options.cluster.settings,
-      acceptor: options.role === "member",
-      world: options.world,
-      medium: this.#medium,
-      owner: () => ownerName(this.nodeId, this.transport.identity.incarnation),
+      settings: cluster.settings,
+      acceptor: role === "member",
+      world,
+      medium: this.medium,
+      owner: () => ownerName(nodeId, this.transport.identity.incarnation),
       clockFault: (reason) => this.#beginAgain(reason),
       maintained: (now) => this.#maintain(now),
-      restsUntil: (mono) => this.role !== "member" || this.membership.isSettledUntil(mono),
+      restsUntil: (mono) => role !== "member" || this.membership.isSettledUntil(mono),
     });
     this.peer = this.runner.peer;
-    this.#startedMono = this.now().mono;
+    this.#memberCalls = new MemberCalls(this, world);
     this.#countMembers();
     this.teller = new DataTeller(
       { of: (resource) => this.peer.cells.of(resource) },
       {
-        link: (member) => this.#medium.member(member),
+        link: (member) => this.link(member),
         ask: (member, method, params, timeoutMs) => this.ask(member, method, params, timeoutMs),
-        nowMs: () => this.#world.clock.monotonicMs(),
+        nowMs: () => world.clock.monotonicMs(),
       },
     );
     this.provider = new FleaseProvider(this);
-    this.#adminTurns = new AdminTurns(options.world, (goOn) => this.#adminRpc.work(goOn));
-    this.#adminRpc = new AdminRpc(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
-    this.#attachLoopback();
+    this.calls = new ServedCalls(this, world);
+    this.connections.placeLoopback();
     this.runner.maintain();
   }
 
@@ -146,99 +125,28 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#listening;
   }
 
-  /** Connects to all other members, and to nobody who is none; `found` says where members were found. */
+  /** Connects to all other members and nobody else. `found` are addresses at which members were reached. */
   dialMembers(found: ReadonlyMap<string, string> = new Map()): void {
     const { members } = this.cluster.settings;
-    const voters = this.views.voters();
     this.#countMembers();
-    this.#addresses.found(found);
-    const others = voters
-      .map((index) => members[index]!)
-      .filter((id) => id !== this.nodeId || this.role !== "member");
-    const wanted = this.#addresses.wanted(others);
-    // Removed members first: another member may have the address of one of them.
-    for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
-    this.#dialed = wanted;
-    for (const [address, id] of wanted) this.transport.dial(address, id);
-    for (const link of this.#medium.known(members)) {
-      this.peer.forget(link.handle);
-      this.#place(link);
-    }
+    const voters = this.views.voters().map((index) => members[index]!);
+    this.dialer.dial(
+      voters.filter((id) => id !== this.nodeId || this.role !== "member"),
+      found,
+    );
+    this.connections.placeKnown();
     this.membership.confirmAnew(this.now().mono);
   }
 
   /** A new member is confirmed like the others, because it must be able to vote before it counts. */
   #countMembers(): void {
-    const comes = this.role === "member" && !this.views.isVoter(this.nodeId);
-    this.membership.duplicates.members = this.views.voters().length + (comes ? 1 : 0);
-  }
-
-  #undial(address: string): void {
-    this.transport.undial(address);
-    this.#refusals.acceptedBy(address);
+    const joins = this.role === "member" && !this.views.isVoter(this.nodeId);
+    this.membership.duplicates.members = this.views.voters().length + (joins ? 1 : 0);
   }
 
   /** Aborts when this participant is closed. */
   get ended(): AbortSignal {
     return this.#ending.signal;
-  }
-
-  get role(): Role {
-    return this.#options.role;
-  }
-
-  link(member: number): Link | undefined {
-    return this.#medium.member(member);
-  }
-
-  linkTo = (id: string): Link | undefined => this.transport.linkPorts.member(id);
-
-  now(): Reading {
-    return this.runner.now();
-  }
-
-  /** `AdminRpc` has work, which is done in slices between the turns of the protocol. */
-  adminWork(): void {
-    if (this.#closed === undefined) this.#adminTurns.wanted();
-  }
-
-  reachable(): number {
-    return this.views.voters().filter((index) => this.#medium.member(index) !== undefined).length;
-  }
-
-  refusal(): LeaseholdError | undefined {
-    return this.#refusals.ofMajority(this.views.voters().length);
-  }
-
-  address(member: number): string {
-    return this.cluster.addresses[member]!;
-  }
-
-  /** Why a member is not connected. */
-  whyUnlinked(member: number): LeaseholdError {
-    const { members } = this.cluster.settings;
-    return this.#refusals.why(this.#addresses.of(members[member]!) ?? this.address(member));
-  }
-
-  async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const link = this.#medium.member(member) ?? (await this.#firstLink(member));
-    if (link === undefined) throw this.whyUnlinked(member);
-    if (link === this.transport.loopback) return this.answer(link, method, params);
-    return this.transport.call(link, method, params, timeoutMs);
-  }
-
-  /**
-   * A client is open as soon as a majority is connected: the other members get a moment before they count as
-   * missing.
-   */
-  async #firstLink(member: number): Promise<Link | undefined> {
-    const { clock, timers } = this.#world;
-    const untilMono = this.#startedMono + firstLinksMs;
-    while (this.#closed === undefined && clock.monotonicMs() < untilMono) {
-      await new Promise<void>((resolve) => timers.after(firstLinkLookMs, resolve));
-      if (this.#medium.member(member) !== undefined) break;
-    }
-    return this.#medium.member(member);
   }
 
   close(): Promise<void> {
@@ -249,175 +157,85 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   async #shutDown(): Promise<void> {
     this.#ending.abort();
     this.runner.end();
-    this.#adminRpc.close();
-    this.#adminTurns.stop();
+    this.calls.close();
     await this.transport.close();
     this.#options.transport?.credentials?.close();
   }
 
-  warn = (text: string): void => this.#options.logger.warn(text);
-  log = (text: string): void => this.#options.logger.info(text);
+  // The driver of the provider, and the hosts of the parts
 
-  // Callbacks of the transport: `TransportHandler` says when
-
-  connected(link: Link): void {
-    this.peer.introduce(link.owner, link.account);
-    const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
-    // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
-    if (link.role === "member" && this.role === "member") this.membership.connected(link);
-    if (index === -1) this.#medium.add(link);
-    else this.#place(link);
-    this.views.connected(link);
+  now(): Reading {
+    return this.runner.now();
   }
 
-  /** From here on this link leads to the member whose id it has. */
-  #place(link: Link, index = this.cluster.settings.members.indexOf(link.peerId)): void {
-    this.#medium.place(link, index);
-    this.#refusals.acceptedBy(link.address);
-    this.#introduce(link);
-    this.teller.connected();
-    this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
-    this.onMembersChanged();
+  /** The link to a member, by its index in the cluster. */
+  link(member: number): Link | undefined {
+    return this.medium.member(member);
   }
 
-  /** Sends our label once on each connection: members show it in answers about holders. */
-  #introduce(link: Link): void {
-    const { label } = this.#options;
-    if (label === undefined) return;
-    this.transport.call(link, "label", { label }, introduceTimeoutMs).catch(() => {
-      // Then this member shows the name alone.
-    });
+  linkTo = (id: string): Link | undefined => this.transport.linkPorts.member(id);
+
+  reachable(): number {
+    return this.views.voters().filter((index) => this.link(index) !== undefined).length;
   }
 
-  disconnected(link: Link, reason: string): void {
-    this.#distrusted.delete(link);
-    this.#adminRpc.disconnected(link);
-    this.peer.gone(link.owner, link.account);
-    if (this.#medium.remove(link)) this.peer.forget(link.handle);
-    this.membership.disconnected(link);
-    if (!this.#medium.displace(link)) return;
-    this.peer.forget(link.handle);
-    this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
-    this.onMembersChanged();
+  refusal(): LeaseholdError | undefined {
+    return this.dialer.refusalOfMajority(this.views.voters().length);
   }
 
-  refused(address: string, error: LeaseholdError): void {
-    this.#refusals.refusedBy(address, error);
-    this.onMembersChanged();
-    this.#complain(
-      "error",
-      `${error.code} ${address}`,
-      `this ${this.#options.role} cannot connect to ${error.message}`,
-    );
+  address(member: number): string {
+    return this.cluster.addresses[member]!;
   }
 
-  refusedAsDuplicate(memberId: string, text: string): void {
-    this.membership.refusedBy(memberId, text);
+  /** The reason why a member is not connected. */
+  whyUnlinked(member: number): LeaseholdError {
+    return this.dialer.whyUnlinked(member);
   }
 
-  duplicateRefused(link: Link, address: string): void {
-    if (link !== this.transport.loopback) this.membership.tellOfRival(link, address);
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
+    return this.#memberCalls.ask(member, method, params, timeoutMs);
   }
 
-  repelled(address: string, cause: string, text: string): void {
-    this.#complain("warn", cause, `no connection from ${address}: ${text}`);
+  warn = (text: string): void => this.logger.warn(text);
+  log = (text: string): void => this.logger.info(text);
+
+  /** Logs what others can cause: once a minute for each cause, however often they do. */
+  complain(level: "warn" | "error", cause: string, text: string): void {
+    const line = this.#logLimit.line(cause, text, this.#options.world.clock.monotonicMs());
+    if (line !== undefined) this.logger[level](line);
   }
 
-  /** What others can bring about is logged once a minute for each cause, however often they do. */
-  #complain(level: "warn" | "error", cause: string, text: string): void {
-    const line = this.#logLimit.line(cause, text, this.#world.clock.monotonicMs());
-    if (line !== undefined) this.#options.logger[level](line);
-  }
+  // Incarnations
 
-  /** A loss was said once, by `disconnected`; the transport keeps trying and counts. */
-  unreachable(): void {}
-
-  admit(peer: Identity): Rejection | undefined {
-    const { role, nodeId: id } = peer;
-    if (role !== "member") return undefined;
-    if (!this.cluster.settings.members.includes(id) && !this.#medium.mayCome(id, this.role))
-      return { reason: "notAdmitted", text: `${JSON.stringify(id)} is no member of this cluster` };
-    const objection = this.membership.duplicates.objection(id, peer.incarnation);
-    return objection === undefined ? undefined : { reason: "twin", text: objection };
-  }
-
-  clusterDocument(): string {
-    return writeClusterDocument(this.cluster, this.views.document());
-  }
-
-  stamp(into: ClockStamp): void {
-    const now = this.now();
-    into.monoMs = now.mono;
-    into.loMs = now.lo;
-    into.hiMs = now.hi;
-  }
-
-  chunk(): void {
-    this.#answersRequests = this.membership.duplicates.votes(this.runner.arrived().mono);
-  }
-
-  stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    if (link.handle < firstClientHandle) {
-      const now = this.runner.reading;
-      this.membership.echoed(link, echo, now.mono);
-      if (echo.loMs !== 0) {
-        const elapsedMs = Math.max(0, now.mono - echo.monoMs - echo.heldMs);
-        this.peer.skew.measure(link.handle, stamp.loMs, stamp.hiMs, elapsedMs, now);
-      }
-    }
-    if (this.runner.believes(link.handle, stamp.loMs, stamp.hiMs, echo.loMs)) this.#distrusted.delete(link);
-    else this.#distrusted.add(link);
-  }
-
-  message(link: Link, message: Message): void {
-    // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
-    if (this.#distrusted.has(link)) return;
-    if (!this.#answersRequests && isRequest(message.kind)) return;
-    const reply = this.runner.receive(link.handle, message);
-    if (reply !== undefined) link.send(reply);
-  }
-
-  chunkEnd(): void {
-    this.runner.poke();
-  }
-
-  answer(link: Link, method: string, params: unknown): unknown {
-    if (link.role === "observer" && !observerCalls.has(method)) {
-      throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
-    }
-    if (method === "rival") return this.membership.toldOfRival(link, params);
-    if (method === "connected") return this.membership.toldOfConnections(link, params);
-    return this.views.answer(link, method, params) ?? this.#adminRpc.answer(link, method, params);
-  }
-
-  /** Every peer must learn the new incarnation, by new connections (3.2, 3.10). */
+  /** Begins as another incarnation, which every peer learns by a new connection (3.2, 3.10). */
   #beginAgain(reason: string): void {
-    this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
+    this.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const before = this.transport;
     // Messages to ourselves in flight belong to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
-    this.#medium.clear();
+    this.medium.clear();
     this.peer.everybodyGone();
-    this.#distrusted.clear();
+    this.messages.restarted();
     this.membership.restarted();
-    this.#adminRpc.close();
+    this.calls.restarted();
     this.transport = this.#makeTransport();
-    this.#attachLoopback();
+    this.connections.placeLoopback();
     void this.#reconnect(before);
   }
 
   async #reconnect(before: Transport): Promise<void> {
-    const { transport } = this; // Another fault may follow meanwhile, with a transport and a call of its own.
+    // Another fault may follow meanwhile, with a transport and a call of its own.
+    const { transport } = this;
     const isWanted = () => this.#closed === undefined && this.transport === transport;
     await before.close();
     if (!isWanted()) return;
     this.dialMembers();
     if (this.#listening === undefined) return;
-    await listenAgain(transport, this.#listening, isWanted, this.#world.timers, this.#options.logger);
+    await listenAgain(transport, this.#listening, isWanted, this.#options.world.timers, this.logger);
   }
 
   #makeTransport(): Transport {
-    const { cluster, role, nodeId, world, transport } = this.#options;
+    const { cluster, nodeId, role } = this;
     const claims: Claims = {
       role,
       nodeId,
@@ -426,16 +244,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       view: cluster.settings.view,
       cellFunction: cellFunctionVersion,
     };
-    return new Transport(claims, world, this, transport);
-  }
-
-  #attachLoopback(): void {
-    const { loopback } = this.transport;
-    if (loopback === undefined) return;
-    const index = this.cluster.settings.members.indexOf(this.nodeId);
-    this.#medium.place(loopback, index);
-    this.peer.introduce(loopback.owner, loopback.account);
-    this.#adminRpc.labels.set(loopback, this.#options.label);
+    return new Transport(claims, this.#options.world, this, this.#options.transport);
   }
 
   #maintain(now: Reading): void {
@@ -444,7 +253,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     const { acceptor } = this.peer;
     if (acceptor && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
     this.views.maintain(now);
-    this.#adminRpc.maintain(now);
+    this.calls.maintain(now);
     this.teller.maintain();
   }
 }

@@ -74,9 +74,9 @@ test("of a member whose id is not known yet two processes are found as of any ot
   const b = connect("b");
   const stranger = connect("x");
   expect(membership.duplicates.connected["x"]).toBe("x1");
-  membership.toldOfConnections(b, { connected: { x: stranger.incarnation }, before: "" });
+  membership.connectionsAnnounced(b, { connected: { x: stranger.incarnation }, before: "" });
   expect(closed).toEqual([]);
-  membership.toldOfConnections(b, { connected: { x: "x2" }, before: "" });
+  membership.connectionsAnnounced(b, { connected: { x: "x2" }, before: "" });
   expect(closed).toEqual(["x"]);
 });
 

@@ -102,18 +102,18 @@ export class Membership {
   }
 
   /** CALL `connected`: another member announces its connections. */
-  toldOfConnections(from: Link, params: unknown): null {
+  connectionsAnnounced(from: Link, params: unknown): null {
     if (!this.#links.has(from)) return null;
     const { connected, before } = (params ?? {}) as { connected?: unknown; before?: unknown };
-    const tells = new Map<string, string>();
+    const announced = new Map<string, string>();
     const linked = [...this.#links.keys()].map(({ peerId }) => peerId);
     for (const id of new Set([...this.#host.cluster.settings.members, ...linked])) {
       const incarnation = (connected as Record<string, unknown> | null | undefined)?.[id];
-      if (typeof incarnation === "string") tells.set(id, incarnation);
+      if (typeof incarnation === "string") announced.set(id, incarnation);
     }
     const contradicted = this.duplicates.connectionsOf(
       from.peerId,
-      tells,
+      announced,
       before === this.#host.transport.identity.incarnation,
     );
     for (const link of this.#links.keys()) {
@@ -136,14 +136,14 @@ export class Membership {
    * Reports to the member that a process with its id was refused: its operator may be able to end that
    * process.
    */
-  tellOfRival(link: Link, address: string): void {
+  reportRival(link: Link, address: string): void {
     this.#host.transport.call(link, "rival", { address }, announceTimeoutMs).catch(() => {
       // The member has gone, so the other process may take its place.
     });
   }
 
   /** CALL `rival`: another member reports a second process with our id. */
-  toldOfRival(from: Link, params: unknown): null {
+  rivalReported(from: Link, params: unknown): null {
     const address = (params as { address?: unknown } | null)?.address;
     if (from.role !== "member") return null;
     const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";

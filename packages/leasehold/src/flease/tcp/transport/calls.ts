@@ -33,7 +33,7 @@ interface PendingCall {
 
 /** Both sides of the rare calls outside the protocol: those we make and those we answer. */
 export class Calls {
-  readonly #handler: TransportHandler;
+  readonly #handler: Pick<TransportHandler, "calls">;
   readonly #counters: Counters;
   readonly #timers: Timers;
   readonly #pending = new Map<number, PendingCall>();
@@ -42,7 +42,7 @@ export class Calls {
   readonly #running = new WeakMap<Link, number>();
   #lastId = 0;
 
-  constructor(handler: TransportHandler, counters: Counters, timers: Timers) {
+  constructor(handler: Pick<TransportHandler, "calls">, counters: Counters, timers: Timers) {
     this.#handler = handler;
     this.#counters = counters;
     this.#timers = timers;
@@ -111,7 +111,7 @@ export class Calls {
   async #answer(link: Link, call: CallFrame): Promise<void> {
     const { id } = call;
     try {
-      const answer = this.#handler.answer(link, call.method, call.params);
+      const answer = this.#handler.calls.answer(link, call.method, call.params);
       this.#send(link, { id, value: await answer });
     } catch (error) {
       // A call refused at once counts until this turn ends, which bounds the refusals of one read.

@@ -177,7 +177,7 @@ export class Connection implements Carrier {
     } finally {
       if (this.#inChunk) {
         this.#inChunk = false;
-        handler.chunkEnd(this.#link!);
+        handler.messages.chunkEnd(this.#link!);
       }
     }
   };
@@ -185,7 +185,7 @@ export class Connection implements Carrier {
   #beginChunk(link: Link): void {
     this.#inChunk = true;
     link.heard(this.#ports.world.clock.monotonicMs());
-    this.#ports.handler.chunk(link);
+    this.#ports.handler.messages.chunk(link);
   }
 
   readonly #frame = (kind: FrameKind, bytes: Buffer, start: number, end: number): void => {
@@ -221,7 +221,7 @@ export class Connection implements Carrier {
     if (this.#refuses(this.#ports.judge(this, hello)) || hello.identity === undefined) return;
     const { role, configHash } = hello.identity;
     const knowsAll = role === "member" || configHash !== "";
-    const document = knowsAll ? "" : this.#ports.handler.clusterDocument();
+    const document = knowsAll ? "" : this.#ports.handler.connections.clusterDocument();
     this.write(this.#handshake.welcome(body, hello, document));
   }
 

@@ -26,8 +26,13 @@ export interface Carrier {
   close(reason: string): void;
 }
 
-/** Receives what arrives on a link. Called synchronously; must not throw. */
-export interface LinkHandler {
+/** Receives what arrives on links. Called synchronously; must not throw. */
+export interface MessageHandler {
+  /**
+   * Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own
+   * `world.clock`.
+   */
+  stamp(into: ClockStamp): void;
   /**
    * Bytes have arrived on this link and none of their messages has been handled: the place to read the
    * clock once for all of them.
@@ -49,7 +54,7 @@ export interface LinkPorts {
   readonly role: Role;
   /** The view that a heartbeat carries. */
   readonly view: number;
-  readonly handler: LinkHandler;
+  readonly messages: MessageHandler;
   readonly counters: Counters;
   readonly linkBytesMax: number;
   /** The link has something to send: flush it at the end of this turn. */
@@ -105,7 +110,7 @@ export class Link {
   readonly mayBeMember: boolean;
   /** The accepting member's description of the cluster, JSON; `""` unless a client dialed. */
   readonly clusterDocument: string;
-  /** The protocol's number for this peer (chosen by `FleaseNode.connected`). The transport ignores it. */
+  /** The protocol's number for this peer, chosen by `PeerConnections`. The transport ignores it. */
   handle = -1;
 
   readonly #links: LinkPorts;
@@ -272,11 +277,11 @@ export class Link {
   }
 
   #batch(): void {
-    const { handler, counters, role } = this.#links;
+    const { messages, counters, role } = this.#links;
     const view = decodeBatchHeader(reader, receivedStamp, receivedEcho);
     counters["batches.received"] += 1;
     this.#roundTrip.received(receivedStamp, receivedEcho);
-    handler.stamped(this, receivedStamp, receivedEcho);
+    messages.stamped(this, receivedStamp, receivedEcho);
     const requestsOnly = this.role !== "member";
     const repliesOnly = role !== "member";
     const queriesOnly = this.role === "observer";
@@ -290,7 +295,7 @@ export class Link {
         throw new FrameError("role", `a message of kind ${message.kind} from an observer`);
       }
       counters["messages.received"] += 1;
-      handler.message(this, message);
+      messages.message(this, message);
     }
   }
 }

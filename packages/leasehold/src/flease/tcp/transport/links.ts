@@ -2,7 +2,7 @@ import { leavesRoom } from "../../protocol/quotas.js";
 import type { World } from "../../../common/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
-import type { Link, LinkPorts } from "./link.js";
+import type { Link, LinkPorts, MessageHandler } from "./link.js";
 import { loopbackLink } from "./loopback.js";
 import type { ClockStamp } from "../wire/codec.js";
 import { ownerName } from "../../protocol/ballot.js";
@@ -25,7 +25,7 @@ const LOOPBACK_ROUNDS_MAX = 8;
 export class Links implements LinkPorts {
   readonly role: Role;
   readonly view: number;
-  readonly handler: TransportHandler;
+  readonly messages: MessageHandler;
   readonly counters: Counters;
   readonly linkBytesMax: number;
   readonly calls: Calls;
@@ -53,7 +53,7 @@ export class Links implements LinkPorts {
   ) {
     this.role = identity.role;
     this.view = identity.view;
-    this.handler = handler;
+    this.messages = handler.messages;
     this.counters = counters;
     this.linkBytesMax = options.linkBytesMax;
     this.#silentTicksMax = options.silentHeartbeatsMax;
@@ -138,7 +138,7 @@ export class Links implements LinkPorts {
   #flushLoopback(): void {
     for (let round = 0; this.#loopbackDirty && round < LOOPBACK_ROUNDS_MAX; round += 1) {
       this.#loopbackDirty = false;
-      this.handler.stamp(this.#stamp);
+      this.messages.stamp(this.#stamp);
       this.loopback!.flush(this.#stamp);
     }
   }
@@ -146,7 +146,7 @@ export class Links implements LinkPorts {
   #flushDirty(): void {
     const dirty = this.#dirty;
     if (dirty.length === 0) return;
-    this.handler.stamp(this.#stamp);
+    this.messages.stamp(this.#stamp);
     for (const link of dirty) link.flush(this.#stamp);
     dirty.length = 0;
   }

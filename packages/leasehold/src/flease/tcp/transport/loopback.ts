@@ -30,9 +30,9 @@ class LoopbackCarrier implements Carrier {
   write(buffer: ByteWriter): boolean {
     const link = this.link!;
     link.heard(this.#clock.monotonicMs());
-    this.#links.handler.chunk(link);
+    this.#links.messages.chunk(link);
     this.#decoder.push(buffer.bytes, buffer.length);
-    this.#links.handler.chunkEnd(link);
+    this.#links.messages.chunkEnd(link);
     return true;
   }
 

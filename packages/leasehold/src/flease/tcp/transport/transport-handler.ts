@@ -1,14 +1,20 @@
 import type { LeaseholdError } from "../../../lease/errors.js";
 import type { Rejection } from "../wire/hello.js";
-import type { ClockStamp } from "../wire/codec.js";
 import type { Identity } from "../wire/identity.js";
-import type { Link, LinkHandler } from "./link.js";
+import type { Link, MessageHandler } from "./link.js";
 
 /**
- * Receives a transport's events. All calls are synchronous, from the transport's own turn. None may throw:
- * an exception is a bug and is not caught.
+ * Receives a transport's events. All calls are synchronous, from the transport's own turn. None may throw,
+ * except `calls.answer`: an exception is a bug and is not caught.
  */
-export interface TransportHandler extends LinkHandler {
+export interface TransportHandler {
+  readonly connections: ConnectionHandler;
+  readonly messages: MessageHandler;
+  readonly calls: CallHandler;
+}
+
+/** Admits peers, and receives the beginnings and ends of connections. */
+export interface ConnectionHandler {
   /**
    * The handshake is done and messages may be sent. Set `link.handle` here. A new connection of a connected
    * peer replaces the old one: `disconnected(old)` comes first. Not called for `transport.loopback`.
@@ -43,11 +49,10 @@ export interface TransportHandler extends LinkHandler {
   admit(peer: Identity): Rejection | undefined;
   /** The description of the cluster that an accepting member sends to a client: JSON, at most 60 KiB. */
   clusterDocument(): string;
-  /**
-   * Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own
-   * `world.clock`.
-   */
-  stamp(into: ClockStamp): void;
+}
+
+/** Answers peers' calls. */
+export interface CallHandler {
   /**
    * Answers an admin RPC of the peer (status, lists). The result, also of a promise, is sent as JSON; an
    * exception as an error.

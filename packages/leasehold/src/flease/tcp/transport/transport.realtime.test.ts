@@ -344,7 +344,7 @@ describe("close", () => {
   });
 
   it("refuses an identity that HELLO cannot carry", () => {
-    const handler = new Participant(memberIdentity("z"));
+    const { handler } = new Participant(memberIdentity("z")).transport;
     for (const change of [{ nodeId: "" }, { cluster: "" }, { configHash: "" }, { view: 0 }]) {
       expect(() => new Transport(memberIdentity("a", change), world, handler)).toThrow(
         expect.objectContaining({ code: "INVALID_CONFIG" }),

@@ -54,7 +54,7 @@ export class Transport implements DialerPorts {
   #lastConnectionClosed: (() => void) | undefined;
 
   /**
-   * @param world its clock stamps receptions; `handler.stamp` must use the same one
+   * @param world its clock stamps receptions; `handler.messages.stamp` must use the same one
    * @param key of this participant's incarnation: its own, unless a test needs two transports of one
    * incarnation
    * @throws LeaseholdError `INVALID_CONFIG` for an identity that HELLO cannot carry.
@@ -260,7 +260,7 @@ export class Transport implements DialerPorts {
     const older = this.linkPorts.get(theirs);
     // Applies while the connection stands: its other end relies on that, even after a silence.
     if (older?.open === true && older.incarnation !== theirs.incarnation) {
-      this.handler.duplicateRefused(older, connection.address);
+      this.handler.connections.duplicateRefused(older, connection.address);
       const text = `another process is the member ${id} already, from ${older.address}; two processes must not be one member`;
       return { reason: "twin", text };
     }
@@ -268,40 +268,41 @@ export class Transport implements DialerPorts {
     if (theirs.role !== "member" && older === undefined && !this.linkPorts.hasRoomFor(account)) {
       return { reason: "full", text: `as many clients as there may be of ${account} are connected already` };
     }
-    return this.handler.admit(theirs);
+    return this.handler.connections.admit(theirs);
   }
 
   established(connection: Connection, link: Link): void {
     this.#inHandshake.delete(connection);
     connection.dialing?.opened(link.peerId);
     this.linkPorts.add(link);
-    this.handler.connected(link);
+    this.handler.connections.connected(link);
   }
 
   refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void {
     const { dialing, address } = connection;
     const { peerId } = connection;
     if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
-      this.handler.refusedAsDuplicate(peerId, rejection.text);
+      this.handler.connections.refusedAsDuplicate(peerId, rejection.text);
     if (dialing === undefined) {
       this.#repelled(address, rejection, by);
       return;
     }
     if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`] += 1;
     dialing.refused();
-    if (this.#closing === undefined) this.handler.refused(address, refusalError(address, rejection, by));
+    if (this.#closing === undefined)
+      this.handler.connections.refused(address, refusalError(address, rejection, by));
   }
 
   #repelled(address: string, { auth, reason, text }: LocalRejection, by: "us" | "them"): void {
     if (auth !== undefined) this.counters[`auth.refused.${auth}`] += 1;
     if (this.#closing !== undefined) return;
-    if (by === "us") this.handler.repelled(address, auth ?? reason, text);
-    else this.handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
+    if (by === "us") this.handler.connections.repelled(address, auth ?? reason, text);
+    else this.handler.connections.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
   }
 
   unlinked(link: Link, reason: string): void {
     this.linkPorts.remove(link, reason);
-    if (this.#closing === undefined) this.handler.disconnected(link, reason);
+    if (this.#closing === undefined) this.handler.connections.disconnected(link, reason);
   }
 
   closed(connection: Connection, reason: string, opened: boolean): void {
@@ -310,7 +311,7 @@ export class Transport implements DialerPorts {
     const { dialing } = connection;
     if (dialing?.closed(opened) === true) {
       this.counters["dials.failed"] += 1;
-      this.handler.unreachable(dialing.address, reason);
+      this.handler.connections.unreachable(dialing.address, reason);
     }
     if (this.#connections.size === 0) this.#lastConnectionClosed?.();
   }

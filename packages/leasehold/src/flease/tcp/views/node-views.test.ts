@@ -207,16 +207,16 @@ function aNode(nodeId: string) {
     viewKeeping: { file, state: founding.members.includes(nodeId) ? "new" : undefined },
   });
   const closed: string[] = [];
-  const refusal = (id: string) => node.admit({ role: "member", nodeId: id } as Identity)?.reason;
+  const refusal = (id: string) => node.connections.admit({ role: "member", nodeId: id } as Identity)?.reason;
   const connect = (peerId: string) => {
     const owner = `${peerId}.1`;
     const calls = { open: true, sendCall: () => false, close: () => void closed.push(peerId) };
     const link = { role: "member", peerId, incarnation: "1", owner, account: "", address: "h:1", ...calls };
-    node.connected(link as unknown as Link);
+    node.connections.connected(link as unknown as Link);
     return link as unknown as Link;
   };
   const tells = (link: Link, number: number, members: readonly string[]) =>
-    void node.answer(link, "view", viewOf(number, members));
+    void node.calls.answer(link, "view", viewOf(number, members));
   return { node, cluster, refusal, connect, tells, closed };
 }
 

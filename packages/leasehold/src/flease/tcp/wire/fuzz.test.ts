@@ -22,10 +22,9 @@ import {
   encodeReject,
   encodeWelcome,
 } from "./hello.js";
-import { Link } from "../transport/link.js";
+import { Link, type MessageHandler } from "../transport/link.js";
 import { Outbox } from "../transport/outbox.js";
 import { encodeAnswer, encodeCall } from "./admin-frames.js";
-import type { TransportHandler } from "../transport/transport-handler.js";
 
 /**
  * Everything a connection does with received bytes, without a socket: cutting into frames, the handshake's
@@ -39,17 +38,17 @@ class Receiver {
     const note = (value: unknown): void => {
       if (keep) this.seen.push(value);
     };
-    const handler = {
+    const messages = {
       stamped: (_link: Link, stamp: object, echo: object) => note({ ...stamp, ...echo }),
       message: (_link: Link, message: Message) => {
         if (keep) note(copyMessage(message));
       },
-    } as unknown as TransportHandler;
+    } as unknown as MessageHandler;
     const link = new Link(
       {
         role: "member",
         view: 1,
-        handler,
+        messages,
         counters: newCounters(),
         linkBytesMax: 1,
         markDirty: () => {},

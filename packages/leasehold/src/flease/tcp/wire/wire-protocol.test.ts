@@ -149,7 +149,7 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
 });
 
 it("names every call that is answered", () => {
-  const sources = ["../../admin/admin-rpc.ts", "../flease-node.ts", "../views/node-views.ts"].map((name) =>
+  const sources = ["../../admin/admin-rpc.ts", "../served-calls.ts", "../views/node-views.ts"].map((name) =>
     readFileSync(new URL(name, import.meta.url), "utf8"),
   );
   const answered = sources.flatMap((source) =>
