@@ -86,7 +86,7 @@ export class RecordLog {
       .sort((a, b) => b - a);
     const [sequence = 0, ...older] = sequences;
     const begin = await (sequence === 0 ? beginLog(disk, 1, []) : readLog(disk, sequence, take));
-    // Its name may not be durable yet, if the process before died just after it had begun the log.
+    // Its name may not be durable yet, if the former process died just after it began the log.
     await disk.syncFolder("");
     // A crash happened after a log was rewritten and before the former one was removed.
     for (const before of older) await disk.remove(nameOf(before));

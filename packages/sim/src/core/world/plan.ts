@@ -131,7 +131,8 @@ const membershipMs = 2_000;
 const introducedEvery = 2 * changingEvery;
 
 /**
- * In one run of this many machines are suspended, and in as many servers hold to a leader for long. No draws.
+ * In one run of this many, machines are suspended; in as many others, servers follow a leader for a long
+ * time. Not drawn at random.
  */
 const suspendedEvery = 4;
 const longHoldEvery = 2;

@@ -187,7 +187,8 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
 
 /**
  * Resources that each member keeps in a run with a greedy client. The tenth that is reserved for clients with
- * few resources exceeds the number of other resources. And how many names that one wants.
+ * few resources exceeds the number of other resources. Also, the number of names that the greedy client
+ * wants.
  */
 const crowdedResources = 40;
 const greedyNames = 44;
