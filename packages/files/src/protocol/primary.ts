@@ -326,7 +326,7 @@ export class Primary {
     return { result: this.#result(), bytes: noBytes };
   }
 
-  /** The outcome of a read, which was true while the lease ran. */
+  /** The outcome of a read that was correct while the lease ran. */
   #certain(bytes: Uint8Array): Outcome {
     const outcome = { result: this.#result(), bytes };
     this.#assertHeld();

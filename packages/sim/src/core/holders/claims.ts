@@ -19,8 +19,8 @@ export interface Claim {
 }
 
 /**
- * Concurrent holders, and their tokens. A hold begins, and is found extended, at a look of its program, so
- * comparing then is enough.
+ * Concurrent holders, and their tokens. A hold begins or grows only when its program looks, so comparing then
+ * suffices.
  */
 export class Claims {
   readonly #world: CoreWorld;
