@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { exitCode } from "../../packages/leasehold/src/cli/common/exit-codes.js";
 import { eventually, packageFolder } from "../support/built.js";
 
 /** What `leasehold run` costs beside an empty program; `bench/run-cost.mjs` measures it. */
@@ -32,32 +33,75 @@ test(`run takes less than ${ratioMax} times what an empty program takes`, () => 
   expect(leastMs(run("timed"))).toBeLessThan(ratioMax * leastMs(["-e", "0"]));
 });
 
-test("run and its guard load few files, all of the bundle", async () => {
+/** A program's environment, in which each process that loads modules runs this code first. */
+function hooked(code: (folder: string) => string) {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-cost-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const hook = join(folder, "hook.cjs");
-  writeFileSync(
-    hook,
-    `const { renameSync, writeFileSync } = require("node:fs");
-    process.on("exit", () => {
-      const own = process.argv[1].endsWith("guard.js") ? "guard" : "run";
-      const files = Object.keys(require.cache).filter((file) => file !== __filename);
-      const path = ${JSON.stringify(folder)} + "/" + own + ".json";
-      writeFileSync(path + ".new", JSON.stringify(files));
-      renameSync(path + ".new", path);
-    });`,
-  );
-  const env = { ...process.env, NODE_OPTIONS: `--require ${hook}` };
-  expect(spawnSync(process.execPath, run("loaded"), { stdio: "ignore", env }).status).toBe(0);
-  for (const name of ["run", "guard"] as const) {
-    // The guard ends by itself, a moment after run.
-    const text = await eventually(`${name} has ended`, () => {
+  writeFileSync(hook, code(JSON.stringify(folder)));
+  return { folder, env: { ...process.env, NODE_OPTIONS: `--require ${hook}` } };
+}
+
+/** A process that was started, or that ends, writes the files that it has loaded. */
+const writesLoaded = (folder: string) => `
+  const { renameSync, writeFileSync } = require("node:fs");
+  const isGuard = process.argv[1].endsWith("guard.js");
+  const write = (name) => {
+    const files = Object.keys(require.cache).filter((file) => file !== __filename);
+    const path = ${folder} + "/" + name + ".json";
+    writeFileSync(path + ".new", JSON.stringify(files));
+    renameSync(path + ".new", path);
+  };
+  const processes = require("node:child_process");
+  const { spawn } = processes;
+  processes.spawn = (...words) => {
+    if (!isGuard) write("spawning");
+    return spawn(...words);
+  };
+  process.on("exit", () => write(isGuard ? "guard" : "run"));`;
+
+/** The guard ends by itself, a moment after run. */
+const loadedBy = async (folder: string, name: string) =>
+  JSON.parse(
+    await eventually(`${name} has ended`, () => {
       const path = join(folder, `${name}.json`);
       return existsSync(path) && readFileSync(path, "utf8");
-    });
-    const files = JSON.parse(text) as string[];
+    }),
+  ) as string[];
+
+test("run and its guard load few files, all of the bundle", async () => {
+  const { folder, env } = hooked(writesLoaded);
+  expect(spawnSync(process.execPath, run("loaded"), { stdio: "ignore", env }).status).toBe(0);
+  for (const name of ["run", "guard"] as const) {
+    const files = await loadedBy(folder, name);
     expect(files.length).toBeLessThanOrEqual(loadedMax[name]);
     for (const file of files)
       expect(file).toMatch(/[\\/](?:bin[\\/]leasehold|dist[\\/]bundle[\\/][\w-]+)\.js$/);
   }
+});
+
+test("run starts its guard before it loads the command", async () => {
+  const { folder, env } = hooked(writesLoaded);
+  expect(spawnSync(process.execPath, run("early"), { stdio: "ignore", env }).status).toBe(0);
+  const files = (await loadedBy(folder, "spawning")).map((path) => basename(path));
+  expect(files).toEqual(expect.arrayContaining(["main.js", "first.js", "guarding.js"]));
+  expect(files).not.toContain("command.js");
+  expect(files).not.toContain("leases.js");
+});
+
+test("a guard that was started for words in error ends", async () => {
+  const { folder, env } = hooked(writesLoaded);
+  const words = [command, "run", "--no-such-option", "refused", "--", "true"];
+  const { status } = spawnSync(process.execPath, words, { stdio: "ignore", env });
+  expect(status).toBe(exitCode("usage"));
+  expect(await loadedBy(folder, "guard")).not.toEqual([]);
+});
+
+test.each([
+  ["no command", ["run", "--help"]],
+  ["another command", ["ls", "--endpoints", "memory:other"]],
+])("words that run %s start no guard", (_what, words) => {
+  const { folder, env } = hooked(writesLoaded);
+  expect(spawnSync(process.execPath, [command, ...words], { stdio: "ignore", env }).status).toBe(0);
+  expect(existsSync(join(folder, "spawning.json"))).toBe(false);
 });

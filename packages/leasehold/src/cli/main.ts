@@ -17,6 +17,8 @@ async function start(): Promise<void> {
       beFront();
     } else {
       if (isBehind()) watchFront();
+      const { startGuardEarly } = await import("./run/guard-starter.js");
+      startGuardEarly(words);
       const { main } = await import("./command.js");
       const code = await main(words);
       if (isBehind()) endFront(code);

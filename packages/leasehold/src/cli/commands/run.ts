@@ -1,6 +1,6 @@
 import { withLeasesInTurn } from "../common/connection.js";
 import { ownCommandBytes } from "../common/command-bytes.js";
-import { GuardStarter } from "../run/guard-starter.js";
+import { guardStarter } from "../run/guard-starter.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../output/say.js";
@@ -45,7 +45,7 @@ export async function run(first: string, others: readonly string[], options: Run
   };
   const settings = settingsOf(options);
   using signals = new SignalRelay();
-  using guards = new GuardStarter();
+  using guards = guardStarter();
   const running = withLeasesInTurn(settings, options, signals.withoutCommand, (leases, wait) =>
     runUnderLease(leases, { ...request, guards, wait }, signals),
   );

@@ -67,3 +67,26 @@ export class GuardStarter implements Disposable {
     early?.unref();
   }
 }
+
+let early: GuardStarter | undefined;
+
+/**
+ * Starts a guard for words that run a command, before the modules of the command are loaded: the guard is the
+ * last that its start waits for.
+ */
+export function startGuardEarly(words: readonly string[]): void {
+  const end = words.indexOf("--");
+  if (end === -1 || !words.slice(0, end).includes("run")) return;
+  try {
+    early = new GuardStarter();
+  } catch {
+    // The command starts another, and reports why it can't.
+  }
+}
+
+/** The caller's own: with the guard that was started early, or with a new one. */
+export function guardStarter(): GuardStarter {
+  const started = early ?? new GuardStarter();
+  early = undefined;
+  return started;
+}
