@@ -139,6 +139,22 @@ test("every file that CONTRIBUTING.md names exists", () => {
   expect(missing).toEqual([]);
 });
 
+interface Job {
+  readonly steps: readonly {
+    readonly uses?: string;
+    readonly run?: string;
+    readonly with?: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+interface Workflow {
+  readonly permissions: unknown;
+  readonly concurrency: Readonly<Record<string, unknown>>;
+  readonly jobs: Record<string, Job> & {
+    readonly fast: Job & { readonly strategy: { readonly matrix: { readonly node: readonly number[] } } };
+  };
+}
+
 describe("what the repository's host reads", () => {
   test("parses: the workflow and the forms of issues", () => {
     const paths = filesBelow(".github").filter((path) => path.endsWith(".yml"));
@@ -147,12 +163,35 @@ describe("what the repository's host reads", () => {
     expect(unread).toEqual([]);
   });
 
-  test("runs the fast tests on the lines of Node that `npm run test:slow -- nodes` has", () => {
-    const { jobs } = parse(read(".github/workflows/ci.yml")) as {
-      jobs: { fast: { strategy: { matrix: { node: number[] } } } };
-    };
+  const workflow = parse(read(".github/workflows/ci.yml")) as Workflow;
+  const jobs = Object.values(workflow.jobs);
+  const steps = jobs.flatMap((job) => job.steps);
+
+  test("runs the fast tests on the lines of Node that `npm run test:slow -- nodes` and the README have", () => {
     const [, versions = ""] = /versions = \[(.*?)\]/.exec(read("scripts/test-nodes.mjs")) ?? [];
     const lines = [...versions.matchAll(/"(\d+)\./g)].map(([, line]) => Number(line));
-    expect(jobs.fast.strategy.matrix.node).toEqual(lines);
+    expect(workflow.jobs.fast.strategy.matrix.node).toEqual(lines);
+    const inWords = `${lines.slice(0, -1).join(", ")} and ${lines.at(-1)}`;
+    expect(read("README.md")).toContain(`CI tests Node ${inWords}.`);
+  });
+
+  test("has no more rights than it needs, and ends no run of main", () => {
+    expect(workflow.permissions).toEqual({ contents: "read" });
+    expect(jobs.filter((job) => "permissions" in job)).toEqual([]);
+    const checkouts = steps.filter(({ uses = "" }) => uses.startsWith("actions/checkout@"));
+    expect(checkouts.length).toBe(jobs.length);
+    for (const { with: options } of checkouts) expect(options).toEqual({ "persist-credentials": false });
+    expect(workflow.concurrency["cancel-in-progress"]).toBe("${{ github.event_name == 'pull_request' }}");
+  });
+
+  test("keeps npm's cache in each job", () => {
+    const caches = steps.filter((step) => step.with?.["cache"] === "npm");
+    expect(caches.length).toBe(jobs.length);
+  });
+
+  test("lets Git read what is checked out in a container before anything runs there", () => {
+    const full = jobs.find((job) => "container" in job);
+    const commands = full?.steps.flatMap(({ run = [] }) => run) ?? [];
+    expect(commands).toEqual(['git config --global --add safe.directory "$GITHUB_WORKSPACE"', ".ci/run"]);
   });
 });
