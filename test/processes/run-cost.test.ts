@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -89,12 +90,18 @@ test("run starts its guard before it loads the command", async () => {
   expect(files).not.toContain("leases.js");
 });
 
-test("a guard that was started for words in error ends", async () => {
-  const { folder, env } = hooked(writesLoaded);
-  const words = [command, "run", "--no-such-option", "refused", "--", "true"];
-  const { status } = spawnSync(process.execPath, words, { stdio: "ignore", env });
-  expect(status).toBe(exitCode("usage"));
-  expect(await loadedBy(folder, "guard")).not.toEqual([]);
+test("a guard that was started for refused words ends with run, and keeps no reader of its outputs", async () => {
+  const { env } = hooked(
+    () => `
+      // A guard that is still loading does not notice that its pipes have closed.
+      if (process.argv[1].endsWith("guard.js")) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`,
+  );
+  const child = spawn(process.execPath, [command, "run", "--no-such-option", "refused", "--", "true"], {
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  child.stdout.resume();
+  expect(await once(child, "close")).toEqual([exitCode("usage"), null]);
 });
 
 test.each([

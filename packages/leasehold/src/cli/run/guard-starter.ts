@@ -79,6 +79,8 @@ export function startGuardEarly(words: readonly string[]): void {
   if (end === -1 || !words.slice(0, end).includes("run")) return;
   try {
     early = new GuardStarter();
+    // Refused words take no guard, and it must not keep the readers of our outputs waiting.
+    process.once("exit", () => early?.[Symbol.dispose]());
   } catch {
     // The command starts another, and reports why it can't.
   }
