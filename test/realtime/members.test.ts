@@ -256,6 +256,28 @@ test.concurrent("with one of three dead another is replaced, and then a fourth i
   await leases.close();
 }, 180_000);
 
+test.concurrent("a member that comes at the address of one that runs is waited for, and the connection to that one is kept", async (context) => {
+  const { members, founding } = await cluster(context, ["a", "b"], patient);
+  const { leases, isKept } = await aHolder(founding["a"]!);
+  const change = { add: "c", address: founding["b"]!, remove: "b" };
+  const isConnected = () => members[0]!.status().peers.every(({ connected }) => connected);
+  expect(isConnected()).toBe(true);
+  let dropped = 0;
+  const looking = setInterval(() => void (isConnected() || (dropped += 1)), 5);
+  try {
+    await expect(changeMembers([founding["a"]!], {}, change, { timeout: "1s" }, world)).rejects.toMatchObject(
+      {
+        code: "UNREACHABLE",
+        message: `the members are not changed: b still runs at ${founding["b"]}: stop it, and start c there`,
+      },
+    );
+  } finally {
+    clearInterval(looking);
+  }
+  expect([dropped, isKept()]).toEqual([0, true]);
+  await leases.close();
+}, 180_000);
+
 test.concurrent("a change whose majority would need a dead member is not begun, and is carried when that is back", async (context) => {
   const { members, founding, start } = await cluster(context, ["a", "b", "c"], patient);
   await members[2]!.close();

@@ -93,11 +93,16 @@ export class Views {
    * lost, it has to be removed first.
    */
   invite(number: number): boolean {
-    if (number <= this.#view.number || votersOf(this.#view).includes(this.#self)) return false;
+    if (!this.mayBeInvited(number)) return false;
     const votesFrom = Math.min(number, this.#votesFrom);
     if (!this.#keep({ view: this.#view, barrier: this.#barrier, votesFrom })) return false;
     this.#votesFrom = votesFrom;
     return true;
+  }
+
+  /** False when it is in a later view, or one that counts it. */
+  mayBeInvited(number: number): boolean {
+    return number > this.#view.number && !votersOf(this.#view).includes(this.#self);
   }
 
   /** What to tell others. */

@@ -82,7 +82,9 @@ export class MemberChanges {
   invited(from: Link, params: unknown): object {
     if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members invite");
     const number = isRecord(params) ? params["number"] : undefined;
-    return { invited: typeof number === "number" && this.#host.peer.views.invite(number) };
+    const { views } = this.#host.peer;
+    const isPast = typeof number === "number" && !views.mayBeInvited(number);
+    return { invited: typeof number === "number" && views.invite(number), isPast };
   }
 
   /**
@@ -108,7 +110,16 @@ export class MemberChanges {
     if (elsewhere !== undefined) return elsewhere;
     if (!this.#views.keeps)
       refuse(`${this.#host.nodeId} was started without a file for views (--views-file FILE)`);
-    if (change.add !== undefined) this.#dial(change.add, change.address!);
+    const { add, address } = change;
+    if (add !== undefined) {
+      const there = this.#runningAt(address!);
+      if (there !== undefined)
+        return {
+          code: "UNREACHABLE",
+          text: `${there} still runs at ${address}: stop it, and start ${add} there`,
+        };
+      this.#dial(add, address!);
+    }
     const waiting = await this.#whyNotNow(next, change);
     if (waiting !== undefined) return waiting;
     if (views.view.stamp !== view.stamp) return { code: "TIMEOUT", text: "another change has begun" };
@@ -138,6 +149,14 @@ export class MemberChanges {
     const { settings, addresses } = this.#host.cluster;
     return addresses[settings.members.indexOf(id)];
   };
+
+  /** A present member at this address; dialing another there would end the connection to it. */
+  #runningAt(address: string): string | undefined {
+    const { peer, nodeId } = this.#host;
+    return peer.views.view.members.find(
+      (id) => this.#addressOf(id) === address && (id === nodeId || this.#host.linkTo(id) !== undefined),
+    );
+  }
 
   #dial(id: string, address: string): void {
     if (!this.#coming.has(id) && this.#coming.size >= comingMax)
@@ -221,6 +240,8 @@ export class MemberChanges {
     const link = this.#host.linkTo(id);
     const answer = link && (await this.#ask(link, "invite", { number }));
     if (answer === undefined) return { code: "UNREACHABLE", text: `${id} is not connected` };
+    if (answer["isPast"] === true)
+      return { code: "TIMEOUT", text: `${id} already knows of another change: the members are told of it` };
     if (answer["invited"] !== true) refuse(`${id} cannot write its file for views (--views-file FILE)`);
     return undefined;
   }

@@ -129,20 +129,69 @@ test("a member that is to come at another address is not dialed any more at the 
 function aBeginner() {
   const member = aMember();
   const { host, later } = member;
-  const others = { standing: {} as object, delayMs: 0 };
+  const others = { standing: {} as object, invite: { invited: true } as object, delayMs: 0 };
   later(2_000);
   host.peer.maintain(host.now());
   const call = async (_link: unknown, method: string) => {
     later(others.delayMs);
     const { stamp } = host.peer.views.view;
     const standing = { stamp, keeps: true, votes: true, waitMs: 0, knowsComing: true, consents: true };
-    return method === "standing" ? { ...standing, ...others.standing } : { invited: true };
+    return method === "standing" ? { ...standing, ...others.standing } : others.invite;
   };
   Object.assign(host, { linkTo: (id: string) => ({ peerId: id }) });
   Object.assign(host.transport, { call });
   const remove = (id: string) => member.views.change({ mayBeMember: true } as Link, { remove: id });
   return { ...member, others, remove };
 }
+
+test("a member that comes at the address of one that runs is not dialed before that one has stopped", async () => {
+  const { host, views } = aBeginner();
+  const dialed: string[] = [];
+  Object.assign(host.transport, { dial: (address: string) => void dialed.push(address) });
+  const replace = (id: string) => {
+    const add = { add: "d", address: host.cluster.addresses[host.cluster.settings.members.indexOf(id)]! };
+    return views.change({ mayBeMember: true } as Link, { ...add, remove: id });
+  };
+  for (const id of ["a", "b"]) {
+    const { waiting, number } = await replace(id);
+    expect([number, dialed]).toEqual([1, []]);
+    expect(waiting).toMatchObject({
+      code: "UNREACHABLE",
+      text: expect.stringMatching(`^${id} still runs at`) as string,
+    });
+  }
+  // b has stopped, and c is connected.
+  Object.assign(host, { linkTo: (id: string) => (id === "b" ? undefined : { peerId: id }) });
+  await replace("b");
+  expect(dialed).toEqual(["h:2"]);
+});
+
+test("an invited member that knows of a later view is waited for; one that cannot write it down is refused", async () => {
+  const { host, others, views, tells } = aBeginner();
+  const add = () => views.change({ mayBeMember: true } as Link, { add: "d", address: "h:4" });
+  others.invite = { invited: false, isPast: true };
+  expect((await add()).waiting).toMatchObject({
+    code: "TIMEOUT",
+    text: expect.stringContaining("another change") as string,
+  });
+  others.invite = { invited: false, isPast: false };
+  await expect(add()).rejects.toThrow("d cannot write its file for views");
+  others.invite = { invited: true };
+  expect((await add()).number).toBe(2);
+  expect(host.peer.views.view.members).toContain("d");
+  // The other side.
+  const comer = aMember();
+  const invited = (number: number) =>
+    comer.views.answer({ role: "member", peerId: "b" } as Link, "invite", { number });
+  comer.tells("b", viewOf(4, ["b", "c"]));
+  expect([invited(4), invited(5)]).toEqual([
+    { invited: false, isPast: true },
+    { invited: true, isPast: false },
+  ]);
+  comer.breakFile();
+  expect(invited(6)).toEqual({ invited: false, isPast: false });
+  expect(tells("b", viewOf(9, ["b"])).stamp).toBe(9);
+});
 
 test("a change is begun in time, or not at all: consents do not last for ever", async () => {
   const { others, remove, host } = aBeginner();
