@@ -17,7 +17,7 @@ export interface TenureOptions {
   ttl?: Duration | undefined;
   /** Cancels the call; the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Renew at a third of the TTL until released. Default true. */
+  /** Renew at a third of the TTL, after a slow renewal earlier, until released. Default true. */
   autoRenew?: boolean | undefined;
   /**
    * The tenure ends at the latest this long after it began, regardless of renewals: it is then lost with the

@@ -106,15 +106,50 @@ describe("renewal", () => {
     expect(provider.renewals).toHaveLength(0);
     await world.advance(1);
     expect(provider.renewals).toHaveLength(1);
-    await world.advance(1_000);
     provider.renewals[0]!.answer(true);
     await world.settle();
-    expect(lease.remaining()).toBe(TTL_MS - 1_000);
-    await world.advance(TTL_MS / 3 - 1_001);
+    expect(lease.remaining()).toBe(TTL_MS);
+    await world.advance(TTL_MS / 3 - 1);
     expect(provider.renewals).toHaveLength(1);
     await world.advance(1);
     expect(provider.renewals).toHaveLength(2);
     expect(provider.renewals[1]!.sentMs).toBe((2 * TTL_MS) / 3);
+  });
+
+  test.each([
+    ["whose answer took a second", 0, 1_000],
+    ["that was asked for a second late", 1_000, 0],
+  ])(
+    "%s is followed by one two seconds earlier, and a quick one by one at its third",
+    async (_, lateMs, tookMs) => {
+      await take();
+      await world.advance(TTL_MS / 3 - 1);
+      world.block(1 + lateMs);
+      await world.advance(0);
+      await world.advance(tookMs);
+      provider.renewals[0]!.answer(true);
+      await world.settle();
+      await world.advance(TTL_MS / 3 - 2_000 - tookMs);
+      const [first, second] = provider.renewals.map(({ sentMs }) => sentMs);
+      expect(second! - first!).toBe(TTL_MS / 3 - 2_000);
+      provider.renewals[1]!.answer(true);
+      await world.settle();
+      await world.advance(TTL_MS / 3 - 1);
+      expect(provider.renewals).toHaveLength(2);
+      await world.advance(1);
+      expect(provider.renewals).toHaveLength(3);
+    },
+  );
+
+  test("that always takes long is not asked for without a pause", async () => {
+    await take();
+    for (let ms = 0; ms < TTL_MS; ms += 10) {
+      await world.advance(10);
+      const { sentMs, answer } = provider.renewals.at(-1) ?? { sentMs: Infinity, answer: undefined };
+      if (world.clock.monotonicMs() - sentMs >= 3_000) answer?.(true);
+    }
+    // The first after a third of the ttl; then a twelfth of it after each answer.
+    expect(provider.renewals.map(({ sentMs }) => sentMs)).toEqual([4_000, 8_000, 12_000]);
   });
 
   test("is retried sooner after a failure, but not without a pause, until the lease has expired", async () => {

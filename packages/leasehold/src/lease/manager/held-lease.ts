@@ -21,6 +21,12 @@ import type { Holding } from "./work.js";
 const renewalsPerTtl = 3;
 
 /**
+ * A lease whose last request took long is renewed earlier, by this many times as long: on a busy machine the
+ * next request may take as long again, and its answer be read as late.
+ */
+const slowRequests = 2;
+
+/**
  * The minimum time between two automatic renewals is this fraction of the TTL: at most eight retries before
  * the end.
  */
@@ -97,7 +103,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (maxHoldMs < Infinity) this.#rare.latestMs = nowMs + maxHoldMs;
     // A lease that has expired meanwhile is found by the first check, when listeners know of the lease.
     const leftMs = Math.min(remainingMs, maxHoldMs);
-    this.#planRenewal(leftMs, nowMs);
+    this.#planRenewal(leftMs, nowMs, this.ttlMs - remainingMs);
     this.#setAlarm(leftMs, nowMs);
   }
 
@@ -285,7 +291,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#terms = { ...this.#terms, autoRenew };
     this.#rare.latestMs = nowMs + maxHoldMs;
     const leftMs = Math.min(this.grant.remainingMs(), maxHoldMs);
-    this.#planRenewal(leftMs, nowMs);
+    this.#planRenewal(leftMs, nowMs, 0);
     this.#setAlarm(leftMs, nowMs);
   }
 
@@ -409,20 +415,25 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   /**
    * The remaining time counts from when the request was sent, and so does the third of the TTL until the
    * next.
+   *
+   * @param slowMs how long the last request took
    */
-  #planRenewal(leftMs: number, nowMs: number): void {
+  #planRenewal(leftMs: number, nowMs: number, slowMs: number): void {
     if (!this.#terms.autoRenew || nowMs + leftMs >= this.latestMs) {
       this.#nextRenewalMs = never;
       return;
     }
     const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / renewalsPerTtl;
-    this.#nextRenewalMs = Math.ceil(nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl));
+    const untilNextMs = untilThirdMs - slowRequests * slowMs;
+    this.#nextRenewalMs = Math.ceil(nowMs + Math.max(untilNextMs, this.ttlMs / renewalRetriesPerTtl));
   }
 
   /** Concurrent callers share one request. */
   #requestRenewal(): Renewal {
     if (this.#renewal !== undefined) return this.#renewal;
-    const renewal = new Renewal(this.#nowMs());
+    const nowMs = this.#nowMs();
+    const lateMs = this.#nextRenewalMs === never ? 0 : Math.max(0, nowMs - this.#nextRenewalMs);
+    const renewal = new Renewal(nowMs, lateMs);
     this.#renewal = renewal;
     this.#nextRenewalMs = never;
     if (this.#rareState !== undefined) this.#rareState.renewalError = undefined;
@@ -449,15 +460,15 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     const renewal = this.#renewal!;
     this.#renewal = undefined;
     const leftMs = this.remaining();
-    if (leftMs > 0) this.#noteRenewal(extended, leftMs, renewal.sentMs);
+    if (leftMs > 0) this.#noteRenewal(extended, leftMs, renewal);
     renewal.end(extended && leftMs > 0);
   }
 
-  #noteRenewal(extended: boolean, leftMs: number, sentMs: number): void {
+  #noteRenewal(extended: boolean, leftMs: number, { sentMs, lateMs }: Renewal): void {
     const nowMs = this.#nowMs();
     if (extended) {
       this.#noteInTime();
-      this.#planRenewal(leftMs, nowMs);
+      this.#planRenewal(leftMs, nowMs, lateMs + nowMs - sentMs);
       const { events } = this.#terms.keeper;
       if (events?.renewed.hasListeners) events.renewed.emit({ lease: this });
     } else if (this.#terms.autoRenew) {

@@ -50,12 +50,15 @@ export class CommonTerms<Keeper extends { readonly provider: { readonly holder: 
 export class Renewal {
   /** When it was requested. */
   readonly sentMs: number;
+  /** How late it was requested. */
+  readonly lateMs: number;
   #extended: boolean | undefined;
   #outcome: Promise<boolean> | undefined;
   #settle: ((extended: boolean) => void) | undefined;
 
-  constructor(sentMs: number) {
+  constructor(sentMs: number, lateMs: number) {
     this.sentMs = sentMs;
+    this.lateMs = lateMs;
   }
 
   /** True when it has extended the lease; never rejects. Created on demand: most renewals are not awaited. */
