@@ -33,7 +33,9 @@ export function noMajority(
   const why = said.length === 0 ? "" : `: ${said.join("; ")}`;
   return new LeaseholdError(
     "NO_QUORUM",
-    `no majority of the ${size} stores answered in time: ${answered} did, and ${majority} are needed${why}`,
+    size === 1
+      ? `the only store did not answer, or not in time${why}`
+      : `no majority of the ${size} stores answered in time: ${answered} did, and ${majority} are needed${why}`,
     { cause: errors.find((error) => error !== undefined) },
   );
 }
