@@ -138,10 +138,12 @@ const roomsThatPrint = ["files/src/command", "leasehold/src/cli", "sim/src"];
 test.each([...rooms, ...roomsThatPrint])("every comment in %s begins with its subject", (room) => {
   const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
   const found = below.flatMap(({ path, comments }) =>
-    comments
-      .map(textOf)
-      .filter((text) => headless.test(text))
-      .map((text) => `${path}: ${text.slice(0, 80)}`),
+    comments.map(textOf).flatMap((text) => {
+      const [beginning] = headless.exec(text) ?? [];
+      return beginning === undefined
+        ? []
+        : [`${path}: say first what it is about, not "${beginning}": ${text.slice(0, 80)}`];
+    }),
   );
   expect(found).toEqual([]);
   expect(below.length).toBeGreaterThan(0);
