@@ -15,6 +15,8 @@ const schemes = {
 
 export type Scheme = keyof typeof schemes;
 
+export const schemeNames = Object.keys(schemes) as readonly Scheme[];
+
 /** More stores than this only slow a farm down. */
 export const storesMax = 31;
 
@@ -79,7 +81,7 @@ function parseOne(text: string): FarmAddress {
   const match = form.exec(text);
   const scheme = match?.[2] ?? "";
   if (match === null || !isScheme(scheme)) {
-    const names = Object.keys(schemes).join(", ");
+    const names = schemeNames.join(", ");
     const seen = match === null ? "" : `: ${scheme} is not a kind of store`;
     throw invalid(
       `the address of a store is delta+KIND:… or flease+KIND:…, with KIND one of ${names}${seen}`,

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { needsFront } from "../cli/common/front.js";
+import { openFlease } from "../entry/flease.js";
+import { schemeNames } from "./farm-address.js";
+
+/** Other places know the kinds of stores, too, and nothing else fails when a new one is left out there. */
+
+/** Kinds whose operations use files: such an operation may never end (`cli/common/front.ts`). */
+const onFiles = ["file", "block"];
+/** Kinds whose operations can be given up. */
+const givenUp = ["memory", "redis", "rediss", "postgres", "postgresql", "s3"];
+
+const pageOf = (path: string) => readFileSync(new URL(`../../../../${path}`, import.meta.url), "utf8");
+const missingIn = (path: string, schemes: readonly string[]) =>
+  schemes
+    .filter((scheme) => !pageOf(path).includes(`delta+${scheme}:`))
+    .map((scheme) => `${path} has no address delta+${scheme}:`);
+
+test("each kind is on the pages that list them", () => {
+  const own = schemeNames.filter((scheme) => scheme !== "postgresql");
+  const main = own.filter((scheme) => scheme !== "rediss");
+  expect([
+    ...missingIn("docs/storage.md", own),
+    ...missingIn("packages/leasehold/src/index.ts", main),
+  ]).toEqual([]);
+});
+
+test("each kind that uses files, and no other, has a process in front of its commands", () => {
+  expect([...onFiles, ...givenUp].sort()).toEqual([...schemeNames].sort());
+  expect(schemeNames.filter((scheme) => needsFront(["--endpoints", `delta+${scheme}:/a`]))).toEqual(onFiles);
+});
+
+test.each(schemeNames.filter((scheme) => scheme !== "memory"))(
+  "%s without delta+ is told what is meant",
+  async (scheme) => {
+    await expect(openFlease([`${scheme}://h/a`])).rejects.toThrow(`did you mean delta+${scheme}://h/a?`);
+  },
+);
