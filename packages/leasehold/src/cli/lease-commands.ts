@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, CommanderError } from "commander";
 import {
   type Finish,
   attachOption,
@@ -10,9 +10,92 @@ import {
   tryOption,
   ttlOption,
   waitOption,
+  wholeNumber,
 } from "./command-help.js";
+import { exitCode } from "./common/exit-codes.js";
 import type { WatchCommandOptions } from "./commands/watch.js";
 import type { HoldOptions } from "./commands/hold.js";
+
+const parseExitCode = wholeNumber(0, 255);
+
+export function addRun(program: Command, finish: Finish): void {
+  program
+    .command("run")
+    .exitOverride((error) => {
+      const hint =
+        error.code === "commander.unknownOption" ? `; the command and its options come after "--"` : "";
+      throw new CommanderError(error.exitCode, error.code, error.message + hint);
+    })
+    .description(
+      "run a command while holding a lease; the command is gone before the lease can pass to another",
+    )
+    .usage("NAME [options] -- COMMAND [ARGS...] | --attach HANDLE [options] -- COMMAND [ARGS...]")
+    .argument("<name>", "the resource")
+    .argument("[command...]", "the command and its arguments, after --")
+    .addOption(ttlOption())
+    .addOption(waitOption())
+    .addOption(tryOption())
+    .addOption(limitOption())
+    .addOption(sharedOption())
+    .addOption(exclusiveOption())
+    .addOption(fairOption())
+    .addOption(attachOption())
+    .option(
+      "--kill-after <duration>",
+      "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
+    )
+    .option(
+      "--conflict-exit-code <n>",
+      "exit code when another holds it",
+      parseExitCode,
+      exitCode("conflict"),
+    )
+    .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
+    .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
+    .addHelpText(
+      "after",
+      [
+        "\nThe command finds LEASE_NAME, LEASE_SLOT, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
+        examples(
+          "leasehold run reports/nightly -- ./report.sh --all",
+          "leasehold run --try backup -- tar czf /backup/home.tgz /home",
+          "leasehold run --ttl 10s --wait 5m migrate -- npm run migrate",
+        ),
+      ].join("\n"),
+    )
+    .action(async (name: string, words: string[], _options: unknown, command: Command) => {
+      const { run } = await import("./commands/run.js");
+      finish(await run(name, words, command.optsWithGlobals()));
+    });
+}
+
+export function addList(program: Command, finish: Finish): void {
+  program
+    .command("ls")
+    .description("list the leases that are held")
+    .argument("[prefix]", "only the resources that begin so", "")
+    .option("--names", "print the names and nothing else, one a line")
+    .addHelpText(
+      "after",
+      examples("leasehold ls", "leasehold ls reports/", "leasehold ls -o ndjson | jq .holder"),
+    )
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      const { list } = await import("./commands/list.js");
+      finish(await list(prefix, command.optsWithGlobals()));
+    });
+}
+
+export function addGet(program: Command, finish: Finish): void {
+  program
+    .command("get")
+    .description("show who holds one lease, or why it cannot be had")
+    .argument("<name>", "the resource")
+    .addHelpText("after", examples("leasehold get reports/nightly", "leasehold get reports/nightly -o json"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const { get } = await import("./commands/get.js");
+      finish(await get(name, command.optsWithGlobals()));
+    });
+}
 
 /** The commands that hold a lease for as long as they run. */
 export function addHolding(program: Command, finish: Finish): void {

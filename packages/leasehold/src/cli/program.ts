@@ -1,18 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
-import {
-  type Finish,
-  attachOption,
-  examples,
-  exclusiveOption,
-  fairOption,
-  limitOption,
-  sharedOption,
-  tryOption,
-  ttlOption,
-  waitOption,
-  wholeNumber,
-} from "./command-help.js";
-import { exitCode } from "./common/exit-codes.js";
+import { type Finish, examples, wholeNumber } from "./command-help.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
@@ -20,12 +7,11 @@ import { TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import { addSecurityOptions } from "./common/security-options.js";
 import { commandPath, refuseUselessOptions, takeJson } from "./common/shared-options.js";
 import { addTopics, tellSharedOptionsOnce } from "./help-topics.js";
-import { addHolding, addWatching } from "./lease-commands.js";
+import { addGet, addHolding, addList, addRun, addWatching } from "./lease-commands.js";
 import { addMember } from "./member-commands.js";
 import { addPackageCommands } from "./package-commands.js";
 import { packageVersion } from "../runtime/package-version.js";
 
-const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
 const PORT_MAX = 65_535;
 /** The limit of members, each of which is a process on this machine. */
@@ -44,7 +30,6 @@ const listening: ReadonlySet<string> = new Set([
   "files up",
 ]);
 
-const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
 const parseCount = wholeNumber(1, COUNT_MAX);
 const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
@@ -156,85 +141,6 @@ function addUp(program: Command, finish: Finish): void {
     .action(async (_options: unknown, command: Command) => {
       const { up } = await import("./up/up.js");
       finish(await up(command.optsWithGlobals()));
-    });
-}
-
-function addRun(program: Command, finish: Finish): void {
-  program
-    .command("run")
-    .exitOverride((error) => {
-      const hint =
-        error.code === "commander.unknownOption" ? `; the command and its options come after "--"` : "";
-      throw new CommanderError(error.exitCode, error.code, error.message + hint);
-    })
-    .description(
-      "run a command while holding a lease; the command is gone before the lease can pass to another",
-    )
-    .usage("NAME [options] -- COMMAND [ARGS...] | --attach HANDLE [options] -- COMMAND [ARGS...]")
-    .argument("<name>", "the resource")
-    .argument("[command...]", "the command and its arguments, after --")
-    .addOption(ttlOption())
-    .addOption(waitOption())
-    .addOption(tryOption())
-    .addOption(limitOption())
-    .addOption(sharedOption())
-    .addOption(exclusiveOption())
-    .addOption(fairOption())
-    .addOption(attachOption())
-    .option(
-      "--kill-after <duration>",
-      "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
-    )
-    .option(
-      "--conflict-exit-code <n>",
-      "exit code when another holds it",
-      parseExitCode,
-      exitCode("conflict"),
-    )
-    .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
-    .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
-    .addHelpText(
-      "after",
-      [
-        "\nThe command finds LEASE_NAME, LEASE_SLOT, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
-        examples(
-          "leasehold run reports/nightly -- ./report.sh --all",
-          "leasehold run --try backup -- tar czf /backup/home.tgz /home",
-          "leasehold run --ttl 10s --wait 5m migrate -- npm run migrate",
-        ),
-      ].join("\n"),
-    )
-    .action(async (name: string, words: string[], _options: unknown, command: Command) => {
-      const { run } = await import("./commands/run.js");
-      finish(await run(name, words, command.optsWithGlobals()));
-    });
-}
-
-function addList(program: Command, finish: Finish): void {
-  program
-    .command("ls")
-    .description("list the leases that are held")
-    .argument("[prefix]", "only the resources that begin so", "")
-    .option("--names", "print the names and nothing else, one a line")
-    .addHelpText(
-      "after",
-      examples("leasehold ls", "leasehold ls reports/", "leasehold ls -o ndjson | jq .holder"),
-    )
-    .action(async (prefix: string, _options: unknown, command: Command) => {
-      const { list } = await import("./commands/list.js");
-      finish(await list(prefix, command.optsWithGlobals()));
-    });
-}
-
-function addGet(program: Command, finish: Finish): void {
-  program
-    .command("get")
-    .description("show who holds one lease, or why it cannot be had")
-    .argument("<name>", "the resource")
-    .addHelpText("after", examples("leasehold get reports/nightly", "leasehold get reports/nightly -o json"))
-    .action(async (name: string, _options: unknown, command: Command) => {
-      const { get } = await import("./commands/get.js");
-      finish(await get(name, command.optsWithGlobals()));
     });
 }
 

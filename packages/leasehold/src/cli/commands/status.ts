@@ -54,7 +54,7 @@ export function presentStatus(reports: readonly MemberReport[]): Presentation {
 
 function rowOf(report: MemberReport): Cell[] {
   const first: Cell[] = [{ text: report.id, style: "bold" }, { text: report.address }, stateOf(report)];
-  if (!report.reachable) return [...first, { text: "-" }, { text: "-" }, { text: "-" }];
+  if (!report.reachable) return [...first, ...COLUMNS.slice(first.length).map(() => ({ text: "-" }))];
   const { resources, clients, peers } = report.status;
   return [
     ...first,

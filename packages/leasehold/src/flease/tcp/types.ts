@@ -101,6 +101,7 @@ export interface PeerStatus {
   skewErrorMs?: number;
 }
 
+/** A member's report of itself. One of an earlier build lacks the fields that were added since. */
 export interface MemberStatus {
   id: string;
   /** The actual address, `host:port`. */
