@@ -1,22 +1,22 @@
-/** A budget of `most` at once, and `each` more per tick. */
+/** A budget of `burst` at once, to which each tick adds `perTick`. */
 export class Budget {
-  readonly #most: number;
-  readonly #each: number;
+  readonly #burst: number;
+  readonly #perTick: number;
   #left: number;
 
-  constructor(most: number, each: number) {
-    this.#most = most;
-    this.#each = each;
-    this.#left = most;
+  constructor({ burst, perTick }: { readonly burst: number; readonly perTick: number }) {
+    this.#burst = burst;
+    this.#perTick = perTick;
+    this.#left = burst;
   }
 
-  /** False: it is used up. */
+  /** Takes one; false if it is used up. */
   spend(): boolean {
     this.#left -= 1;
     return this.#left >= 0;
   }
 
   refill(): void {
-    this.#left = Math.min(this.#most, Math.max(0, this.#left) + this.#each);
+    this.#left = Math.min(this.#burst, Math.max(0, this.#left) + this.#perTick);
   }
 }

@@ -32,12 +32,10 @@ const connectionWindow = 1024 * 1024;
 /** Unread answers to pings and settings: beyond this the connection is closed. */
 const unreadBytesMax = 256 * 1024;
 
-/**
- * Requests that are reset, or refused as malformed; frames that demand an answer, or carry nothing. At
- * once, and per tick.
- */
-const resetsMax = { most: 2_000, each: 1_000 };
-const idleFramesMax = { most: 10_000, each: 5_000 };
+/** The budget of requests that are reset, or refused as malformed. */
+const resetsMax = { burst: 2_000, perTick: 1_000 };
+/** The budget of frames that demand an answer, or carry nothing. */
+const idleFramesMax = { burst: 10_000, perTick: 5_000 };
 
 /** Streams to be reset with the next tick; more are reset at once. */
 const answeredMax = 1_024;
@@ -73,8 +71,8 @@ export class Connection {
   readonly #frames = new FrameReader();
   readonly #blocks = new BlockReader(listBytesMax);
   readonly #streams = new NumberMap<Stream>();
-  readonly #resets = new Budget(resetsMax.most, resetsMax.each);
-  readonly #idleFrames = new Budget(idleFramesMax.most, idleFramesMax.each);
+  readonly #resets = new Budget(resetsMax);
+  readonly #idleFrames = new Budget(idleFramesMax);
   /** Streams whose requests were answered before they ended. */
   readonly #answered = new Set<number>();
   /** An unfinished header block. */
