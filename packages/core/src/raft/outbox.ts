@@ -3,7 +3,7 @@ import type { HardState, MemberId, Message, Persist, ReadState, Ready, SnapshotM
 
 type Leadership = NonNullable<Ready["leadership"]>;
 
-/** Hard state other than the log. */
+/** The hard state without the commit index. */
 interface ServerState {
   readonly term: number;
   readonly votedFor: MemberId;
@@ -20,7 +20,7 @@ export class Outbox {
   /** Replaces the log with the next write. */
   snapshot: SnapshotMeta | undefined;
   #sequence = 0;
-  /** Without the commit index. */
+  /** The state of the last write. */
   #written: ServerState;
   #handedOut: Leadership;
 
@@ -30,7 +30,7 @@ export class Outbox {
     this.#handedOut = handedOut;
   }
 
-  /** Of the next write. */
+  /** The number of the next write. */
   get nextSequence(): number {
     return this.#sequence + 1;
   }
@@ -43,8 +43,12 @@ export class Outbox {
       before.role !== leadership.role ||
       before.leader !== leadership.leader ||
       before.term !== leadership.term;
-    if (persist === undefined && !isLeadershipNew && !log.hasCommitted)
-      if ([early, notices, messages, objections, reads].every((each) => each.length === 0)) return undefined;
+    const hasNothing =
+      persist === undefined &&
+      !isLeadershipNew &&
+      !log.hasCommitted &&
+      [early, notices, messages, objections, reads].every((each) => each.length === 0);
+    if (hasNothing) return undefined;
     this.early = [];
     this.notices = [];
     this.messages = [];

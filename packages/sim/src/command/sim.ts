@@ -12,11 +12,11 @@ import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsO
 
 /**
  * From this number of runs on, every event that matters must have happened often enough; otherwise the runs
- * prove nothing (V).
+ * prove nothing.
  */
 export const runsThatShowAll = 150;
 
-/** Runs per occurrence of an event that counts as seen. The rarest events happen once in ten runs. */
+/** An event has happened often enough if it happened once in this many runs. The rarest need ten. */
 export const runsForOnce = 50;
 
 /** The grounds. Each is loaded on demand. */
@@ -65,7 +65,7 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);
   const { ground = "flease" } = options;
   const simulator = await grounds[ground]();
-  refuseWhatIsNotThere(options, ground, simulator);
+  refuseUnsupported(options, ground, simulator);
   const without = parseFeatures(options.without, simulator.features);
   const wanted = new RunsWanted(options);
   const { firstSeed, isOne, story, told } = wanted;
@@ -88,7 +88,7 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   const counters: Readonly<Record<string, number>> = { ...batch.counters };
   const { runs, events } = batch.counters;
   const { seconds } = wanted;
-  const provesNothing = runs >= runsThatShowAll && without.length === 0;
+  const mustShowAll = runs >= runsThatShowAll && without.length === 0;
   const summary: Summary = {
     version: packageVersion(),
     ground,
@@ -99,7 +99,7 @@ export async function sim(options: SimCommandOptions): Promise<number> {
     eventsPerSecond: Math.round(events / seconds),
     counters,
     ...(isOne && last !== undefined && { traceHash: last.traceHash }),
-    hardlyHappened: provesNothing ? hardlyHappened(counters, runs, options.mode, simulator) : [],
+    hardlyHappened: mustShowAll ? hardlyHappened(counters, runs, options.mode, simulator) : [],
     ...(told && { story: told }),
     ...(failed && { violation: await violationOf(ground, simulator, runOf(failed.seed), failed) }),
   };
@@ -109,10 +109,11 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   return exitCode(summary.hardlyHappened.length > 0 ? "stuck" : "ok");
 }
 
-function refuseWhatIsNotThere({ mode, story }: SimCommandOptions, ground: Ground, has: Simulator): void {
+function refuseUnsupported({ mode, story }: SimCommandOptions, ground: Ground, has: Simulator): void {
   if (mode !== undefined && has.modes.length === 0)
     throw usageError(`--mode belongs to the simulated cluster, and not to --ground ${ground}`);
-  if (story === true && !has.tellsStories) throw usageError(`--story is not there for --ground ${ground}`);
+  if (story === true && !has.tellsStories)
+    throw usageError(`--ground ${ground} tells no story: leave --story out`);
 }
 
 function parseFeatures(text: string | undefined, features: readonly string[]): readonly string[] {
