@@ -91,9 +91,9 @@ export interface BlockStore {
   /** Makes earlier writes and removals of blocks of this file durable. */
   sync(path: string): Promise<void>;
   /**
-   * Whether the store keeps its reserve after this many more bytes. Asked before data of programs is written,
-   * so that metadata and repairs still find room on a full disk. Advisory: a later write may still find it
-   * full.
+   * Whether the store still has its reserve when this many more bytes are written. A node asks before it
+   * writes data of programs, so that metadata and repairs find room on a full disk. It is a hint: a later
+   * write may find the disk full all the same.
    */
   hasRoom(bytes: number): Promise<boolean>;
   /** Waits for pending operations. Idempotent. */

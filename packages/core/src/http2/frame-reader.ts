@@ -4,7 +4,7 @@ export interface Frame {
   readonly type: number;
   readonly flags: number;
   readonly stream: number;
-  /** Payload bounds in `bytes`. */
+  /** The input with the payload, which lies from `start` to `end`. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -73,7 +73,7 @@ export function lengthOf({ end, start }: Frame): number {
   return end - start;
 }
 
-/** Without padding and priority; undefined if those exceed the frame. */
+/** The payload without padding and priority; undefined if those exceed the frame. */
 export function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
   let from = start;
   let padding = 0;

@@ -14,18 +14,18 @@ const indexOffset = 2;
 const termOffset = 10;
 const entryDataOffset = 18;
 const changeBytes = 9;
-/** Of a hard state; earlier versions have none there. */
+/** The offset of the promise in a hard state: those of earlier versions end before it. */
 const promiseOffset = 25;
 
 export type JournalRecord =
   | { readonly kind: "hard-state"; readonly hardState: HardState }
-  /** Voids entries written before from this index on (Raft 5.3). */
+  /** Voids the entries from this index on that were written before it (Raft 5.3). */
   | { readonly kind: "entry"; readonly entry: Entry }
   /**
    * A leader's snapshot has replaced the log: earlier entries are void, and it continues after this index.
    */
   | ({ readonly kind: "installed" } & LogPosition)
-  /** A snapshot of the own state has everything up to here; later entries stay. */
+  /** This server's own snapshot has everything up to here; later entries stay. */
   | ({ readonly kind: "compacted" } & LogPosition);
 
 export interface LogPosition {
@@ -45,7 +45,7 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord): void {
   for (const part of payload) parts.push(part);
 }
 
-/** @param content a rest shorter than a length is padding @throws LeaseholdError `LOG_CORRUPT` */
+/** @param content a rest that is too short for a length is padding @throws LeaseholdError `LOG_CORRUPT` */
 export function* recordsOf(content: Buffer): Generator<JournalRecord> {
   for (let at = 0; content.length - at >= lengthBytes;) {
     const start = at + lengthBytes;

@@ -200,7 +200,7 @@ export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 export interface Ready {
   readonly persist: Persist | undefined;
   readonly early: readonly Message[];
-  /** As `early`, but no write waits for them: answers to this server's own clients may go first. */
+  /** As `early`, but sent last: no write and no answer to this server's own clients has to wait for them. */
   readonly notices: readonly Message[];
   readonly messages: readonly Message[];
   /** To be applied in this order. They are committed, and on this server's own disk. */
@@ -220,8 +220,8 @@ export interface Ready {
 export interface Persist {
   readonly sequence: number;
   /**
-   * Written with the entries, as it is small. The commit index alone causes no write: it is found out
-   * again.
+   * Written with the entries, as it is small. A new commit index alone causes no write, as a restarted
+   * server learns it again.
    */
   readonly hardState: HardState;
   /** Replaces the whole log: the state machine is restored from it before anything later is applied. */

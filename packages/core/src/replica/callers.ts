@@ -8,11 +8,11 @@ import type { Context } from "./context.js";
 import type { ClientRequest, Credentials } from "./types.js";
 
 /**
- * These are checked, where they are applied, against the revision of rights at which their token or
- * certificate was checked before; without keys they do no harm. All others are checked only by user, so a
- * server that has not heard that a token has ended must not let it pass.
+ * Commands that are checked again where they are applied, against the revision of rights at which their token
+ * or certificate was checked first; those among them that name no keys do no harm. All other commands are
+ * checked there only by user, so a server must not let them pass before it has heard which tokens have ended.
  */
-const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
+const checkedTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "authenticate",
   "deleteRange",
   "leaseGrant",
@@ -22,21 +22,21 @@ const lookedAtTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "txn",
 ] as const);
 
-/** They name no keys: each authenticated user may send them. */
+/** Requests that name no keys: each authenticated user may send them. */
 const knownOnly: ReadonlySet<ClientRequest["kind"]> = new Set([
   "findLease",
   "leaseLeases",
   "leaseTimeToLive",
 ] as const);
 
-/** Open to everyone, as rights never apply: callers that look for a majority need it. */
+/** Requests that need no rights: clients without any find a majority by them. */
 const toAnybody: ReadonlySet<ClientRequest["kind"]> = new Set(["memberList"] as const);
 
 /**
  * Authentication and authorization of clients. A command is checked before it is proposed, and again where
- * it is applied: only there it is certain which rights hold. So the first check may only let a command
- * pass, or have it checked again after the leader has confirmed the read index: this server may not know of
- * a user, a right or a token yet.
+ * it is applied: only there it is certain which rights hold. The first check refuses nothing, as this server
+ * may not know of a user, a right or a token yet: what it does not let pass is checked again when the leader
+ * has confirmed the read index.
  */
 export class Callers {
   readonly #context: Context;
@@ -54,9 +54,9 @@ export class Callers {
   }
 
   /**
-   * Since its start, this server has had everything that was committed when it asked a leader. Before that
-   * its state may be arbitrarily old, from a time with other rights: it shows nothing of it. Afterwards it
-   * shows its state, even without a majority.
+   * Whether this server has, since its start, applied everything that was committed when it asked a leader.
+   * Until then its state may be arbitrarily old, from a time with other rights, and it shows nothing of it.
+   * From then on it shows its state, even without a majority.
    */
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp;
@@ -78,7 +78,7 @@ export class Callers {
    */
   mayPropose(command: Command, credentials: Credentials | undefined): boolean {
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
-    if (!lookedAtTwice.has(command.body.case)) return false;
+    if (!checkedTwice.has(command.body.case)) return false;
     try {
       this.sign(command, credentials);
       return true;
@@ -89,7 +89,8 @@ export class Callers {
   }
 
   /**
-   * The same on a server that is up to date with the time of the request.
+   * Records the user in the command, on a server that has everything that was committed when the request
+   * came.
    *
    * @throws CoreError
    */
@@ -121,7 +122,7 @@ export class Callers {
    */
   checkRead(asked: ClientRequest, credentials: Credentials | undefined): RightsCheck | undefined {
     const { auth } = this.#context.state;
-    // It knows no tokens yet.
+    // This server knows no tokens yet.
     if (!this.#hasCaughtUp && toAnybody.has(asked.kind)) return undefined;
     if (credentials === undefined && !auth.isEnabled) return undefined;
     const asker = this.#asker(credentials);
@@ -165,7 +166,7 @@ export class Callers {
       if (user === undefined) throw new CoreError("invalidAuthToken");
       return { user, revision };
     }
-    // Signed before rights changed: requests that do not depend on keys are refused, too.
+    // The token was signed before rights changed: also requests that name no keys are refused.
     if (isEnabled && credentials.revision !== undefined && credentials.revision < revision)
       throw new CoreError("authRevisionOld");
     return { user: credentials.user, revision: credentials.revision ?? revision };
@@ -179,9 +180,9 @@ export class Callers {
       const { token: random, user } = body.value;
       if (random === "") return;
       const token = `${random}.${index}`;
-      // Other servers wait for no answer.
+      // Only the server that was asked has an answer to give.
       if (answer !== undefined) Object.assign(answer, { token });
-      // It may have been issued, and have ended, while this server was away.
+      // An older token may have ended while this server was away.
       if (index > this.#newAfter) this.#tokens.add(token, user, this.#context.nowMs);
     } else if (body.case === "userDelete" || body.case === "userChangePassword")
       this.#tokens.end(body.value.name);

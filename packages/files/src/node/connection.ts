@@ -57,7 +57,7 @@ export class Connection {
       this.#refuse(
         error instanceof LeaseholdError
           ? error
-          : new LeaseholdError("VERSION_MISMATCH", "what has arrived is not of a node of files"),
+          : new LeaseholdError("VERSION_MISMATCH", "these bytes do not come from a node of files"),
       );
     }
     if (this.#working >= workingMax) this.#socket.pause();

@@ -42,7 +42,7 @@ export class FrameReader {
       if (this.#headBytes === undefined) {
         const [head, body] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)];
         if (head > headBytesMax || body > bodyBytesMax)
-          throw new LeaseholdError("VERSION_MISMATCH", "what has arrived is not of a node of files");
+          throw new LeaseholdError("VERSION_MISMATCH", "these bytes do not come from a node of files");
         this.#headBytes = head;
         this.#needed = head + body;
       } else {

@@ -335,7 +335,7 @@ describe("who dials", () => {
     expect(await dialed(portOf(plain.b), { tls: certificates.a })).toMatch(
       /^UNAUTHENTICATED .*does not speak TLS/,
     );
-    expect(notes.lines).toContainEqual(expect.stringMatching(/not of a node of files/));
+    expect(notes.lines).toContainEqual(expect.stringMatching(/not come from a node of files/));
   });
 });
 

@@ -36,7 +36,7 @@ export interface StartFilesOptions extends SecurityOptions {
    * `tls` is required.
    */
   readonly listen?: string | undefined;
-  /** Leases of the primaries: the resource is the file's path after `files/`. Not closed by `close`. */
+  /** Leases of the primaries; a file's resource is `files/` and its path. Not closed by `close`. */
   readonly leases: Leases;
   /** This node's disk. Not closed by `close`. */
   readonly store: BlockStore;

@@ -31,6 +31,7 @@ const fewMax = 1_000;
  * @throws RangeError if it is too long
  */
 export function few<T>(list: readonly T[]): readonly T[] {
-  if (list.length > fewMax) throw new RangeError(`${list.length} are too many, at most ${fewMax}`);
+  if (list.length > fewMax)
+    throw new RangeError(`a call takes at most ${fewMax} of these at once; ${list.length} were given`);
   return list;
 }

@@ -1,5 +1,5 @@
 /**
- * Counters of a run, or of many: a batch without the interesting events proves nothing (V). Each ground adds
+ * Counters of a run, or of many: a batch without the interesting events proves nothing. Each ground adds
  * names of its own to these two.
  */
 export type Counters = Record<string, number> & { runs: number; events: number };

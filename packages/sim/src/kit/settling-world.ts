@@ -2,7 +2,10 @@ import type { Counters } from "./counters.js";
 import type { SimEvent } from "./events.js";
 import { SimWorld } from "./world.js";
 
-/** Turns of promises without a call to the world, after which none waits any more: more than there are between two calls. */
+/**
+ * After so many turns of promises without a call to the world, all have settled: drivers and programs need
+ * fewer from one call to the next.
+ */
 const quietTurns = 10;
 
 const noTime = Promise.resolve();
@@ -20,12 +23,12 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
     this.#stirs += 1;
   }
 
-  /** A program has failed as none may: the run ends. */
+  /** A program has failed with an error that none may fail with: the run ends. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** Runs until then, or until a violation. After each event, when all is quiet, `look` is called. */
+  /** Runs until `endMs`, or until a violation. Before each event, when all promises have settled, it calls `look`. */
   protected async settleUntil(endMs: number, look: () => void = () => undefined): Promise<void> {
     let stirs = -1;
     for (;;) {
@@ -38,7 +41,7 @@ export class SettlingWorld<Invariant extends string, Counts extends Counters> ex
     }
   }
 
-  /** Each event passes through here. */
+  /** Runs one event. A world that does more with each event overrides it. */
   protected happen(event: SimEvent): void {
     event.run();
   }

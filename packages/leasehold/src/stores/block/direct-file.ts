@@ -58,7 +58,7 @@ export class DirectFile {
   async write(from: Uint8Array, position: number): Promise<void> {
     const { bytesWritten } = await this.#handle.write(from, 0, from.length, position);
     if (bytesWritten !== from.length) {
-      throw new LeaseholdError("STORE_FULL", `of ${from.length} bytes it took ${bytesWritten}`);
+      throw new LeaseholdError("STORE_FULL", `it took ${bytesWritten} of ${from.length} bytes`);
     }
   }
 

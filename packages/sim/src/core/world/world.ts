@@ -164,13 +164,13 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   // Time
 
-  /** Runs until then, or until a violation; without programs that wait for promises. */
+  /** Runs until `endMs`, or until a violation; without programs that wait for promises. */
   runUntil(endMs: number): void {
     for (let event = this.next(endMs); event !== undefined; event = this.next(endMs)) this.happen(event);
     this.nowMs = Math.max(this.nowMs, endMs);
   }
 
-  /** The same with them. */
+  /** Runs until `endMs`, or until a violation, with programs that wait for promises. */
   async run(endMs: number): Promise<void> {
     await this.settleUntil(endMs);
     this.nowMs = Math.max(this.nowMs, endMs);
