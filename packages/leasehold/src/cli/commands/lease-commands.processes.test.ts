@@ -11,6 +11,7 @@ import { type LocalCluster, startLocalCluster } from "../../../../../test/suppor
 
 /** The commands about leases, as processes of their own, with members over real sockets. */
 
+/** All tests share it, and some list what is held: each test has names of its own. */
 let cluster: LocalCluster;
 const running: Running[] = [];
 
