@@ -155,6 +155,12 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: forms, find: "exclusive(parts, { ...bare, data })", replace: "exclusive(parts, spec)" }],
   },
   {
+    name: "ownSteppedLeaseIsTaken",
+    why: "A participant of Flease has a lease again that a step of the system time has ended, while its program may rely on it.",
+    edits: [{ file: "packages/leasehold/src/flease/provider.ts", find: "held.runsOut", replace: "false" }],
+    caughtBy: { file: "packages/leasehold/src/flease/stores/grid.test.ts" },
+  },
+  {
     name: "writerLeavesSlots",
     why: "The release of a writer does not wait for the slots that it took on its way.",
     edits: [{ file: shared, find: "Promise.all(given)", replace: "Promise.resolve()" }],

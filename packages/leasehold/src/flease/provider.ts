@@ -71,6 +71,11 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   /** Only of grants that have not been let go. */
   readonly #renewals = new RenewalQueue<RequestedRenewal>();
   #renewalsPutOff = false;
+  /**
+   * By resource: until when, on the steady clock, a program may rely on a tenure that a clock has ended
+   * before its time. Acceptors keep others out, but not this participant.
+   */
+  readonly #promisedUntilMono = new Map<string, number>();
   #closed = false;
   #events: ProviderEvents | undefined;
 
@@ -113,6 +118,11 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     }
     const { proposer } = this.#peer;
     const { resource, ttlMs, timeoutMs, contended, waiting } = request;
+    const promisedMs = this.#promisedMs(resource, now);
+    if (promisedMs > 0) {
+      this.#tellLater(pending, { kind: "held", holder: this.holder, retryInMs: promisedMs });
+      return;
+    }
     // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
     // first.
     const earlier = proposer.instanceOf(resource);
@@ -126,6 +136,13 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     };
     if (taker.cancelled) taker.onCancel();
     this.#runner.poke();
+  }
+
+  #promisedMs(resource: string, { mono }: Reading): number {
+    if (this.#promisedUntilMono.size === 0) return 0;
+    const leftMs = (this.#promisedUntilMono.get(resource) ?? 0) - mono;
+    if (leftMs <= 0) this.#promisedUntilMono.delete(resource);
+    return leftMs;
   }
 
   /** Why no attempt is begun at present. */
@@ -235,9 +252,10 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (this.#renewalsPutOff) world.timers.after(0, this.#beginRenewals);
   };
 
-  release(grant: Grant): Promise<void> | undefined {
+  release(grant: Grant, isUnused = false): Promise<void> | undefined {
     const held = FleaseGrant.of(grant);
     if (this.#keeps(held)) {
+      if (!isUnused && held.runsOut) this.#notePromise(held);
       // Not a fresh one: it only chooses which former ballots the release names, and an old one names more.
       this.#letGo(held, this.#runner.reading);
       this.#runner.poke();
@@ -305,6 +323,12 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
       this.#settleRenewal(grant, false);
     }
     return this.#driver.close();
+  }
+
+  #notePromise({ resource, holdExpiresMonoMs }: FleaseGrant): void {
+    const { reading } = this.#runner;
+    for (const other of this.#promisedUntilMono.keys()) this.#promisedMs(other, reading);
+    this.#promisedUntilMono.set(resource, holdExpiresMonoMs);
   }
 
   #letGo(grant: FleaseGrant, now: Reading): void {

@@ -237,6 +237,11 @@ export class Instance {
     this.pastBallots = noPast;
   }
 
+  /** Of a tenure: whether `letRunOut` was called. */
+  get runsOut(): boolean {
+    return this.holdNumber === 0;
+  }
+
   clone(page: HoldNumbers): Instance {
     const { holdExpiresWallMs, holdExpiresMonoMs, holdNumber, holding, renewable, barred } = this;
     const held = { holdExpiresWallMs, holdExpiresMonoMs, holdNumber, holding, renewable, barred };

@@ -195,6 +195,20 @@ test("a request to the holder arrives with its next renewal", async () => {
   await passing(world, grid.close());
 });
 
+test("a lease that a small step of the system time has ended is nobody's before its time, nor this process's again", async () => {
+  const { grid, world, alice, bob } = await opened();
+  const lease = await passing(world, alice.acquire("r", { ttl: ttlMs, autoRenew: false }));
+  await world.advance(lease.remaining() - 14);
+  world.stepWall(9);
+  await world.advance(lease.remaining() + 1);
+  expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+  for (const participant of [alice, bob])
+    expect(await passing(world, participant.tryAcquire("r"), 1)).toBeUndefined();
+  await world.advance(60);
+  expect(await passing(world, alice.tryAcquire("r"))).toMatchObject({ resource: "r" });
+  await passing(world, grid.close());
+});
+
 test("a clock fault ends every lease, and the process goes on as another owner", async () => {
   const faults: string[] = [];
   const world = new VirtualWorld();

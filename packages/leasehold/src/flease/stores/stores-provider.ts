@@ -70,8 +70,8 @@ export class StoresProvider extends FleaseProvider {
   }
 
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */
-  override async release(grant: Grant): Promise<void> {
-    super.release(grant);
+  override async release(grant: Grant, isUnused = false): Promise<void> {
+    super.release(grant, isUnused);
     this.#driver.carry(grant.resource, undefined);
     await this.#driver.settled(grant.resource);
   }
