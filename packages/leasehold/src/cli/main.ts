@@ -10,6 +10,10 @@ process.exitCode = 1;
 async function start(): Promise<void> {
   const { shortageExitCode, shortageOf } = await import("./common/shortage.js");
   try {
+    if (process.pid === 1) {
+      const { leaveToInit } = await import("./common/init-process.js");
+      leaveToInit();
+    }
     const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./common/front.js");
 
     const words = process.argv.slice(2);
