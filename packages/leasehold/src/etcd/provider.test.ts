@@ -83,6 +83,14 @@ describe("a tenure", () => {
     await world.advance(100);
     for (const participant of [bob, alice])
       expect(await soon(participant.tryAcquire(name, { ttl: ttlMs }))).toBeUndefined();
+    // The wait of the same participant can be ended, and it is shown who has the resource.
+    const stop = new AbortController();
+    const own = alice.acquire(name, { signal: stop.signal }).catch((error: unknown) => error);
+    await world.advance(20);
+    expect(await soon(alice.holder(name))).toMatchObject({ state: "held", holder: alice.self });
+    stop.abort(new Error("no longer"));
+    await world.settle();
+    expect(await Promise.race([own, "waits"])).toEqual(new Error("no longer"));
     await take(bob, { wait: 3 * ttlMs });
   });
 

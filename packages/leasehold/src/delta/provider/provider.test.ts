@@ -54,6 +54,14 @@ test("a lease that a clock fault has ended is not released before its time, as t
     await world.advance(150);
     expect(await trying).toBeUndefined();
   }
+  // The wait of the same participant can be ended, and it is shown who has the resource.
+  const stop = new AbortController();
+  const own = alice.acquire("r", { signal: stop.signal }).catch((error: unknown) => error);
+  await world.advance(20);
+  expect(await alice.holder("r")).toMatchObject({ state: "held", holder: alice.self });
+  stop.abort(new Error("no longer"));
+  await world.settle();
+  expect(await Promise.race([own, "waits"])).toEqual(new Error("no longer"));
   const waiting = bob.acquire("r", { ttl: 1_000, wait: 10_000 });
   await world.advance(5_000);
   expect((await waiting).token).toBeGreaterThan(lease.token);
