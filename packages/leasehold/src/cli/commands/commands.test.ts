@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
+import type { MemberReport } from "../../flease/tcp/types.js";
+import { reportOf } from "../../../../../test/support/member-status.js";
 import { plain } from "../output/ansi.js";
 import { toJson } from "../output/json.js";
 import { examineMembers } from "./doctor-members.js";
@@ -67,8 +68,7 @@ describe("doctor of members", () => {
   ): MemberReport => {
     const skewErrorMs = roundTripMs / 2;
     const peers = [{ id: "b", address: "h:2", connected: true, skewMs, skewErrorMs, roundTripMs }];
-    const status = { state: "ready", maxClockSkewMs, ttlMaxMs, peers } as unknown as MemberStatus;
-    return { id: "a", address: "h:1", reachable: true, status };
+    return reportOf({ maxClockSkewMs, ttlMaxMs, peers });
   };
 
   test("accepts clocks and times that fit", () => {
@@ -256,16 +256,11 @@ describe("status", () => {
     { id: "b", address: "h:2", connected: true, roundTripMs: 0.571, skewMs: -1.04, skewErrorMs: 0.29 },
     { id: "c", address: "h:3", connected: false },
   ];
-  const ready = { state: "ready", readyInMs: 0, resources: 2, clients: 7, peers } as unknown as MemberStatus;
+  const busy = { resources: 2, clients: 7 };
   const reports: MemberReport[] = [
     { id: "c", address: "h:3", reachable: false, reason: "connection refused" },
-    { id: "a", address: "h:1", reachable: true, status: ready },
-    {
-      id: "b",
-      address: "h:2",
-      reachable: true,
-      status: { ...ready, state: "recovering", readyInMs: 2_100, peers: [] },
-    },
+    reportOf({ ...busy, peers }),
+    reportOf({ ...busy, id: "b", address: "h:2", state: "recovering", readyInMs: 2_100 }),
   ];
 
   test("shows each member, why one is unreachable, and that there is no majority", () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { reportOf } from "../../../../../test/support/member-status.js";
 import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import type { ResourceHint } from "../../lease/types.js";
 import { Board, type Change } from "./board.js";
@@ -106,7 +107,7 @@ describe("a killed holder", () => {
 
 describe("members", () => {
   const report = (state: MemberStatus["state"], readyInMs: number): MemberReport[] => [
-    { id: "a", address: "h:1", reachable: true, status: { state, readyInMs } as MemberStatus },
+    reportOf({ state, readyInMs }),
   ];
   const silent: MemberReport[] = [{ id: "a", address: "h:1", reachable: false, reason: "refused" }];
 
