@@ -138,7 +138,7 @@ test("--listen-metrics-urls serves metrics and health there, and nothing else", 
   }
 });
 
-test("--client-crl-file: who has had its certificate taken back is refused, also while the server runs", async () => {
+test("--client-crl-file: a client with a revoked certificate is refused, also while the server runs", async () => {
   const authority = new Authority();
   try {
     const usage = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"];

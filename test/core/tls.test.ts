@@ -77,7 +77,7 @@ test("who could speak HTTP/1.1, as curl and Prometheus, gets JSON, health and me
   expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*"etcdserver"/);
 });
 
-test("a certificate that was taken back is refused, by a list as etcd reads it, and others are not", async () => {
+test("a certificate that was revoked is refused, by a list as etcd reads it, and others are not", async () => {
   const revoked = authority.issue(["extendedKeyUsage = clientAuth"]);
   const der = join(authority.folder, "crl.der");
   execFileSync("openssl", ["crl", "-in", authority.revoke(revoked), "-outform", "DER", "-out", der]);

@@ -14,7 +14,7 @@ import { defineCluster } from "../../packages/leasehold/src/flease/tcp/cluster.j
 import { FleaseNode } from "../../packages/leasehold/src/flease/tcp/flease-node.js";
 import type { Link } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
 import { ViewFile } from "../../packages/leasehold/src/flease/tcp/views/view-file.js";
-import { writeToldView } from "../../packages/leasehold/src/flease/views/document.js";
+import { writePublishedView } from "../../packages/leasehold/src/flease/views/document.js";
 import type { ViewStatus } from "../../packages/leasehold/src/flease/views/member-change.js";
 import { freePorts } from "../free-ports.js";
 import { largestView, longAddresses, longIds } from "../support/large-views.js";
@@ -189,7 +189,7 @@ test.concurrent("the largest view gets to a client that opens, and to one that i
     other.calls.answer(
       { role: "member", peerId: view.members[2]! } as Link,
       "view",
-      writeToldView({ view, ...note, addresses: at }),
+      writePublishedView({ view, ...note, addresses: at }),
     );
     const isThere = (one: FleaseNode) => one.peer.views.view.stamp === view.stamp;
     await context.expect.poll(() => nodes.every(isThere), { timeout: 60_000 }).toBe(true);

@@ -1,6 +1,6 @@
 import { membersMax, memberIdLengthMax } from "../../packages/leasehold/src/flease/protocol/settings.js";
 import { viewNumberMax } from "../../packages/leasehold/src/flease/views/view.js";
-import type { ToldView } from "../../packages/leasehold/src/flease/views/document.js";
+import type { PublishedView } from "../../packages/leasehold/src/flease/views/document.js";
 
 /** The largest view that there can be, in every way. */
 
@@ -24,7 +24,7 @@ export function longAddresses(ids: readonly string[]): Record<string, string> {
 }
 
 /** A joint view by which one member goes and another comes. */
-export function largestView(): ToldView {
+export function largestView(): PublishedView {
   const before = longIds("m");
   const members = [...before.slice(1), ...longIds("n", 1)];
   const number = viewNumberMax - 1;

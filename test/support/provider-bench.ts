@@ -18,7 +18,7 @@ export function benchProvider(role?: FleaseDriver["role"]) {
     settings: benchSettings(),
     acceptor: false,
     world: { clock, timers, random },
-    medium: { send: (_to, out) => void sent.push(copyMessage(out)), reaches: () => true, tell: () => true },
+    medium: { send: (_to, out) => void sent.push(copyMessage(out)), reaches: () => true, notify: () => true },
     owner: () => "p.1",
     clockFault: () => undefined,
     maintained: () => undefined,

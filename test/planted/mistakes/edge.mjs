@@ -170,8 +170,8 @@ export const atTheEdge = /** @type {const} */ ([
     edits: [
       {
         file: "packages/core/src/server/wire/tls/tls.ts",
-        find: "take(renewed, revokedNow(tls, shown.ca, tell));",
-        replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca, tell));",
+        find: "take(renewed, revokedNow(tls, shown.ca, report));",
+        replace: "if (renewed !== undefined) take(renewed, revokedNow(tls, shown.ca, report));",
       },
     ],
     caughtBy: { file: "packages/core/src/server/wire/listen.test.ts" },

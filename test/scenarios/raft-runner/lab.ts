@@ -44,7 +44,7 @@ export class Single {
 
   /** Both clocks go on together, if it is not said otherwise. */
   at(monotonicMs: number, wallMs = monotonicMs): void {
-    this.raft.tellTime({ monotonicMs, wallMs });
+    this.raft.setTime({ monotonicMs, wallMs });
   }
 
   /** Everything that there is to do, with every write done at once. */

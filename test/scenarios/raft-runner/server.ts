@@ -105,7 +105,7 @@ export class Server {
     this.history = new Map(this.#diskHistory);
     this.appliedIndex = this.logBase.index;
     this.raft = new Raft({ id, random, recovered: this.disk, electionTicks, limits, ...clocks });
-    this.tellTime();
+    this.setTime();
     this.drain();
   }
 
@@ -118,7 +118,7 @@ export class Server {
   receive(envelope: Envelope): void {
     if (this.raft === undefined) return;
     const { message, history } = envelope;
-    this.tellTime();
+    this.setTime();
     if (message.kind === "snapshot") this.#arrived = { meta: message.meta, history: history! };
     this.raft.step(message);
     this.drain();
@@ -127,15 +127,15 @@ export class Server {
   /** Does something with the log, and then all that follows from it. */
   act<T>(action: (raft: Raft) => T): T | undefined {
     if (this.raft === undefined) return undefined;
-    this.tellTime();
+    this.setTime();
     const result = action(this.raft);
     this.drain();
     return result;
   }
 
-  tellTime(): void {
+  setTime(): void {
     const { clocks } = this.#options;
-    if (clocks !== undefined) this.raft?.tellTime(clocks.now());
+    if (clocks !== undefined) this.raft?.setTime(clocks.now());
   }
 
   drain(): void {
@@ -153,7 +153,7 @@ export class Server {
   /** The oldest write has reached the disk. */
   finishWrite(): void {
     if (this.#pending.length === 0) return;
-    this.tellTime();
+    this.setTime();
     this.#finishOne();
     this.drain();
   }

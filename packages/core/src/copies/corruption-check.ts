@@ -183,7 +183,7 @@ export class CorruptionCheck {
     if (step.done !== true) return;
     const copy: Copy = { member: this.#server.id, outcome: "hash", compacted, hash: step.value };
     if ("own" in each) each.own = copy;
-    else this.#tell(each, copy);
+    else this.#settle(each, copy);
   }
 
   // On the answering server
@@ -208,12 +208,12 @@ export class CorruptionCheck {
     if (appliedIndex < index) return;
     const { compacted, current } = state.revisions;
     const nothing = { member: this.#server.id, compacted, hash: 0 };
-    if (current < revision) this.#tell(question, { ...nothing, outcome: "behind" });
-    else if (compacted > revision) this.#tell(question, { ...nothing, outcome: "compacted" });
+    if (current < revision) this.#settle(question, { ...nothing, outcome: "behind" });
+    else if (compacted > revision) this.#settle(question, { ...nothing, outcome: "compacted" });
     else question.hashing = this.#hash(revision);
   }
 
-  #tell(question: Question, copy: Copy): void {
+  #settle(question: Question, copy: Copy): void {
     question.copy = copy;
     this.#answer(question);
   }

@@ -144,7 +144,7 @@ export class Sender {
     if (stream.isOver || stream.trailers !== undefined) return;
     this.head(stream, head);
     if (message instanceof Uint8Array && this.#sendAtOnce(stream, message)) {
-      this.#tell(taken);
+      this.#reportTaken(taken);
       return;
     }
     stream.waiting.push(this.#waiting(message, taken));
@@ -164,7 +164,7 @@ export class Sender {
   }
 
   /** Its effects are sent in a later turn: otherwise it could continue without end. */
-  #tell(taken: (() => void) | undefined): void {
+  #reportTaken(taken: (() => void) | undefined): void {
     if (taken === undefined) return;
     this.#isPumping = true;
     try {

@@ -33,7 +33,7 @@ export interface ReplicatedLog {
    * Sets the clock readings for the inputs that follow: call it before each of them. The steady clock never
    * goes back. Needed only with `holdMs`, or if the recovered state holds a promise.
    */
-  tellTime(now: BothClocks): void;
+  setTime(now: BothClocks): void;
 
   /** A unit of time has passed: the unit of `electionTicks` and `heartbeatTicks`. */
   tick(): void;

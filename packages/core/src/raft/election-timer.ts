@@ -43,7 +43,7 @@ export class ElectionTimer {
     return this.#promisedMs;
   }
 
-  tellTime(now: BothClocks): void {
+  setTime(now: BothClocks): void {
     this.now = now;
     if (this.#formerUntilMs === Infinity) this.#formerUntilMs = now.monotonicMs + this.#promisedMs;
   }

@@ -140,8 +140,8 @@ export class Raft implements ReplicatedLog {
 
   // Time
 
-  tellTime(now: BothClocks): void {
-    this.#timer.tellTime(now);
+  setTime(now: BothClocks): void {
+    this.#timer.setTime(now);
   }
 
   tick(): void {

@@ -49,7 +49,7 @@ export class MembershipKeeping {
   #ticksToDescribe = 0;
   /** Moves by entries that, at this server's start, were not known to be committed. */
   readonly #moved = new Map<MemberId, { readonly index: number; readonly peerUrls: readonly string[] }>();
-  #told:
+  #reported:
     | { readonly log: Membership; readonly state: readonly CoreMember[]; readonly version: number }
     | undefined;
   /** The newest version that each other member supports, as reported since this server began. */
@@ -110,10 +110,11 @@ export class MembershipKeeping {
     const log = raft.membership;
     const { all, removed } = state.members;
     const { version } = state;
-    const isSame = this.#told?.log === log && this.#told.state === all && this.#told.version === version;
+    const isSame =
+      this.#reported?.log === log && this.#reported.state === all && this.#reported.version === version;
     if (!this.#forgetMoves() && isSame) return undefined;
     if (version > this.#newest) throw outOfDate(version, this.#newest);
-    this.#told = { log, state: all, version };
+    this.#reported = { log, state: all, version };
     const applied = this.#members;
     const members = applied.map((member) => this.#withMove(member));
     for (const [id, member] of this.#added) {

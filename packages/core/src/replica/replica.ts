@@ -103,7 +103,7 @@ export class Replica implements ServerLogic {
   step(input: Input, now: BothClocks): void {
     this.#context.nowMs = Math.max(this.#context.nowMs, now.monotonicMs);
     const { nowMs, raft } = this.#context;
-    raft.tellTime({ monotonicMs: nowMs, wallMs: now.wallMs });
+    raft.setTime({ monotonicMs: nowMs, wallMs: now.wallMs });
     switch (input.kind) {
       case "tick":
         this.#tick();

@@ -195,7 +195,7 @@ export class WatchHub {
     visits.count += Math.ceil(offers * unitsPerOffer) + (isMuch ? wanted.size : total);
     for (const [watcher, list] of wanted) {
       if (isMuch) this.#unsync(watcher, changes[0]!.modified);
-      else this.#endOnError(watcher.stream, () => this.#tell(watcher, list));
+      else this.#endOnError(watcher.stream, () => this.#deliver(watcher, list));
     }
   }
 
@@ -215,7 +215,7 @@ export class WatchHub {
     return wanted;
   }
 
-  #tell(watcher: Watcher, changes: readonly Version[]): void {
+  #deliver(watcher: Watcher, changes: readonly Version[]): void {
     if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
       for (const change of changes) watcher.add(change, this.#context.state.revisions, this.#event);
       this.#touched.add(watcher);

@@ -22,17 +22,17 @@ export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<Ho
     disk: {
       persist: (persist, received, done) => {
         const begunMs = performance.now();
-        void tell(disk.persist(persist, received), (error) => {
+        void settle(disk.persist(persist, received), (error) => {
           synced(performance.now() - begunMs);
           done(error);
         });
       },
-      saveSnapshot: (snapshot, signal, done) => void tell(disk.saveSnapshot(snapshot, signal), done),
+      saveSnapshot: (snapshot, signal, done) => void settle(disk.saveSnapshot(snapshot, signal), done),
     },
   };
 }
 
-async function tell(write: Promise<void>, done: Done): Promise<void> {
+async function settle(write: Promise<void>, done: Done): Promise<void> {
   try {
     await write;
   } catch (error) {

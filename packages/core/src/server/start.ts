@@ -54,8 +54,6 @@ function warnAtStart(config: CoreConfig, tornBytes: number, logger: Logger): voi
   for (const tls of [config.clientTls, config.peerTls]) {
     if (tls?.crlFile === undefined) continue;
     if (revokedNow(tls, readTls(tls).ca)!.nextUpdateMs < Date.now())
-      logger.warn(
-        `the list of certificates that were taken back, ${tls.crlFile}, is out of date: it goes on counting`,
-      );
+      logger.warn(`the list of revoked certificates ${tls.crlFile} is out of date, and stays in use`);
   }
 }

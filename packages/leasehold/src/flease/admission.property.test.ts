@@ -60,11 +60,11 @@ function run(script: readonly Act[]): number {
     return { toldPeer: -1, toldMs: -Infinity, waiting: new Set(), promised: "" };
   });
   let [ms, late, sinceLook, overtaken, checked] = [5_000, false, 0, 0, 0];
-  const tell = (peer: number, { kind, resource }: Message): boolean => {
+  const notify = (peer: number, { kind, resource }: Message): boolean => {
     if (kind === Kind.hint) Object.assign(seen[Number(resource)]!, { toldPeer: peer, toldMs: ms });
     return true;
   };
-  const medium = { send: () => undefined, reaches: () => true, tell };
+  const medium = { send: () => undefined, reaches: () => true, notify };
   const { mono, wall } = at(0);
   const options = { owner: "a.1", seed: 1, acceptor: true };
   const peer = new FleasePeer(benchSettings(), options, mono, wall, medium, () => undefined);

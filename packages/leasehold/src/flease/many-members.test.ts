@@ -9,7 +9,7 @@ import { isAddress } from "../runtime/address.js";
 import { ByteReader, ByteWriter } from "./tcp/wire/bytes.js";
 import { decodeBatchHeader, decodeMessage, encodeMessage, openBatch, stampBatch } from "./tcp/wire/codec.js";
 import { FRAME_HEADER_BYTES } from "./tcp/wire/frame.js";
-import { readToldView, writeToldView } from "./views/document.js";
+import { readPublishedView, writePublishedView } from "./views/document.js";
 
 /** Clusters of up to the greatest size, whose messages and views go through the bytes of the wire. */
 
@@ -62,10 +62,10 @@ function aCluster(count: number, cellSize: number) {
     const medium = {
       send: (to: number, message: Message) => send(index, to, message),
       reaches: (to: number) => !down.has(to),
-      tell: () => false,
+      notify: () => false,
     };
     const keep = (kept: object) => {
-      files.set(id, JSON.stringify(writeToldView({ ...told(kept), settled: new Map() })));
+      files.set(id, JSON.stringify(writePublishedView({ ...told(kept), settled: new Map() })));
       return true;
     };
     const views = { id, kept: { view: first, barrier: 0 }, keep };
@@ -92,8 +92,8 @@ function aCluster(count: number, cellSize: number) {
   };
   /** Some hear what one of them is in, as it is told and as a file would give it back. */
   const hear = (from: number, hearing: Iterable<FleasePeer> = peers.values()) => {
-    const text = JSON.stringify(writeToldView({ ...peers.get(from)!.views.note(), addresses }));
-    const note = readToldView(JSON.parse(text), isAddress);
+    const text = JSON.stringify(writePublishedView({ ...peers.get(from)!.views.note(), addresses }));
+    const note = readPublishedView(JSON.parse(text), isAddress);
     for (const peer of hearing) peer.hearView(note, now(peer));
   };
   const acquire = () => {
@@ -159,7 +159,7 @@ test.each(cases.filter(([count, cellSize]) => count !== 299 || cellSize === 5))(
     countsVotes(cluster);
     // What a member has written down is what it begins with.
     for (const text of files.values())
-      expect(readToldView(JSON.parse(text), isAddress).view.stamp).toBe(stamp);
+      expect(readPublishedView(JSON.parse(text), isAddress).view.stamp).toBe(stamp);
     pass(settings.waitWallMs + 1);
     for (let index = 0; index < count; index += 1) hear(index, [beginner]);
     beginner.maintain(now(beginner));

@@ -70,7 +70,7 @@ class SlowMember extends Node {
     const { clock } = world;
     const options = { owner: `${name}.1`, seed: this.index + 1, acceptor: true };
     // Its own proposer has nothing to do.
-    const medium = { send: () => {}, reaches: () => true, tell: () => true };
+    const medium = { send: () => {}, reaches: () => true, notify: () => true };
     this.#peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), medium, () => {});
   }
 
@@ -152,7 +152,7 @@ class Client extends Node implements FleaseDriver {
       medium: {
         send: (to, message) => this.post(to, message),
         reaches: () => true,
-        tell: (to, message) => (this.post(to, message), true),
+        notify: (to, message) => (this.post(to, message), true),
       },
       owner: () => `${name}.1`,
       clockFault: () => {},

@@ -9,7 +9,7 @@ const nothing = () => undefined;
 /** A member whose recovery wait is over, and what it told its peers. */
 function member() {
   const told: number[] = [];
-  const medium = { send: nothing, reaches: () => true, tell: (to: number) => told.push(to) > 0 };
+  const medium = { send: nothing, reaches: () => true, notify: (to: number) => told.push(to) > 0 };
   const start = at(0);
   const peer = new FleasePeer(
     benchSettings(),

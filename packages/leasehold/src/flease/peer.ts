@@ -281,31 +281,31 @@ export class FleasePeer {
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
       if (request.kind === Kind.pass) this.waiters.remove(resource, from);
       else this.waiters.released(resource);
-      if (this.waiters.size > 0) this.#tellNext(resource, now);
+      if (this.waiters.size > 0) this.#notifyNext(resource, now);
     }
   }
 
-  #tellNext(resource: string, now: Reading): void {
+  #notifyNext(resource: string, now: Reading): void {
     const entry = this.acceptor?.entry(resource);
     if (entry !== undefined && this.acceptor?.isOver(entry, now) === false) return;
     for (;;) {
       const waiter = this.waiters.next(resource, now.mono);
-      if (waiter === undefined || this.#tell(waiter, Kind.hint, resource)) return;
+      if (waiter === undefined || this.#notify(waiter, Kind.hint, resource)) return;
       this.waiters.remove(resource, waiter);
     }
   }
 
   #onHint(from: number, message: Message): void {
-    if (!this.#outcomes.hinted(message.resource)) this.#tell(from, Kind.pass, message.resource);
+    if (!this.#outcomes.hinted(message.resource)) this.#notify(from, Kind.pass, message.resource);
   }
 
-  #tell(to: number, kind: Kind, resource: string): boolean {
+  #notify(to: number, kind: Kind, resource: string): boolean {
     const aside = this.#aside;
     aside.kind = kind;
     aside.view = this.views.view.stamp;
     aside.resource = resource;
     aside.owner = this.proposer.owner;
-    return this.#medium.tell(to, aside);
+    return this.#medium.notify(to, aside);
   }
 
   tick(now: Reading): void {
@@ -326,7 +326,7 @@ export class FleasePeer {
     this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
     // Handles leases that ran out because their holder crashed, and notified waiters that did not ask.
     if (this.acceptor?.ready === true && this.waiters.size > 0)
-      for (const resource of this.waiters.sweep(discardLimit)) this.#tellNext(resource, now);
+      for (const resource of this.waiters.sweep(discardLimit)) this.#notifyNext(resource, now);
   }
 
   #checkClocks(now: Reading): void {

@@ -18,7 +18,7 @@ import { nodeIdOf } from "./protocol/ballot.js";
 import type { Reading } from "./protocol/clock.js";
 import { FleaseGrant, PendingAttempt, RequestedRenewal } from "./grant.js";
 import { fleaseGuarantees } from "./guarantees.js";
-import type { DataTeller } from "./admin/data-teller.js";
+import type { DataPublisher } from "./admin/data-publisher.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { leftMs } from "./admin/hints.js";
 import { FleaseInspection } from "./admin/inspection.js";
@@ -36,7 +36,7 @@ export interface FleaseDriver extends AdminDriver {
   readonly role?: "member" | "client" | "observer";
   readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "reading" | "poke">;
   /** Sends members the public data of a tenure; absent where nobody would keep it. */
-  readonly teller?: Pick<DataTeller, "tell" | "forget"> | undefined;
+  readonly publisher?: Pick<DataPublisher, "publish" | "forget"> | undefined;
   /** How many members are connected, for error messages. */
   reachable(): number;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly #runner: FleaseDriver["runner"];
   readonly #peer: FleasePeer;
   /** Attempts that have ended. Their callers are notified when the step that ended them is over. */
-  #untold: PendingAttempt[] = [];
+  #ended: PendingAttempt[] = [];
   /** The same of renewals. */
   #renewed: RequestedRenewal[] = [];
   /** Only of grants that have not been let go. */
@@ -83,7 +83,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     this.#driver = driver;
     this.#runner = driver.runner;
     this.#peer = driver.runner.peer;
-    this.guarantees = { ...fleaseGuarantees(this.#peer.settings), data: driver.teller !== undefined };
+    this.guarantees = { ...fleaseGuarantees(this.#peer.settings), data: driver.publisher !== undefined };
     this.inspection = new FleaseInspection(driver);
     this.#peer.attach(this);
   }
@@ -113,14 +113,14 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     const now = this.#runner.now();
     const refusal = this.#whyNotNow(now);
     if (refusal !== undefined) {
-      this.#tellLater(pending, refusal);
+      this.#settleLater(pending, refusal);
       return;
     }
     const { proposer } = this.#peer;
     const { resource, ttlMs, timeoutMs, contended, waiting } = request;
     const promisedMs = this.#promisedMs(resource, now);
     if (promisedMs > 0) {
-      this.#tellLater(pending, { kind: "held", holder: this.holder, retryInMs: promisedMs });
+      this.#settleLater(pending, { kind: "held", holder: this.holder, retryInMs: promisedMs });
       return;
     }
     // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
@@ -158,24 +158,24 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   }
 
   /** Not at once: a taker may ask for more, and the proposer must not be called in the middle of a step. */
-  #tellLater(pending: PendingAttempt, outcome: AttemptOutcome): void {
+  #settleLater(pending: PendingAttempt, outcome: AttemptOutcome): void {
     pending.outcome = outcome;
-    if (this.#untold.push(pending) === 1) void settled.then(this.#tell);
+    if (this.#ended.push(pending) === 1) void settled.then(this.#reportOutcomes);
   }
 
   /** Every caller whose attempt has ended, in that order. */
-  readonly #tell = (): void => {
-    const ended = this.#untold;
-    this.#untold = [];
+  readonly #reportOutcomes = (): void => {
+    const ended = this.#ended;
+    this.#ended = [];
     for (const { taker, data, outcome } of ended) {
       if (data !== undefined && outcome!.kind === "granted")
-        this.#tellOf(data, FleaseGrant.of(outcome!.grant));
+        this.#publishData(data, FleaseGrant.of(outcome!.grant));
       taker.settled(outcome!);
     }
   };
 
-  #tellOf(data: string, grant: FleaseGrant): void {
-    if (this.#keeps(grant)) this.#driver.teller?.tell(grant.resource, grant.token, data);
+  #publishData(data: string, grant: FleaseGrant): void {
+    if (this.#keeps(grant)) this.#driver.publisher?.publish(grant.resource, grant.token, data);
   }
 
   /** It has not been given back. */
@@ -205,16 +205,16 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (renewal !== undefined && this.#renewals.remove(renewal)) this.#settleRenewal(held, false);
   }
 
-  /** As `#tellLater`. */
+  /** As `#settleLater`. */
   #settleRenewal(held: FleaseGrant, extended: boolean): void {
     const { renewal } = held;
     if (renewal === undefined) return;
     held.request = undefined;
     renewal.extended = extended;
-    if (this.#renewed.push(renewal) === 1) void settled.then(this.#tellOfRenewals);
+    if (this.#renewed.push(renewal) === 1) void settled.then(this.#reportRenewals);
   }
 
-  readonly #tellOfRenewals = (): void => {
+  readonly #reportRenewals = (): void => {
     const ended = this.#renewed;
     this.#renewed = [];
     for (const { taker, extended } of ended) taker.renewed(extended);
@@ -333,7 +333,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
 
   #letGo(grant: FleaseGrant, now: Reading): void {
     this.forgoRenewal(grant);
-    this.#driver.teller?.forget(grant.resource);
+    this.#driver.publisher?.forget(grant.resource);
     this.#peer.proposer.release(grant, now);
   }
 
@@ -389,7 +389,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (!(pending instanceof PendingAttempt)) return;
     grant.request = undefined;
     pending.taker.onCancel = undefined;
-    this.#tellLater(pending, outcome);
+    this.#settleLater(pending, outcome);
   }
 
   get #reachesMajority(): boolean {

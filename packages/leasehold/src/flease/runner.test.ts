@@ -22,7 +22,7 @@ function member() {
     settings,
     acceptor: true,
     world,
-    medium: { send: () => {}, reaches: () => true, tell: () => true },
+    medium: { send: () => {}, reaches: () => true, notify: () => true },
     owner: () => "a.1",
     clockFault: () => {},
     maintained: () => void (counts.looks += 1),

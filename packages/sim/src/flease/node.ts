@@ -401,7 +401,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     return this.#world.nodes[to]?.peer !== undefined;
   }
 
-  tell(to: number, message: Message): boolean {
+  notify(to: number, message: Message): boolean {
     if (!this.reaches(to)) return false;
     this.#post(to, 0, message.resource, message);
     return true;

@@ -27,11 +27,11 @@ export function healthHandlers(host: CoreHost, streams: Streams): Handlers {
     }) satisfies UnaryHandler,
     Watch: ((call) => {
       if (!streams.admit(call)) return;
-      let told: Status | undefined;
+      let sent: Status | undefined;
       const look = () => {
         const status = statusOf(call.request);
-        if (status !== told) call.write(create(HealthCheckResponseSchema, { status }));
-        told = status;
+        if (status !== sent) call.write(create(HealthCheckResponseSchema, { status }));
+        sent = status;
       };
       const looking = setInterval(look, lookMs);
       call.whenOver(() => clearInterval(looking));

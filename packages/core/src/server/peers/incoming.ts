@@ -127,7 +127,7 @@ export class Incoming {
   #greet(hello: PeerHello): void {
     this.#hello = hello;
     if (hello.asksMembers) {
-      this.#tellMembers(hello);
+      this.#sendMembers(hello);
       return;
     }
     const refusal = this.#handler.judge(hello);
@@ -144,7 +144,7 @@ export class Incoming {
     this.#answer("");
   }
 
-  #tellMembers(hello: PeerHello): void {
+  #sendMembers(hello: PeerHello): void {
     const objection = objectionTo(hello, this.#self);
     const members = this.#handler.members();
     const answer =

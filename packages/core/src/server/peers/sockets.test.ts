@@ -93,8 +93,8 @@ test("a revoked certificate is refused on either side, even by an outdated list"
   const gone = issue("IP:127.0.0.1");
   const crl = authority.revoke(gone, -1);
   expect(await meet(files(both, undefined, crl), files(other, undefined, crl))).toBe("");
-  expect(await meet(files(both, undefined, crl), files(gone))).toMatch(/^listener: .* was taken back$/);
-  expect(await meet(files(gone), files(both, undefined, crl))).toMatch(/^the certificate .* was taken back$/);
+  expect(await meet(files(both, undefined, crl), files(gone))).toMatch(/^listener: .* was revoked$/);
+  expect(await meet(files(gone), files(both, undefined, crl))).toMatch(/^the certificate .* was revoked$/);
 });
 
 test.each(loopbacks())("at the address %s a server is known by its certificate's list", async (host) => {

@@ -132,7 +132,7 @@ export function listFrom(value: unknown): ListPage {
 export function pageFrom(value: unknown): FeedPage {
   const page = recordOrEmpty(value);
   if (!Array.isArray(page["held"]) || !Array.isArray(page["free"]))
-    throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
+    throw new LeaseholdError("UNREACHABLE", "a recovering member does not answer this");
   const { held, more } = listFrom(page);
   return { held, free: page["free"].map(textOrEmpty), more, anew: page["anew"] === true };
 }

@@ -29,7 +29,7 @@ function setUp(watchedMost?: number) {
     { owner: "a.1", seed: 1, acceptor: true },
     start.mono,
     start.wall,
-    { send: () => {}, reaches: () => true, tell: () => false },
+    { send: () => {}, reaches: () => true, notify: () => false },
     () => {},
   );
   const now = () => peer.read(at(ms).mono, at(ms).wall);

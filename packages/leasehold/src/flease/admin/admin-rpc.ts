@@ -309,7 +309,7 @@ export class AdminRpc<L extends AdminLink> {
   /** A recovering acceptor knows too little to report (I15). */
   readonly #readyNow = (): Reading => {
     if (this.#node.peer.acceptor?.ready !== true)
-      throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
+      throw new LeaseholdError("UNREACHABLE", "a recovering member does not answer this");
     return this.#node.now();
   };
 }

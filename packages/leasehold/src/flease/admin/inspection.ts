@@ -51,11 +51,11 @@ export class FleaseInspection implements Inspection {
 
   watch(
     prefix: string,
-    told: (hint: ResourceHint) => void,
+    report: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
   ): Watching {
     const newSession = () => (this.#lastSession += 1);
-    const watch = new ClusterWatch(this.#driver, this.#cells, prefix, told, failed, newSession);
+    const watch = new ClusterWatch(this.#driver, this.#cells, prefix, report, failed, newSession);
     watch.begin();
     return this.#watches.add(watch);
   }

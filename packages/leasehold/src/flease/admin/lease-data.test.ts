@@ -7,7 +7,7 @@ import { LeaseData } from "./lease-data.js";
 /** A member's acceptor that keeps what was taken, and beside it what owners say. */
 function setUp() {
   const start = at(-2_000);
-  const medium = { send: () => {}, reaches: () => true, tell: () => false };
+  const medium = { send: () => {}, reaches: () => true, notify: () => false };
   const who = { owner: "a.1", seed: 1, acceptor: true };
   const peer = new FleasePeer(benchSettings(), who, start.mono, start.wall, medium, () => {});
   const acceptor = peer.acceptor!;

@@ -9,7 +9,7 @@ export type Verdict = { readonly state: "held"; readonly lease: ListedLease } | 
 export class WatchView {
   readonly #cells: CellMap;
   /** Unfinished leases by reporting member; undefined while it has reported nothing. */
-  readonly #told: (Map<string, ListedLease> | undefined)[] = [];
+  readonly #reported: (Map<string, ListedLease> | undefined)[] = [];
 
   constructor(cells: CellMap) {
     this.#cells = cells;
@@ -17,16 +17,16 @@ export class WatchView {
 
   /** A member's first complete report, or a new one. Returns the resources to judge. */
   begin(member: number, leases: Map<string, ListedLease>): Set<string> {
-    const touched = new Set(this.#told[member]?.keys());
+    const touched = new Set(this.#reported[member]?.keys());
     for (const resource of leases.keys()) touched.add(resource);
-    this.#told[member] = leases;
+    this.#reported[member] = leases;
     // Resources missing in it may be free now.
-    for (const others of this.#told) for (const resource of others?.keys() ?? []) touched.add(resource);
+    for (const others of this.#reported) for (const resource of others?.keys() ?? []) touched.add(resource);
     return touched;
   }
 
   apply(member: number, page: FeedPage): Set<string> {
-    const leases = this.#told[member];
+    const leases = this.#reported[member];
     const touched = new Set<string>();
     for (const lease of page.held) {
       leases?.set(lease.resource, lease);
@@ -41,7 +41,7 @@ export class WatchView {
 
   /** The member is unreachable: its reports no longer count. */
   forget(member: number): void {
-    this.#told[member] = undefined;
+    this.#reported[member] = undefined;
   }
 
   /** `undefined` while no majority of the resource's cell agrees. */
@@ -50,9 +50,9 @@ export class WatchView {
     const leases: ListedLease[] = [];
     let silent = 0;
     for (const member of cell.members) {
-      const lease = this.#told[member]?.get(resource);
+      const lease = this.#reported[member]?.get(resource);
       if (lease !== undefined) leases.push(lease);
-      else if (this.#told[member] === undefined) silent += 1;
+      else if (this.#reported[member] === undefined) silent += 1;
     }
     for (const lease of leases) {
       const same = leases.filter((one) => one.owner === lease.owner && one.token === lease.token);

@@ -31,7 +31,7 @@ export class ClusterWatch {
   readonly #driver: AdminDriver;
   readonly #view: WatchView;
   readonly #prefix: string;
-  readonly #told: (hint: ResourceHint) => void;
+  readonly #report: (hint: ResourceHint) => void;
   readonly #failed: (error: LeaseholdError) => void;
   readonly #newSession: () => number;
   readonly #pauses: Pauses;
@@ -48,7 +48,7 @@ export class ClusterWatch {
     driver: AdminDriver,
     cells: CellMap,
     prefix: string,
-    told: (hint: ResourceHint) => void,
+    report: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
     newSession: () => number,
   ) {
@@ -56,7 +56,7 @@ export class ClusterWatch {
     this.#pauses = new Pauses(driver.runner.world.timers);
     this.#view = new WatchView(cells);
     this.#prefix = prefix;
-    this.#told = told;
+    this.#report = report;
     this.#failed = failed;
     this.#newSession = newSession;
   }
@@ -141,8 +141,8 @@ export class ClusterWatch {
     const { ttlMaxMs } = this.#driver.runner.peer.settings;
     for (const resource of resources) {
       const verdict = this.#view.judge(resource);
-      if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall, ttlMaxMs));
-      else if (verdict?.state === "free") this.#told({ resource, state: "free" });
+      if (verdict?.state === "held") this.#report(hintOf(verdict.lease, wall, ttlMaxMs));
+      else if (verdict?.state === "free") this.#report({ resource, state: "free" });
     }
   }
 }

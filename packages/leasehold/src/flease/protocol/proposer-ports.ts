@@ -31,7 +31,7 @@ export interface Medium extends RequestSink {
   /**
    * Like `send`, but also to participants that are not members. False when that participant is not connected.
    */
-  tell(to: number, message: Message): boolean;
+  notify(to: number, message: Message): boolean;
 }
 
 /**

@@ -25,7 +25,7 @@ export interface QueryAnswer {
 }
 
 /** What one acceptor said of the lease that it knows. */
-interface Told {
+interface Report {
   readonly state: LeaseState;
   readonly owner: string;
   readonly number: number;
@@ -37,7 +37,7 @@ interface Told {
 class Query implements DeadlineItem {
   answers = 0;
   /** Counted among the acceptors that know of a lease. */
-  readonly told: Told[] = [];
+  readonly reports: Report[] = [];
   heapIndex = -1;
   readonly handle: number;
   readonly cell: Cell;
@@ -54,8 +54,8 @@ class Query implements DeadlineItem {
   }
 
   /** How many reported exactly this lease. */
-  votesFor(lease: Told): number {
-    return this.told.filter(
+  votesFor(lease: Report): number {
+    return this.reports.filter(
       (one) => isSameBallot(one, lease) && one.sequence === lease.sequence && one.state === lease.state,
     ).length;
   }
@@ -65,26 +65,26 @@ class Query implements DeadlineItem {
    * higher ballot may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but
    * what its own ballot had.
    */
-  holding(): Told | undefined {
-    return this.told
+  holding(): Report | undefined {
+    return this.reports
       .filter((lease) => lease.state === LeaseState.live && !this.#isEnded(lease))
-      .reduce<Told | undefined>((one, other) => (one && !isHigher(other, one) ? one : other), undefined);
+      .reduce<Report | undefined>((one, other) => (one && !isHigher(other, one) ? one : other), undefined);
   }
 
-  #isEnded(lease: Told): boolean {
-    return this.told.some(
+  #isEnded(lease: Report): boolean {
+    return this.reports.some(
       (one) => one.state !== LeaseState.live && isSameBallot(one, lease) && isHigher(one, lease),
     );
   }
 }
 
-const nothing: Told = { state: LeaseState.none, owner: "", number: 0, sequence: 0, until: 0, token: 0 };
+const nothing: Report = { state: LeaseState.none, owner: "", number: 0, sequence: 0, until: 0, token: 0 };
 
-function isHigher(one: Told, other: Told): boolean {
+function isHigher(one: Report, other: Report): boolean {
   return one.number > other.number || (one.number === other.number && one.sequence > other.sequence);
 }
 
-function isSameBallot(one: Told, other: Told): boolean {
+function isSameBallot(one: Report, other: Report): boolean {
   return one.number === other.number && one.owner === other.owner;
 }
 
@@ -150,7 +150,7 @@ export class Queries {
     if ((query.answers & bit) !== 0) return;
     query.answers |= bit;
     if (reply.leaseState !== LeaseState.none) {
-      query.told.push({
+      query.reports.push({
         state: reply.leaseState,
         owner: reply.leaseOwner,
         number: reply.leaseNumber,

@@ -65,7 +65,7 @@ test("2. the proposer of a restarted node does not use its own acceptor before t
   const medium = {
     send: (to: number, message: Message) => void sent.push({ to, message: copyMessage(message) }),
     reaches: () => true,
-    tell: () => false,
+    notify: () => false,
   };
   const { mono, wall } = at(0);
   const options = { owner: "a.2", seed: 1, acceptor: true };

@@ -25,7 +25,7 @@ class WaitingList {
   readonly tickets = new Map<number, number>();
   #nextTicket = 0;
   /** When the first was notified that the resource is free, if nobody has got it since. */
-  toldMono = -Infinity;
+  notifiedMono = -Infinity;
   /** The waiter to be notified before all others: the holder hands over to it, or it asked too late. */
   favoured: number | undefined;
   /** The last who got the resource here, if it was on the list. */
@@ -116,8 +116,8 @@ export class Waiters {
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
     if (list === undefined || this.#isPatient(list, mono) || mono < list.elsewhereUntilMono) return undefined;
-    if (list.toldMono !== -Infinity) this.#drop(list, list.first!); // It had its time.
-    list.toldMono = mono;
+    if (list.notifiedMono !== -Infinity) this.#drop(list, list.first!); // It had its time.
+    list.notifiedMono = mono;
     return list.first;
   }
 
@@ -125,7 +125,7 @@ export class Waiters {
   remove(resource: string, peer: number): void {
     const list = this.#lists.get(resource);
     if (list?.tickets.has(peer) !== true) return;
-    if (list.first === peer) list.toldMono = -Infinity;
+    if (list.first === peer) list.notifiedMono = -Infinity;
     this.#drop(list, peer);
   }
 
@@ -134,7 +134,7 @@ export class Waiters {
     if (this.#total === 0) return;
     const list = this.#lists.get(resource);
     if (list === undefined) return;
-    list.toldMono = list.elsewhereUntilMono = -Infinity;
+    list.notifiedMono = list.elsewhereUntilMono = -Infinity;
     list.taker = list.tickets.has(peer) ? peer : undefined;
     this.remove(resource, peer);
   }
@@ -166,7 +166,7 @@ export class Waiters {
     const list = this.#lists.get(resource);
     const peer = [...(list?.tickets.keys() ?? [])].find((each) => peers.has(each));
     if (list === undefined || peer === undefined) return false;
-    if (list.first !== peer) list.toldMono = -Infinity; // The one that was told keeps its place, no more.
+    if (list.first !== peer) list.notifiedMono = -Infinity; // The one that was told keeps its place, no more.
     list.favoured = peer;
     return true;
   }
@@ -203,7 +203,7 @@ export class Waiters {
   }
 
   #isPatient(list: WaitingList, mono: number): boolean {
-    return mono < list.toldMono + this.#patienceMs;
+    return mono < list.notifiedMono + this.#patienceMs;
   }
 
   #drop(list: WaitingList, peer: number): void {

@@ -23,5 +23,5 @@ export function cellsIn(answer: StoreAnswer | undefined): readonly Uint8Array[] 
   if (answer === undefined) return new LeaseholdError("STORE_UNAVAILABLE", "a store did not answer in time");
   if (answer.kind === "failed") return answer.error;
   if (answer.kind === "cells" || answer.kind === "conflict") return answer.cells;
-  throw new Error(`assertion failed: ${answer.kind} tells no cells`);
+  throw new Error(`assertion failed: ${answer.kind} has no cells`);
 }

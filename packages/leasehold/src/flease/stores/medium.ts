@@ -86,7 +86,7 @@ export class StoreMedium implements Medium {
   }
 
   /** Stores have neither waiters nor hints. */
-  tell(): boolean {
+  notify(): boolean {
     return false;
   }
 

@@ -3,7 +3,7 @@ import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { isAddress, parseAddress } from "../../runtime/address.js";
 import type { Cluster } from "../views/cluster.js";
-import { readToldView } from "../views/document.js";
+import { readPublishedView } from "../views/document.js";
 import { canonicalSettings, fleaseSettings, memberIdsMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
@@ -87,7 +87,7 @@ export function readClusterDocument(text: string): Cluster {
     );
   }
   const current = document["current"];
-  return current === undefined ? cluster : { ...cluster, current: readToldView(current, isAddress) };
+  return current === undefined ? cluster : { ...cluster, current: readPublishedView(current, isAddress) };
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {

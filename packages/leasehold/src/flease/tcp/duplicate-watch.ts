@@ -118,9 +118,9 @@ export class DuplicateWatch {
 
   /** Returns why a process must not be admitted as this member: another one is connected elsewhere. */
   objection(id: string, incarnation: string): string | undefined {
-    for (const [teller, { connected }] of this.#others) {
-      if (teller === id || connected === undefined || !differs(connected, id, incarnation)) continue;
-      return `another process is the member ${JSON.stringify(id)} already, connected with ${JSON.stringify(teller)}; two processes must not be one member`;
+    for (const [witness, { connected }] of this.#others) {
+      if (witness === id || connected === undefined || !differs(connected, id, incarnation)) continue;
+      return `another process is the member ${JSON.stringify(id)} already, connected with ${JSON.stringify(witness)}; two processes must not be one member`;
     }
     return undefined;
   }

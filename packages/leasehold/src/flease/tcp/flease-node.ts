@@ -3,7 +3,7 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { Role } from "../../runtime/security/roles.js";
-import { DataTeller } from "../admin/data-teller.js";
+import { DataPublisher } from "../admin/data-publisher.js";
 import type { FleasePeer } from "../peer.js";
 import { ownerName } from "../protocol/ballot.js";
 import { cellFunctionVersion } from "../protocol/cells.js";
@@ -64,7 +64,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly views: NodeViews;
   readonly runner: FleaseRunner;
   readonly peer: FleasePeer;
-  readonly teller: DataTeller;
+  readonly publisher: DataPublisher;
   readonly provider: FleaseProvider;
   /** A clock fault replaces it. */
   transport: Transport;
@@ -105,7 +105,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.peer = this.runner.peer;
     this.#memberCalls = new MemberCalls(this, world);
     this.#countMembers();
-    this.teller = new DataTeller(
+    this.publisher = new DataPublisher(
       { of: (resource) => this.peer.cells.of(resource) },
       {
         link: (member) => this.link(member),
@@ -254,6 +254,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (acceptor && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
     this.views.maintain(now);
     this.calls.maintain(now);
-    this.teller.maintain();
+    this.publisher.maintain();
   }
 }

@@ -63,7 +63,7 @@ export class TcpMedium implements Medium {
     return this.#members[to]?.open === true;
   }
 
-  tell(to: number, message: Message): boolean {
+  notify(to: number, message: Message): boolean {
     const link = this.#members[to] ?? this.#unplaced.get(to);
     if (link === undefined) return false;
     link.send(message);

@@ -1,7 +1,7 @@
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { Role } from "../../runtime/security/roles.js";
-import type { DataTeller } from "../admin/data-teller.js";
+import type { DataPublisher } from "../admin/data-publisher.js";
 import type { FleasePeer } from "../peer.js";
 import type { Cluster } from "../views/cluster.js";
 import { writeClusterDocument } from "./cluster.js";
@@ -31,7 +31,7 @@ export interface ConnectionsHost {
   readonly views: NodeViews;
   readonly messages: PeerMessages;
   readonly calls: ServedCalls;
-  readonly teller: DataTeller;
+  readonly publisher: DataPublisher;
   readonly transport: Transport;
   readonly logger: Logger;
   /** Logs what others can cause: once a minute for each cause, however often they do. */
@@ -84,11 +84,11 @@ export class PeerConnections implements ConnectionHandler {
 
   /** From here on this link leads to the member with this index. */
   #place(link: Link, index: number): void {
-    const { dialer, logger, medium, teller } = this.#node;
+    const { dialer, logger, medium, publisher } = this.#node;
     medium.place(link, index);
     dialer.accepted(link.address);
     this.#introduce(link);
-    teller.connected();
+    publisher.connected();
     logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.#node.onMembersChanged();
   }

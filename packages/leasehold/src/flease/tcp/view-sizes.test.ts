@@ -14,7 +14,7 @@ import { isAddress, readAddress } from "../../runtime/address.js";
 import { memberIdLengthMax, memberIdsMax, membersMax } from "../protocol/settings.js";
 import { defineCluster, readClusterDocument, writeClusterDocument } from "./cluster.js";
 import { ViewFile } from "./views/view-file.js";
-import { readToldView, readViewOffer, writeToldView, writeViewOffer } from "../views/document.js";
+import { readPublishedView, readViewOffer, writePublishedView, writeViewOffer } from "../views/document.js";
 import { decodeCall, encodeAnswer, encodeCall } from "./wire/admin-frames.js";
 import { ByteReader, ByteWriter } from "./wire/bytes.js";
 import { CALL_FRAME_BYTES_MAX, FrameDecoder, FrameKind, MEMBER_CALL_FRAME_BYTES_MAX } from "./wire/frame.js";
@@ -49,10 +49,10 @@ function called(params: object, role: "member" | "client"): unknown {
 }
 
 test("the largest view gets to members and clients as it is, and into a member's file and out of it", () => {
-  const document = writeToldView(largest);
+  const document = writePublishedView(largest);
   const bytes = JSON.stringify(document).length;
   expect(bytes).toBeGreaterThan(150_000);
-  expect(readToldView(called({ ...document, begins: true }, "member"), isAddress)).toEqual(largest);
+  expect(readPublishedView(called({ ...document, begins: true }, "member"), isAddress)).toEqual(largest);
   expect(called(document, "client")).toBe("too large");
   const offer = called(writeViewOffer(largest), "member");
   expect(readViewOffer(offer, largest.view)?.settled).toEqual(largest.settled);
@@ -71,7 +71,7 @@ test("the description of a cluster that began with other members of the longest 
   const members = longIds("f");
   const settings = benchSettings({ members, cellSize: 31 });
   const cluster = defineCluster("c".repeat(128), settings, longAddresses(members));
-  const text = writeClusterDocument(cluster, writeToldView(largest));
+  const text = writeClusterDocument(cluster, writePublishedView(largest));
   const claims = {
     role: "member",
     nodeId: members[0]!,
@@ -121,15 +121,20 @@ test("one member more, or one character more in an id or an address, is refused"
   ]);
   const [first] = view.members as [string];
   const refused = (members: readonly string[], at: Record<string, string>) => () =>
-    readToldView(writeToldView({ ...largest, view: { ...view, members }, addresses: at }), isAddress);
+    readPublishedView(
+      writePublishedView({ ...largest, view: { ...view, members }, addresses: at }),
+      isAddress,
+    );
   expect(refused(view.members, addresses)).not.toThrow();
   const more = "o".repeat(memberIdLengthMax);
-  expect(refused([...view.members, more], { ...addresses, [more]: "h:1" })).toThrow("is no view");
+  expect(refused([...view.members, more], { ...addresses, [more]: "h:1" })).toThrow("members cannot be read");
   const longer = `${first}x`;
   expect(refused([longer, ...view.members.slice(1)], { ...addresses, [longer]: "h:1" })).toThrow(
-    "is no view",
+    "members cannot be read",
   );
-  expect(refused(view.members, { ...addresses, [first]: `x${longHost}:1` })).toThrow("is no view");
+  expect(refused(view.members, { ...addresses, [first]: `x${longHost}:1` })).toThrow(
+    "members cannot be read",
+  );
   const tooMany = longIds("m", membersMax + 1);
   expect(() => benchSettings({ members: tooMany, cellSize: 31 })).toThrow("at most 300 members");
 });

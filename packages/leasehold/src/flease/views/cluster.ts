@@ -1,5 +1,5 @@
 import type { FleaseSettings } from "../protocol/settings.js";
-import type { ToldView } from "./document.js";
+import type { PublishedView } from "./document.js";
 import type { ViewAndBarrier } from "./view.js";
 
 /** The cluster as a participant knows it. */
@@ -13,7 +13,7 @@ export interface Cluster {
   /** Number of founding members: the first in these lists. */
   readonly foundedBy: number;
   /** The view of the member that described the cluster; absent in a participant's own settings. */
-  readonly current?: (ViewAndBarrier & Pick<ToldView, "addresses">) | undefined;
+  readonly current?: (ViewAndBarrier & Pick<PublishedView, "addresses">) | undefined;
   /**
    * Adds a member, or a new address of one, to the lists of all members there ever were. Indices stay.
    * False when the lists are full.

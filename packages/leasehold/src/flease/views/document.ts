@@ -5,7 +5,7 @@ import { stampMax, viewNumberMax, votersOf } from "./view.js";
 import { cellSizeMax, membersMax, whyNoMemberId } from "../protocol/settings.js";
 
 /** A view as it is sent to members and clients, and stored in files: with the addresses of the members. */
-export interface ToldView extends ViewNote {
+export interface PublishedView extends ViewNote {
   readonly addresses: Readonly<Record<string, string>>;
 }
 
@@ -18,7 +18,7 @@ export interface FiledView extends KeptView {
 export type AddressCheck = (text: string) => boolean;
 
 /** Encodes as JSON: maps become lists of pairs. */
-export function writeToldView({ view, barrier, settled, addresses }: ToldView): object {
+export function writePublishedView({ view, barrier, settled, addresses }: PublishedView): object {
   return { view, barrier, settled: [...settled], addresses };
 }
 
@@ -27,10 +27,10 @@ export function writeToldView({ view, barrier, settled, addresses }: ToldView): 
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
  */
-export function readToldView(told: unknown, isAddress: AddressCheck): ToldView {
-  if (!isRecord(told)) return misfit();
-  const { barrier, settled, addresses } = told;
-  const view = readView(told["view"]);
+export function readPublishedView(published: unknown, isAddress: AddressCheck): PublishedView {
+  if (!isRecord(published)) return misfit();
+  const { barrier, settled, addresses } = published;
+  const view = readView(published["view"]);
   if (!isNumber(barrier) || !isRecord(addresses)) return misfit();
   const former = new Set(view.before?.members);
   const known = Object.fromEntries(
@@ -44,7 +44,7 @@ export function readToldView(told: unknown, isAddress: AddressCheck): ToldView {
 
 /** A view for its member's file, as JSON. */
 export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
-  return { ...writeToldView({ ...kept, settled: new Map() }), votesFrom };
+  return { ...writePublishedView({ ...kept, settled: new Map() }), votesFrom };
 }
 
 /**
@@ -53,7 +53,7 @@ export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
  * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
  */
 export function readFiledView(value: unknown, isAddress: AddressCheck): FiledView {
-  const { view, barrier, addresses } = readToldView(value, isAddress);
+  const { view, barrier, addresses } = readPublishedView(value, isAddress);
   return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
 }
 
@@ -86,10 +86,10 @@ export interface ViewOffer {
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` for anything else.
  */
-export function readViewOffer(told: unknown, own: View): ViewOffer | undefined {
-  if (!isRecord(told)) return misfit();
-  if (told["view"] !== undefined) return undefined;
-  const { number, stamp, settled } = told;
+export function readViewOffer(offer: unknown, own: View): ViewOffer | undefined {
+  if (!isRecord(offer)) return misfit();
+  if (offer["view"] !== undefined) return undefined;
+  const { number, stamp, settled } = offer;
   if (!isNumber(number) || !isNumber(stamp)) return misfit();
   const former = new Set(stamp === own.stamp ? own.before?.members : []);
   return { number, settled: readSettled(settled, former) };
@@ -127,5 +127,5 @@ function readVotesFrom(value: unknown): number | undefined {
 const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function misfit(): never {
-  throw new LeaseholdError("CONFIG_MISMATCH", "what was told of a view of the cluster is no view");
+  throw new LeaseholdError("CONFIG_MISMATCH", "a description of the members cannot be read");
 }

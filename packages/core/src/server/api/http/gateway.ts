@@ -12,7 +12,7 @@ import { messageFrom } from "./json-message.js";
 import { jsonText, TextParts, writeMessage } from "../../wire/json/json-text.js";
 import { JsonValues, NoJson } from "../../wire/json/json-values.js";
 import type { HttpCall } from "../../wire/http/pipeline.js";
-import { answerWhole, end, pieceBytes, say } from "../../wire/http/slow-client.js";
+import { answerWhole, end, pieceBytes, write } from "../../wire/http/slow-client.js";
 import { piecesOf } from "../../wire/http/body-pieces.js";
 import type { HttpTimes } from "../../wire/http/timeouts.js";
 import type { CodedError } from "../../wire/rpc/call.js";
@@ -173,7 +173,7 @@ async function answerOne(
   const parts = new TextParts();
   // Counts as unread until its iteration ends.
   for await (const each of asking.answers) {
-    await write(parts, method, each, call, stuckMs);
+    await writeMessageTo(parts, method, each, call, stuckMs);
     if (!response.headersSent) await answerWhole(call, 200, answerHeaders, parts.take(), stuckMs);
     else await end(call, stuckMs, parts.take());
   }
@@ -189,7 +189,7 @@ const keyValuesOf = (message: Message, { name }: DescField) =>
  *
  * @throws the reason of `gone`
  */
-async function write(
+async function writeMessageTo(
   parts: TextParts,
   { output }: DescMethod,
   answer: MessageShape<DescMethod["output"]>,
@@ -202,7 +202,7 @@ async function write(
     if (turns.isOver) await turns.next();
     if (parts.length >= pieceBytes) {
       if (!response.headersSent) response.writeHead(200, answerHeaders);
-      await say(call, Buffer.from(parts.take()), stuckMs);
+      await write(call, Buffer.from(parts.take()), stuckMs);
     }
     gone.throwIfAborted();
   }
@@ -219,9 +219,9 @@ async function answerLines(
     if (!response.headersSent) response.writeHead(200, answerHeaders);
     const parts = new TextParts();
     parts.push('{"result":');
-    await write(parts, method, each, call, stuckMs);
+    await writeMessageTo(parts, method, each, call, stuckMs);
     parts.push("}\n");
-    await say(call, Buffer.from(parts.take()), stuckMs);
+    await write(call, Buffer.from(parts.take()), stuckMs);
   }
   if (!response.headersSent) response.writeHead(200, answerHeaders);
   await end(call, stuckMs);

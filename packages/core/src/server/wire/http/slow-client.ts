@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 export const pieceBytes = 64 * 1024;
 
 /** The receiver of output. */
-export interface Told {
+export interface Receiver {
   readonly response: ServerResponse;
   readonly socket: { destroy(): void };
 }
@@ -13,37 +13,37 @@ export interface Told {
  * Writes the bytes; resolves when there is room for more, or the client has gone. A client that reads
  * nothing for `stuckMs` is disconnected, whatever it sends meanwhile.
  */
-export async function say(told: Told, bytes: Buffer, stuckMs: number): Promise<void> {
-  const { response } = told;
+export async function write(receiver: Receiver, bytes: Buffer, stuckMs: number): Promise<void> {
+  const { response } = receiver;
   for (let at = 0; at < bytes.length && !response.destroyed; at += pieceBytes)
-    if (!response.write(bytes.subarray(at, at + pieceBytes))) await taken(told, stuckMs, "drain");
+    if (!response.write(bytes.subarray(at, at + pieceBytes))) await taken(receiver, stuckMs, "drain");
 }
 
 /** Ends the output; resolves when the client has read everything, or has gone. */
-export function end(told: Told, stuckMs: number, last = ""): Promise<void> {
-  return taken(told, stuckMs, "finish", () => told.response.end(last));
+export function end(receiver: Receiver, stuckMs: number, last = ""): Promise<void> {
+  return taken(receiver, stuckMs, "finish", () => receiver.response.end(last));
 }
 
 /** A whole answer. */
 export async function answerWhole(
-  told: Told,
+  receiver: Receiver,
   status: number,
   headers: Readonly<Record<string, string>>,
   text: string,
   stuckMs: number,
 ): Promise<void> {
   const bytes = Buffer.byteLength(text);
-  told.response.writeHead(status, { ...headers, "Content-Length": bytes });
+  receiver.response.writeHead(status, { ...headers, "Content-Length": bytes });
   if (bytes <= pieceBytes) {
-    await end(told, stuckMs, text);
+    await end(receiver, stuckMs, text);
     return;
   }
-  await say(told, Buffer.from(text), stuckMs);
-  await end(told, stuckMs);
+  await write(receiver, Buffer.from(text), stuckMs);
+  await end(receiver, stuckMs);
 }
 
 function taken(
-  { response, socket }: Told,
+  { response, socket }: Receiver,
   stuckMs: number,
   event: "drain" | "finish",
   begin?: () => void,

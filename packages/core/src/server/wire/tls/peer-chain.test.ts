@@ -88,12 +88,12 @@ test("a revoked intermediate authority is refused, at any position", async () =>
   }
   {
     using listener = await listening(files(crl));
-    expect((await meet(listener, shown)).refusal).toMatch(/was taken back/);
-    expect((await meet(listener, hidden)).refusal).toMatch(/leads to no authority|was taken back/);
+    expect((await meet(listener, shown)).refusal).toMatch(/was revoked/);
+    expect((await meet(listener, hidden)).refusal).toMatch(/leads to no authority|was revoked/);
   }
   // The server knows it itself: it need not be shown.
   using trusting = await listening(files(crl, [root.caFile, above]));
-  expect((await meet(trusting, unseen)).refusal).toMatch(/was taken back/);
+  expect((await meet(trusting, unseen)).refusal).toMatch(/was revoked/);
   using still = await listening(files(nothing, [root.caFile, above]));
   expect((await meet(still, unseen)).refusal).toBe("");
 });

@@ -87,7 +87,7 @@ function objectionToChain(chain: readonly X509Certificate[], { authorities, seri
   const isRevoked = ({ serialNumber }: X509Certificate) => serials.has(serialText(serialNumber));
   const revoked = chain.find(isRevoked);
   if (revoked !== undefined)
-    return `the certificate with the serial number ${serialText(revoked.serialNumber)} was taken back`;
+    return `the certificate with the serial number ${serialText(revoked.serialNumber)} was revoked`;
   const [own] = chain;
   const above = [...chain.filter(({ ca }) => ca), ...authorities].filter(
     (each) => !isRevoked(each) && isValidNow(each),
@@ -95,7 +95,7 @@ function objectionToChain(chain: readonly X509Certificate[], { authorities, seri
   const trusted = new Set(authorities.map(({ raw }) => textOf(raw)));
   return own !== undefined && leadsToRoot(own, above, trusted)
     ? ""
-    : "its chain leads to no authority, but by a certificate that was taken back or was not shown";
+    : "its chain leads to no authority, but by a certificate that was revoked or was not shown";
 }
 
 /** Visits each once, so that it ends for any number. */

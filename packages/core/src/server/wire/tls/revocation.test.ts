@@ -51,7 +51,7 @@ test("a truncated or changed list is refused, or read completely", () => {
   const whole = readRevoked(der, "x").serials.size;
   for (let length = 0; length < der.length; length += 1)
     expect(() => readRevoked(der.subarray(0, length), "the file")).toThrow(
-      /the file is no list of certificates/,
+      /the file is no list of revoked certificates/,
     );
   const other = "-----BEGIN CERTIFICATE-----\nAA==\n";
   expect(() => readRevoked(Buffer.from(`${other}-----END CERTIFICATE-----\n`), "x")).toThrow(/it has none/);

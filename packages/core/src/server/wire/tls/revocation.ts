@@ -48,9 +48,7 @@ export function readRevoked(file: Buffer, name: string): Revoked {
   try {
     for (const list of listsOf(file)) nextUpdateMs = Math.min(nextUpdateMs, readList(list, serials));
   } catch (error) {
-    throw invalidConfig(
-      `${name} is no list of certificates that were taken back: ${(error as Error).message}`,
-    );
+    throw invalidConfig(`${name} is no list of revoked certificates: ${(error as Error).message}`);
   }
   return { serials, nextUpdateMs };
 }

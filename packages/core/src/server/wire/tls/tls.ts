@@ -78,7 +78,7 @@ function certificatesIn(pem: Buffer): X509Certificate[] {
 }
 
 /** For operators: a file is unusable at present, and its earlier content stays in use. */
-type Tell = (text: string) => void;
+type Report = (text: string) => void;
 
 /**
  * The revoked certificates at present. If the list cannot be read, for example because it is being written,
@@ -87,7 +87,7 @@ type Tell = (text: string) => void;
  * @param ca trusted at present
  * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
  */
-export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): RevokedNow | undefined {
+export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, report?: Report): RevokedNow | undefined {
   const { crlFile, trustedCaFile } = tls;
   if (crlFile === undefined) return undefined;
   const { authorities, revoked } = knownOf(tls);
@@ -97,7 +97,7 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): 
   } catch (error) {
     if (revoked.last === undefined) throw error;
     list = revoked.last;
-    tell?.(`${(error as Error).message}: the former list goes on counting`);
+    report?.(`${(error as Error).message}: the former list stays in use`);
   }
   try {
     return { ...list, authorities: ca === undefined ? [] : authorities.of(ca) };
@@ -115,13 +115,13 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, tell?: Tell): 
 export function whenRenewed(
   tls: TlsFiles,
   take: (content: TlsContent | undefined, revoked: RevokedNow | undefined) => void,
-  tell?: Tell,
+  report?: Report,
 ): () => void {
   let shown = readTls(tls);
   const looking = setInterval(() => {
-    const renewed = renewedSince(tls, shown, tell);
+    const renewed = renewedSince(tls, shown, report);
     shown = renewed ?? shown;
-    take(renewed, revokedNow(tls, shown.ca, tell));
+    take(renewed, revokedNow(tls, shown.ca, report));
   }, renewMs).unref();
   return () => clearInterval(looking);
 }
@@ -130,7 +130,7 @@ export function whenRenewed(
  * Undefined if nothing has changed, or the files are being written or do not match yet: the next check
  * decides, and until then the old ones are shown.
  */
-function renewedSince(tls: TlsFiles, shown: TlsContent, tell?: Tell): TlsContent | undefined {
+function renewedSince(tls: TlsFiles, shown: TlsContent, report?: Report): TlsContent | undefined {
   try {
     const content = readTls(tls);
     if (isSame(content, shown)) return undefined;
@@ -138,7 +138,7 @@ function renewedSince(tls: TlsFiles, shown: TlsContent, tell?: Tell): TlsContent
     revokedNow(tls, content.ca);
     return content;
   } catch (error) {
-    tell?.(`${tls.certFile} and what belongs to it do not fit together: ${(error as Error).message}`);
+    report?.(`${tls.certFile} and its key or authority do not match: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -200,7 +200,7 @@ export class Transport implements DialerPorts {
     const [oldest] = this.#inHandshake;
     this.counters["handshakes.givenUp"] += 1;
     this.#inHandshake.delete(oldest!);
-    if (oldest instanceof Connection) oldest.close("others wait to be let in");
+    if (oldest instanceof Connection) oldest.close("too many handshakes are in progress");
     else oldest!.destroy();
   }
 

@@ -12,7 +12,7 @@ import { NodeViews } from "./node-views.js";
 import type { ViewsHost } from "./views-host.js";
 import type { Link } from "../transport/link.js";
 import type { Identity } from "../wire/identity.js";
-import { readToldView } from "../../views/document.js";
+import { readPublishedView } from "../../views/document.js";
 import type { ViewFile } from "./view-file.js";
 import type { FiledView } from "../../views/document.js";
 
@@ -49,7 +49,7 @@ function aMember() {
     warn: () => undefined,
   } as unknown as ViewsHost & { peer: FleasePeer };
   const views = new NodeViews(host, { file, state: "new" });
-  const medium = { send: () => undefined, reaches: () => true, tell: () => false };
+  const medium = { send: () => undefined, reaches: () => true, notify: () => false };
   const options = { owner: "a.1", seed: 1, acceptor: true, views: views.port() };
   host.peer = new FleasePeer(cluster.settings, options, at(0).mono, at(0).wall, medium, () => undefined);
   const tells = (peerId: string, params: object) =>
@@ -89,7 +89,7 @@ test("a view with more ids than a process can know is not entered, and the file 
   const { number } = host.peer.views.view;
   expect(() => tells("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
   expect(host.peer.views.view.number).toBe(number);
-  expect(readToldView(kept(), isAddress).view.number).toBe(number);
+  expect(readPublishedView(kept(), isAddress).view.number).toBe(number);
 });
 
 test("an address dialed for a joining member that never came is dropped", async () => {

@@ -8,9 +8,9 @@ import type { ClusterState, KeptView, View } from "../../views/view.js";
 import { MemberChanges } from "./member-changes.js";
 import type { ViewStatus } from "../../views/member-change.js";
 import type { Link } from "../transport/link.js";
-import { readToldView, readViewOffer, writeToldView } from "../../views/document.js";
+import { readPublishedView, readViewOffer, writePublishedView } from "../../views/document.js";
 import type { ViewFile } from "./view-file.js";
-import type { ToldView } from "../../views/document.js";
+import type { PublishedView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 import type { ViewsHost } from "./views-host.js";
 
@@ -128,14 +128,14 @@ export class NodeViews {
     return this.#voterIds.has(id);
   }
 
-  #told(): ToldView {
+  #published(): PublishedView {
     const note = this.#host.peer.views.note();
     return { ...note, addresses: this.#addressesOf(votersOf(note.view)) };
   }
 
   /** The view as sent to participants, and to clients in the description of the cluster. */
   document(): object {
-    return writeToldView(this.#told());
+    return writePublishedView(this.#published());
   }
 
   /** On a new connection each side offers its view to the other, so that neither stays behind. */
@@ -145,7 +145,7 @@ export class NodeViews {
 
   /** CALL `view`: a member offers or sends its view. */
   heard(from: Link, params: unknown): object {
-    if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members tell of views");
+    if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members send views");
     const { peer } = this.#host;
     const now = this.#host.now();
     const offer = readViewOffer(params, peer.views.view);
@@ -153,10 +153,11 @@ export class NodeViews {
       peer.hearView({ ...peer.views.note(), settled: offer.settled }, now);
       return { stamp: peer.views.view.stamp, wants: this.#wants(offer.number, now) };
     }
-    const told = readToldView(params, isAddress);
-    if (told.view.number > peer.views.view.number && !this.#learn(told.addresses)) this.#refuseView(now);
-    if (peer.hearView(told, now)) this.#entered();
-    else if (told.view.number > peer.views.view.number) this.#asksFromMono = now.mono + refusedViewMs;
+    const published = readPublishedView(params, isAddress);
+    if (published.view.number > peer.views.view.number && !this.#learn(published.addresses))
+      this.#refuseView(now);
+    if (peer.hearView(published, now)) this.#entered();
+    else if (published.view.number > peer.views.view.number) this.#asksFromMono = now.mono + refusedViewMs;
     return { stamp: peer.views.view.stamp };
   }
 

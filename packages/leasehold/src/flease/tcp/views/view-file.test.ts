@@ -34,5 +34,5 @@ test("numbers are read up to the greatest that there can be, and no further", ()
     [{}, { barrier: 1e300 }],
     [{}, { settled: [["a", 1e300]] }],
   ] as const)
-    expect(() => kept(view, note)).toThrow("is no view");
+    expect(() => kept(view, note)).toThrow("members cannot be read");
 });

@@ -3,7 +3,7 @@ import { at } from "../../../../../../test/support/flease-bench.js";
 import { largestView } from "../../../../../../test/support/large-views.js";
 import type { FleasePeer } from "../../peer.js";
 import type { Link } from "../transport/link.js";
-import { writeToldView } from "../../views/document.js";
+import { writePublishedView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 
 /** A member with many that are connected, which answer as a test says. */
@@ -33,7 +33,7 @@ function aPublisher(count: number) {
     peer: { views } as unknown as FleasePeer,
     transport: { call, links, loopback: undefined },
   };
-  const publisher = new ViewPublisher(host, () => writeToldView(note));
+  const publisher = new ViewPublisher(host, () => writePublishedView(note));
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   /** All that was asked since the last look. */
   const asked = async () => {

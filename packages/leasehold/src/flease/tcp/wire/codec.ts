@@ -87,14 +87,14 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
-  if (tellsIntent(kind)) to.u8(message.waiting ? Intent.waits : Intent.once);
+  if (carriesIntent(kind)) to.u8(message.waiting ? Intent.waits : Intent.once);
   if (kind === Kind.write || kind === Kind.acquire) {
     to.f64(message.until);
     to.f64(message.duration);
     if (kind === Kind.write) to.f64(message.token);
     return;
   }
-  if (!tellsLease(kind)) return;
+  if (!carriesLease(kind)) return;
   if (kind === Kind.nack) {
     to.u8(message.refusal);
     to.u16(message.ahead);
@@ -136,7 +136,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
-  const intent = tellsIntent(into.kind) ? from.u8() : 0;
+  const intent = carriesIntent(into.kind) ? from.u8() : 0;
   if (intent > Intent.renewed) throw new FrameError("code", `an intent ${intent}`);
   into.waiting = intent === Intent.waits;
   into.renewing = false;
@@ -148,7 +148,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.ahead = kind === Kind.nack ? from.u16() : 0;
   into.fullBy = into.refusal === Refusal.full ? from.name8(0, OWNER_BYTES_MAX) : "";
   into.promised = kind === Kind.nack || kind === Kind.state ? from.whole() : 0;
-  into.leaseState = tellsLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
+  into.leaseState = carriesLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
   if (into.leaseState === LeaseState.none) {
     into.leaseOwner = "";
     into.leaseNumber = 0;
@@ -168,11 +168,11 @@ function namesResource(kind: Kind): boolean {
   return isRequest(kind) || kind === Kind.hint;
 }
 
-function tellsIntent(kind: Kind): boolean {
+function carriesIntent(kind: Kind): boolean {
   return kind === Kind.read || kind === Kind.acquire || kind === Kind.release;
 }
 
-function tellsLease(kind: Kind): boolean {
+function carriesLease(kind: Kind): boolean {
   return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
 }
 

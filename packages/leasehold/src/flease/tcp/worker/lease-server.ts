@@ -59,7 +59,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly #byGrant = new Map<Grant, ServedLease>();
   readonly #attempts = new Map<number, Cancellation & { cancelled: boolean }>();
   readonly #watches = new Map<number, Watching>();
-  readonly #told: RenewingThread;
+  readonly #thread: RenewingThread;
   #nextGrant = 1;
   #holder: string;
 
@@ -69,7 +69,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.world = world;
     this.alarm = new Alarm(world);
     this.#holder = flease.holder;
-    this.#told = new RenewingThread(options.threads, flease.holder);
+    this.#thread = new RenewingThread(options.threads, flease.holder);
     this.provider = {
       get holder() {
         return flease.holder;
@@ -112,10 +112,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
       return;
     }
     const { flease, post } = this.#options;
-    const told = (hint: ResourceHint) => post({ type: "told", watch, hint });
+    const report = (hint: ResourceHint) => post({ type: "watched", watch, hint });
     // Members, unlike stores, never have too much to report to a watcher.
     const failed = () => undefined;
-    this.#watches.set(watch, flease.inspection.watch(message.prefix, told, failed));
+    this.#watches.set(watch, flease.inspection.watch(message.prefix, report, failed));
   }
 
   /**
@@ -124,7 +124,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
    */
   noteClock(): void {
     const { flease, now } = this.#options;
-    if (!this.#told.note(now(), flease.holder)) flease.distrustClocks();
+    if (!this.#thread.note(now(), flease.holder)) flease.distrustClocks();
     this.#noteHolder();
   }
 

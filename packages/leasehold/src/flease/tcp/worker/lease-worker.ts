@@ -18,9 +18,9 @@ const noteClockEveryMs = 100;
 async function main(port: MessagePort): Promise<void> {
   const { addresses, options, threads: buffer, busyMsMax } = workerData as WorkerOrders;
   const post = (message: FromWorker) => port.postMessage(message);
-  const say = (level: "info" | "warn" | "error") => (message: string) =>
+  const logAt = (level: "info" | "warn" | "error") => (message: string) =>
     post({ type: "log", level, message });
-  const logger = { info: say("info"), warn: say("warn"), error: say("error") };
+  const logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
   const world = realWorld(sharedMonotonicMs);
   try {
     const opening = () => openFleaseClient(addresses, { ...options, logger }, world);

@@ -99,7 +99,7 @@ export type FromWorker =
   | { readonly type: "lost"; readonly grant: number; readonly error: PlainError }
   | { readonly type: "hint"; readonly resource: string }
   | { readonly type: "releaseRequested"; readonly request: ReleaseRequest }
-  | { readonly type: "told"; readonly watch: number; readonly hint: ResourceHint }
+  | { readonly type: "watched"; readonly watch: number; readonly hint: ResourceHint }
   | { readonly type: "log"; readonly level: keyof Logger; readonly message: string };
 
 /** An error as plain data: classes and their fields do not cross threads. */

@@ -10,7 +10,7 @@ export interface WorkerCaller {
 }
 
 interface Watcher {
-  readonly told: (hint: ResourceHint) => void;
+  readonly report: (hint: ResourceHint) => void;
   readonly failed: (error: LeaseholdError) => void;
 }
 
@@ -27,7 +27,7 @@ export class WorkerInspection implements Inspection {
 
   watch(
     prefix: string,
-    told: (hint: ResourceHint) => void,
+    report: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
   ): Watching {
     const gone = this.#gone;
@@ -36,7 +36,7 @@ export class WorkerInspection implements Inspection {
       return { stop: () => undefined };
     }
     const watch = this.#nextWatch++;
-    this.#watches.set(watch, { told, failed });
+    this.#watches.set(watch, { report, failed });
     this.#caller.post({ type: "watch", watch, prefix });
     return {
       stop: () => {
@@ -46,8 +46,8 @@ export class WorkerInspection implements Inspection {
   }
 
   /** Called by the other thread. */
-  told(watch: number, hint: ResourceHint): void {
-    this.#watches.get(watch)?.told(hint);
+  reported(watch: number, hint: ResourceHint): void {
+    this.#watches.get(watch)?.report(hint);
   }
 
   /** The other thread has ended. */

@@ -250,8 +250,8 @@ export class WorkerProvider implements Provider {
       case "releaseRequested":
         this.#events?.releaseRequested?.(message.request);
         return;
-      case "told":
-        this.inspection.told(message.watch, message.hint);
+      case "watched":
+        this.inspection.reported(message.watch, message.hint);
         return;
       case "log":
         this.#logger[message.level](message.message);

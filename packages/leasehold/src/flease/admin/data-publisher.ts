@@ -12,7 +12,7 @@ const retryMs = 1_000;
 const callsMax = 32;
 
 /** Access to members, by index. */
-export interface ToldMembers {
+export interface DataMembers {
   /** The connection, for comparison: data is sent again on a new one. */
   link(member: number): object | undefined;
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
@@ -24,7 +24,7 @@ interface Tenure {
   readonly resource: string;
   readonly token: bigint;
   readonly data: string;
-  readonly toldBy: Map<number, object>;
+  readonly storedBy: Map<number, object>;
   /** Not before this time (steady). */
   dueMs: number;
 }
@@ -34,24 +34,24 @@ interface Tenure {
  * each new connection, and until they store it. Safety does not depend on it, and it never waits for an
  * answer.
  */
-export class DataTeller {
+export class DataPublisher {
   readonly #cells: CellMap;
-  readonly #members: ToldMembers;
+  readonly #members: DataMembers;
   readonly #tenures = new Map<string, Tenure>();
   /** Tenures that some connected member may not know. */
-  readonly #untold = new Set<Tenure>();
+  readonly #unstored = new Set<Tenure>();
   #calls = 0;
 
-  constructor(cells: CellMap, members: ToldMembers) {
+  constructor(cells: CellMap, members: DataMembers) {
     this.#cells = cells;
     this.#members = members;
   }
 
-  tell(resource: string, token: bigint, data: string): void {
+  publish(resource: string, token: bigint, data: string): void {
     this.forget(resource);
-    const tenure = { resource, token, data, toldBy: new Map<number, object>(), dueMs: -Infinity };
+    const tenure = { resource, token, data, storedBy: new Map<number, object>(), dueMs: -Infinity };
     this.#tenures.set(resource, tenure);
-    this.#untold.add(tenure);
+    this.#unstored.add(tenure);
     if (this.#calls < callsMax) this.#go(tenure);
   }
 
@@ -60,21 +60,21 @@ export class DataTeller {
     const tenure = this.#tenures.get(resource);
     if (tenure === undefined) return;
     this.#tenures.delete(resource);
-    this.#untold.delete(tenure);
+    this.#unstored.delete(tenure);
   }
 
   /** A member has connected. */
   connected(): void {
     for (const tenure of this.#tenures.values()) {
       tenure.dueMs = -Infinity;
-      this.#untold.add(tenure);
+      this.#unstored.add(tenure);
     }
   }
 
   /** Call several times a second. */
   maintain(): void {
     const nowMs = this.#members.nowMs();
-    for (const tenure of this.#untold) {
+    for (const tenure of this.#unstored) {
       if (this.#calls >= callsMax || nowMs < tenure.dueMs) return;
       this.#go(tenure);
     }
@@ -82,33 +82,33 @@ export class DataTeller {
 
   #go(tenure: Tenure): void {
     // Tenures that wait for a retry come last.
-    this.#untold.delete(tenure);
+    this.#unstored.delete(tenure);
     const missing = this.#missing(tenure);
     if (missing.length === 0) return;
     tenure.dueMs = this.#members.nowMs() + retryMs;
-    this.#untold.add(tenure);
+    this.#unstored.add(tenure);
     for (const [member, link] of missing) void this.#call(tenure, member, link);
   }
 
   /** The connected members of its cell that lack it. */
-  #missing({ resource, toldBy }: Tenure): (readonly [member: number, link: object])[] {
+  #missing({ resource, storedBy }: Tenure): (readonly [member: number, link: object])[] {
     return this.#cells.of(resource).members.flatMap((member) => {
       const link = this.#members.link(member);
-      return link === undefined || toldBy.get(member) === link ? [] : [[member, link] as const];
+      return link === undefined || storedBy.get(member) === link ? [] : [[member, link] as const];
     });
   }
 
   async #call(tenure: Tenure, member: number, link: object): Promise<void> {
     this.#calls += 1;
-    const { resource, token, data, toldBy } = tenure;
+    const { resource, token, data, storedBy } = tenure;
     try {
       const params = { resource, token: Number(token), data };
-      if ((await this.#members.ask(member, "data", params, answerMsMax)) === true) toldBy.set(member, link);
+      if ((await this.#members.ask(member, "data", params, answerMsMax)) === true) storedBy.set(member, link);
     } catch {
       // It is retried, or sent on the member's next connection.
     }
     this.#calls -= 1;
-    if (this.#missing(tenure).length === 0) this.#untold.delete(tenure);
+    if (this.#missing(tenure).length === 0) this.#unstored.delete(tenure);
     this.maintain();
   }
 }

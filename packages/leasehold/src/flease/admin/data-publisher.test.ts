@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { Cells } from "../protocol/cells.js";
-import { DataTeller } from "./data-teller.js";
+import { DataPublisher } from "./data-publisher.js";
 
-/** Three members, which keep what they are told unless they are `deaf`. */
+/** Three members, which store what they are sent unless they are `deaf`. */
 function setUp() {
   const links: (object | undefined)[] = [{}, {}, {}];
-  const told: [member: number, resource: string][] = [];
+  const sent: [member: number, resource: string][] = [];
   const deaf = new Set<number>();
   let nowMs = 0;
   let underWay = 0;
   let most = 0;
-  const teller = new DataTeller(new Cells(["a", "b", "c"], 3), {
+  const publisher = new DataPublisher(new Cells(["a", "b", "c"], 3), {
     link: (member) => links[member],
     ask: async (member, method, params) => {
       expect(method).toBe("data");
@@ -18,7 +18,7 @@ function setUp() {
       most = Math.max(most, underWay);
       await Promise.resolve();
       underWay -= 1;
-      told.push([member, (params as { resource: string }).resource]);
+      sent.push([member, (params as { resource: string }).resource]);
       return !deaf.has(member);
     },
     nowMs: () => nowMs,
@@ -27,13 +27,13 @@ function setUp() {
     for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
   };
   return {
-    teller,
+    publisher,
     links,
     deaf,
-    told: async () => (await settle(), told.splice(0)),
+    sent: async () => (await settle(), sent.splice(0)),
     pass: (ms: number) => {
       nowMs += ms;
-      teller.maintain();
+      publisher.maintain();
     },
     most: () => most,
   };
@@ -46,42 +46,42 @@ const all = [
 ];
 
 test("data is sent to each member once, and again a second later to one that has not stored it", async () => {
-  const { teller, deaf, told, pass } = setUp();
+  const { publisher, deaf, sent, pass } = setUp();
   deaf.add(1);
-  teller.tell("r", 1n, "1");
-  expect(await told()).toEqual(all);
+  publisher.publish("r", 1n, "1");
+  expect(await sent()).toEqual(all);
   pass(999);
-  expect(await told()).toEqual([]);
+  expect(await sent()).toEqual([]);
   deaf.clear();
   pass(1);
-  expect(await told()).toEqual([[1, "r"]]);
+  expect(await sent()).toEqual([[1, "r"]]);
   pass(10_000);
-  expect(await told()).toEqual([]);
+  expect(await sent()).toEqual([]);
 });
 
 test("data is sent again over each new connection, while the tenure lasts", async () => {
-  const { teller, links, told, pass } = setUp();
-  teller.tell("r", 1n, "1");
-  await told();
+  const { publisher, links, sent, pass } = setUp();
+  publisher.publish("r", 1n, "1");
+  await sent();
   links[2] = undefined;
   pass(5_000);
-  expect(await told()).toEqual([]);
+  expect(await sent()).toEqual([]);
   links[2] = {};
-  teller.connected();
+  publisher.connected();
   pass(100);
-  expect(await told()).toEqual([[2, "r"]]);
-  teller.forget("r");
+  expect(await sent()).toEqual([[2, "r"]]);
+  publisher.forget("r");
   links[2] = {};
-  teller.connected();
+  publisher.connected();
   pass(5_000);
-  expect(await told()).toEqual([]);
+  expect(await sent()).toEqual([]);
 });
 
 test("data of many tenures is sent with a few concurrent calls, in turn", async () => {
-  const { teller, told, most } = setUp();
-  for (let index = 0; index < 1_000; index += 1) teller.tell(`r/${index}`, 1n, "1");
+  const { publisher, sent, most } = setUp();
+  for (let index = 0; index < 1_000; index += 1) publisher.publish(`r/${index}`, 1n, "1");
   let count = 0;
-  for (let looks = 0; looks < 100 && count < 3_000; looks += 1) count += (await told()).length;
+  for (let looks = 0; looks < 100 && count < 3_000; looks += 1) count += (await sent()).length;
   expect(count).toBe(3_000);
   expect(most()).toBeLessThan(40);
 });
