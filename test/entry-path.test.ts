@@ -58,7 +58,7 @@ const ways = [
   {
     name: "a file",
     rows: rowsOf(sectionOf("## The way of a file")),
-    first: "packages/files/src/protocol/open-file.ts",
+    first: "packages/files/src/tree/named-files.ts",
     last: "packages/files/src/disk/directory-store.ts",
   },
 ];

@@ -68,7 +68,7 @@ describe("leasehold files", () => {
   });
 
   test("asks the next node when one is gone, and says when all are", async () => {
-    await files.open("a", { create: "always" });
+    await files.set("a", "");
     await servers[0]!.close();
     expect((await leasehold(["cat", "a"])).code).toBe(0);
     const status = await leasehold(["status"]);
@@ -96,7 +96,7 @@ describe("leasehold files", () => {
       code: 69,
       err: "leasehold: The store has no space left for the write.\n",
     });
-    expect(files.contents.size).toBe(0);
+    expect(files.paths).toEqual([]);
     expect((await leasehold(["put", "here", "x", "--endpoints", "a:1"])).code).toBe(2);
   });
 });

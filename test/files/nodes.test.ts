@@ -74,11 +74,11 @@ async function same(path: string): Promise<boolean> {
   return readFileSync(join(folder, "back")).equals(content);
 }
 
-/** The node that has the primary of a file, as soon as there is one. */
-async function primaryOf(path: string): Promise<string> {
+/** The node that has the primary of names, as soon as there is one. */
+async function primaryOfNames(): Promise<string> {
   for (;;) {
     const found = await statuses();
-    const has = ({ status }: Found) => status?.primaries.some((each) => each.path === path) === true;
+    const has = ({ status }: Found) => status?.primaries.some(({ path }) => path === "names") === true;
     const node = found.find(has)?.status?.node;
     if (node !== undefined) return node;
   }
@@ -89,16 +89,16 @@ function isWhole({ state, peers }: FilesStatus): boolean {
 }
 
 describe("three nodes", () => {
-  test("keep a file whose primary is killed while it is written", async () => {
+  test("keep a file if the primary of names is killed while it is put", async () => {
     const put = leasehold("put", "dense", "killed");
-    process.kill(pidOf(await primaryOf("killed")), "SIGKILL");
+    process.kill(pidOf(await primaryOfNames()), "SIGKILL");
     expect((await put).code).toBe(0);
     expect(await same("killed")).toBe(true);
   });
 
-  test("go on when a primary is stopped, which shows nothing old when it wakes up", async () => {
+  test("go on when the primary of names is stopped, which shows nothing old when it wakes up", async () => {
     await leasehold("put", "dense", "stopped");
-    const pid = pidOf(await primaryOf("stopped"));
+    const pid = pidOf(await primaryOfNames());
     process.kill(pid, "SIGSTOP");
     try {
       writeFileSync(join(folder, "new"), "new");

@@ -1,6 +1,7 @@
 import { type Faults, duringFaults } from "./switches.js";
 import { MemoryCluster } from "../../packages/leasehold/src/testing/memory-cluster.js";
 import type { FilesInvariant, FilesPlan } from "../../packages/sim/src/files/plan.js";
+import { type NamesBatch, simulateNamesMany } from "../../packages/sim/src/files/names/run.js";
 import { type FilesBatch, simulateFilesMany } from "../../packages/sim/src/files/run.js";
 
 /** A mistake with replicated files, and the seed that shows it. */
@@ -63,12 +64,76 @@ export const filed: readonly Filed[] = [
   },
 ];
 
+/** Mistakes with names and contents. */
+export const named: readonly Filed[] = [
+  {
+    name: "N: a condition is not checked at the change",
+    faults: { namesUnconditional: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "N: names are answered without a look at the lease",
+    faults: { namesWithoutLease: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "N: a file is moved while it is written",
+    faults: { namesUnsealed: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "N: a change of names is seen before a majority has it",
+    faults: { namesBeforeMajority: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "N: an uncertain change is made twice",
+    faults: { namesTwice: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "N: a content has a name before it is whole",
+    faults: { contentsBeforeWhole: true },
+    breaks: "progress",
+    seed: 1,
+  },
+  {
+    name: "N: a content is collected while an upload may name it",
+    faults: { contentsCollectedEarly: true },
+    breaks: "progress",
+    seed: 1,
+  },
+  {
+    name: "N: a content is collected after one look",
+    faults: { contentsUnnamedOnce: true },
+    breaks: "progress",
+    seed: 1,
+  },
+];
+
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 600;
 
 export function searchFiles({ faults, breaks, seed, plan }: Filed): Promise<FilesBatch> {
   return duringFaults(faults, () =>
     simulateFilesMany({
+      firstSeed: seed,
+      only: [breaks],
+      plan,
+      makeCluster: (options) => new MemoryCluster(options),
+      goOn: (runs) => runs < runsMax,
+    }),
+  );
+}
+
+export function searchNames({ faults, breaks, seed, plan }: Filed): Promise<NamesBatch> {
+  return duringFaults(faults, () =>
+    simulateNamesMany({
       firstSeed: seed,
       only: [breaks],
       plan,

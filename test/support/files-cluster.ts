@@ -28,6 +28,13 @@ export const header: Header = {
 export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 export const bytes = (content: string) => new TextEncoder().encode(content);
 
+/** A checksum of FNV, which needs no module of Node. */
+export function sum(content: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of content) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
 /** A disk of a cluster that has begun. */
 export async function joinedDisk(node: string): Promise<MemoryBlockStore> {
   const store = new MemoryBlockStore();
@@ -91,6 +98,7 @@ export class FilesCluster {
       store: this.storeOf(name),
       peers: this.#peersOf(name),
       newId: () => `${name}${life}`,
+      checksum: sum,
       settings: {
         blockSize: 8,
         ttlMs: 1_000,
@@ -99,6 +107,9 @@ export class FilesCluster {
         answerTimeoutMs: 100,
         idleMs: 60_000,
         scrubPauseMs: 10_000,
+        announcedMs: 60_000,
+        graceMs: 2_000,
+        sweepPauseMs: 100,
       },
     });
     this.nodes.set(name, node);

@@ -1,104 +1,160 @@
+import { Readable } from "node:stream";
 import type {
-  FileStat,
-  FilesStatus,
+  CopyOptions,
+  Entry,
+  EntryList,
+  FileList,
   Files,
+  FilesStatus,
+  FileStat,
+  FileView,
+  FolderStat,
   ListFilesOptions,
-  OpenFileOptions,
+  MoveOptions,
+  PutOptions,
+  RemoveOptions,
   ReplicatedFile,
 } from "../../packages/files/src/types.js";
+import { Draft } from "../../packages/files/src/names/draft.js";
+import { filesBelow, find, NamesState } from "../../packages/files/src/names/state.js";
+import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
-interface Content {
-  bytes: Buffer;
-  version: number;
-}
-
-function failure(code: string): LeaseholdError {
-  return new LeaseholdError(code as "CLOSED", code);
-}
+const modifiedMs = 1_700_000_000_000;
 
 /** Replicated files without replicas: what stands before them sees no difference while all nodes are well. */
 export class MemoryFiles implements Files {
-  readonly contents = new Map<string, Content>();
-  /** Called before each write; what it throws the write rejects with. */
+  readonly #names = new NamesState();
+  readonly #bytes = new Map<string, Buffer>([["", Buffer.alloc(0)]]);
+  /** Called before each block of an upload; what it throws the upload rejects with. */
   onWrite: (path: string, offset: number) => void = () => undefined;
-  #version = 0;
+  #versions = 0;
 
-  async open(path: string, { create = "never" }: OpenFileOptions = {}): Promise<ReplicatedFile> {
-    const found = this.contents.get(path);
-    if (found === undefined && create === "never") throw failure("FILE_NOT_FOUND");
-    if (found !== undefined && create === "always") throw failure("FILE_EXISTS");
-    if (found === undefined || create === "replace") this.#set(path, Buffer.alloc(0));
-    return this.#fileAt(path);
+  /** Paths of all files, in order. */
+  get paths(): string[] {
+    return [...filesBelow(this.#names, "", "")].map(({ path }) => path);
   }
 
-  stat = async (path: string): Promise<FileStat> => {
-    const { bytes, version } = this.#at(path);
-    return { path, size: bytes.length, version: `v${version}`, modifiedMs: 1_700_000_000_000 };
-  };
+  bytesOf(path: string): Buffer | undefined {
+    const entry = find(this.#names, path)?.entry;
+    return entry?.kind === "file" ? this.#bytes.get(entry.content.id) : undefined;
+  }
 
-  async list(prefix: string, { after = "", limit = 3 }: ListFilesOptions = {}) {
-    const paths = [...this.contents.keys()].filter((path) => path.startsWith(prefix) && path > after).sort();
-    const files = await Promise.all(paths.slice(0, limit).map(this.stat));
+  /** Puts a file of one piece. */
+  async set(path: string, content: Uint8Array | string): Promise<void> {
+    await this.put(path, Readable.from([Buffer.from(content)]));
+  }
+
+  open(): Promise<ReplicatedFile> {
+    throw new LeaseholdError("UNSUPPORTED", "files in memory are put");
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    const found = await this.entry(path);
+    if (found?.kind !== "file") throw new LeaseholdError("FILE_NOT_FOUND", path);
+    return found;
+  }
+
+  async entry(path: string): Promise<FileView | FolderStat | undefined> {
+    const entry = find(this.#names, path)?.entry;
+    if (entry === undefined) return undefined;
+    if (entry.kind === "folder") return { kind: "folder", path, modifiedMs };
+    const { content, version } = entry;
+    const bytes = this.#bytes.get(content.id)!;
+    const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length);
+    return { kind: "file", path, size: content.size, version, modifiedMs, read };
+  }
+
+  async put(path: string, bytes: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<FileStat> {
+    const { ifVersion = null, ifMissing = false, makeFolders = true } = options;
+    const parts: Uint8Array[] = [];
+    const wish = {
+      kind: "put",
+      path,
+      makeFolders,
+      ifMissing,
+      ifVersion,
+      ifContent: null,
+      sealed: [],
+    } as const;
+    new Draft(this.#names).make({ ...wish, content: emptyContent }, this.#circumstances());
+    for await (const part of bytes) {
+      this.onWrite(path, Buffer.concat(parts).length);
+      parts.push(part);
+    }
+    const whole = Buffer.concat(parts);
+    const content: Content = { ...emptyContent, id: `c${(this.#versions += 1)}`, size: whole.length };
+    this.#bytes.set(content.id, whole);
+    this.#make({ ...wish, content });
+    return this.stat(path);
+  }
+
+  async makeFolder(path: string, { makeFolders = true } = {}): Promise<void> {
+    this.#make({ kind: "folder", path, makeFolders });
+  }
+
+  async list(prefix: string, { after = "", limit = 3 }: ListFilesOptions = {}): Promise<FileList> {
+    const paths = [...filesBelow(this.#names, prefix, after)].map(({ path }) => path);
+    const files = await Promise.all(paths.slice(0, limit).map((path) => this.stat(path)));
     return paths.length > limit ? { files, next: files.at(-1)!.path } : { files };
   }
 
-  async remove(path: string): Promise<void> {
-    this.#at(path);
-    this.contents.delete(path);
+  async children(folder: string, { after = "", limit = 3 }: ListFilesOptions = {}): Promise<EntryList> {
+    const found = find(this.#names, folder);
+    if (found?.entry.kind !== "folder") throw new LeaseholdError("FILE_NOT_FOUND", folder);
+    const placeOf = ({ name, entry }: { name: string; entry: { kind: string } }) =>
+      entry.kind === "folder" ? `${name}/` : name;
+    const all = [...this.#names.children(found.id, "")].filter((child) => placeOf(child) > after);
+    const entries = await Promise.all(
+      all
+        .slice(0, limit)
+        .map(async ({ name }) => (await this.entry(folder === "" ? name : `${folder}/${name}`))!),
+    );
+    const next = all.length > limit ? placeOf(all[limit - 1]!) : undefined;
+    return { entries: entries as Entry[], ...(next !== undefined && { next }) };
   }
 
-  async rename(from: string, to: string): Promise<void> {
-    await this.copy(from, to);
-    await this.remove(from);
+  async remove(path: string, options: RemoveOptions = {}): Promise<void> {
+    const { recursive = false, ifVersion = null } = options;
+    this.#make({ kind: "remove", path, isDeep: recursive, ifVersion, sealed: [] });
   }
 
-  async copy(from: string, to: string): Promise<void> {
-    this.#set(to, this.#at(from).bytes);
+  async rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
+    return this.#move("move", from, to, options);
+  }
+
+  async copy(from: string, to: string, options: CopyOptions = {}): Promise<boolean> {
+    return this.#move("copy", from, to, options);
   }
 
   status(): FilesStatus {
+    const nothing = { reads: 0, writes: 0, forwarded: 0, resets: 0, scrubbed: 0, damaged: 0, repaired: 0 };
     return {
       node: "a",
       state: "serving",
       peers: [{ node: "b", address: "127.0.0.1:1", reachable: true, behind: 0 }],
       primaries: [],
-      counters: { reads: 0, writes: 0, forwarded: 0, resets: 0, scrubbed: 0, damaged: 0, repaired: 0 },
+      counters: { ...nothing, collected: 0 },
     };
   }
 
   async close(): Promise<void> {}
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  #fileAt(path: string): ReplicatedFile {
-    return {
-      path,
-      blockSize: 65_536,
-      stat: () => this.stat(path),
-      read: async (offset, length) => this.#at(path).bytes.subarray(offset, offset + length),
-      write: async (offset, bytes) => {
-        this.onWrite(path, offset);
-        const before = this.#at(path).bytes;
-        const next = Buffer.alloc(Math.max(before.length, offset + bytes.length));
-        next.set(before);
-        next.set(bytes, offset);
-        this.#set(path, next);
-      },
-      append: async () => 0,
-      truncate: async (size) => this.#set(path, Buffer.from(this.#at(path).bytes.subarray(0, size))),
-      sync: async () => 1,
-      close: async () => undefined,
-      [Symbol.asyncDispose]: async () => undefined,
-    };
+  #move(kind: "move" | "copy", from: string, to: string, options: CopyOptions): boolean {
+    const { over = "file", makeFolders = true, deep: isDeep = true, ifVersion = null } = options;
+    return this.#make({ kind, from, to, over, makeFolders, isDeep, ifVersion, sealed: [] });
   }
 
-  #at(path: string): Content {
-    const found = this.contents.get(path);
-    if (found === undefined) throw failure("FILE_NOT_FOUND");
-    return found;
+  #make(change: Change): boolean {
+    const draft = new Draft(this.#names);
+    const { existed } = draft.make(change, this.#circumstances());
+    this.#names.apply(draft.facts);
+    return existed;
   }
 
-  #set(path: string, bytes: Buffer): void {
-    this.contents.set(path, { bytes, version: (this.#version += 1) });
+  #circumstances() {
+    const version = () => `v${(this.#versions += 1)}`;
+    return { version, nowMs: modifiedMs, mayName: () => true };
   }
 }

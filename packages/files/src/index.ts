@@ -10,13 +10,21 @@ export type { Logger } from "leasehold/runtime";
 export { readStream, type ReadStreamOptions, writeStream, type WriteStreamOptions } from "./node/streams.js";
 export type {
   ConditionOptions,
+  CopyOptions,
+  Entry,
+  EntryList,
   FileCallOptions,
   FileList,
   Files,
   FilesStatus,
   FileStat,
+  FileView,
+  FolderStat,
   ListFilesOptions,
+  MoveOptions,
   OpenFileOptions,
+  PutOptions,
+  RemoveOptions,
   ReplicatedFile,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";

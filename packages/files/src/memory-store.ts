@@ -141,6 +141,10 @@ export class MemoryBlockStore implements BlockStore {
     return this.#run(() => this.#change(this.#fileOf(path), index, undefined));
   }
 
+  removeFile(path: string): Promise<void> {
+    return this.#run(() => void this.#files.delete(path));
+  }
+
   sync(path: string): Promise<void> {
     return this.#run(() => {
       this.#files.get(path)?.unsynced.clear();

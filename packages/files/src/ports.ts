@@ -24,13 +24,13 @@ export interface StoredBlock {
  * The blocks and records of one node. The store knows nothing of replication: records, metadata and tags are
  * opaque texts.
  *
- * **Atomic.** `writeNode`, `writeMeta`, `writeBlock` and `removeBlock` take effect as a whole or not at all,
- * also when the process or the machine crashes: afterwards the store has the old content or the new one, each
- * with its tag.
+ * **Atomic.** `writeNode`, `writeMeta`, `removeFile`, `writeBlock` and `removeBlock` take effect as a whole
+ * or not at all, also when the process or the machine crashes: afterwards the store has the old content or
+ * the new one, each with its tag.
  *
- * **Durable.** `writeNode` and `writeMeta` are durable when their promise resolves. `writeBlock` and
- * `removeBlock` are durable when a later `sync` of the same file has resolved. Before that, a crash of the
- * machine may lose or keep each of them independently, in any order; reads see them at once.
+ * **Durable.** `writeNode`, `writeMeta` and `removeFile` are durable when their promise resolves.
+ * `writeBlock` and `removeBlock` are durable when a later `sync` of the same file has resolved. Before that,
+ * a crash of the machine may lose or keep each of them independently, in any order; reads see them at once.
  *
  * **Checked.** Reads never return content that was not written: every read verifies a checksum over content,
  * tag, file and index.
@@ -88,6 +88,11 @@ export interface BlockStore {
   writeBlock(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void>;
   /** Does nothing if the block does not exist. */
   removeBlock(path: string, index: number): Promise<void>;
+  /**
+   * Removes a file with its metadata and blocks; does nothing if it does not exist. Durable when it resolves.
+   * The caller has no other operation on the file at the same time, except for reads.
+   */
+  removeFile(path: string): Promise<void>;
   /** Makes earlier writes and removals of blocks of this file durable. */
   sync(path: string): Promise<void>;
   /**

@@ -23,6 +23,30 @@ export interface ConditionOptions extends FileCallOptions {
   readonly ifVersion?: string | undefined;
 }
 
+export interface PutOptions extends ConditionOptions {
+  /** Rejects with `FILE_EXISTS` if the path has a file already. Default false. */
+  readonly ifMissing?: boolean | undefined;
+  /** Makes missing folders above the path. Default true; otherwise `FILE_NOT_FOUND`. */
+  readonly makeFolders?: boolean | undefined;
+}
+
+export interface RemoveOptions extends ConditionOptions {
+  /** A folder with everything in it. Default false: `FILE_EXISTS` if there is anything. */
+  readonly recursive?: boolean | undefined;
+}
+
+export interface MoveOptions extends ConditionOptions {
+  /** What there may be at the target, to be replaced: by default a file, but no folder. */
+  readonly over?: "nothing" | "file" | "anything" | undefined;
+  /** Makes missing folders above the target. Default true; otherwise `FILE_NOT_FOUND`. */
+  readonly makeFolders?: boolean | undefined;
+}
+
+export interface CopyOptions extends MoveOptions {
+  /** Of a folder: with everything in it, at most 8,000 names. Default true. */
+  readonly deep?: boolean | undefined;
+}
+
 export interface FileStat {
   readonly path: string;
   /** In bytes. Ranges that were never written read as zeros. */
@@ -31,6 +55,34 @@ export interface FileStat {
   readonly version: string;
   /** The time of the last change, ms since 1970 by the system clock of its primary: for humans. */
   readonly modifiedMs: number;
+}
+
+/** A file as it was at one moment. */
+export interface FileView extends FileStat {
+  readonly kind: "file";
+  /**
+   * Reads this version, also after the path has another. Returns fewer bytes only at the end.
+   *
+   * @param length 0 to 4 MiB
+   * @throws LeaseholdError `FILE_CHANGED` if this version cannot be read any more: it was written in place,
+   *   or no path has had it for a minute in which nobody read it.
+   */
+  read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array>;
+}
+
+export interface FolderStat {
+  readonly kind: "folder";
+  readonly path: string;
+  readonly modifiedMs: number;
+}
+
+export type Entry = (FileStat & { readonly kind: "file" }) | FolderStat;
+
+export interface EntryList {
+  /** Sorted by name; a folder's name is compared with a slash at its end. */
+  readonly entries: readonly Entry[];
+  /** Pass it as `after` to get the rest. Absent on the last page. */
+  readonly next?: string;
 }
 
 export interface FileList {
@@ -48,8 +100,11 @@ export interface ListFilesOptions extends FileCallOptions {
 }
 
 /**
- * An open file: a path with methods. Any number may be open, on any node; each operation goes to the primary
- * of that moment. Nothing is lost without `close`.
+ * An open file: a path with methods, to read and write it in place. Any number may be open, on any node; each
+ * operation goes to the primary of that moment. Nothing is lost without `close`.
+ *
+ * The first write to a file that was put, renamed or copied copies it: from then on it has a primary of its
+ * own.
  *
  * Operations on one file are linearizable, with one restriction: a call that covers several blocks and fails
  * may have been done for some of them, each whole or not at all. Reads return only data that a majority has.
@@ -102,22 +157,47 @@ export interface Files extends AsyncDisposable {
   open(path: string, options?: OpenFileOptions): Promise<ReplicatedFile>;
   /** As {@link ReplicatedFile.stat}, without opening. */
   stat(path: string, options?: FileCallOptions): Promise<FileStat>;
+  /** What a path names: a file, whose version of this moment can be read, a folder, or nothing. */
+  entry(path: string, options?: FileCallOptions): Promise<FileView | FolderStat | undefined>;
   /**
-   * Files whose paths begin with `prefix` (`""`: all; `"reports/"`: those in that folder and below). The list
-   * shows every creation and removal that was acknowledged before the call; sizes and versions are those of a
+   * Creates or replaces a file by one change of its name, when all bytes are on disk at a majority: readers
+   * see what was there before or all of this. If the bytes end with an error, nothing has changed. Of two
+   * calls at once the later change stays, or one is refused if conditions say so.
+   *
+   * @param bytes must not be changed until the promise settles
+   * @throws LeaseholdError `FILE_EXISTS`, `FILE_CHANGED`, `FILE_NOT_FOUND`, `INVALID_PATH`, and what {@link
+   *   ReplicatedFile} names. After `FILE_UNCERTAIN` the file has the old content or the new one.
+   */
+  put(path: string, bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<FileStat>;
+  /** @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names. */
+  makeFolder(path: string, options?: Pick<PutOptions, "makeFolders" | "signal">): Promise<void>;
+  /**
+   * Files whose paths begin with `prefix` (`""`: all; `"reports/"`: those in that folder and below). Each
+   * page shows the names of one moment; sizes and versions of files that are written in place are those of a
    * moment not before the last change that was acknowledged before the call.
    */
   list(prefix: string, options?: ListFilesOptions): Promise<FileList>;
-  /** @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, and what {@link ReplicatedFile} names. */
-  remove(path: string, options?: ConditionOptions): Promise<void>;
   /**
-   * Copies and then removes, as the two files may have primaries on two nodes. **Not atomic**: readers see
-   * the target (which is replaced) grow, and after a failure both files may exist; never neither. If the
-   * source changes meanwhile it stays, and the call rejects with `FILE_CHANGED`.
+   * The files and folders that are directly in a folder, `""` for the root.
+   *
+   * @throws LeaseholdError `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names.
    */
-  rename(from: string, to: string, options?: FileCallOptions): Promise<void>;
-  /** As {@link rename}, without removing. */
-  copy(from: string, to: string, options?: FileCallOptions): Promise<void>;
+  children(folder: string, options?: ListFilesOptions): Promise<EntryList>;
+  /**
+   * Removes a file or folder, whatever is in it, by one change.
+   *
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` if a folder is not empty, and what
+   *   {@link ReplicatedFile} names.
+   */
+  remove(path: string, options?: RemoveOptions): Promise<void>;
+  /**
+   * Renames a file or folder, whatever is in it, by one change. Resolves with whether it replaced another.
+   */
+  rename(from: string, to: string, options?: MoveOptions): Promise<boolean>;
+  /**
+   * Copies by one change of names: the contents are shared until one of them is written. As {@link rename}.
+   */
+  copy(from: string, to: string, options?: CopyOptions): Promise<boolean>;
   /** The state of this node, without asking others. */
   status(): FilesStatus;
   /** Releases its files' leases and stops serving. Idempotent. */
@@ -144,7 +224,10 @@ export interface FilesStatus {
     readonly reachable: boolean;
     readonly behind: number;
   }[];
-  /** Files whose primary is here, with their epochs: the first 1,000. */
+  /**
+   * Files whose primary is here, with their epochs: the first 1,000. `names` is the primary of all names, and
+   * `live/…` that of a file that is written in place.
+   */
   readonly primaries: readonly { readonly path: string; readonly epoch: string }[];
   readonly counters: {
     readonly reads: number;
@@ -157,5 +240,7 @@ export interface FilesStatus {
     readonly scrubbed: number;
     readonly damaged: number;
     readonly repaired: number;
+    /** Contents that no path had any more, removed from this node's disk. */
+    readonly collected: number;
   };
 }

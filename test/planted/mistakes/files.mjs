@@ -3,8 +3,14 @@
 const replica = "packages/files/src/protocol/replica.ts";
 const copies = "packages/files/src/protocol/copies.ts";
 const primary = "packages/files/src/protocol/primary.ts";
+const tenure = "packages/files/src/protocol/tenure.ts";
 const resetting = "packages/files/src/protocol/reset.ts";
 const joining = "packages/files/src/protocol/join.ts";
+const namesPrimary = "packages/files/src/protocol/names-primary.ts";
+const uploads = "packages/files/src/protocol/uploads.ts";
+const draft = "packages/files/src/names/draft.ts";
+const writer = "packages/files/src/contents/writer.ts";
+const namedFiles = "packages/files/src/tree/named-files.ts";
 
 const store = "packages/files/src/disk/directory-store.ts";
 
@@ -48,11 +54,11 @@ export const inFiles = /** @type {const} */ ([
     why: "A primary reads without a look at its lease.",
     edits: [
       {
-        file: primary,
+        file: tenure,
         find: "this.#lease.assertHeld(this.#parts.settings.leaseMarginMs);",
         replace: "void this.#lease;",
       },
-      { file: primary, find: "this.#lease.remaining() === 0", replace: "false" },
+      { file: tenure, find: "this.#lease.remaining() === 0", replace: "false" },
     ],
   },
   {
@@ -63,9 +69,7 @@ export const inFiles = /** @type {const} */ ([
   {
     name: "filesUncertainGoesOn",
     why: "A primary serves on after a change that has not reached a majority.",
-    edits: [
-      { file: primary, at: "void this.end();\n      if (cause", find: "void this.end();", replace: "" },
-    ],
+    edits: [{ file: tenure, at: "void this.end();\n      if (cause", find: "void this.end();", replace: "" }],
   },
   {
     name: "filesRepairOfAnyVersion",
@@ -108,7 +112,7 @@ export const inFiles = /** @type {const} */ ([
     edits: [
       {
         file: primary,
-        find: "await this.#settled(() => this.#cut(left));",
+        find: "await this.tenure.settled(() => this.#cut(left));",
         replace: "await this.#cut(left);",
       },
     ],
@@ -117,7 +121,7 @@ export const inFiles = /** @type {const} */ ([
   {
     name: "filesReplacedDiskComplete",
     why: "A primary believes that a node still has what it had before its disk was replaced.",
-    edits: [{ file: primary, find: "this.copies.lackedBy(lacks);", replace: "void lacks;" }],
+    edits: [{ file: tenure, find: "this.copies.lackedBy(lacks);", replace: "void lacks;" }],
     caughtBy: troublesTest,
   },
   {
@@ -143,5 +147,76 @@ export const inFiles = /** @type {const} */ ([
       },
     ],
     caughtBy: crashesTest,
+  },
+  {
+    name: "namesUnconditional",
+    why: "A change of names is made although its condition does not hold any more.",
+    edits: [{ file: draft, find: "ifMissing && there !== undefined", replace: "false" }],
+  },
+  {
+    name: "namesWithoutLease",
+    why: "The primary of names answers without a look at its lease.",
+    edits: [
+      {
+        file: namesPrimary,
+        find: "result.isDone !== true",
+        replace: "false",
+      },
+      {
+        file: namesPrimary,
+        at: "if (this.tenure.isOver) throw new TenureOver();\n    switch",
+        find: "this.tenure.isOver",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "namesUnsealed",
+    why: "A file that is written in place is moved, shared or dropped while it accepts writes.",
+    edits: [{ file: draft, find: "unsealed.size > 0", replace: "false" }],
+  },
+  {
+    name: "namesBeforeMajority",
+    why: "A change of names is seen and acknowledged before a majority has it.",
+    edits: [
+      {
+        file: namesPrimary,
+        find: "await tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime())",
+        replace:
+          "void tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime()).catch(() => undefined)",
+      },
+    ],
+  },
+  {
+    name: "namesTwice",
+    why: "An upload whose change is uncertain repeats it, whatever its name has now.",
+    edits: [{ file: namedFiles, at: "if (isAsBefore)", find: "isAsBefore", replace: "true" }],
+  },
+  {
+    name: "contentsBeforeWhole",
+    why: "A content has its name before a majority of nodes has it on disk.",
+    edits: [
+      {
+        file: writer,
+        find: "validVotes(votes).length >= majorityOf(this.#parts.nodes.length)",
+        replace: "votes.length >= 0",
+      },
+    ],
+  },
+  {
+    name: "contentsCollectedEarly",
+    why: "A node collects a content that an upload may still name.",
+    edits: [
+      {
+        file: namesPrimary,
+        find: "!this.#state.isNamed(id) && !this.#announced.has(id)",
+        replace: "!this.#state.isNamed(id)",
+      },
+    ],
+  },
+  {
+    name: "contentsUnnamedOnce",
+    why: "A node removes a content without a second look at its names, when nobody counts on the copy any more.",
+    edits: [{ file: uploads, find: "!(await mayBeRemoved())", replace: "false" }],
   },
 ]);

@@ -3,6 +3,7 @@ import { rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { type Readable, Transform, type Writable } from "node:stream";
 import { exitCode, CommandFailure, usageError, sayLine, toJson } from "leasehold/cli";
+import { foldersHeader } from "../webdav/methods.js";
 import type { Nodes } from "./nodes.js";
 import { Progress } from "./progress.js";
 import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
@@ -18,7 +19,6 @@ export async function put(local: string, remote: string | undefined, options: Fi
   const path = targetOf(remote ?? "", basename(local));
   const found = isInput ? undefined : await localFile(local);
   const progress = new Progress(path, found?.size);
-  await makeFolders(nodes, path);
   const open = (): Readable => {
     progress.at(0);
     const counter = counting(progress);
@@ -30,6 +30,7 @@ export async function put(local: string, remote: string | undefined, options: Fi
   const answer = await nodes.ask({
     method: "PUT",
     path,
+    headers: { [foldersHeader]: "1" },
     body: { ...size, open, isRepeatable: !isInput },
   });
   answer.resume();
@@ -129,21 +130,6 @@ function counting(progress: Progress): Transform {
 /** A path that ends with a slash, or is missing, names the folder. */
 function targetOf(remote: string, name: string): string {
   return remotePath(remote === "" || remote.endsWith("/") ? remote + name : remote);
-}
-
-async function makeFolders(nodes: Nodes, path: string): Promise<void> {
-  const parts = path.split("/").slice(0, -1);
-  for (let count = 1; count <= parts.length; count += 1) {
-    const folder = parts.slice(0, count).join("/");
-    const made = nodes.ask({ method: "MKCOL", path: folder });
-    await made.then(
-      (answer) => answer.resume(),
-      (error: unknown) => {
-        // It exists already.
-        if (!(error instanceof CommandFailure) || error.exitCode !== exitCode("usage")) throw error;
-      },
-    );
-  }
 }
 
 async function localFile(local: string): Promise<{ readonly size: number }> {

@@ -105,7 +105,7 @@ class LocalNodes {
       const own = ["--id", id, "--dir", resolve(this.directory, id), "--http", at(0, index)];
       const times = ["--ttl-max", `${ttlMaxMs}ms`, "--max-clock-skew", `${maxClockSkewMs}ms`];
       const args = ["files", "serve", ...own, ...lists, ...times];
-      this.#processes.start({ name: id, module: "../../../leasehold/src/cli/main.js", args });
+      this.#processes.start({ name: id, module: "../main.js", args });
     }
   }
 

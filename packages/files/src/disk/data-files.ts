@@ -27,6 +27,8 @@ export function dataFileName(id: number): string {
 export class DataFiles {
   readonly #disk: Disk;
   readonly #open = new Map<number, Open>();
+  /** Folders whose names are durable. */
+  readonly #folders = new Set<string>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -51,10 +53,29 @@ export class DataFiles {
   /** Creates the file if it is missing, and makes its name durable. */
   async make(id: number): Promise<void> {
     const folder = dataFolderOf(id);
-    await this.#disk.makeFolder(folder);
+    const isNew = !this.#folders.has(folder);
+    if (isNew) await this.#disk.makeFolder(folder);
     await this.#use(id, async ({ file }) => void (await file));
     await this.#disk.syncFolder(folder);
-    await this.#disk.syncFolder("");
+    if (isNew) await this.#disk.syncFolder("");
+    this.#folders.add(folder);
+  }
+
+  /** Removes a file that nothing uses any more, except for reads in progress. */
+  async remove(id: number): Promise<void> {
+    const open = this.#open.get(id);
+    this.#open.delete(id);
+    if (open?.users === 0) await close(open);
+    await this.#disk.remove(dataFileName(id));
+  }
+
+  /** Removes all but these: a crash came before the end of their removal. */
+  async removeOthers(known: { has(id: number): boolean }): Promise<void> {
+    for (const folder of (await this.#disk.names("")).filter((name) => dataFolder.test(name)))
+      for (const name of await this.#disk.names(folder)) {
+        const id = /^(\d+)\.blocks$/.exec(name)?.[1];
+        if (id !== undefined && !known.has(Number(id))) await this.#disk.remove(`${folder}/${name}`);
+      }
   }
 
   async close(): Promise<void> {

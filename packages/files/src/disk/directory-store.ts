@@ -89,11 +89,11 @@ export class DirectoryStore implements BlockStore {
       (payload) => this.#restore(decodeRecord(payload), byId),
       () => this.#everything(),
     );
-    for (const [id, file] of byId) {
+    for (const file of byId.values()) {
       file.restored();
       this.#files.set(file.path, file);
-      this.#lastId = Math.max(this.#lastId, id);
     }
+    await this.#data.removeOthers(byId);
   }
 
   #restore(record: IndexRecord, byId: Map<number, StoredFile>): void {
@@ -103,16 +103,20 @@ export class DirectoryStore implements BlockStore {
         break;
       case "file": {
         const { id, path, meta } = record;
+        this.#lastId = Math.max(this.#lastId, id);
         const file = byId.get(id);
         if (file === undefined) byId.set(id, new StoredFile(id, path, meta));
         else file.meta = meta;
         break;
       }
       case "blocks":
-        byId.get(record.id)!.restore(record.placed, []);
+        byId.get(record.id)?.restore(record.placed, []);
         break;
       case "removed":
-        byId.get(record.id)!.restore([], record.indices);
+        byId.get(record.id)?.restore([], record.indices);
+        break;
+      case "gone":
+        byId.delete(record.id);
         break;
     }
   }
@@ -216,6 +220,16 @@ export class DirectoryStore implements BlockStore {
     return this.#run(async () => {
       const file = this.#fileOf(path);
       if (file.at(index) !== undefined) file.change(index, undefined);
+    });
+  }
+
+  removeFile(path: string): Promise<void> {
+    return this.#run(async () => {
+      const file = this.#files.get(path);
+      if (file === undefined) return;
+      await this.#append({ kind: "gone", id: file.id }, () => this.#files.delete(path));
+      // A crash before leaves a data file without a record, which the next start removes.
+      await this.#data.remove(file.id);
     });
   }
 

@@ -3,7 +3,7 @@ import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/jour
 import type { Disk, DiskFile } from "./disk.js";
 
 /** Its kind and format; then the checksum that the first batch continues. */
-const magic = Buffer.from("LHFIDX2\n", "latin1");
+const magic = Buffer.from("LHFIDX3\n", "latin1");
 const headBytes = 16;
 /** Before each record in a batch: its length. */
 const lengthBytes = 4;

@@ -17,7 +17,9 @@ export type IndexRecord =
   /** A file and the number of its data file. */
   | { readonly kind: "file"; readonly id: number; readonly path: string; readonly meta: string }
   | { readonly kind: "blocks"; readonly id: number; readonly placed: readonly Placed[] }
-  | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] };
+  | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] }
+  /** The file was removed with its blocks. */
+  | { readonly kind: "gone"; readonly id: number };
 
 /** Blocks in one record, which is durable as a whole or not at all. */
 export const blocksPerRecord = 512;
@@ -41,6 +43,8 @@ function fieldsOf(record: IndexRecord): unknown[] {
       ];
     case "removed":
       return ["r", record.id, record.indices];
+    case "gone":
+      return ["g", record.id];
   }
 }
 
@@ -48,7 +52,8 @@ type Fields =
   | ["n", string]
   | ["f", number, string, string]
   | ["b", number, [number, string, number, number, number][]]
-  | ["r", number, number[]];
+  | ["r", number, number[]]
+  | ["g", number];
 
 /** Decodes a payload that the log's checksum has verified. */
 export function decodeRecord(payload: Buffer): IndexRecord {
@@ -72,6 +77,8 @@ export function decodeRecord(payload: Buffer): IndexRecord {
       };
     case "r":
       return { kind: "removed", id: fields[1], indices: fields[2] };
+    case "g":
+      return { kind: "gone", id: fields[1] };
     default:
       throw new LeaseholdError("VERSION_MISMATCH", "the index is of another version of Leasehold");
   }

@@ -11,7 +11,7 @@ import { type AuthCause, type AuthFault, type Proof, unprovenClaim } from "lease
 /**
  * The version of the introduction and of all frames that follow it: nodes of different versions do not talk.
  */
-const version = 1;
+const version = 2;
 
 /** The identity that a node claims. */
 export interface Self {

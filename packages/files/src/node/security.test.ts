@@ -100,7 +100,7 @@ async function pemsOf({ ca, cert, key: secret }: TlsFiles) {
 }
 
 const hello = (from: string, to = "a", cluster = "leasehold") => ({
-  hello: { version: 1, cluster, node: from, to },
+  hello: { version: 2, cluster, node: from, to },
 });
 const question = (id: number, kind: string, ask: object = {}) => ({ id, kind, ask });
 
@@ -137,7 +137,7 @@ describe("a node with certificates", () => {
 
   test("answers another node", async () => {
     expect(await said(nodes.a, certificates.b, hello("b"), question(7, "standing"))).toEqual([
-      { welcome: { version: 1, cluster: "leasehold", node: "a" } },
+      { welcome: { version: 2, cluster: "leasehold", node: "a" } },
       { id: 7, answer: expect.objectContaining({ node: "a", joined: false }) as unknown },
     ]);
   });
@@ -200,9 +200,9 @@ describe("a node with certificates", () => {
       () => certificates.b,
       { hello: { version: 9 } },
       "VERSION_MISMATCH",
-      /version 1/,
+      /version 2/,
     ],
-    ["b which asks at once", () => certificates.b, question(1, "standing"), "VERSION_MISMATCH", /version 1/],
+    ["b which asks at once", () => certificates.b, question(1, "standing"), "VERSION_MISMATCH", /version 2/],
   ])("refuses %s with the reason, and answers nothing", async (_who, way, first, code, why) => {
     expect(await said(nodes.a, way(), first, question(1, "standing"))).toEqual(refused(code, why));
   });
@@ -257,7 +257,7 @@ describe("who dials", () => {
       socket.once("data", (chunk: Buffer) => {
         // Without TLS it receives the beginning of a handshake.
         if (chunk.includes("hello")) heard += 1;
-        writeFrame(socket, { welcome: { version: 1, cluster, node: as } }, noBytes);
+        writeFrame(socket, { welcome: { version: 2, cluster, node: as } }, noBytes);
       });
     };
     const server = await serverFor(way, welcomes);

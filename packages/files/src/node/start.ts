@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { type World, LeaseholdError, parseDuration, type Duration, type Leases } from "leasehold/common";
 import {
   parseAddress,
@@ -9,7 +10,7 @@ import {
   realWorld,
 } from "leasehold/runtime";
 import type { BlockStore } from "../ports.js";
-import { FilesNode } from "../protocol/files-node.js";
+import { NamedFiles } from "../tree/named-files.js";
 import type { Answered, AskOptions, Asks, Kind, Peers } from "../protocol/messages.js";
 import type { Files } from "../types.js";
 import { Channel, type Dial } from "./channel.js";
@@ -36,7 +37,7 @@ export interface StartFilesOptions extends SecurityOptions {
    * `tls` is required.
    */
   readonly listen?: string | undefined;
-  /** Leases of the primaries; a file's resource is `files/` and its path. Not closed by `close`. */
+  /** Leases of the primaries, whose names begin with `files/`. Not closed by `close`. */
   readonly leases: Leases;
   /** This node's disk. Not closed by `close`. */
   readonly store: BlockStore;
@@ -66,9 +67,13 @@ const blockSizeMax = 4 * 2 ** 20;
 
 /** Timeout of one answer of another node, ms. */
 const answerTimeoutMs = 2_000;
+/** The time for readers of a content that no path has any more, ms. */
+const graceMs = 60_000;
+const sweepPauseMs = 2_000;
+const announcedMs = 15 * 60_000;
 
 /** Requests with blocks have a connection of their own, so that short requests do not wait behind them. */
-const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate"]);
+const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate", "piece", "hold", "bit"]);
 
 /**
  * Starts a node of replicated files. Resolves when it listens; calls wait up to `timeout` until its disk has
@@ -113,6 +118,7 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
     peers,
     settings,
     newId: randomUUID,
+    checksum: crc32,
   });
   const listener = new Listener({
     self,
@@ -137,7 +143,7 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
 }
 
 /** A node and its sockets. */
-class StartedFiles extends FilesNode {
+class StartedFiles extends NamedFiles {
   onClosed: () => Promise<void> = () => Promise.resolve();
 
   override async close(): Promise<void> {
@@ -166,6 +172,9 @@ function settingsOf(options: StartFilesOptions) {
     leaseMarginMs: parseDuration(options.leaseMargin ?? "10ms", "leaseMargin"),
     operationTimeoutMs: parseDuration(options.timeout ?? "20s", "timeout"),
     answerTimeoutMs,
+    announcedMs,
+    graceMs,
+    sweepPauseMs,
     idleMs: parseDuration(options.idle ?? "1m", "idle"),
     scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),
   };

@@ -3,22 +3,18 @@ import type { BlockStore } from "../ports.js";
 import type {
   ConditionOptions,
   FileCallOptions,
-  FileList,
-  Files,
   FilesStatus,
   FileStat,
-  ListFilesOptions,
   OpenFileOptions,
   ReplicatedFile,
 } from "../types.js";
 import { checkPath } from "./failures.js";
-import { listFiles } from "./listing.js";
+import { statsOf } from "./listing.js";
 import {
   type Answered,
   type Answerer,
   type AskOptions,
   type Asks,
-  bytesPerCallMax,
   type Kind,
   noBytes,
   type Peers,
@@ -30,8 +26,9 @@ import { Router } from "./router.js";
 import type { FilesSettings, NodeParts } from "./settings.js";
 import { Standings } from "./standings.js";
 import { Upkeep } from "./upkeep.js";
+import { type Checksum, Uploads } from "./uploads.js";
 
-/** The limit of a list, and of primaries in a status. */
+/** The limit of primaries in a status. */
 const listedMax = 1_000;
 
 export interface FilesNodeOptions {
@@ -45,17 +42,22 @@ export interface FilesNodeOptions {
   /** Connections to the other nodes. */
   readonly peers: Peers;
   readonly settings: FilesSettings;
-  /** Creates a globally unique id for a disk. */
+  /** Creates a globally unique id, for disks and contents. */
   readonly newId: () => string;
+  readonly checksum: Checksum;
 }
 
-/** One node: its copy of all files, its primaries, and the interface for programs. */
-export class FilesNode implements Files, Answerer {
+/**
+ * One node: its copies, its primaries, and the files that are written in place, by keys. Paths are in
+ * `tree/named-files.ts`.
+ */
+export class FilesNode implements Answerer {
   readonly #options: FilesNodeOptions;
-  readonly #parts: NodeParts;
+  readonly parts: NodeParts;
+  readonly router: Router;
+  readonly uploads: Uploads;
   readonly #standings: Standings;
   readonly #replica: Replica;
-  readonly #router: Router;
   readonly #upkeep: Upkeep;
   #isClosed = false;
 
@@ -65,7 +67,7 @@ export class FilesNode implements Files, Answerer {
     this.#standings = new Standings(store, node, nodes, options.newId);
     this.#replica = new Replica(store, this.#standings);
     const peers: Peers = { ask: (to, kind, ask, how) => this.#ask(to, kind, ask, how) };
-    this.#parts = {
+    this.parts = {
       node,
       nodes: this.#standings.nodes,
       world,
@@ -75,9 +77,10 @@ export class FilesNode implements Files, Answerer {
       settings,
       isJoined: () => this.#standings.joined,
     };
-    this.#router = new Router(this.#parts);
+    this.router = new Router(this.parts);
     const pauses = new Pauses(world.timers);
-    this.#upkeep = new Upkeep(this.#parts, store, this.#standings, this.#router, pauses);
+    this.uploads = new Uploads(store, this.#standings, this.parts, options.checksum);
+    this.#upkeep = new Upkeep(this.parts, store, this.#standings, this.router, this.uploads, pauses);
   }
 
   /** @throws LeaseholdError `CONFIG_MISMATCH`, `STORE_CORRUPT`. */
@@ -88,77 +91,47 @@ export class FilesNode implements Files, Answerer {
 
   async answer<K extends Kind>(kind: K, ask: Asks[K], body: Uint8Array): Promise<Answered<K>> {
     if (this.#isClosed) throw new LeaseholdError("CLOSED");
-    const asked = { replica: this.#replica, standings: this.#standings, router: this.#router };
+    const { router, uploads } = this;
+    const asked = { replica: this.#replica, standings: this.#standings, router, uploads };
     return answerOf(asked, kind, ask, body);
   }
 
   async open(path: string, { create = "never", signal }: OpenFileOptions = {}): Promise<ReplicatedFile> {
     checkPath(path);
-    const { result } = await this.#router.operate(path, { kind: "open", create }, noBytes, signal);
-    return new OpenFile(this.#router, path, result.blockSize);
+    const { result } = await this.router.operate(path, { kind: "open", create }, noBytes, signal);
+    return new OpenFile(this.router, path, result.blockSize);
   }
 
   /** The file of that path, which need not exist. */
   named(path: string): ReplicatedFile {
-    return new OpenFile(this.#router, path, this.#parts.settings.blockSize);
+    return new OpenFile(this.router, path, this.parts.settings.blockSize);
   }
 
   async stat(path: string, { signal }: FileCallOptions = {}): Promise<FileStat> {
     checkPath(path);
-    const { result } = await this.#router.operate(path, { kind: "stat" }, noBytes, signal);
+    const { result } = await this.router.operate(path, { kind: "stat" }, noBytes, signal);
     return result.stat;
   }
 
-  list(prefix: string, { after = "", limit = listedMax, signal }: ListFilesOptions = {}): Promise<FileList> {
-    if (!(Number.isInteger(limit) && limit >= 1 && limit <= listedMax))
-      throw new LeaseholdError("INVALID_RANGE", `limit is 1 to ${listedMax}, and not ${limit}`);
-    return listFiles(this.#parts, prefix, after, limit, signal);
+  /** The states of these files, as a majority has them. */
+  stats(paths: readonly string[], signal?: AbortSignal): Promise<Map<string, FileStat>> {
+    return statsOf(this.parts, paths, signal);
   }
 
   async remove(path: string, { ifVersion, signal }: ConditionOptions = {}): Promise<void> {
     checkPath(path);
-    await this.#router.operate(path, { kind: "remove", ifVersion: ifVersion ?? null }, noBytes, signal);
+    await this.router.operate(path, { kind: "remove", ifVersion: ifVersion ?? null }, noBytes, signal);
   }
 
-  async rename(from: string, to: string, options: FileCallOptions = {}): Promise<void> {
-    checkPath(to);
-    if (from === to) {
-      await this.stat(from, options);
-      return;
-    }
-    const { version } = await this.#copy(from, to, options);
-    await this.remove(from, { ...options, ifVersion: version });
-  }
-
-  async copy(from: string, to: string, options: FileCallOptions = {}): Promise<void> {
-    checkPath(to);
-    if (from !== to) await this.#copy(from, to, options);
-  }
-
-  /** Copies one consistent version, which it returns, or fails. */
-  async #copy(from: string, to: string, options: FileCallOptions): Promise<FileStat> {
-    const source = await this.open(from, options);
-    const before = await source.stat(options);
-    const target = await this.open(to, { ...options, create: "replace" });
-    let isHole = false;
-    for (let offset = 0; offset < before.size;) {
-      const bytes = await source.read(offset, bytesPerCallMax, options);
-      if (bytes.length === 0) break;
-      // Holes stay holes in the copy.
-      isHole = bytes.every((byte) => byte === 0);
-      if (!isHole) await target.write(offset, bytes, options);
-      offset += bytes.length;
-    }
-    if (isHole) await target.truncate(before.size, options);
-    const { version } = await source.stat(options);
-    if (version !== before.version)
-      throw new LeaseholdError("FILE_CHANGED", `${from} was changed while it was copied to ${to}`);
-    return before;
+  /** Removes this node's copy of a file that nobody can name any more. */
+  async collect(path: string): Promise<void> {
+    await this.router.forget(path);
+    await this.#replica.collect(path);
   }
 
   status(): FilesStatus {
     const { node, nodes, addresses } = this.#options;
-    const primaries = [...this.#router.primaries];
+    const primaries = this.router.tenures;
     const { rebuilding, reachable, counters } = this.#upkeep;
     const joined = this.#standings.joined;
     const state = this.#isClosed ? "closed" : !joined ? "waiting" : rebuilding ? "rebuilding" : "serving";
@@ -175,19 +148,16 @@ export class FilesNode implements Files, Answerer {
           behind: primaries.filter(({ copies }) => copies.behind.has(other)).length,
         })),
       primaries: primaries.slice(0, listedMax).map(({ path, epoch }) => ({ path, epoch: String(epoch) })),
-      counters: { ...this.#router.counters, ...counters },
+      counters: { ...this.router.counters, ...counters, collected: 0 },
     };
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#router.close();
+    await this.router.close();
+    this.uploads.close();
     await this.#upkeep.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   async #ask<K extends Kind>(to: string, kind: K, ask: Asks[K], options: AskOptions): Promise<Answered<K>> {

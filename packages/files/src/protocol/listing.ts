@@ -1,33 +1,28 @@
 import { majorityOf, LeaseholdError } from "leasehold/common";
-import type { FileList, FileStat } from "../types.js";
+import type { FileStat } from "../types.js";
 import type { Answers, ListedFile } from "./messages.js";
 import { compareVersions, headerOf, stampOf, versionText } from "./records.js";
 import type { NodeParts } from "./settings.js";
 import { validVotes } from "./standings.js";
 
-/** The files below a prefix, as a majority has them: as a reset would find them. */
-export async function listFiles(
+/**
+ * The states of files, as a majority has them: as a reset would find them. Files that do not exist are left
+ * out.
+ */
+export async function statsOf(
   parts: NodeParts,
-  prefix: string,
-  after: string,
-  limit: number,
+  paths: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<FileList> {
-  const answers = await askMajority(parts, { prefix, after, limit }, signal);
-  // After the last path of a full page, that copy may have more.
-  const ends = answers.filter(({ files }) => files.length === limit).map(({ files }) => files.at(-1)!.path);
-  const end = ends.reduce<string | undefined>(
-    (first, path) => (first === undefined || path < first ? path : first),
-    undefined,
-  );
-  const byPath = new Map<string, ListedFile[]>();
-  for (const { files } of answers)
-    for (const file of files) {
-      if (end !== undefined && file.path > end) continue;
-      byPath.set(file.path, [...(byPath.get(file.path) ?? []), file]);
-    }
-  const files = [...byPath.keys()].sort().flatMap((path) => statOf(path, byPath.get(path)!) ?? []);
-  return end === undefined ? { files } : { files, next: end };
+): Promise<Map<string, FileStat>> {
+  const stats = new Map<string, FileStat>();
+  if (paths.length === 0) return stats;
+  const answers = await askMajority(parts, { paths }, signal);
+  for (const [at, path] of paths.entries()) {
+    const copies = answers.flatMap(({ files }) => files[at] ?? []);
+    const stat = statOf(path, copies);
+    if (stat !== undefined) stats.set(path, stat);
+  }
+  return stats;
 }
 
 function statOf(path: string, copies: readonly ListedFile[]): FileStat | undefined {
@@ -45,7 +40,7 @@ function statOf(path: string, copies: readonly ListedFile[]): FileStat | undefin
 
 async function askMajority(
   { nodes, peers, settings }: NodeParts,
-  ask: { readonly prefix: string; readonly after: string; readonly limit: number },
+  ask: { readonly paths: readonly string[] },
   signal: AbortSignal | undefined,
 ): Promise<Answers["list"][]> {
   const { operationTimeoutMs: timeoutMs } = settings;

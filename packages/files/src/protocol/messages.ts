@@ -1,3 +1,4 @@
+import type { NamesOperation, NamesResult } from "../names/types.js";
 import type { FileStat } from "../types.js";
 
 /** Requests between nodes. Epochs are decimal texts, tags and headers the texts of `records.ts`. */
@@ -21,7 +22,8 @@ export interface Asks {
   mark: { readonly path: string; readonly epoch: string; readonly incarnation: string };
   /** The content of a block in exactly this version. */
   fetch: BlockName;
-  list: { readonly prefix: string; readonly after: string; readonly limit: number };
+  /** The state of these files here. */
+  list: { readonly paths: readonly string[] };
   standing: Record<never, never>;
   /** Registers a node's new disk: votes of earlier generations count no more. */
   register: { readonly node: string; readonly generation: number; readonly store: string };
@@ -33,7 +35,28 @@ export interface Asks {
    * An operation for the file's primary, with its time limit. Its body is the data to write; the answer's is
    * the data read.
    */
-  operate: { readonly path: string; readonly operation: Operation; readonly timeoutMs: number };
+  operate: { readonly path: string; readonly operation: OperationAny; readonly timeoutMs: number };
+  /** A block of a content that never changes. Its bytes are the body. */
+  piece: PieceName & { readonly tag: string };
+  /**
+   * Makes a content durable, after fetching what is missing here from other nodes for a while. The body is
+   * the first block, if `tag` is not null.
+   */
+  hold: {
+    readonly content: string;
+    readonly blocks: number;
+    readonly checksum: number;
+    readonly tag: string | null;
+  };
+  /** A block of a content that never changes. */
+  bit: PieceName;
+  /** The upload of this content was given up before it could be named. */
+  discard: { readonly content: string };
+}
+
+interface PieceName {
+  readonly content: string;
+  readonly index: number;
 }
 
 interface BlockName {
@@ -76,6 +99,17 @@ export interface Answers {
   promises: { readonly promises: readonly (readonly [path: string, epoch: string])[] };
   primary: { readonly isHere: boolean };
   operate: OperationAnswer;
+  piece: Record<never, never>;
+  hold: HoldAnswer;
+  bit: { readonly tag: string };
+  discard: Record<never, never>;
+}
+
+export interface HoldAnswer {
+  readonly node: string;
+  readonly generations: Generations;
+  /** Blocks that are not here yet: 0 if the whole content is on disk. */
+  readonly missing: number;
 }
 
 export interface ListedFile {
@@ -98,20 +132,28 @@ export interface Standing {
   readonly generations: Generations;
 }
 
-/** Operations of programs on one file. */
+/**
+ * Operations on one file that is written in place. Only `sealed` ones are done when it is sealed: their
+ * callers know that its name may have another content.
+ */
 export type Operation =
-  | { readonly kind: "stat" }
+  | { readonly kind: "stat"; readonly sealed?: boolean }
   /** `lacks`: a node that does not know the state of its copy. */
-  | { readonly kind: "sync"; readonly lacks?: string }
+  | { readonly kind: "sync"; readonly lacks?: string; readonly sealed?: boolean }
   | { readonly kind: "open"; readonly create: "never" | "missing" | "always" | "replace" }
-  | { readonly kind: "read"; readonly offset: number; readonly length: number }
+  | { readonly kind: "read"; readonly offset: number; readonly length: number; readonly sealed?: boolean }
   | { readonly kind: "write"; readonly offset: number }
   | { readonly kind: "append" }
   | { readonly kind: "truncate"; readonly size: number }
-  | { readonly kind: "remove"; readonly ifVersion: string | null };
+  | { readonly kind: "remove"; readonly ifVersion: string | null }
+  /** No change is accepted from then on. */
+  | { readonly kind: "seal"; readonly ifVersion: string | null };
+
+export type OperationAny = Operation | NamesOperation;
+export type ResultAny = OperationResult | NamesResult;
 
 /** `null`: the primary is not here, and the operation was not begun. */
-export type OperationAnswer = { readonly result: OperationResult | null };
+export type OperationAnswer = { readonly result: ResultAny | null };
 
 export interface OperationResult {
   readonly stat: FileStat;

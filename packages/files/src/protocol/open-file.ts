@@ -1,8 +1,8 @@
 import type { FileCallOptions, FileStat, ReplicatedFile } from "../types.js";
 import { LeaseholdError } from "leasehold/common";
 import { checkRange } from "./failures.js";
-import { noBytes, type Operation } from "./messages.js";
-import type { Outcome } from "./primary.js";
+import { noBytes, type Operation, type OperationResult } from "./messages.js";
+import type { Outcome } from "./serving.js";
 import type { Router } from "./router.js";
 
 /** An open file: a path with methods. */
@@ -55,7 +55,11 @@ export class OpenFile implements ReplicatedFile {
     return this.close();
   }
 
-  async #operate(operation: Operation, bytes: Uint8Array, options: FileCallOptions = {}): Promise<Outcome> {
+  async #operate(
+    operation: Operation,
+    bytes: Uint8Array,
+    options: FileCallOptions = {},
+  ): Promise<Outcome<OperationResult>> {
     if (this.#isClosed) throw new LeaseholdError("CLOSED", `${this.path} was closed`);
     return this.#router.operate(this.path, operation, bytes, options.signal);
   }

@@ -19,6 +19,8 @@ export interface Stamp {
 /** The record about the whole file: that it exists, and which blocks count. */
 export interface Header extends Stamp {
   readonly exists: boolean;
+  /** No change of the content is accepted any more. */
+  readonly isSealed?: boolean;
   readonly blockSize: number;
   /** Blocks with a version before this one are void: the file was emptied or removed by that change. */
   readonly floor: Pick<Stamp, "epoch" | "sequence">;
@@ -71,13 +73,20 @@ export const versionText = ({ epoch, sequence }: Stamp): string =>
   `${epoch.toString(36)}.${sequence.toString(36)}`;
 
 export function headerText(header: Header): string {
-  const { exists, blockSize, floor } = header;
-  return [tagOf(header), exists ? 1 : 0, blockSize, tagOf({ ...floor, size: 0, modifiedMs: 0 })].join(" ");
+  const { exists, isSealed, blockSize, floor } = header;
+  const state = !exists ? 0 : isSealed === true ? 2 : 1;
+  return [tagOf(header), state, blockSize, tagOf({ ...floor, size: 0, modifiedMs: 0 })].join(" ");
 }
 
 export function headerOf(text: string): Header {
-  const [tag = "", exists, blockSize, floor = ""] = text.split(" ");
-  return { ...stampOf(tag), exists: exists === "1", blockSize: Number(blockSize), floor: stampOf(floor) };
+  const [tag = "", state, blockSize, floor = ""] = text.split(" ");
+  return {
+    ...stampOf(tag),
+    exists: state !== "0",
+    ...(state === "2" && { isSealed: true }),
+    blockSize: Number(blockSize),
+    floor: stampOf(floor),
+  };
 }
 
 export function metaText({ promised, base, header }: FileMeta): string {

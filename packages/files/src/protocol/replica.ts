@@ -17,6 +17,7 @@ import {
   tagOf,
 } from "./records.js";
 import type { Standings } from "./standings.js";
+import { uploadPrefix } from "./keys.js";
 import { type Scope, Turns, wholeFile } from "./turns.js";
 
 /** Files whose metadata and tags are cached: the most recently used. */
@@ -187,17 +188,27 @@ export class Replica {
     });
   }
 
-  async list({ prefix, after, limit }: Asks["list"]): Promise<ListedFile[]> {
+  async list({ paths }: Asks["list"]): Promise<ListedFile[]> {
     const files: ListedFile[] = [];
-    for (const path of await this.#store.listFiles(prefix, after, limit))
-      files.push(await this.#listed(path));
+    for (const path of paths) files.push(await this.#listed(path));
     return files;
+  }
+
+  /** Removes a file that nobody can name any more. Its promises may be forgotten, as nobody acts on them. */
+  collect(path: string): Promise<void> {
+    return this.#run(path, wholeFile, async (kept) => {
+      await this.#store.removeFile(path);
+      this.#keptTags -= kept.tags.size;
+      kept.tags.clear();
+      kept.meta = nothingKnown;
+    });
   }
 
   async promises(after: string): Promise<Answers["promises"]> {
     const paths = await this.#store.listFiles("", after, pathsPerPage);
     const promises: (readonly [string, string])[] = [];
-    for (const path of paths) promises.push([path, String((await this.meta(path)).promised)]);
+    for (const path of paths)
+      if (!path.startsWith(uploadPrefix)) promises.push([path, String((await this.meta(path)).promised)]);
     return { promises };
   }
 

@@ -1,8 +1,13 @@
 import { unlessAborted, Pauses, timeLeft, LeaseholdError, type Lease } from "leasehold/common";
 import { FileUncertainError } from "../uncertain.js";
 import { isLeaseholdError, TenureOver } from "./failures.js";
-import { noBytes, type Operation } from "./messages.js";
-import { type Outcome, Primary } from "./primary.js";
+import { noBytes, type Operation, type OperationAny, type OperationResult } from "./messages.js";
+import type { NamesOperation, NamesResult } from "../names/types.js";
+import { namesKey } from "./keys.js";
+import { NamesPrimary } from "./names-primary.js";
+import { Primary } from "./primary.js";
+import type { Outcome, Serving } from "./serving.js";
+import type { Tenure } from "./tenure.js";
 import type { NodeParts } from "./settings.js";
 
 /** The name of the lease of a file's primary. */
@@ -30,7 +35,7 @@ export interface RouterCounters {
 /** One operation for the file's primary. */
 interface Call {
   readonly path: string;
-  readonly operation: Operation;
+  readonly operation: OperationAny;
   readonly bytes: Uint8Array;
   /** ms */
   readonly left: () => number;
@@ -43,10 +48,10 @@ interface Call {
 export class Router {
   readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
   readonly #parts: NodeParts;
-  readonly #primaries = new Map<string, Primary>();
+  readonly #primaries = new Map<string, Serving>();
   /** Files whose primary this node is about to become. */
-  readonly #beginning = new Map<string, Promise<Primary | undefined>>();
-  readonly #resetting = new Set<Primary>();
+  readonly #beginning = new Map<string, Promise<Serving | undefined>>();
+  readonly #resetting = new Set<Tenure>();
   readonly #hints = new Map<string, string>();
   readonly #closing = new AbortController();
   readonly #pauses: Pauses;
@@ -56,14 +61,14 @@ export class Router {
     this.#pauses = new Pauses(parts.world.timers);
   }
 
-  get primaries(): Iterable<Primary> {
-    return this.#primaries.values();
+  get tenures(): Tenure[] {
+    return [...this.#primaries.values()].map(({ tenure }) => tenure);
   }
 
   /** The primary that serves at this node. */
-  primaryHere(path: string): Primary | undefined {
+  primaryHere(path: string): Serving | undefined {
     const primary = this.#primaries.get(path);
-    if (primary?.isOver !== true) return primary;
+    if (primary?.tenure.isOver !== true) return primary;
     this.#primaries.delete(path);
     return undefined;
   }
@@ -73,7 +78,7 @@ export class Router {
    */
   async operateHere(
     path: string,
-    operation: Operation,
+    operation: OperationAny,
     bytes: Uint8Array,
     timeoutMs: number,
   ): Promise<Outcome | undefined> {
@@ -93,9 +98,30 @@ export class Router {
     operation: Operation,
     bytes: Uint8Array = noBytes,
     signal?: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<Outcome<OperationResult>> {
     if (operation.kind === "read") this.counters.reads += 1;
     else if (operation.kind !== "stat" && operation.kind !== "open") this.counters.writes += 1;
+    return (await this.#operate(path, operation, bytes, signal)) as Outcome<OperationResult>;
+  }
+
+  /** An operation on names, at their primary. */
+  async names(operation: NamesOperation, signal?: AbortSignal): Promise<NamesResult> {
+    return (await this.#operate(namesKey, operation, noBytes, signal)).result as NamesResult;
+  }
+
+  /** Ends the primary here, so that its file can be collected. */
+  async forget(path: string): Promise<void> {
+    const primary = this.#primaries.get(path);
+    this.#primaries.delete(path);
+    await primary?.tenure.end();
+  }
+
+  async #operate(
+    path: string,
+    operation: OperationAny,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome> {
     const { clock } = this.#parts.world;
     const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
     const call: Call = { path, operation, bytes, left, signal, isGiven: false };
@@ -124,19 +150,20 @@ export class Router {
   tidy(): void {
     const nowMs = this.#parts.world.clock.monotonicMs();
     for (const [path, primary] of this.#primaries) {
-      const isUnused = primary.isIdle && nowMs - primary.usedAtMs > this.#parts.settings.idleMs;
-      if (!primary.isOver && !isUnused) continue;
+      const { tenure } = primary;
+      const isUnused = primary.isIdle && nowMs - tenure.usedAtMs > this.#parts.settings.idleMs;
+      if (!tenure.isOver && !isUnused) continue;
       this.#primaries.delete(path);
-      void primary.end();
+      void tenure.end();
     }
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new LeaseholdError("CLOSED"));
     this.#pauses.end();
-    await Promise.allSettled([...this.#resetting].map((primary) => primary.end()));
+    await Promise.allSettled([...this.#resetting].map((tenure) => tenure.end()));
     await Promise.allSettled(this.#beginning.values());
-    await Promise.allSettled([...this.#primaries.values()].map((primary) => primary.end()));
+    await Promise.allSettled(this.tenures.map((tenure) => tenure.end()));
     this.#primaries.clear();
   }
 
@@ -186,31 +213,32 @@ export class Router {
   }
 
   /** Becomes the primary if the lease can be acquired soon. */
-  #begin(path: string, left: () => number): Promise<Primary | undefined> {
+  #begin(path: string, left: () => number): Promise<Serving | undefined> {
     const beginning = this.#becomePrimary(path, left).finally(() => this.#beginning.delete(path));
     this.#beginning.set(path, beginning);
     return beginning;
   }
 
-  async #becomePrimary(path: string, left: () => number): Promise<Primary | undefined> {
+  async #becomePrimary(path: string, left: () => number): Promise<Serving | undefined> {
     const lease = await this.#takeLease(path, left).catch(passing);
     if (lease === undefined) return undefined;
-    const primary = new Primary(this.#parts, lease, path);
+    const primary =
+      path === namesKey ? new NamesPrimary(this.#parts, lease) : new Primary(this.#parts, lease, path);
     this.counters.resets += 1;
-    this.#resetting.add(primary);
+    this.#resetting.add(primary.tenure);
     try {
       this.#assertOpen();
       await primary.begin();
       this.#assertOpen();
     } catch (error) {
-      await primary.end();
+      await primary.tenure.end();
       // The failure concerns the reset's own changes, and not the caller's; or a node was restarted
       // meanwhile.
       if (isLeaseholdError(error, "FILE_UNCERTAIN", "STORE_FORGOTTEN"))
         throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
       throw error;
     } finally {
-      this.#resetting.delete(primary);
+      this.#resetting.delete(primary.tenure);
     }
     this.#hints.delete(path);
     this.#makeRoom();
@@ -262,7 +290,7 @@ export class Router {
     const unused = [...this.#primaries].find(([, { isIdle }]) => isIdle);
     if (unused === undefined) throw new LeaseholdError("OVERLOADED", "too many files are in use");
     this.#primaries.delete(unused[0]);
-    void unused[1].end();
+    void unused[1].tenure.end();
   }
 
   #assertOpen(): void {
@@ -270,7 +298,19 @@ export class Router {
   }
 }
 
-const changes = ({ kind }: Operation): boolean => kind !== "read" && kind !== "stat" && kind !== "sync";
+const reading: ReadonlySet<OperationAny["kind"]> = new Set<OperationAny["kind"]>([
+  "read",
+  "stat",
+  "sync",
+  "lookup",
+  "files",
+  "children",
+  "begin",
+  "unnamed",
+  "contents",
+  "complete",
+]);
+const changes = ({ kind }: OperationAny): boolean => !reading.has(kind);
 
 /** The error of a call that its caller stopped waiting for. */
 function givenUp({ path, operation, isGiven }: Call, error: unknown): unknown {

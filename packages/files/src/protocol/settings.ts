@@ -32,4 +32,13 @@ export interface FilesSettings {
   readonly idleMs: number;
   /** The pause between two blocks of the scrub, ms. */
   readonly scrubPauseMs: number;
+  /**
+   * How long an announced content may be named, ms. An upload that takes longer announces it again, and a
+   * majority confirms that it still has it.
+   */
+  readonly announcedMs: number;
+  /** How long a content that no name has must be unused before a node collects it, ms. */
+  readonly graceMs: number;
+  /** The pause between two pages of contents that are compared with their names, ms. */
+  readonly sweepPauseMs: number;
 }

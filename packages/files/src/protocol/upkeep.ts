@@ -4,9 +4,11 @@ import { forEachOf } from "./each.js";
 import { isLeaseholdError } from "./failures.js";
 import { tryToJoin } from "./join.js";
 import { pathsPerPage } from "./messages.js";
+import { namesKey, uploadPrefix } from "./keys.js";
 import type { Router } from "./router.js";
 import type { NodeParts } from "./settings.js";
 import type { Standings } from "./standings.js";
+import type { Uploads } from "./uploads.js";
 
 /** The pause between two rounds of upkeep, ms. */
 const lookEveryMs = 500;
@@ -27,15 +29,24 @@ export class Upkeep {
   readonly #store: BlockStore;
   readonly #standings: Standings;
   readonly #router: Router;
+  readonly #uploads: Uploads;
   readonly #pauses: Pauses;
   #isClosed = false;
   #loops: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: NodeParts, store: BlockStore, standings: Standings, router: Router, pauses: Pauses) {
+  constructor(
+    parts: NodeParts,
+    store: BlockStore,
+    standings: Standings,
+    router: Router,
+    uploads: Uploads,
+    pauses: Pauses,
+  ) {
     this.#parts = parts;
     this.#store = store;
     this.#standings = standings;
     this.#router = router;
+    this.#uploads = uploads;
     this.#pauses = pauses;
   }
 
@@ -86,7 +97,7 @@ export class Upkeep {
       this.reachable.set(node, false);
       return;
     }
-    const behind = [...this.#router.primaries].filter((primary) => primary.copies.behind.has(node));
+    const behind = this.#router.tenures.filter(({ copies }) => copies.behind.has(node));
     await forEachOf(behind, filesAtOnce, async ({ copies }) => {
       if (!copies.isEnded) await copies.catchUp(node);
     });
@@ -98,16 +109,14 @@ export class Upkeep {
     const unknown: string[] = [];
     let known = 0;
     for await (const path of this.#paths()) {
+      if (path.startsWith(uploadPrefix)) break;
       if ((await this.#parts.replica.meta(path)).base === undefined) unknown.push(path);
       else known += 1;
     }
     this.rebuilding = unknown.length === 0 ? undefined : { left: unknown.length, total: unknown.length };
     await forEachOf(unknown, filesAtOnce, async (path) => {
       if (this.#isClosed) return;
-      await this.#router.operate(path, { kind: "sync", lacks: this.#parts.node }).catch((error: unknown) => {
-        // The primary completed the copies before it answered.
-        if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
-      });
+      await this.#completeHere(path);
       if (this.rebuilding !== undefined) this.rebuilding.left -= 1;
     });
     // Removed files have no copies to complete, and would be found for ever.
@@ -115,16 +124,38 @@ export class Upkeep {
     return known;
   }
 
+  /** The file's primary completes the copies before it answers. */
+  async #completeHere(path: string): Promise<void> {
+    const { node } = this.#parts;
+    const sync = { kind: "sync", lacks: node, sealed: true } as const;
+    const operation =
+      path === namesKey
+        ? this.#router.names({ kind: "complete", lacks: node })
+        : this.#router.operate(path, sync);
+    await operation.catch((error: unknown) => {
+      if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
+    });
+  }
+
   /** Reads the whole disk slowly, and repairs damaged blocks. */
   async #scrub(): Promise<void> {
     if (!this.#standings.joined) return;
     for await (const path of this.#paths()) {
-      for (const index of (await this.#parts.replica.tags(path)).keys()) {
+      for (const { index } of await this.#store.listBlocks(path)) {
         if (this.#isClosed) return;
         await this.#pauses.pause(this.#parts.settings.scrubPauseMs);
-        await this.#scrubBlock(path, index);
+        if (path.startsWith(uploadPrefix)) await this.#scrubUpload(path.slice(uploadPrefix.length), index);
+        else await this.#scrubBlock(path, index);
       }
     }
+  }
+
+  async #scrubUpload(content: string, index: number): Promise<void> {
+    this.counters.scrubbed += 1;
+    if (!(await this.#uploads.isDamaged(content, index))) return;
+    this.counters.damaged += 1;
+    await this.#uploads.read(content, index);
+    this.counters.repaired += 1;
   }
 
   async #scrubBlock(path: string, index: number): Promise<void> {

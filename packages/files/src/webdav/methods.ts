@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
+import { LeaseholdError } from "leasehold/common";
 import { conditionsOf, depthOf, lockSecondsOf, rangeOf, tokensIn } from "./headers.js";
 import { type Locks, isWithin } from "./locks.js";
 import {
@@ -25,6 +26,9 @@ export interface Call {
 }
 
 type Method = (call: Call) => Promise<void>;
+
+/** A PUT with this header makes the folders above its path. */
+export const foldersHeader = "leasehold-make-folders";
 
 /** The limit of an XML body, which is checked before it is read. */
 const xmlBytesMax = 64 * 1024;
@@ -101,10 +105,12 @@ async function put(call: Call): Promise<void> {
   if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
   await mayWrite(call, [path], false);
   checkMatches(request, before);
-  await mustBeInFolder(tree, path);
-  await tree.write(path, request as AsyncIterable<Uint8Array>);
-  const after = await tree.find(path);
-  end(call, before === undefined ? 201 : 204, after === undefined ? {} : { etag: after.etag });
+  const condition = {
+    ...(isConditional(request) && (before === undefined ? { isNew: true } : { etag: before.etag })),
+    makeFolders: request.headers[foldersHeader] !== undefined,
+  };
+  const after = await inFolder(path, tree.write(path, request as AsyncIterable<Uint8Array>, condition));
+  end(call, before === undefined ? 201 : 204, { etag: after.etag });
 }
 
 async function remove(call: Call): Promise<void> {
@@ -114,7 +120,7 @@ async function remove(call: Call): Promise<void> {
   if (entry.kind === "folder") depthMustBe(request, "infinity");
   await mayWrite(call, [path], true);
   checkMatches(request, entry);
-  await tree.remove(path);
+  await tree.remove(path, isConditional(request) ? entry.etag : undefined);
   await locks.forget(path);
   end(call, 204);
 }
@@ -124,8 +130,7 @@ async function makeCollection(call: Call): Promise<void> {
   if (await hasBody(request)) throw new Refusal(415, "a folder is made without a body");
   if (path === "" || (await tree.find(path)) !== undefined) throw new Refusal(405, `/${path} exists already`);
   await mayWrite(call, [path], false);
-  await mustBeInFolder(tree, path);
-  await tree.makeFolder(path);
+  await inFolder(path, tree.makeFolder(path));
   end(call, 201);
 }
 
@@ -140,16 +145,16 @@ async function copyOrMove(call: Call): Promise<void> {
   const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
   if (depth === "1" || (isMove && depth !== "infinity" && entry.kind === "folder"))
     throw new Refusal(400, `a folder cannot be ${isMove ? "moved" : "copied"} with depth ${depth}`);
-  const before = await tree.find(to);
-  if (before !== undefined && request.headers["overwrite"] === "F")
-    throw new Refusal(412, `/${to} exists already`);
   await mayWrite(call, isMove ? [path, to] : [to], true);
-  await mustBeInFolder(tree, to);
-  if (before !== undefined) await tree.remove(to);
-  if (isMove) await tree.move(path, to);
-  else await tree.copy(path, to, depth === "infinity");
+  checkMatches(request, entry);
+  const how = {
+    deep: depth === "infinity",
+    overwrite: request.headers["overwrite"] !== "F",
+    etag: isConditional(request) && entry.kind === "file" ? entry.etag : undefined,
+  };
+  const { existed } = await inFolder(to, tree.transfer(isMove ? "move" : "copy", path, to, how));
   if (isMove) await locks.forget(path);
-  end(call, before === undefined ? 201 : 204, { location: hrefOf(to, entry.kind === "folder") });
+  end(call, existed ? 204 : 201, { location: hrefOf(to, entry.kind === "folder") });
 }
 
 async function propfind(call: Call): Promise<void> {
@@ -203,7 +208,7 @@ async function lock(call: Call): Promise<void> {
   const taken = await locks.take(path, owner, depth === "infinity", seconds);
   try {
     // Locking a missing resource creates an empty file (RFC 4918, 7.3).
-    if (before === undefined) await tree.write(path, Readable.from([]));
+    if (before === undefined) await tree.write(path, Readable.from([]), { isNew: true });
   } catch (error) {
     await locks.release(path, taken.token);
     throw error;
@@ -261,6 +266,22 @@ function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): vo
   const none = request.headers["if-none-match"];
   if (none !== undefined && isAmong(none) && request.method !== "GET" && request.method !== "HEAD")
     throw new Refusal(412, "the resource exists already");
+}
+
+/** Whether the change must find the entry as it was when the request's conditions were checked. */
+function isConditional({ headers }: IncomingMessage): boolean {
+  const { "if-match": match, "if-none-match": none, if: lists } = headers;
+  return match !== undefined || none !== undefined || /\[/.test(String(lists ?? ""));
+}
+
+/** A change of a path whose folder is missing, or is a file, is a conflict (RFC 4918). */
+async function inFolder<T>(path: string, change: Promise<T>): Promise<T> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!(error instanceof LeaseholdError) || error.code !== "FILE_NOT_FOUND") throw error;
+    throw new Refusal(409, `/${path}: ${error.message}`);
+  }
 }
 
 function isUnchanged({ headers }: IncomingMessage, { etag, modifiedMs }: DavEntry): boolean {

@@ -133,7 +133,7 @@ class Front {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay += 1;
     const { socket } = request;
-    // Copies, and uploads that are copied over another file, are silent for long.
+    // The end of an upload, and changes that seal many files, are silent for long.
     if (atWork.has(request.method ?? "")) socket.setTimeout(0);
     else if (request.method === "PUT") request.once("end", () => socket.setTimeout(0));
     const isTold = request.headers[processingHeader] !== undefined;
@@ -227,6 +227,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   TIMEOUT: 503,
   FILE_UNCERTAIN: 500,
   FILE_DAMAGED: 500,
+  UNSUPPORTED: 403,
 };
 
 function refusalOf(

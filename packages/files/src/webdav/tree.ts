@@ -8,22 +8,35 @@ export interface DavEntry {
   readonly etag: string;
 }
 
+/** A condition of a PUT, which holds at the moment of the change. */
+export interface PutCondition {
+  /** The etag that the file must have. */
+  readonly etag?: string | undefined;
+  readonly isNew?: boolean | undefined;
+  /** Makes the folders above it. */
+  readonly makeFolders?: boolean | undefined;
+}
+
+export interface TransferHow {
+  readonly deep: boolean;
+  readonly overwrite: boolean;
+  readonly etag: string | undefined;
+}
+
 /** The tree that WebDAV serves: files in folders. */
 export interface DavTree {
   find(path: string): Promise<DavEntry | undefined>;
   /** The direct children of a folder. */
   children(path: string): AsyncIterable<DavEntry>;
-  /** Bytes of a file from an offset, as long as its content is that of the entry. */
+  /** Bytes of a file from an offset, of the content that it had when it was found. */
   read(entry: DavEntry, offset: number, length: number): AsyncIterable<Uint8Array>;
-  /** Makes or replaces a file; if the bytes end with an error, nothing changes. */
-  write(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>;
+  /** Makes or replaces a file by one change; if the bytes end with an error, nothing changes. */
+  write(path: string, bytes: AsyncIterable<Uint8Array>, condition: PutCondition): Promise<DavEntry>;
   makeFolder(path: string): Promise<void>;
-  /** Removes a file, or a folder and its content. */
-  remove(path: string): Promise<void>;
-  /** Moves a file, or a folder and its content, to a free path. */
-  move(from: string, to: string): Promise<void>;
-  /** Copies a file or folder; a folder without its content if not `deep`. */
-  copy(from: string, to: string, deep: boolean): Promise<void>;
+  /** Removes a file, or a folder and its content, by one change. */
+  remove(path: string, etag: string | undefined): Promise<void>;
+  /** Moves or copies a file, or a folder with or without its content, by one change. */
+  transfer(kind: "move" | "copy", from: string, to: string, how: TransferHow): Promise<{ existed: boolean }>;
 }
 
 /** A lock that counts at all nodes. */

@@ -22,7 +22,7 @@ export interface SimCommandOptions extends SharedOptions {
   readonly mode?: string;
   readonly without?: string;
   readonly story?: true;
-  readonly ground?: "core" | "delta" | "files" | "flease" | "grid";
+  readonly ground?: "core" | "delta" | "files" | "flease" | "grid" | "names";
 }
 
 /** The requested runs, of any ground. */

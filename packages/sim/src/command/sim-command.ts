@@ -22,7 +22,7 @@ export function addCommand(program: Command, finish: Finish): void {
       new Option(
         "--ground <ground>",
         "what is simulated: a cluster, leases on shared storage, a consistent core, or replicated files",
-      ).choices(["flease", "delta", "grid", "core", "files"]),
+      ).choices(["flease", "delta", "grid", "core", "files", "names"]),
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
     .action(async (_options: unknown, command: Command) => {

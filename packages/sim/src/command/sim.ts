@@ -28,6 +28,11 @@ const grounds = {
     const { MemoryCluster } = await import("leasehold/inner/testing/memory-cluster.js");
     return simulatorOf((options) => new MemoryCluster(options));
   },
+  names: async () => {
+    const { simulatorOfNames } = await import("../files/names/simulator.js");
+    const { MemoryCluster } = await import("leasehold/inner/testing/memory-cluster.js");
+    return simulatorOfNames((options) => new MemoryCluster(options));
+  },
   grid: async () => (await import("../flease-stores/simulator.js")).simulator,
   core: async () => (await import("../core/simulator.js")).simulator,
 } satisfies Record<string, () => Promise<Simulator>>;

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "leasehold/inner/lease/errors.js";
 import type { Leases } from "leasehold/inner/lease/types.js";
 import type { Answered, AskOptions, Asks, Kind, Peers } from "@leasehold/files/inner/protocol/messages.js";
-import { FilesNode } from "@leasehold/files/inner/protocol/files-node.js";
+import { FilesNode, type FilesNodeOptions } from "@leasehold/files/inner/protocol/files-node.js";
+import { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
 import { noBytes } from "@leasehold/files/inner/protocol/messages.js";
 import { MemoryBlockStore } from "@leasehold/files/inner/memory-store.js";
 import type { Timers, World } from "leasehold/inner/common/ports.js";
@@ -28,6 +29,8 @@ export interface Machine {
   /** The side in a partitioned network. */
   side: number;
   files: FilesNode;
+  /** Files by path, in runs of names. */
+  named: NamedFiles | undefined;
   leases: Leases;
 }
 
@@ -49,6 +52,15 @@ export type MakeCluster = (options: { readonly ttlMax: number; readonly seed: nu
 export interface FilesWorldOptions {
   readonly only: readonly FilesInvariant[] | undefined;
   readonly story: ((line: string) => void) | undefined;
+  /** Whether the nodes have names, and not only files that are written in place. */
+  readonly isNamed?: boolean;
+}
+
+/** A checksum of FNV. */
+function sum(content: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of content) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
 }
 
 /** Nodes of replicated files in virtual time, on leases in memory. */
@@ -60,6 +72,7 @@ export class FilesWorld {
   readonly cluster: LeaseCluster;
   readonly machines: Machine[] = [];
   violation: Violation<FilesInvariant> | undefined;
+  readonly #isNamed: boolean;
   readonly #only: readonly FilesInvariant[] | undefined;
   readonly #story: ((line: string) => void) | undefined;
   #ids = 0;
@@ -69,13 +82,14 @@ export class FilesWorld {
     random: SimRandom,
     counters: FilesCounters,
     makeCluster: MakeCluster,
-    { only, story }: FilesWorldOptions,
+    { only, story, isNamed = false }: FilesWorldOptions,
   ) {
     this.plan = plan;
     this.random = random;
     this.counters = counters;
     this.#story = story;
     this.#only = only;
+    this.#isNamed = isNamed;
     this.cluster = makeCluster({ ttlMax: 5_000, seed: plan.seed });
   }
 
@@ -122,7 +136,7 @@ export class FilesWorld {
     const { clock, random } = this.cluster.world;
     const world = { clock, random, timers: this.#timers(machine) };
     machine.leases = this.cluster.open(name);
-    machine.files = new FilesNode({
+    const options: FilesNodeOptions = {
       node: machine.id,
       nodes: this.machines.map(({ id }) => id),
       addresses: {},
@@ -131,6 +145,7 @@ export class FilesWorld {
       store: machine.store,
       peers: this.#peersOf(machine, world.timers),
       newId: () => `d${(this.#ids += 1)}`,
+      checksum: sum,
       settings: {
         blockSize,
         ttlMs: plan.ttlMs,
@@ -139,10 +154,15 @@ export class FilesWorld {
         answerTimeoutMs: Math.min(300, plan.operationMs / 2),
         idleMs: plan.idleMs,
         scrubPauseMs: 200,
+        announcedMs: 2_000,
+        graceMs: 500,
+        sweepPauseMs: 100,
       },
-    });
+    };
+    machine.named = this.#isNamed ? new NamedFiles(options) : undefined;
+    machine.files = machine.named?.objects ?? new FilesNode(options);
     this.say(`${machine.id} starts`);
-    machine.files
+    (machine.named ?? machine.files)
       .begin()
       .catch((error: unknown) => this.say(`${machine.id} does not begin: ${String(error)}`));
   }

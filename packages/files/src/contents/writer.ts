@@ -1,0 +1,207 @@
+import { backOffMs, LeaseholdError, majorityOf, Pauses } from "leasehold/common";
+import type { Content } from "../names/types.js";
+import { isLeaseholdError } from "../protocol/failures.js";
+import { noBytes } from "../protocol/messages.js";
+import type { NodeParts } from "../protocol/settings.js";
+import { validVotes } from "../protocol/standings.js";
+import { type Checksum, checksumOfTags, tagOfBlock, zerosTag } from "../protocol/uploads.js";
+
+/** Blocks of one upload that wait for a majority. */
+const blocksAtOnce = 8;
+/** Blocks in flight to one node: a slower node is left out, and fetches them later. */
+const blocksToNodeMax = 8;
+const pauseBaseMs = 20;
+const pauseMsMax = 500;
+
+/**
+ * Writes one content that never changes to all nodes. It is durable when `seal` has resolved, and seen by
+ * nobody before it has a name.
+ */
+export class ContentWriter {
+  readonly id: string;
+  readonly #parts: NodeParts;
+  readonly #checksum: Checksum;
+  readonly #pauses: Pauses;
+  readonly #signal: AbortSignal | undefined;
+  readonly #tags: string[] = [];
+  readonly #toNode = new Map<string, number>();
+  readonly #underWay = new Set<Promise<void>>();
+  #first: Uint8Array | undefined;
+  #size = 0;
+  #failure: unknown;
+  #isEnded = false;
+
+  constructor(parts: NodeParts, checksum: Checksum, id: string, signal: AbortSignal | undefined) {
+    this.id = id;
+    this.#parts = parts;
+    this.#checksum = checksum;
+    this.#signal = signal;
+    this.#pauses = new Pauses(parts.world.timers);
+  }
+
+  /** Takes all bytes. The first block waits for the second, as a content of one block is one request. */
+  async write(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const block of blocksOf(bytes, this.#parts.settings.blockSize)) {
+      this.#signal?.throwIfAborted();
+      if (this.#failure !== undefined) throw this.#failure;
+      const index = this.#tags.length;
+      const isZeros = block.every((byte) => byte === 0) && block.length === this.#parts.settings.blockSize;
+      this.#tags.push(isZeros ? zerosTag : tagOfBlock(this.#checksum, block));
+      this.#size += block.length;
+      const sent = isZeros ? noBytes : block;
+      if (index === 0) {
+        this.#first = sent;
+        continue;
+      }
+      if (index === 1) await this.#send(0, this.#first!);
+      await this.#send(index, sent);
+    }
+    await Promise.all(this.#underWay);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Resolves when a majority of nodes has all of it on disk. */
+  async seal(): Promise<Content> {
+    const { blockSize } = this.#parts.settings;
+    const checksum = checksumOfTags(this.#checksum, this.#tags);
+    const content = { id: this.id, isLive: false, size: this.#size, blockSize, checksum };
+    if (this.#tags.length === 0) return { ...content, id: "" };
+    const blocks = this.#tags.length;
+    const isSmall = blocks === 1;
+    const ask = { content: this.id, blocks, checksum, tag: isSmall ? this.#tags[0]! : null };
+    const body = isSmall ? this.#first! : noBytes;
+    const { operationTimeoutMs: timeoutMs } = this.#parts.settings;
+    const votes: { node: string; generations: Readonly<Record<string, number>> }[] = [];
+    let missing = new Map<string, number>();
+    await this.#atMajority(
+      () => validVotes(votes).length >= majorityOf(this.#parts.nodes.length),
+      async (node, progressed) => {
+        const { answer } = await this.#parts.peers.ask(node, "hold", ask, { body, timeoutMs });
+        if (answer.missing === 0) {
+          votes.push(answer);
+          return;
+        }
+        if (answer.missing < (missing.get(node) ?? Infinity)) progressed();
+        missing = missing.set(node, answer.missing);
+        throw new LeaseholdError("NO_QUORUM", `${node} lacks ${answer.missing} blocks`);
+      },
+    );
+    return content;
+  }
+
+  /** Removes what nodes have of it. Only if no change can have named it. */
+  discard(): void {
+    this.end();
+    for (const node of this.#parts.nodes)
+      this.#parts.peers
+        .ask(node, "discard", { content: this.id }, { timeoutMs: this.#parts.settings.answerTimeoutMs })
+        .catch(() => undefined);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#pauses.end();
+  }
+
+  /** Waits until few blocks are under way, and sends this one. */
+  async #send(index: number, bytes: Uint8Array): Promise<void> {
+    while (this.#underWay.size >= blocksAtOnce) await Promise.race(this.#underWay);
+    if (this.#failure !== undefined) throw this.#failure;
+    const ask = { content: this.id, index, tag: this.#tags[index]! };
+    const acknowledged = new Set<string>();
+    const sending = this.#atMajority(
+      () => acknowledged.size >= majorityOf(this.#parts.nodes.length),
+      async (node) => {
+        const waiting = this.#toNode.get(node) ?? 0;
+        if (waiting >= blocksToNodeMax) throw new LeaseholdError("OVERLOADED", `${node} is slow`);
+        this.#toNode.set(node, waiting + 1);
+        try {
+          const { answerTimeoutMs: timeoutMs } = this.#parts.settings;
+          await this.#parts.peers.ask(node, "piece", ask, { body: bytes, timeoutMs });
+          acknowledged.add(node);
+        } finally {
+          this.#toNode.set(node, this.#toNode.get(node)! - 1);
+        }
+      },
+    ).then(
+      () => void this.#underWay.delete(sending),
+      (error: unknown) => {
+        this.#failure ??= error;
+        this.#underWay.delete(sending);
+      },
+    );
+    this.#underWay.add(sending);
+  }
+
+  /** Repeats the work at each node until enough have done it, as long as there is progress in time. */
+  #atMajority(
+    isEnough: () => boolean,
+    work: (node: string, progressed: () => void) => Promise<void>,
+  ): Promise<void> {
+    const { nodes, world, settings } = this.#parts;
+    const nowMs = (): number => world.clock.monotonicMs();
+    let untilMs = nowMs() + settings.operationTimeoutMs;
+    const progressed = (): void => void (untilMs = nowMs() + settings.operationTimeoutMs);
+    return new Promise((resolve, reject) => {
+      const failures = new Map<string, unknown>();
+      const tries = nodes.map(async (node) => {
+        for (let failed = 0; ; failed += 1) {
+          try {
+            await work(node, progressed);
+            if (isEnough()) resolve();
+            return;
+          } catch (error) {
+            failures.set(node, error);
+            if (isEnough()) return;
+            if (isLeaseholdError(error, "STORE_FULL", "INVALID_PATH")) return;
+            if (this.#isEnded || this.#signal?.aborted === true || nowMs() >= untilMs) return;
+          }
+          const pauseMs = backOffMs(world.random, failed, pauseBaseMs, pauseMsMax);
+          await this.#pauses.pause(Math.min(pauseMs, Math.max(0, untilMs - nowMs())));
+          if (isEnough()) return;
+        }
+      });
+      void Promise.all(tries).then(() => reject(failureOf(failures, this.#signal)));
+    });
+  }
+}
+
+function failureOf(failures: ReadonlyMap<string, unknown>, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted === true) return signal.reason;
+  const told = [...failures].map(
+    ([node, error]) => `${node}: ${error instanceof Error ? error.message : error}`,
+  );
+  const isFull = [...failures.values()].some((error) => isLeaseholdError(error, "STORE_FULL"));
+  const code = isFull ? "STORE_FULL" : "NO_QUORUM";
+  return new LeaseholdError(code, `no majority of nodes has taken a content: ${told.join("; ")}`);
+}
+
+/** The same bytes in blocks of one size, except for the last. */
+async function* blocksOf(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
+  let gathered: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of bytes) {
+    for (let from = 0; from < chunk.length;) {
+      const part = chunk.subarray(from, from + size - length);
+      gathered.push(part);
+      length += part.length;
+      from += part.length;
+      if (length < size) continue;
+      yield joined(gathered, length);
+      gathered = [];
+      length = 0;
+    }
+  }
+  if (length > 0) yield joined(gathered, length);
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,326 @@
+import { LeaseholdError } from "leasehold/common";
+import { type Names, type NamesState, find, placeOf, rootId } from "./state.js";
+import type {
+  Change,
+  Content,
+  Entry,
+  Fact,
+  FileEntry,
+  MoveChange,
+  Name,
+  PutChange,
+  RemoveChange,
+} from "./types.js";
+
+/** Names that one change may copy: they are one record. */
+const copiedMax = 8_000;
+
+/** A change must wait until these live contents accept no more writes. */
+export class Unsealed extends Error {
+  readonly contents: readonly string[];
+
+  constructor(contents: readonly string[]) {
+    super("live contents must be sealed first");
+    this.contents = contents;
+  }
+}
+
+export interface Circumstances {
+  readonly version: () => string;
+  readonly nowMs: number;
+  /** Whether the content was announced, and may be named. */
+  readonly mayName: (content: string) => boolean;
+}
+
+/** What a change has made of its path. */
+export interface Made {
+  readonly entry: Entry | null;
+  readonly existed: boolean;
+}
+
+/** Changes in order, over a state that does not have them yet. */
+export class Draft implements Names {
+  readonly #state: NamesState;
+  readonly #byId = new Map<number, Name | null>();
+  readonly #byPlace = new Map<string, Name | null>();
+  #facts: Fact[] = [];
+  #nextId: number;
+
+  constructor(state: NamesState) {
+    this.#state = state;
+    this.#nextId = state.nextId;
+  }
+
+  get facts(): readonly Fact[] {
+    return this.#facts;
+  }
+
+  /**
+   * Makes a change or, if it throws, nothing of it.
+   *
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`
+   * @throws Unsealed
+   */
+  make(change: Change, circumstances: Circumstances): Made {
+    const before = this.#facts.length;
+    try {
+      return this.#make(change, circumstances);
+    } catch (error) {
+      // The checks of each change come before its facts.
+      if (this.#facts.length > before)
+        throw new Error("a change of names was left half made", { cause: error });
+      throw error;
+    }
+  }
+
+  byId(id: number): Name | undefined {
+    const name = this.#byId.get(id);
+    return name === undefined ? this.#state.byId(id) : (name ?? undefined);
+  }
+
+  child(parent: number, name: string): Name | undefined {
+    for (const place of [`${parent} ${name}`, `${parent} ${name}/`]) {
+      const here = this.#byPlace.get(place);
+      if (here !== undefined && here !== null) return here;
+    }
+    const found = this.#state.child(parent, name);
+    return found !== undefined && !this.#byPlace.has(placeOf(found)) ? found : undefined;
+  }
+
+  *children(parent: number, from: string): Generator<Name> {
+    for (const name of this.#state.children(parent, from)) if (!this.#byPlace.has(placeOf(name))) yield name;
+    const prefix = `${parent} `;
+    for (const [place, name] of this.#byPlace)
+      if (name !== null && place.startsWith(prefix) && place >= prefix + from) yield name;
+  }
+
+  *liveIds(): Generator<number> {
+    for (const id of this.#state.liveIds()) if (!this.#byId.has(id)) yield id;
+    for (const [id, name] of this.#byId)
+      if (name?.entry.kind === "file" && name.entry.content.isLive) yield id;
+  }
+
+  #make(change: Change, circumstances: Circumstances): Made {
+    switch (change.kind) {
+      case "put":
+        return this.#put(change, circumstances);
+      case "folder":
+        return this.#makeFolder(change.path, change.makeFolders, circumstances);
+      case "move":
+        return this.#move(change, circumstances);
+      case "copy":
+        return this.#copy(change, circumstances);
+      case "remove":
+        return this.#remove(change);
+    }
+  }
+
+  #put(change: PutChange, { version, nowMs, mayName }: Circumstances): Made {
+    const { path, content, makeFolders, ifMissing, ifVersion, ifContent, sealed } = change;
+    const there = find(this, path);
+    if (content.id !== "" && contentOf(there) === content.id) return { entry: there!.entry, existed: true };
+    if (there?.entry.kind === "folder") throw exists(path, "a folder");
+    if (ifMissing && there !== undefined) throw exists(path, "a file");
+    if (ifVersion !== null) checkVersion(path, there, ifVersion, sealed);
+    if (ifContent !== null && contentOf(there) !== ifContent) throw changed(path);
+    const folder = this.#folderFor(path, makeFolders);
+    // A file that becomes live keeps what it has.
+    if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
+    if (content.id !== "" && !mayName(content.id))
+      throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
+    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs: nowMs };
+    this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
+    return { entry, existed: there !== undefined };
+  }
+
+  #makeFolder(path: string, makeFolders: boolean, { nowMs }: Circumstances): Made {
+    const there = find(this, path);
+    if (there !== undefined) throw exists(path, there.entry.kind === "folder" ? "a folder" : "a file");
+    const folder = this.#folderFor(path, makeFolders);
+    const entry: Entry = { kind: "folder", modifiedMs: nowMs };
+    this.#set({ ...this.#placeIn(folder, path, nowMs), entry });
+    return { entry, existed: false };
+  }
+
+  #move(change: MoveChange, { nowMs }: Circumstances): Made {
+    const { from, to, sealed, makeFolders } = change;
+    const source = this.#source(change);
+    if (from === to) return { entry: source.entry, existed: true };
+    const target = this.#target(change);
+    const folder = this.#folderFor(to, makeFolders);
+    this.#mustBeSealed([source, ...(target === undefined ? [] : [target])], sealed);
+    if (target !== undefined) this.#drop(target);
+    this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: source.entry });
+    return { entry: source.entry, existed: target !== undefined };
+  }
+
+  #copy(change: MoveChange, { version, nowMs }: Circumstances): Made {
+    const { from, to, sealed, makeFolders, isDeep } = change;
+    const source = this.#source(change);
+    if (from === to) return { entry: source.entry, existed: true };
+    const target = this.#target(change);
+    const folder = this.#folderFor(to, makeFolders);
+    const copied = isDeep ? this.#below(source) : [source];
+    this.#mustBeSealed([...copied, ...(target === undefined ? [] : [target])], sealed);
+    if (target !== undefined) this.#drop(target);
+    const ids = new Map<number, number>();
+    let made: Entry | undefined;
+    for (const { id, parent, name, entry: old } of copied) {
+      const entry = old.kind === "file" ? { ...old, version: version() } : { ...old, modifiedMs: nowMs };
+      const place =
+        id === source.id
+          ? this.#placeIn(folder, to, nowMs)
+          : { id: this.#newId(), parent: ids.get(parent)!, name };
+      ids.set(id, place.id);
+      this.#set({ ...place, entry });
+      made ??= entry;
+    }
+    return { entry: made!, existed: target !== undefined };
+  }
+
+  #remove({ path, isDeep, ifVersion, sealed }: RemoveChange): Made {
+    const there = find(this, path);
+    if (there === undefined) throw missing(path);
+    if (there.id === rootId) throw new LeaseholdError("INVALID_PATH", "the root is always there");
+    if (ifVersion !== null) checkVersion(path, there, ifVersion, sealed);
+    if (there.entry.kind === "folder" && !isDeep && !isEmpty(this.children(there.id, "")))
+      throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
+    this.#mustBeSealed([there], sealed);
+    this.#drop(there);
+    return { entry: null, existed: true };
+  }
+
+  #source({ from, to, ifVersion, sealed }: MoveChange): Name {
+    const source = find(this, from);
+    if (source === undefined) throw missing(from);
+    if (ifVersion !== null) checkVersion(from, source, ifVersion, sealed);
+    if (source.id === rootId || to.startsWith(`${from}/`) || from.startsWith(`${to}/`))
+      throw new LeaseholdError("INVALID_PATH", `one of ${from} and ${to} is within the other`);
+    return source;
+  }
+
+  #target({ to, over }: MoveChange): Name | undefined {
+    const target = find(this, to);
+    if (target === undefined) return undefined;
+    const isFolder = target.entry.kind === "folder";
+    if (over === "nothing" || target.id === rootId || (isFolder && over === "file"))
+      throw exists(to, isFolder ? "a folder" : "a file");
+    return target;
+  }
+
+  /** The folder of a path: the nearest that exists, if the missing ones are to be made. */
+  #folderFor(
+    path: string,
+    makeFolders: boolean,
+  ): { readonly folder: Name; readonly missing: readonly string[] } {
+    const parts = path.split("/").slice(0, -1);
+    let folder = this.byId(rootId)!;
+    for (const [index, part] of parts.entries()) {
+      const next = this.child(folder.id, part);
+      if (next === undefined) {
+        const missingPath = parts.slice(0, index + 1).join("/");
+        if (!makeFolders) throw new LeaseholdError("FILE_NOT_FOUND", `there is no folder ${missingPath}`);
+        return { folder, missing: parts.slice(index) };
+      }
+      if (next.entry.kind === "file") throw exists(parts.slice(0, index + 1).join("/"), "a file");
+      folder = next;
+    }
+    return { folder, missing: [] };
+  }
+
+  /** Makes the missing folders, and a place for the last part of the path. */
+  #placeIn(
+    { folder, missing }: { readonly folder: Name; readonly missing: readonly string[] },
+    path: string,
+    nowMs: number,
+  ): Omit<Name, "entry"> {
+    let parent = folder.id;
+    for (const name of missing) {
+      const id = this.#newId();
+      this.#set({ id, parent, name, entry: { kind: "folder", modifiedMs: nowMs } });
+      parent = id;
+    }
+    return { id: this.#newId(), parent, name: path.split("/").at(-1)! };
+  }
+
+  /** The name and all below it, folders before what is in them. */
+  #below(top: Name): Name[] {
+    const all = [top];
+    for (let at = 0; at < all.length; at += 1) {
+      const { id, entry } = all[at]!;
+      if (entry.kind === "file") continue;
+      for (const child of this.children(id, "")) all.push(child);
+      if (all.length > copiedMax)
+        throw new LeaseholdError("UNSUPPORTED", `a copy has at most ${copiedMax} files and folders`);
+    }
+    return all;
+  }
+
+  #mustBeSealed(tops: readonly Name[], sealed: readonly string[]): void {
+    const within = new Set(tops.map(({ id }) => id));
+    const unsealed = new Set<string>();
+    for (const id of this.liveIds()) {
+      const content = contentOf(this.byId(id))!;
+      if (!sealed.includes(content) && this.#isWithin(id, within)) unsealed.add(content);
+    }
+    if (unsealed.size > 0) throw new Unsealed([...unsealed]);
+  }
+
+  #isWithin(id: number, tops: ReadonlySet<number>): boolean {
+    for (let name = this.byId(id); name !== undefined; name = this.byId(name.parent))
+      if (tops.has(name.id)) return true;
+    return false;
+  }
+
+  #newId(): number {
+    return this.#nextId++;
+  }
+
+  #set(name: Name): void {
+    const before = this.byId(name.id);
+    if (before !== undefined) this.#byPlace.set(placeOf(before), null);
+    this.#byId.set(name.id, name);
+    this.#byPlace.set(placeOf(name), name);
+    this.#facts.push([name.id, name]);
+  }
+
+  #drop(name: Name): void {
+    this.#byId.set(name.id, null);
+    this.#byPlace.set(placeOf(name), null);
+    this.#facts.push([name.id, null]);
+  }
+}
+
+function isEmpty(names: Iterable<Name>): boolean {
+  return names[Symbol.iterator]().next().done === true;
+}
+
+function contentOf(name: Name | undefined): string | undefined {
+  return name?.entry.kind === "file" ? name.entry.content.id : undefined;
+}
+
+/** A sealed live content's version was checked when it was sealed. */
+function checkVersion(
+  path: string,
+  name: Name | undefined,
+  version: string,
+  sealed: readonly string[],
+): void {
+  const entry = name?.entry;
+  if (entry === undefined) throw changed(path);
+  if (entry.kind === "folder") throw changed(path);
+  const { id, isLive }: Content = entry.content;
+  if (isLive && sealed.includes(id)) return;
+  if (isLive) throw new Unsealed([id]);
+  if (entry.version !== version)
+    throw new LeaseholdError("FILE_CHANGED", `${path} has version ${entry.version}, and not ${version}`);
+}
+
+const missing = (path: string): LeaseholdError =>
+  new LeaseholdError("FILE_NOT_FOUND", `there is no file ${JSON.stringify(path)}`);
+
+const changed = (path: string): LeaseholdError =>
+  new LeaseholdError("FILE_CHANGED", `${path} is not what it was`);
+
+const exists = (path: string, what: string): LeaseholdError =>
+  new LeaseholdError("FILE_EXISTS", `there is ${what} ${JSON.stringify(path)} already`);

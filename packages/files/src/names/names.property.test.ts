@@ -1,0 +1,246 @@
+import { LeaseholdError, Xorshift } from "leasehold/common";
+import { expect, test } from "vitest";
+import { Draft, Unsealed } from "./draft.js";
+import { decodeNames, encodeNames } from "./records.js";
+import { filesBelow, find, NamesState, rootId } from "./state.js";
+import { type Change, type Content, emptyContent, type Fact, type Found } from "./types.js";
+
+/** A file system as a map of paths: what the state machine must do, in the simplest way. */
+class Model {
+  readonly entries = new Map<string, string>();
+
+  /** False if it is refused. */
+  make(change: Change): boolean {
+    switch (change.kind) {
+      case "put":
+        return this.#put(change);
+      case "folder":
+        if (this.entries.has(change.path) || !this.#hasFolder(change.path, change.makeFolders)) return false;
+        this.entries.set(change.path, "folder");
+        return true;
+      case "remove":
+        return this.#remove(change.path, change.isDeep);
+      case "move":
+      case "copy":
+        return this.#move(change);
+    }
+  }
+
+  #put({ path, content, makeFolders, ifMissing }: Change & { kind: "put" }): boolean {
+    const there = this.entries.get(path);
+    if (there === "folder" || (ifMissing && there !== undefined)) return false;
+    if (!this.#hasFolder(path, makeFolders)) return false;
+    this.entries.set(path, content.id);
+    return true;
+  }
+
+  #remove(path: string, isDeep: boolean): boolean {
+    const below = this.#below(path);
+    if (!this.entries.has(path) || (below.length > 0 && !isDeep)) return false;
+    for (const each of [path, ...below]) this.entries.delete(each);
+    return true;
+  }
+
+  #move({ kind, from, to, over, makeFolders, isDeep }: Change & { kind: "move" | "copy" }): boolean {
+    if (!this.entries.has(from)) return false;
+    if (to.startsWith(`${from}/`) || from.startsWith(`${to}/`)) return false;
+    if (from === to) return true;
+    const there = this.entries.get(to);
+    if (there !== undefined && (over === "nothing" || (there === "folder" && over === "file"))) return false;
+    if (!this.#hasFolder(to, makeFolders)) return false;
+    const moved = [from, ...(kind === "move" || isDeep ? this.#below(from) : [])].map(
+      (path) => [to + path.slice(from.length), this.entries.get(path)!] as const,
+    );
+    if (there !== undefined) this.#remove(to, true);
+    if (kind === "move") this.#remove(from, true);
+    for (const [path, entry] of moved) this.entries.set(path, entry);
+    return true;
+  }
+
+  #below(path: string): string[] {
+    return [...this.entries.keys()].filter((each) => each.startsWith(`${path}/`));
+  }
+
+  #hasFolder(path: string, makeFolders: boolean): boolean {
+    const parts = path.split("/").slice(0, -1);
+    const above = parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+    if (above.some((each) => (this.entries.get(each) ?? "folder") !== "folder")) return false;
+    if (!makeFolders && above.some((each) => !this.entries.has(each))) return false;
+    for (const each of above) this.entries.set(each, "folder");
+    return true;
+  }
+}
+
+const names = ["a", "a-b", "b", "a b"];
+
+function drawChange(random: Xorshift, content: string): Change {
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random.next() * all.length)]!;
+  const isSo = (): boolean => random.next() < 0.5;
+  const path = (): string =>
+    Array.from({ length: 1 + Math.floor(random.next() * 3) }, () => pick(names)).join("/");
+  const makeFolders = isSo();
+  const at = random.next();
+  const file: Content = { ...emptyContent, id: content, size: 1 };
+  const unconditional = { ifVersion: null, sealed: [] } as const;
+  if (at < 0.4)
+    return {
+      kind: "put",
+      path: path(),
+      content: file,
+      makeFolders,
+      ifMissing: random.next() < 0.2,
+      ifContent: null,
+      ...unconditional,
+    };
+  if (at < 0.55) return { kind: "folder", path: path(), makeFolders };
+  if (at < 0.7) return { kind: "remove", path: path(), isDeep: isSo(), ...unconditional };
+  const over = pick(["nothing", "file", "anything"] as const);
+  const kind = isSo() ? "move" : "copy";
+  return { kind, from: path(), to: path(), makeFolders, over, isDeep: isSo(), ...unconditional };
+}
+
+const contentOf = ({ entry }: Found): string => (entry.kind === "file" ? entry.content.id : "folder");
+
+function allOf(state: NamesState): Map<string, string> {
+  const all = new Map<string, string>();
+  const walk = (id: number, path: string): void => {
+    for (const child of state.children(id, "")) {
+      all.set(path + child.name, contentOf({ path: "", entry: child.entry }));
+      if (child.entry.kind === "folder") walk(child.id, `${path}${child.name}/`);
+    }
+  };
+  walk(rootId, "");
+  return all;
+}
+
+const sorted = (all: ReadonlyMap<string, string>): string[] =>
+  [...all].map(([path, content]) => `${path}: ${content}`).sort();
+
+let versions = 0;
+const circumstances = { version: () => `v${(versions += 1)}`, nowMs: 0, mayName: () => true };
+
+function isMade(draft: Draft, change: Change): boolean {
+  try {
+    draft.make(change, circumstances);
+    return true;
+  } catch (error) {
+    if (error instanceof LeaseholdError) return false;
+    throw error;
+  }
+}
+
+test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
+  "names are those of a file system, live, replayed, and from a snapshot made beside changes: %i",
+  (seed) => {
+    const random = new Xorshift(seed);
+    const model = new Model();
+    const state = new NamesState();
+    const journal: Uint8Array[] = [];
+    let snapshotFrom: number | undefined;
+    let pieces: IterableIterator<unknown> | undefined;
+    const append = (facts: readonly Fact[]): void => {
+      journal.push(encodeNames({ nextId: state.nextId, facts }));
+    };
+    for (let batch = 0; batch < 60; batch += 1) {
+      const draft = new Draft(state);
+      for (let count = 0; count < 1 + random.next() * 4; count += 1) {
+        const change = drawChange(random, `c${batch}-${count}`);
+        expect([change, isMade(draft, change)]).toEqual([change, model.make(change)]);
+      }
+      append(draft.facts);
+      state.apply(draft.facts);
+      expect(sorted(allOf(state))).toEqual(sorted(model.entries));
+      if (batch === 20) {
+        snapshotFrom = journal.length;
+        pieces = (state.all() as MapIterator<never>)[Symbol.iterator]();
+      }
+      for (let count = 0; count < 2 && pieces !== undefined; count += 1) {
+        const next = pieces.next();
+        const name = next.value as Fact[1];
+        if (next.done === true) pieces = undefined;
+        else if (name !== null && name.id !== rootId) append([[name.id, name]]);
+      }
+    }
+    const replay = (records: readonly Uint8Array[]): NamesState => {
+      const again = new NamesState();
+      for (const record of records) again.apply(decodeNames(record).facts);
+      again.dropOrphans();
+      return again;
+    };
+    expect(sorted(allOf(replay(journal)))).toEqual(sorted(model.entries));
+    // A snapshot that is not whole yet is not begun from.
+    const from = pieces === undefined ? snapshotFrom : 0;
+    expect(sorted(allOf(replay(journal.slice(from))))).toEqual(sorted(model.entries));
+    const files = new Set([...model.entries.values()].filter((content) => content !== "folder"));
+    for (let batch = 0; batch < 60; batch += 1)
+      for (let count = 0; count < 5; count += 1) {
+        const content = `c${batch}-${count}`;
+        expect([content, state.isNamed(content)]).toEqual([content, files.has(content)]);
+      }
+    const paths = [...model.entries].filter(([, content]) => content !== "folder").map(([path]) => path);
+    for (const prefix of ["", "a", "a/", "a/a-", "b/a/", "c"])
+      for (const after of ["", "a", "a/a", "a-b", ...paths.slice(0, 3)])
+        expect([prefix, after, [...filesBelow(state, prefix, after)].map(({ path }) => path)]).toEqual([
+          prefix,
+          after,
+          paths.filter((path) => path.startsWith(prefix) && path > after).sort(),
+        ]);
+  },
+);
+
+const live: Content = { ...emptyContent, id: "live", isLive: true };
+const change = { makeFolders: true, ifMissing: false, ifVersion: null, ifContent: null } as const;
+
+function stateWith(path: string, content: Content): NamesState {
+  const state = new NamesState();
+  const draft = new Draft(state);
+  draft.make({ kind: "put", path, content, sealed: [], ...change }, circumstances);
+  state.apply(draft.facts);
+  return state;
+}
+
+const across = { makeFolders: true, over: "anything", isDeep: true, ifVersion: null } as const;
+
+test.each<Change>([
+  { kind: "put", path: "f/x", content: emptyContent, sealed: [], ...change },
+  { kind: "remove", path: "f", isDeep: true, ifVersion: null, sealed: [] },
+  { kind: "move", from: "f", to: "g", sealed: [], ...across },
+  { kind: "move", from: "y", to: "f", sealed: [], ...across },
+  { kind: "copy", from: "f", to: "g", sealed: [], ...across },
+])("a live content is not moved, shared or dropped before it is sealed: $kind", (wanted) => {
+  const state = stateWith("f/x", live);
+  const other = new Draft(state);
+  other.make(
+    { kind: "put", path: "y", content: { ...live, isLive: false, id: "y" }, sealed: [], ...change },
+    circumstances,
+  );
+  state.apply(other.facts);
+  const draft = new Draft(state);
+  expect(() => draft.make(wanted, circumstances)).toThrow(Unsealed);
+  expect(draft.facts).toEqual([]);
+  draft.make({ ...wanted, sealed: ["live"] } as Change, circumstances);
+  expect(draft.facts.length).toBeGreaterThan(0);
+});
+
+test("a content that was not announced is not named, and one that has the name already is named again", () => {
+  const state = stateWith("x", { ...live, isLive: false, id: "one" });
+  const draft = new Draft(state);
+  const put = { kind: "put", path: "x", sealed: [], ...change } as const;
+  const nothing = { ...circumstances, mayName: () => false };
+  const two = { ...put, content: { ...emptyContent, id: "two" } };
+  expect(() => draft.make(two, nothing)).toThrow(expect.objectContaining({ code: "STORE_FORGOTTEN" }));
+  const one = { ...put, content: { ...emptyContent, id: "one" } };
+  expect(draft.make(one, nothing)).toMatchObject({ existed: true });
+  expect(draft.facts).toEqual([]);
+});
+
+test("a change with the version of another time is refused", () => {
+  const state = stateWith("x", { ...live, isLive: false, id: "one" });
+  const { entry } = find(state, "x")!;
+  const version = entry.kind === "file" ? entry.version : "";
+  const put = { kind: "put", path: "x", sealed: [], ...change, content: emptyContent } as const;
+  const draft = new Draft(state);
+  draft.make({ ...put, ifVersion: version }, circumstances);
+  const again = () => draft.make({ ...put, ifVersion: version }, circumstances);
+  expect(again).toThrow(expect.objectContaining({ code: "FILE_CHANGED" }));
+});

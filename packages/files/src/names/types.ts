@@ -1,0 +1,128 @@
+/** Names of files: a path names a content, and each change of names happens whole or not at all. */
+
+/** The content that a name has. */
+export interface Content {
+  /** Globally unique, never used again. Empty for a file of 0 bytes, which has no blocks. */
+  readonly id: string;
+  /** A file that is written in place: its primary knows its size and version. Otherwise it never changes. */
+  readonly isLive: boolean;
+  /** In bytes. 0 if live. */
+  readonly size: number;
+  readonly blockSize: number;
+  /** Over the tags of its blocks, which are checksums of their bytes. */
+  readonly checksum: number;
+}
+
+/** The content of a file of 0 bytes. */
+export const emptyContent: Content = { id: "", isLive: false, size: 0, blockSize: 1, checksum: 0 };
+
+export interface FolderEntry {
+  readonly kind: "folder";
+  readonly modifiedMs: number;
+}
+
+export interface FileEntry {
+  readonly kind: "file";
+  readonly content: Content;
+  /** New for each change of the name's content, and never used again. */
+  readonly version: string;
+  readonly modifiedMs: number;
+}
+
+export type Entry = FolderEntry | FileEntry;
+
+/** A name in its folder. A folder is renamed by one change, whatever is in it. */
+export interface Name {
+  /** Never used again. The root is 0. */
+  readonly id: number;
+  /** The id of its folder. */
+  readonly parent: number;
+  readonly name: string;
+  readonly entry: Entry;
+}
+
+/** What a change makes of the name with that id; null: it and everything below are removed. */
+export type Fact = readonly [id: number, name: Name | null];
+
+/** Live contents that are moved, dropped or shared by a change: they must accept no more writes. */
+interface Affecting {
+  /** Ids of live contents that have been sealed. Their versions were checked then. */
+  readonly sealed: readonly string[];
+}
+
+export interface PutChange extends Affecting {
+  readonly kind: "put";
+  readonly path: string;
+  readonly content: Content;
+  /** Makes the folders above it that are missing. */
+  readonly makeFolders: boolean;
+  readonly ifMissing: boolean;
+  readonly ifVersion: string | null;
+  /** The id of the content that the name must have: a file becomes live, or is emptied. */
+  readonly ifContent: string | null;
+}
+
+export interface FolderChange {
+  readonly kind: "folder";
+  readonly path: string;
+  readonly makeFolders: boolean;
+}
+
+export interface MoveChange extends Affecting {
+  readonly kind: "move" | "copy";
+  readonly from: string;
+  readonly to: string;
+  readonly makeFolders: boolean;
+  /** What there may be at the target, to be replaced. */
+  readonly over: "nothing" | "file" | "anything";
+  /** A copy of a folder: with everything in it. */
+  readonly isDeep: boolean;
+  readonly ifVersion: string | null;
+}
+
+export interface RemoveChange extends Affecting {
+  readonly kind: "remove";
+  readonly path: string;
+  readonly isDeep: boolean;
+  readonly ifVersion: string | null;
+}
+
+export type Change = PutChange | FolderChange | MoveChange | RemoveChange;
+
+export interface Found {
+  readonly path: string;
+  readonly entry: Entry;
+}
+
+/** Operations on names, at their primary. */
+export type NamesOperation =
+  | { readonly kind: "lookup"; readonly path: string }
+  /** Files in order of their paths, wherever they are below the prefix. */
+  | { readonly kind: "files"; readonly prefix: string; readonly after: string; readonly limit: number }
+  /** What is in a folder, folders with a slash at the end of their names in order. */
+  | { readonly kind: "children"; readonly path: string; readonly after: string; readonly limit: number }
+  /** Announces a content, which alone may be named then. Fails as the change would now. */
+  | { readonly kind: "begin"; readonly change: PutChange }
+  | { readonly kind: "commit"; readonly change: Change }
+  /** Those of these contents that no name has and that no change can name without a new announcement. */
+  | { readonly kind: "unnamed"; readonly contents: readonly string[] }
+  /** Completes the copies of the names, also of that node, which does not know the state of its own. */
+  | { readonly kind: "complete"; readonly lacks: string }
+  /** Contents of all files, in pages. */
+  | { readonly kind: "contents"; readonly after: string; readonly limit: number };
+
+export interface NamesResult {
+  /** What the path names; after a change, what it names now. Null: nothing. */
+  readonly entry?: Entry | null;
+  readonly found?: readonly Found[];
+  /** Where the next page begins; absent on the last. */
+  readonly next?: string;
+  readonly contents?: readonly Content[];
+  readonly unnamed?: readonly string[];
+  /** A change: whether the name existed before. */
+  readonly existed?: boolean;
+  /** A change: a majority has it, so it is true whether or not the lease still runs. */
+  readonly isDone?: boolean;
+  /** A change was not made: these live contents must be sealed first. */
+  readonly unsealed?: readonly string[];
+}

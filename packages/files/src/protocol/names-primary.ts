@@ -1,0 +1,303 @@
+import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
+import { Announced } from "../names/announced.js";
+import { type Circumstances, Draft, Unsealed } from "../names/draft.js";
+import { decodeNames, encodeNames } from "../names/records.js";
+import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
+import type { Change, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
+import { forEachOf } from "./each.js";
+import { checkPath, TenureOver } from "./failures.js";
+import { namesKey } from "./keys.js";
+import { noBytes } from "./messages.js";
+import type { Outcome, Serving } from "./serving.js";
+import { compareVersions, stampOf } from "./records.js";
+import type { NodeParts } from "./settings.js";
+import { Tenure } from "./tenure.js";
+
+/** Changes that wait. */
+const waitingMax = 4_096;
+/** Changes in one record, and its size in bytes, which is below the limit of a block. */
+const changesPerRecord = 256;
+const recordBytesMax = 3 * 2 ** 20;
+/** Facts in one record of a snapshot. */
+const factsPerPiece = 1_000;
+/** Records after which a snapshot begins, and its share of all names: it costs as much as it saves. */
+const recordsMin = 2_000;
+const recordsPerName = 0.1;
+/** Records that are read concurrently when a tenure begins. */
+const recordsAtOnce = 16;
+export const listedMax = 1_000;
+
+interface Waiting {
+  readonly change: Change;
+  readonly left: () => number;
+  readonly resolve: (result: NamesResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The primary of all names, for one tenure. It has them in memory and answers under its lease; changes that
+ * wait together are one record of the journal, which takes effect when a majority has it.
+ *
+ * The journal is replayed from the header's floor. A snapshot is written between changes, as facts that are
+ * true at their place in the journal; then the floor is moved to its first record.
+ */
+export class NamesPrimary implements Serving {
+  readonly tenure: Tenure;
+  readonly #parts: NodeParts;
+  readonly #state = new NamesState();
+  readonly #announced: Announced;
+  readonly #waiting: Waiting[] = [];
+  #isDraining = false;
+  #nextRecord = 0;
+  /** Records since the last snapshot began. */
+  #records = 0;
+  #versions = 0;
+
+  constructor(parts: NodeParts, lease: Lease) {
+    this.#parts = parts;
+    this.tenure = new Tenure(parts, lease, namesKey);
+    this.#announced = new Announced(() => parts.world.clock.monotonicMs(), parts.settings.announcedMs);
+  }
+
+  /** Names are needed by everything: their primary stays. */
+  get isIdle(): boolean {
+    return false;
+  }
+
+  async begin(): Promise<void> {
+    const { tenure } = this;
+    await tenure.begin();
+    const { blockSize } = this.#parts.settings;
+    if (tenure.header?.exists !== true)
+      await tenure.setHeader({ exists: true, size: 0, blockSize }, tenure.operationTime());
+    const { floor } = tenure.header!;
+    const tags = await this.#parts.replica.tags(namesKey);
+    const indices = [...tags]
+      .filter(([, tag]) => tag !== undefined && compareVersions(stampOf(tag), floor) >= 0)
+      .map(([index]) => index)
+      .sort((one, other) => one - other);
+    const records: Uint8Array[] = [];
+    await forEachOf(indices.entries(), recordsAtOnce, async ([at, index]) => {
+      records[at] = (await tenure.copies.readHere(index))?.bytes ?? noBytes;
+    });
+    for (const bytes of records) {
+      const { nextId, facts } = decodeNames(bytes);
+      this.#state.apply(facts);
+      this.#state.nextId = Math.max(this.#state.nextId, nextId);
+    }
+    this.#state.dropOrphans();
+    this.#records = records.length;
+    this.#nextRecord = (indices.at(-1) ?? -1) + 1;
+  }
+
+  async run(operation: NamesOperation, _bytes: Uint8Array, timeoutMs: number): Promise<Outcome<NamesResult>> {
+    this.tenure.use();
+    checkOperation(operation);
+    try {
+      const result =
+        operation.kind === "commit"
+          ? await this.#commit(operation.change, timeoutMs)
+          : operation.kind === "complete"
+            ? await this.#complete(operation.lacks)
+            : this.#read(operation);
+      if (result.isDone !== true) this.tenure.assertHeld();
+      return { result, bytes: noBytes };
+    } catch (error) {
+      // A refusal is an answer that must be true, too.
+      if (error instanceof LeaseholdError && isRefusal(error)) this.tenure.assertHeld();
+      throw error;
+    }
+  }
+
+  #read(operation: Exclude<NamesOperation, { kind: "commit" | "complete" }>): NamesResult {
+    if (this.tenure.isOver) throw new TenureOver();
+    switch (operation.kind) {
+      case "lookup":
+        return { entry: find(this.#state, operation.path)?.entry ?? null };
+      case "files":
+        return pageOf(
+          filesBelow(this.#state, operation.prefix, operation.after),
+          operation.limit,
+          (each) => each.path,
+        );
+      case "children":
+        return this.#children(operation.path, operation.after, operation.limit);
+      case "begin": {
+        const { change } = operation;
+        const entry = find(this.#state, change.path)?.entry ?? null;
+        this.#check(change);
+        this.#announced.add(change.content.id);
+        return { entry };
+      }
+      case "unnamed":
+        return {
+          unnamed: operation.contents.filter((id) => !this.#state.isNamed(id) && !this.#announced.has(id)),
+        };
+      case "contents":
+        return this.#state.contents(operation.after, operation.limit);
+    }
+  }
+
+  async #complete(lacks: string): Promise<NamesResult> {
+    await this.tenure.completeCopies(lacks);
+    return {};
+  }
+
+  #children(path: string, after: string, limit: number): NamesResult {
+    const folder = find(this.#state, path);
+    if (folder?.entry.kind !== "folder") return { entry: folder?.entry ?? null };
+    const prefix = path === "" ? "" : `${path}/`;
+    const state = this.#state;
+    const found = function* (): Generator<Found & { readonly place: string }> {
+      for (const child of state.children(folder.id, after)) {
+        const place = placeOf(child).slice(`${folder.id} `.length);
+        if (place > after) yield { path: prefix + child.name, entry: child.entry, place };
+      }
+    };
+    return { entry: folder.entry, ...pageOf(found(), limit, ({ place }) => place) };
+  }
+
+  /** Throws what a change would now be refused with. */
+  #check(change: Change): void {
+    try {
+      new Draft(this.#state).make(
+        change,
+        this.#circumstances(() => true),
+      );
+    } catch (error) {
+      if (!(error instanceof Unsealed)) throw error;
+    }
+  }
+
+  #commit(change: Change, timeoutMs: number): Promise<NamesResult> {
+    if (this.#waiting.length >= waitingMax)
+      return Promise.reject(new LeaseholdError("OVERLOADED", "too many changes of names wait"));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, left: this.tenure.operationTime(timeoutMs), resolve, reject });
+      void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    // Changes of this turn are in one record.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      await this.#writeBatch(this.#waiting.splice(0, changesPerRecord));
+      const limit = Math.max(recordsMin, this.#state.size * recordsPerName);
+      if (this.#records > limit && !this.tenure.isOver) await this.#snapshot().catch(() => undefined);
+    }
+    this.#isDraining = false;
+  }
+
+  /**
+   * Each change of the batch is decided by those before it, and all are answered when a majority has them.
+   */
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const draft = new Draft(this.#state);
+    const named = new Set<string>();
+    const answers: (() => void)[] = [];
+    try {
+      if (this.tenure.isOver) throw new TenureOver();
+      const hasRoom = await this.#parts.replica.hasRoom(recordBytesMax);
+      for (const waiting of batch) answers.push(this.#decide(draft, named, waiting, hasRoom));
+      if (draft.facts.length > 0) await this.#write(draft.facts);
+      // Until here the announcement, and from here the name, protects the content from collection.
+      for (const content of named) this.#announced.remove(content);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    for (const answer of answers) answer();
+  }
+
+  /** @param named contents that this batch has named: a late duplicate names none of them again. */
+  #decide(
+    draft: Draft,
+    named: Set<string>,
+    { change, left, resolve, reject }: Waiting,
+    hasRoom: boolean,
+  ): () => void {
+    try {
+      if (left() === 0) throw new LeaseholdError("NO_QUORUM", "timed out: other changes of names came first");
+      if (!hasRoom && change.kind !== "remove")
+        throw new LeaseholdError("STORE_FULL", `node ${this.#parts.node} has no room`);
+      const mayName = (content: string): boolean => this.#announced.has(content) && !named.has(content);
+      const made = draft.make(change, this.#circumstances(mayName));
+      if (change.kind === "put") named.add(change.content.id);
+      return () => resolve({ ...made, isDone: draft.facts.length > 0 });
+    } catch (error) {
+      if (error instanceof Unsealed) return () => resolve({ unsealed: error.contents });
+      return () => reject(error);
+    }
+  }
+
+  #circumstances(mayName: (content: string) => boolean): Circumstances {
+    const epoch = this.tenure.epoch.toString(36);
+    const version = (): string => `${epoch}.${(this.#versions += 1).toString(36)}`;
+    const nowMs = Math.max(0, Math.floor(readBothClocks(this.#parts.world.clock).wallMs));
+    return { version, nowMs, mayName };
+  }
+
+  async #write(facts: readonly Fact[]): Promise<void> {
+    const bytes = encodeNames({ nextId: this.#state.nextId, facts });
+    if (bytes.length > recordBytesMax) throw new LeaseholdError("UNSUPPORTED", "a change of too many names");
+    const { tenure } = this;
+    await tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime());
+    this.#nextRecord += 1;
+    this.#records += 1;
+    this.#state.apply(facts);
+  }
+
+  /** Changes that come meanwhile are written between its records. */
+  async #snapshot(): Promise<void> {
+    this.#records = 0;
+    const { tenure } = this;
+    const names = this.#state.all()[Symbol.iterator]();
+    let floor: ReturnType<Tenure["nextStamp"]> | undefined;
+    for (let isLast = false; !isLast;) {
+      const facts: Fact[] = [];
+      while (facts.length < factsPerPiece && !isLast) {
+        const next = names.next();
+        if (next.done === true) isLast = true;
+        else if (next.value.parent >= 0) facts.push([next.value.id, next.value]);
+      }
+      const bytes = encodeNames({ nextId: this.#state.nextId, facts });
+      const stamp = tenure.nextStamp(0);
+      floor ??= stamp;
+      await tenure.setBlock(this.#nextRecord, stamp, bytes, false, tenure.operationTime());
+      this.#nextRecord += 1;
+      if (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, changesPerRecord));
+      if (tenure.isOver) throw new TenureOver();
+    }
+    const { blockSize } = this.#parts.settings;
+    await tenure.setHeader({ exists: true, size: 0, blockSize, floor: floor! }, tenure.operationTime());
+  }
+}
+
+function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each: T) => string): NamesResult {
+  const found: Found[] = [];
+  let last: T | undefined;
+  for (const each of all) {
+    if (found.length === limit) return { found, next: cursor(last!) };
+    found.push({ path: each.path, entry: each.entry });
+    last = each;
+  }
+  return { found };
+}
+
+const refusals: ReadonlySet<string> = new Set(["FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED"]);
+const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
+
+/** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for what another node must not ask. */
+function checkOperation(operation: NamesOperation): void {
+  if ("limit" in operation && !(operation.limit >= 1 && operation.limit <= listedMax))
+    throw new LeaseholdError("INVALID_RANGE", `limit is 1 to ${listedMax}`);
+  if (operation.kind === "unnamed" && operation.contents.length > listedMax)
+    throw new LeaseholdError("INVALID_RANGE", `at most ${listedMax} contents are asked for`);
+  if (operation.kind === "begin" || operation.kind === "commit") {
+    const { change } = operation;
+    for (const path of "to" in change ? [change.from, change.to] : [change.path]) checkPath(path);
+  }
+}

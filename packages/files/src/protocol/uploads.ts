@@ -1,0 +1,258 @@
+import { backOffMs, getOrInsert, LeaseholdError, Pauses, timeLeft } from "leasehold/common";
+import type { BlockStore, StoredBlock } from "../ports.js";
+import { forEachOf } from "./each.js";
+import { isLeaseholdError } from "./failures.js";
+import { uploadPrefix } from "./keys.js";
+import type { Asks, HoldAnswer } from "./messages.js";
+import type { NodeParts } from "./settings.js";
+import type { Standings } from "./standings.js";
+import { Turns, wholeFile } from "./turns.js";
+
+/** Blocks after which an upload is synced: the last sync finds little left to do. */
+const blocksPerSync = 32;
+/** Missing blocks that are fetched concurrently. */
+const blocksAtOnce = 4;
+/** The tag of a block of zeros, which is stored without its bytes. */
+export const zerosTag = "0.z";
+
+/** A number over bytes: equal bytes have equal numbers, and others seldom. */
+export type Checksum = (bytes: Uint8Array) => number;
+
+export function tagOfBlock(checksum: Checksum, bytes: Uint8Array): string {
+  return checksum(bytes).toString(36);
+}
+
+export function checksumOfTags(checksum: Checksum, tags: readonly string[]): number {
+  return checksum(new TextEncoder().encode(tags.join(" ")));
+}
+
+/**
+ * One node's copies of contents that never change. A content has one writer, which nobody else knows before
+ * it has a name; so its blocks need no lease and no order, and a missing one is as good from any node.
+ */
+export class Uploads {
+  readonly #store: BlockStore;
+  readonly #standings: Standings;
+  readonly #parts: NodeParts;
+  readonly #checksum: Checksum;
+  readonly #pauses: Pauses;
+  /** By content, while it is used. */
+  readonly #turns = new Map<string, Turns>();
+  /** Contents that have a record in the store, of those that are written. */
+  readonly #made = new Set<string>();
+  /** When contents were last used here, by the steady clock. */
+  readonly #usedMs = new Map<string, number>();
+  /** Records that are being made. */
+  readonly #records = new Map<string, Promise<void>>();
+  /** Contents whose collection has begun: the node neither takes nor claims them. */
+  readonly #condemned = new Set<string>();
+
+  constructor(store: BlockStore, standings: Standings, parts: NodeParts, checksum: Checksum) {
+    this.#store = store;
+    this.#standings = standings;
+    this.#parts = parts;
+    this.#checksum = checksum;
+    this.#pauses = new Pauses(parts.world.timers);
+  }
+
+  async piece({ content, index, tag }: Asks["piece"], bytes: Uint8Array): Promise<void> {
+    this.#assertWanted(content);
+    if (tag !== zerosTag && tagOfBlock(this.#checksum, bytes) !== tag)
+      throw new LeaseholdError("FILE_DAMAGED", `block ${index} of a content was damaged on its way`);
+    if (!(await this.#store.hasRoom(bytes.length))) throw new LeaseholdError("STORE_FULL");
+    await this.#inTurn(content, { from: index, to: index, changes: true }, () =>
+      this.#write(content, index, tag, bytes),
+    );
+    if (index % blocksPerSync === blocksPerSync - 1) await this.#store.sync(uploadPrefix + content);
+  }
+
+  /** Whether the whole content is on disk here, after some time to fetch what is missing. */
+  async hold({ content, blocks, checksum, tag }: Asks["hold"], bytes: Uint8Array): Promise<HoldAnswer> {
+    if (tag !== null) await this.piece({ content, index: 0, tag }, bytes);
+    const { clock } = this.#parts.world;
+    const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.answerTimeoutMs / 2);
+    for (let failed = 0; ; failed += 1) {
+      this.#assertWanted(content);
+      const missing = await this.#missing(content, blocks);
+      if (missing.length === 0) {
+        await this.#inTurn(content, wholeFile, () => this.#syncWhole(content, blocks, checksum));
+        return this.#answer(0);
+      }
+      const before = missing.length;
+      await forEachOf(missing, blocksAtOnce, async (index) => {
+        if (left() > 0) await this.#fetch(content, index);
+      }).catch(() => undefined);
+      const now = (await this.#missing(content, blocks)).length;
+      if (now > 0 && left() === 0) return this.#answer(now);
+      if (now === before)
+        await this.#pauses.pause(Math.min(left(), backOffMs(this.#parts.world.random, failed, 20, 200)));
+    }
+  }
+
+  /** Indices of blocks that are not here. Without a sync: the caller must not count them as durable. */
+  async missing(content: string, blocks: number): Promise<readonly number[]> {
+    return this.#missing(content, blocks);
+  }
+
+  /** A block that is here and in good order. @throws LeaseholdError `FILE_DAMAGED` */
+  async bit(content: string, index: number): Promise<StoredBlock> {
+    this.touch(content);
+    const block = await this.#readHere(content, index);
+    if (block !== undefined) return block;
+    throw new LeaseholdError("FILE_DAMAGED", `this node does not have block ${index} of that content`);
+  }
+
+  /** A block, from this node or another. It is restored here if it was missing or damaged. */
+  async read(content: string, index: number): Promise<StoredBlock> {
+    this.touch(content);
+    const here = await this.#readHere(content, index);
+    if (here !== undefined) return here;
+    const { clock, random } = this.#parts.world;
+    const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
+    for (let failed = 0; ; failed += 1) {
+      try {
+        return await this.#fetch(content, index);
+      } catch (error) {
+        if (left() === 0 || !isLeaseholdError(error, "NO_QUORUM")) throw error;
+        await this.#pauses.pause(Math.min(left(), backOffMs(random, failed, 20, 500)));
+      }
+    }
+  }
+
+  async isDamaged(content: string, index: number): Promise<boolean> {
+    try {
+      await this.#store.readBlock(uploadPrefix + content, index);
+      return false;
+    } catch (error) {
+      return isLeaseholdError(error, "STORE_CORRUPT");
+    }
+  }
+
+  touch(content: string): void {
+    this.#usedMs.set(content, this.#parts.world.clock.monotonicMs());
+  }
+
+  /** How long it was not used here. A content of an earlier process is used when it is first looked at. */
+  idleMs(content: string): number {
+    const nowMs = this.#parts.world.clock.monotonicMs();
+    return nowMs - getOrInsert(this.#usedMs, content, () => nowMs);
+  }
+
+  /**
+   * Removes a content, if it may be removed. From before the question the node neither takes nor claims it,
+   * so no upload counts on a copy that is about to go.
+   */
+  async collect(content: string, mayBeRemoved: () => Promise<boolean>): Promise<boolean> {
+    this.#condemned.add(content);
+    try {
+      return await this.#inTurn(content, wholeFile, async () => {
+        if (!(await mayBeRemoved())) return false;
+        await this.#store.removeFile(uploadPrefix + content);
+        this.#made.delete(content);
+        this.#usedMs.delete(content);
+        return true;
+      });
+    } finally {
+      this.#condemned.delete(content);
+    }
+  }
+
+  /** The writer has given it up, and nobody else knows it. */
+  async discard({ content }: Asks["discard"]): Promise<void> {
+    await this.collect(content, () => Promise.resolve(true));
+  }
+
+  close(): void {
+    this.#pauses.end();
+  }
+
+  async #write(content: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
+    this.#assertWanted(content);
+    this.touch(content);
+    const key = uploadPrefix + content;
+    if (!this.#made.has(content)) {
+      await this.#inTurnOfRecord(content, async () => {
+        if (this.#made.has(content)) return;
+        if ((await this.#store.readMeta(key)) === undefined) await this.#store.writeMeta(key, "1");
+        this.#made.add(content);
+      });
+    }
+    await this.#store.writeBlock(key, index, tag, bytes);
+  }
+
+  async #syncWhole(content: string, blocks: number, checksum: number): Promise<void> {
+    const key = uploadPrefix + content;
+    await this.#store.sync(key);
+    const entries = (await this.#store.listBlocks(key)).filter(({ index }) => index < blocks);
+    const tags = entries.map(({ tag }) => tag ?? "");
+    this.#made.delete(content);
+    if (entries.length !== blocks || checksumOfTags(this.#checksum, tags) !== checksum)
+      throw new LeaseholdError("FILE_DAMAGED", "the blocks of a content are not those that were sent");
+  }
+
+  async #missing(content: string, blocks: number): Promise<number[]> {
+    const entries = await this.#store.listBlocks(uploadPrefix + content);
+    const here = new Set(entries.filter(({ tag }) => tag !== undefined).map(({ index }) => index));
+    return Array.from({ length: blocks }, (_, index) => index).filter((index) => !here.has(index));
+  }
+
+  async #readHere(content: string, index: number): Promise<StoredBlock | undefined> {
+    try {
+      return await this.#store.readBlock(uploadPrefix + content, index);
+    } catch (error) {
+      if (isLeaseholdError(error, "STORE_CORRUPT")) return undefined;
+      throw error;
+    }
+  }
+
+  /** Fetches a block from another node, and keeps it here if that is possible. */
+  async #fetch(content: string, index: number): Promise<StoredBlock> {
+    const { node, nodes, peers, settings } = this.#parts;
+    const failures: string[] = [];
+    let isDamaged = true;
+    for (const other of nodes.filter((each) => each !== node)) {
+      try {
+        const { answerTimeoutMs: timeoutMs } = settings;
+        const { answer, body } = await peers.ask(other, "bit", { content, index }, { timeoutMs });
+        const { tag } = answer;
+        await this.piece({ content, index, tag }, body).catch((error: unknown) => {
+          if (!isLeaseholdError(error, "STORE_FULL", "STORE_FORGOTTEN")) throw error;
+        });
+        return { tag, bytes: body };
+      } catch (error) {
+        isDamaged &&= isLeaseholdError(error, "FILE_DAMAGED", "STORE_CORRUPT");
+        failures.push(`${other}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    // A node that has not answered may have it.
+    throw new LeaseholdError(
+      isDamaged ? "FILE_DAMAGED" : "NO_QUORUM",
+      `no node that answers has block ${index} of content ${content}: ${failures.join("; ")}`,
+    );
+  }
+
+  #answer(missing: number): HoldAnswer {
+    const { node, generations } = this.#standings;
+    return { node, generations, missing };
+  }
+
+  #assertWanted(content: string): void {
+    this.#standings.assertJoined();
+    if (this.#condemned.has(content))
+      throw new LeaseholdError("STORE_FORGOTTEN", "the content is being collected here");
+  }
+
+  /** The store allows one write of a record at a time. */
+  async #inTurnOfRecord(content: string, work: () => Promise<void>): Promise<void> {
+    await getOrInsert(this.#records, content, () => work().finally(() => this.#records.delete(content)));
+  }
+
+  async #inTurn<T>(content: string, scope: typeof wholeFile, work: () => Promise<T>): Promise<T> {
+    const turns = getOrInsert(this.#turns, content, () => new Turns());
+    try {
+      return await turns.run(scope, work);
+    } finally {
+      if (turns.isIdle) this.#turns.delete(content);
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import { LeaseholdError, timeLeft } from "leasehold/common";
+import { fixedReader } from "../contents/reader.js";
+import { emptyContent } from "../names/types.js";
+import type { Content, FileEntry, PutChange } from "../names/types.js";
+import { checkRange, isLeaseholdError } from "../protocol/failures.js";
+import type { FilesNode } from "../protocol/files-node.js";
+import { bytesPerCallMax, noBytes, type Operation, type OperationResult } from "../protocol/messages.js";
+import type { Outcome } from "../protocol/serving.js";
+import { livePrefix } from "../protocol/keys.js";
+import type { FileCallOptions, FileStat, ReplicatedFile } from "../types.js";
+import { fileIn, liveVersion, type NamesClient, type Wish } from "./names-client.js";
+
+type FileOutcome = Outcome<OperationResult>;
+
+/** The longest pause before the name is looked at again, ms. */
+const pauseMsMax = 20;
+
+/**
+ * An open file. It looks its name up, and remembers the content if that is written in place: whoever moves,
+ * shares or drops such a content seals it first, which tells this file to look again.
+ */
+export class NamedFile implements ReplicatedFile {
+  readonly path: string;
+  readonly blockSize: number;
+  readonly #objects: FilesNode;
+  readonly #names: NamesClient;
+  readonly #newId: () => string;
+  #live: string | undefined;
+  #isClosed = false;
+
+  constructor(objects: FilesNode, names: NamesClient, path: string, newId: () => string) {
+    this.#objects = objects;
+    this.#names = names;
+    this.path = path;
+    this.#newId = newId;
+    this.blockSize = objects.parts.settings.blockSize;
+  }
+
+  async stat(options?: FileCallOptions): Promise<FileStat> {
+    return (await this.#operate({ kind: "stat" }, noBytes, options)).result.stat;
+  }
+
+  async read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array> {
+    checkRange(offset, length);
+    return (await this.#operate({ kind: "read", offset, length }, noBytes, options)).bytes;
+  }
+
+  async write(offset: number, bytes: Uint8Array, options?: FileCallOptions): Promise<void> {
+    checkRange(offset, bytes.length);
+    await this.#operate({ kind: "write", offset }, bytes, options);
+  }
+
+  async append(bytes: Uint8Array, options?: FileCallOptions): Promise<number> {
+    checkRange(0, bytes.length);
+    return (await this.#operate({ kind: "append" }, bytes, options)).result.offset ?? 0;
+  }
+
+  async truncate(size: number, options?: FileCallOptions): Promise<void> {
+    checkRange(size, 0);
+    await this.#operate({ kind: "truncate", size }, noBytes, options);
+  }
+
+  async sync(options?: FileCallOptions): Promise<number> {
+    return (await this.#operate({ kind: "sync" }, noBytes, options)).result.nodes ?? 0;
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #operate(
+    operation: Operation,
+    bytes: Uint8Array,
+    { signal }: FileCallOptions = {},
+  ): Promise<FileOutcome> {
+    if (this.#isClosed) throw new LeaseholdError("CLOSED", `${this.path} was closed`);
+    const { world, settings } = this.#objects.parts;
+    const left = timeLeft(() => world.clock.monotonicMs(), settings.operationTimeoutMs);
+    for (;;) {
+      try {
+        return this.#live === undefined
+          ? await this.#lookAndTry(operation, bytes, signal)
+          : await this.#tryLive(this.#live, operation, bytes, signal);
+      } catch (error) {
+        const mustLook = error instanceof Superseded || isLeaseholdError(error, "FILE_CHANGED");
+        const isGone = this.#live !== undefined && isLeaseholdError(error, "FILE_NOT_FOUND");
+        this.#live = undefined;
+        if (!mustLook && !isGone) throw error;
+        if (left() === 0) throw new LeaseholdError("NO_QUORUM", `${this.path} changes all the time`);
+        await this.#pause(Math.min(left(), world.random.next() * pauseMsMax));
+      }
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#objects.parts.world.timers.after(ms, resolve));
+  }
+
+  async #lookAndTry(
+    operation: Operation,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<FileOutcome> {
+    const entry = fileIn(await this.#names.lookup(this.path, signal), this.path);
+    const isReading = operation.kind === "read" || operation.kind === "stat" || operation.kind === "sync";
+    const { content } = entry;
+    if (isReading && !content.isLive) return this.#readFixed(entry, operation, signal);
+    // The name was looked at during this call, so a sealed content is still what it had then.
+    if (isReading) return this.#tryLive(content.id, { ...operation, sealed: true }, bytes, signal, true);
+    if (content.isLive) {
+      try {
+        return await this.#tryLive(content.id, operation, bytes, signal, true);
+      } catch (error) {
+        if (!isLeaseholdError(error, "FILE_CHANGED")) throw error;
+      }
+    }
+    await this.#makeLive(entry, signal);
+    throw new Superseded();
+  }
+
+  /** @param isNew whether the name was looked at for this call, and the content may be gone since then */
+  async #tryLive(
+    content: string,
+    operation: Operation,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+    isNew = false,
+  ): Promise<FileOutcome> {
+    try {
+      const { router } = this.#objects;
+      const outcome = await router.operate(livePrefix + content, operation, bytes, signal);
+      this.#live = content;
+      const { path } = this;
+      const { stat } = outcome.result;
+      const named = { ...stat, path, version: liveVersion(stat.version, content) };
+      return { ...outcome, result: { ...outcome.result, stat: named } };
+    } catch (error) {
+      if (isNew && isLeaseholdError(error, "FILE_NOT_FOUND")) throw new Superseded();
+      throw error;
+    }
+  }
+
+  async #readFixed(
+    { content, version, modifiedMs }: FileEntry,
+    operation: Operation,
+    signal: AbortSignal | undefined,
+  ): Promise<FileOutcome> {
+    const { size, blockSize } = content;
+    const stat = { path: this.path, size, version, modifiedMs };
+    const result: OperationResult = { stat, blockSize };
+    if (operation.kind === "read") {
+      const { offset, length } = operation;
+      const bytes = await fixedReader(this.#objects.uploads, content)(offset, length);
+      return { result, bytes };
+    }
+    if (operation.kind === "sync")
+      return { result: { ...result, nodes: await this.#nodesThatHold(content, signal) }, bytes: noBytes };
+    return { result, bytes: noBytes };
+  }
+
+  /** The number of nodes that have all of a content that never changes, after they have fetched it. */
+  async #nodesThatHold(content: Content, signal: AbortSignal | undefined): Promise<number> {
+    const { nodes, peers, settings } = this.#objects.parts;
+    if (content.id === "") return nodes.length;
+    const { id, size, blockSize, checksum } = content;
+    const hold = { content: id, blocks: Math.ceil(size / blockSize), checksum, tag: null };
+    const asked = nodes.map(async (node) => {
+      for (let left = Infinity; ;) {
+        const options = { timeoutMs: settings.operationTimeoutMs, signal };
+        const { missing } = (await peers.ask(node, "hold", hold, options)).answer;
+        if (missing === 0 || missing >= left) return missing === 0;
+        left = missing;
+      }
+    });
+    const settled = await Promise.allSettled(asked);
+    return settled.filter((each) => each.status === "fulfilled" && each.value).length;
+  }
+
+  /**
+   * Copies the content to one that is written in place, and gives it the name if that still has the content.
+   */
+  async #makeLive(entry: FileEntry, signal: AbortSignal | undefined): Promise<void> {
+    const { path } = this;
+    const id = this.#newId();
+    const { content: old } = entry;
+    const content: Content = { ...emptyContent, id, isLive: true };
+    const wish: Wish<PutChange> = {
+      kind: "put",
+      path,
+      content,
+      makeFolders: false,
+      ifMissing: false,
+      ifVersion: null,
+      ifContent: old.id,
+    };
+    const sealed = old.isLive ? [old.id] : [];
+    try {
+      await this.#names.announce({ ...wish, sealed }, signal);
+      await this.#copyTo(id, old, signal);
+      await this.#names.ask({ kind: "commit", change: { ...wish, sealed } }, signal);
+      this.#live = id;
+    } catch (error) {
+      signal?.throwIfAborted();
+      // Nothing of the caller's was done: it looks at the name again.
+      if (!(error instanceof LeaseholdError) || !mayTryAgain.has(error.code)) throw error;
+    }
+  }
+
+  async #copyTo(id: string, old: Content, signal: AbortSignal | undefined): Promise<void> {
+    const { router, uploads } = this.#objects;
+    const key = livePrefix + id;
+    await router.operate(key, { kind: "open", create: "always" }, noBytes, signal);
+    const size = old.isLive ? await this.#sizeOf(old.id, signal) : old.size;
+    const fixed = fixedReader(uploads, old);
+    let isHole = false;
+    for (let offset = 0; offset < size; offset += bytesPerCallMax) {
+      const length = Math.min(bytesPerCallMax, size - offset);
+      const read = { kind: "read", offset, length, sealed: true } as const;
+      const bytes = old.isLive
+        ? (await router.operate(livePrefix + old.id, read, noBytes, signal)).bytes
+        : await fixed(offset, length);
+      // Holes stay holes.
+      isHole = bytes.every((byte) => byte === 0);
+      if (!isHole) await router.operate(key, { kind: "write", offset }, bytes, signal);
+    }
+    if (isHole) await router.operate(key, { kind: "truncate", size }, noBytes, signal);
+  }
+
+  async #sizeOf(content: string, signal: AbortSignal | undefined): Promise<number> {
+    const stat = { kind: "stat", sealed: true } as const;
+    return (await this.#objects.router.operate(livePrefix + content, stat, noBytes, signal)).result.stat.size;
+  }
+}
+
+/** The content that the name had is not to be used any more. */
+class Superseded extends Error {}
+
+const mayTryAgain: ReadonlySet<string> = new Set([
+  "FILE_CHANGED",
+  "FILE_NOT_FOUND",
+  "FILE_EXISTS",
+  "FILE_UNCERTAIN",
+  "STORE_FORGOTTEN",
+  "NO_QUORUM",
+  "TIMEOUT",
+]);

@@ -1,0 +1,334 @@
+import { LeaseholdError, Pauses } from "leasehold/common";
+import { fixedReader } from "../contents/reader.js";
+import { Sweeper } from "../contents/sweeper.js";
+import { ContentWriter } from "../contents/writer.js";
+import {
+  emptyContent,
+  type Entry as NamedEntry,
+  type FileEntry,
+  type Found,
+  type PutChange,
+} from "../names/types.js";
+import { checkPath, checkRange, isLeaseholdError, notFound } from "../protocol/failures.js";
+import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
+import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
+import { livePrefix } from "../protocol/keys.js";
+import type {
+  CopyOptions,
+  Entry,
+  EntryList,
+  FileCallOptions,
+  FileList,
+  Files,
+  FilesStatus,
+  FileStat,
+  FileView,
+  FolderStat,
+  ListFilesOptions,
+  MoveOptions,
+  OpenFileOptions,
+  PutOptions,
+  RemoveOptions,
+  ReplicatedFile,
+} from "../types.js";
+import { FileUncertainError } from "../uncertain.js";
+import { NamedFile } from "./named-file.js";
+import { fileIn, liveVersion, NamesClient, type Wish } from "./names-client.js";
+
+/** The limit of a list. */
+const listedMax = 1_000;
+/** Looks at a name whose live content is gone when it is asked. */
+const looksMax = 10;
+
+/** Replicated files by path: names, contents that never change, and contents that are written in place. */
+export class NamedFiles implements Files, Answerer {
+  /** The replicas and their primaries, without names. */
+  readonly objects: FilesNode;
+  readonly #options: FilesNodeOptions;
+  readonly #names: NamesClient;
+  readonly #sweeper: Sweeper;
+
+  constructor(options: FilesNodeOptions) {
+    this.#options = options;
+    const objects = new FilesNode(options);
+    this.objects = objects;
+    this.#names = new NamesClient(objects.router);
+    this.#sweeper = new Sweeper(
+      {
+        parts: objects.parts,
+        store: options.store,
+        uploads: objects.uploads,
+        ask: (operation) => this.#names.ask(operation),
+        collectLive: (key) => objects.collect(key),
+      },
+      new Pauses(options.world.timers),
+    );
+  }
+
+  /** @throws LeaseholdError `CONFIG_MISMATCH`, `STORE_CORRUPT`. */
+  async begin(): Promise<void> {
+    await this.objects.begin();
+    this.#sweeper.begin();
+  }
+
+  answer<K extends Kind>(kind: K, ask: Asks[K], body: Uint8Array): Promise<Answered<K>> {
+    return this.objects.answer(kind, ask, body);
+  }
+
+  async open(path: string, { create = "never", signal }: OpenFileOptions = {}): Promise<ReplicatedFile> {
+    checkPath(path);
+    const file = this.#fileAt(path);
+    if (create === "never") {
+      await file.stat({ signal });
+      return file;
+    }
+    const entry = await this.#names.lookup(path, signal);
+    if (create === "missing" && entry?.kind === "file") return file;
+    const wish: Wish<PutChange> = {
+      kind: "put",
+      path,
+      content: emptyContent,
+      makeFolders: true,
+      ifMissing: create !== "replace",
+      ifVersion: null,
+      ifContent: null,
+    };
+    await this.#names.change(wish, signal).catch((error: unknown) => {
+      // Another call has created it meanwhile.
+      if (create !== "missing" || !isLeaseholdError(error, "FILE_EXISTS")) throw error;
+    });
+    if (create === "missing") await file.stat({ signal });
+    return file;
+  }
+
+  async stat(path: string, { signal }: FileCallOptions = {}): Promise<FileStat> {
+    checkPath(path);
+    const entry = await this.entry(path, { signal });
+    if (entry?.kind !== "file") throw noFile(path, entry !== undefined);
+    const { size, version, modifiedMs } = entry;
+    return { path, size, version, modifiedMs };
+  }
+
+  async entry(path: string, { signal }: FileCallOptions = {}): Promise<FileView | FolderStat | undefined> {
+    if (path !== "") checkPath(path);
+    for (let looks = 1; ; looks += 1) {
+      const entry = await this.#names.lookup(path, signal);
+      if (entry === undefined) return undefined;
+      if (entry.kind === "folder") return { kind: "folder", path, modifiedMs: entry.modifiedMs };
+      try {
+        return await this.#viewOf(path, entry, signal);
+      } catch (error) {
+        if (looks === looksMax || !isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
+      }
+    }
+  }
+
+  async put(path: string, bytes: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<FileStat> {
+    checkPath(path);
+    const { ifVersion = null, ifMissing = false, makeFolders = true, signal } = options;
+    const { parts } = this.objects;
+    const writer = new ContentWriter(parts, this.#options.checksum, this.#newContentId(), signal);
+    const wish = { kind: "put", path, makeFolders, ifMissing, ifVersion, ifContent: null } as const;
+    const announced = { ...emptyContent, id: writer.id };
+    let isOursAlone = true;
+    try {
+      const before = await this.#names.announce({ ...wish, content: announced, sealed: [] }, signal);
+      await writer.write(bytes);
+      const content = await writer.seal();
+      isOursAlone = false;
+      return statOf(path, await this.#name({ ...wish, content }, before, writer, signal));
+    } catch (error) {
+      if (isOursAlone) writer.discard();
+      throw error;
+    } finally {
+      writer.end();
+    }
+  }
+
+  /**
+   * Gives the content its name. The primary of names may have been replaced since the content was announced:
+   * then it is announced again, and a majority says again that it has it. After an uncertain change the name
+   * tells whether it was made; it is repeated only if the name is as it was before.
+   */
+  async #name(
+    wish: Wish<PutChange>,
+    before: NamedEntry | undefined,
+    writer: ContentWriter,
+    signal: AbortSignal | undefined,
+  ): Promise<FileEntry> {
+    let uncertain: FileUncertainError | undefined;
+    for (let tries = 0; ; tries += 1) {
+      try {
+        if (tries > 0) {
+          await this.#names.announce({ ...wish, sealed: [] }, signal);
+          await writer.seal();
+        }
+        const { entry } = await this.#names.change(wish, signal);
+        return fileIn(entry ?? undefined, wish.path);
+      } catch (error) {
+        if (error instanceof FileUncertainError) uncertain = error;
+        else if (!isLeaseholdError(error, "STORE_FORGOTTEN")) throw uncertain ?? error;
+        if (tries === looksMax || signal?.aborted === true) throw uncertain ?? error;
+      }
+      const made = uncertain && (await this.#madeAfterAll(wish, before, uncertain, signal));
+      if (made !== undefined) return made;
+    }
+  }
+
+  /**
+   * What an uncertain change has made; undefined if it has made nothing so far, and another attempt would not
+   * make it twice.
+   */
+  async #madeAfterAll(
+    { path, content }: Wish<PutChange>,
+    before: NamedEntry | undefined,
+    uncertain: FileUncertainError,
+    signal: AbortSignal | undefined,
+  ): Promise<FileEntry | undefined> {
+    try {
+      const now = await this.#names.lookup(path, signal);
+      if (now?.kind === "file" && content.id !== "" && now.content.id === content.id) return now;
+      const isAsBefore =
+        now === undefined
+          ? before === undefined && (await this.#names.isAnnounced(content.id, signal))
+          : before !== undefined && isSame(now, before);
+      if (isAsBefore) return undefined;
+    } catch {
+      // The name cannot be looked at, either.
+    }
+    throw uncertain;
+  }
+
+  async makeFolder(path: string, options: Pick<PutOptions, "makeFolders" | "signal"> = {}): Promise<void> {
+    checkPath(path);
+    const { makeFolders = true, signal } = options;
+    await this.#names.change({ kind: "folder", path, makeFolders }, signal);
+  }
+
+  async list(prefix: string, options: ListFilesOptions = {}): Promise<FileList> {
+    const { after = "", limit = listedMax, signal } = options;
+    checkLimit(limit);
+    const { found = [], next } = await this.#names.ask({ kind: "files", prefix, after, limit }, signal);
+    const files = (await this.#entriesOf(found, signal)).flatMap((entry) => {
+      if (entry.kind === "folder") return [];
+      const { path, size, version, modifiedMs } = entry;
+      return [{ path, size, version, modifiedMs }];
+    });
+    return next === undefined ? { files } : { files, next };
+  }
+
+  async children(folder: string, options: ListFilesOptions = {}): Promise<EntryList> {
+    const { after = "", limit = listedMax, signal } = options;
+    checkLimit(limit);
+    const ask = { kind: "children", path: folder, after, limit } as const;
+    const { entry, found = [], next } = await this.#names.ask(ask, signal);
+    if (entry?.kind !== "folder")
+      throw new LeaseholdError("FILE_NOT_FOUND", `there is no folder ${JSON.stringify(folder)}`);
+    const entries = await this.#entriesOf(found, signal);
+    return next === undefined ? { entries } : { entries, next };
+  }
+
+  async remove(path: string, options: RemoveOptions = {}): Promise<void> {
+    checkPath(path);
+    const { ifVersion = null, recursive = false, signal } = options;
+    await this.#names.change({ kind: "remove", path, isDeep: recursive, ifVersion }, signal);
+  }
+
+  rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
+    return this.#move("move", from, to, options);
+  }
+
+  copy(from: string, to: string, options: CopyOptions = {}): Promise<boolean> {
+    return this.#move("copy", from, to, options);
+  }
+
+  async #move(kind: "move" | "copy", from: string, to: string, options: CopyOptions): Promise<boolean> {
+    checkPath(from);
+    checkPath(to);
+    const { ifVersion = null, over = "file", makeFolders = true, deep: isDeep = true, signal } = options;
+    const wish = { kind, from, to, makeFolders, over, isDeep, ifVersion };
+    return (await this.#names.change(wish, signal)).existed === true;
+  }
+
+  status(): FilesStatus {
+    const status = this.objects.status();
+    const { filling, counters } = this.#sweeper;
+    const all = { ...status.counters, collected: counters.collected };
+    if (status.state !== "serving" || filling === undefined) return { ...status, counters: all };
+    return { ...status, state: "rebuilding", rebuilding: { ...filling }, counters: all };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sweeper.close(), this.objects.close()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #fileAt(path: string): NamedFile {
+    return new NamedFile(this.objects, this.#names, path, () => this.#newContentId());
+  }
+
+  async #viewOf(path: string, entry: FileEntry, signal: AbortSignal | undefined): Promise<FileView> {
+    const { content } = entry;
+    if (content.isLive) return this.#liveView(path, content.id, signal);
+    const read = fixedReader(this.objects.uploads, content);
+    return { kind: "file", ...statOf(path, entry), read: (offset, length) => read(offset, length) };
+  }
+
+  async #liveView(path: string, id: string, signal: AbortSignal | undefined): Promise<FileView> {
+    const { router } = this.objects;
+    const key = livePrefix + id;
+    const statNow = async (options: FileCallOptions): Promise<FileStat> => {
+      const operation = { kind: "stat", sealed: true } as const;
+      const { result } = await router.operate(key, operation, noBytes, options.signal);
+      return { ...result.stat, path, version: liveVersion(result.stat.version, id) };
+    };
+    const stat = await statNow({ signal });
+    const read: FileView["read"] = async (offset, length, options = {}) => {
+      checkRange(offset, length);
+      const operation = { kind: "read", offset, length, sealed: true } as const;
+      const { result, bytes } = await router.operate(key, operation, noBytes, options.signal);
+      if (liveVersion(result.stat.version, id) === stat.version) return bytes;
+      throw new LeaseholdError("FILE_CHANGED", `${path} has changed while it was read`);
+    };
+    return { kind: "file", ...stat, read };
+  }
+
+  async #entriesOf(found: readonly Found[], signal: AbortSignal | undefined): Promise<Entry[]> {
+    const live = found.flatMap(({ entry }) =>
+      entry.kind === "file" && entry.content.isLive ? [livePrefix + entry.content.id] : [],
+    );
+    const stats = await this.objects.stats(live, signal);
+    return found.flatMap(({ path, entry }): Entry[] => {
+      if (entry.kind === "folder") return [{ kind: "folder", path, modifiedMs: entry.modifiedMs }];
+      const { id, isLive } = entry.content;
+      if (!isLive) return [{ kind: "file", ...statOf(path, entry) }];
+      const stat = stats.get(livePrefix + id);
+      if (stat === undefined) return [];
+      return [{ ...stat, kind: "file", path, version: liveVersion(stat.version, id) }];
+    });
+  }
+
+  #newContentId(): string {
+    return this.#options.newId().replaceAll("-", "");
+  }
+}
+
+function statOf(path: string, { content, version, modifiedMs }: FileEntry): FileStat {
+  return { path, size: content.size, version, modifiedMs };
+}
+
+function noFile(path: string, isFolder: boolean): LeaseholdError {
+  return isFolder ? new LeaseholdError("FILE_EXISTS", `${JSON.stringify(path)} is a folder`) : notFound(path);
+}
+
+function isSame(one: NamedEntry, other: NamedEntry): boolean {
+  return one.kind === "file" && other.kind === "file" && one.version === other.version;
+}
+
+function checkLimit(limit: number): void {
+  if (!(Number.isInteger(limit) && limit >= 1 && limit <= listedMax))
+    throw new LeaseholdError("INVALID_RANGE", `limit is 1 to ${listedMax}, and not ${limit}`);
+}

@@ -1,0 +1,93 @@
+import { LeaseholdError } from "leasehold/common";
+import type { Change, Entry, NamesOperation, NamesResult, PutChange } from "../names/types.js";
+import { isLeaseholdError, notFound } from "../protocol/failures.js";
+import type { Router } from "../protocol/router.js";
+import { livePrefix } from "../protocol/keys.js";
+
+/** Attempts of a change whose live contents are replaced while they are sealed. */
+const triesMax = 50;
+
+/** A change without the live contents that it found sealed. */
+export type Wish<C extends Change = Change> = C extends unknown ? Omit<C, "sealed"> : never;
+
+/** Changes and looks at names, from any node. */
+export class NamesClient {
+  readonly #router: Router;
+
+  constructor(router: Router) {
+    this.#router = router;
+  }
+
+  ask(operation: NamesOperation, signal?: AbortSignal): Promise<NamesResult> {
+    return this.#router.names(operation, signal);
+  }
+
+  async lookup(path: string, signal: AbortSignal | undefined): Promise<Entry | undefined> {
+    return (await this.ask({ kind: "lookup", path }, signal)).entry ?? undefined;
+  }
+
+  /** @returns what the path names now */
+  async announce(change: PutChange, signal: AbortSignal | undefined): Promise<Entry | undefined> {
+    return (await this.ask({ kind: "begin", change }, signal)).entry ?? undefined;
+  }
+
+  /** Whether a content that has no name may still get one: no change has named it so far. */
+  async isAnnounced(content: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const { unnamed = [] } = await this.ask({ kind: "unnamed", contents: [content] }, signal);
+    return !unnamed.includes(content);
+  }
+
+  /**
+   * Makes a change. Files that are written in place are sealed first if it moves, shares or drops them, so
+   * that no write to them is acknowledged and lost; the first of their versions is checked by that.
+   */
+  async change(wish: Wish, signal: AbortSignal | undefined): Promise<NamesResult> {
+    const sealed: string[] = [];
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const change = { ...wish, sealed: [...sealed] } as Change;
+      const result = await this.ask({ kind: "commit", change }, signal);
+      if (result.unsealed === undefined) return result;
+      for (const content of result.unsealed) {
+        await this.#seal(content, await this.#versionFor(wish, content, signal), signal);
+        sealed.push(content);
+      }
+    }
+    throw new LeaseholdError("FILE_CHANGED", "the files are written all the time");
+  }
+
+  /** The version that the change expects of this live content, if it is that of its own path. */
+  async #versionFor(wish: Wish, content: string, signal: AbortSignal | undefined): Promise<string | null> {
+    const ifVersion = "ifVersion" in wish ? wish.ifVersion : null;
+    if (ifVersion === null) return null;
+    const entry = await this.lookup("from" in wish ? wish.from : wish.path, signal);
+    return entry?.kind === "file" && entry.content.id === content ? ifVersion : null;
+  }
+
+  async #seal(content: string, version: string | null, signal: AbortSignal | undefined): Promise<void> {
+    const ifVersion = version === null ? null : stampIn(version, content);
+    const seal = { kind: "seal", ifVersion } as const;
+    await this.#router.operate(livePrefix + content, seal, undefined, signal).catch((error: unknown) => {
+      // It was dropped and collected meanwhile: the change looks again.
+      if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
+    });
+  }
+}
+
+/** The version of a file that is written in place: that of its content, which is named after it. */
+export function liveVersion(stamp: string, content: string): string {
+  return `${stamp}.${content.slice(0, 8)}`;
+}
+
+/** @throws LeaseholdError `FILE_CHANGED` if the version is not one of this content */
+function stampIn(version: string, content: string): string {
+  const end = `.${content.slice(0, 8)}`;
+  if (version.endsWith(end)) return version.slice(0, -end.length);
+  throw new LeaseholdError("FILE_CHANGED", `the file does not have version ${version}`);
+}
+
+/** @throws LeaseholdError `FILE_NOT_FOUND`, or `FILE_EXISTS` for a folder */
+export function fileIn(entry: Entry | undefined, path: string): Entry & { readonly kind: "file" } {
+  if (entry === undefined) throw notFound(path);
+  if (entry.kind === "file") return entry;
+  throw new LeaseholdError("FILE_EXISTS", `${JSON.stringify(path)} is a folder`);
+}

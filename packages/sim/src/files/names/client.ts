@@ -1,0 +1,175 @@
+import { LeaseholdError } from "leasehold/inner/lease/errors.js";
+import { FileUncertainError } from "@leasehold/files/inner/uncertain.js";
+import type { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
+import type { FilesWorld, Machine } from "../world.js";
+import type { NamesCall, NamesOperations, NamesOutput } from "./history.js";
+import type { NamesCounters } from "./plan.js";
+
+/** Few names, so that clients meet: files and folders that may take each other's place. */
+const paths = ["x", "y", "d/x", "d/y"];
+const folders = ["d", "e"];
+
+/** A block, bytes: contents have none, one and several. */
+const blockBytes = 8;
+
+/** An upload that its client breaks off. */
+class BrokenOff extends Error {}
+
+/** A program that works on files by path, through random nodes, and records the results. */
+export class NamesClient {
+  readonly #world: FilesWorld;
+  readonly #counters: NamesCounters;
+  readonly #operations: NamesOperations;
+  readonly #name: string;
+  #texts = 0;
+
+  constructor(world: FilesWorld, counters: NamesCounters, operations: NamesOperations, name: string) {
+    this.#world = world;
+    this.#counters = counters;
+    this.#operations = operations;
+    this.#name = name;
+  }
+
+  begin(): void {
+    const { random, plan, nowMs } = this.#world;
+    if (nowMs >= plan.stableFromMs) return;
+    this.#world.after(random.exponential(plan.thinkMs), () => {
+      const machine = random.pick(this.#world.machines);
+      if (!machine.isUp) this.begin();
+      else void this.perform(machine, this.#draw()).then(() => this.begin());
+    });
+  }
+
+  /** True if it was done or refused for what it found. */
+  async perform(machine: Machine, call: NamesCall): Promise<boolean> {
+    const calledAt = this.#world.nowMs;
+    const { life, named } = machine;
+    this.#world.say(`${this.#name} at ${machine.id}: ${JSON.stringify(call)}`);
+    const breaks = call.kind === "put" && this.#world.random.chance(0.15);
+    const done = this.#settled(named!, call, breaks);
+    const outcome = await Promise.race([done, this.#died(machine, life)]);
+    const returnedAt = this.#world.nowMs;
+    this.#world.say(`${this.#name}: ${JSON.stringify(outcome)}`);
+    this.#counters[call.kind] += 1;
+    if (outcome === "uncertain") {
+      this.#counters.uncertain += 1;
+      this.#operations.push({ input: call, calledAt });
+      return false;
+    }
+    if (typeof outcome === "string" && outcome.startsWith("refused")) {
+      this.#counters.refused += 1;
+      return false;
+    }
+    if (outcome === "broken off") {
+      this.#counters.brokenOff += 1;
+      return false;
+    }
+    this.#operations.push({ input: call, output: outcome as NamesOutput, calledAt, returnedAt });
+    return true;
+  }
+
+  #died(machine: Machine, life: number): Promise<"uncertain"> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (machine.life !== life) resolve("uncertain");
+        else if (this.#world.nowMs < this.#world.plan.stableFromMs + 60_000) this.#world.after(50, look);
+      };
+      look();
+    });
+  }
+
+  #draw(): NamesCall {
+    const { random } = this.#world;
+    const at = random.next();
+    const path = random.pick(paths);
+    if (at < 0.3) return { kind: "put", path, text: this.#text(), ifMissing: random.chance(0.3) };
+    if (at < 0.55) return { kind: "read", path };
+    if (at < 0.65) return { kind: "append", path, text: this.#text() };
+    if (at < 0.75) return { kind: "remove", path: random.pick([...paths, ...folders]) };
+    if (at < 0.85) return { kind: "list" };
+    const kind = random.chance(0.6) ? "rename" : "copy";
+    const [from, to] = random.chance(0.4)
+      ? [random.pick(folders), random.pick(folders)]
+      : [path, random.pick(paths)];
+    return from === to ? { kind: "read", path } : { kind, from, to };
+  }
+
+  /** No two are the same, and no two of one length are mixed to a third. */
+  #text(): string {
+    this.#texts += 1;
+    const word = `${this.#name}${this.#texts.toString(36)}.`;
+    return word.repeat(1 + this.#world.random.below(5));
+  }
+
+  async #settled(
+    files: NamedFiles,
+    call: NamesCall,
+    breaks: boolean,
+  ): Promise<NamesOutput | "uncertain" | "broken off" | `refused: ${string}`> {
+    try {
+      return await this.#outputOf(files, call, breaks);
+    } catch (error) {
+      if (error instanceof BrokenOff) return "broken off";
+      const code = error instanceof LeaseholdError ? error.code : undefined;
+      if (code === undefined) throw error;
+      if (code === "FILE_NOT_FOUND") return "missing";
+      if (code === "FILE_EXISTS") return "exists";
+      if (error instanceof FileUncertainError) return "uncertain";
+      if (code === "FILE_DAMAGED" && this.#world.nowMs > this.#world.plan.stableFromMs)
+        this.#world.report("progress", `a content is gone: ${String(error)}`);
+      return `refused: ${code} ${String(error)}`;
+    }
+  }
+
+  async #outputOf(files: NamedFiles, call: NamesCall, breaks: boolean): Promise<NamesOutput> {
+    switch (call.kind) {
+      case "put":
+        await files.put(call.path, this.#upload(call.text, breaks), { ifMissing: call.ifMissing });
+        return "done";
+      case "read":
+        return { text: await this.#read(files, call.path) };
+      case "append": {
+        const file = await files.open(call.path);
+        return { offset: await file.append(bytesOf(call.text)) };
+      }
+      case "remove":
+        await files.remove(call.path, { recursive: true });
+        return "done";
+      case "rename":
+      case "copy":
+        await files[call.kind](call.from, call.to, { over: "anything" });
+        return "done";
+      case "list":
+        return { paths: (await files.list("")).files.map(({ path }) => path) };
+    }
+  }
+
+  async #read(files: NamedFiles, path: string): Promise<string> {
+    const entry = await files.entry(path);
+    if (entry === undefined) throw new LeaseholdError("FILE_NOT_FOUND");
+    if (entry.kind === "folder") throw new LeaseholdError("FILE_EXISTS");
+    let text = "";
+    while (text.length < entry.size) {
+      const bytes = await entry.read(text.length, 3 * blockBytes);
+      if (bytes.length === 0) throw new Error(`${path} ends at ${text.length} of ${entry.size}`);
+      text += textOf(bytes);
+    }
+    return text;
+  }
+
+  /** The bytes in pieces, between which the client may stall, and at the end of which it may break off. */
+  async *#upload(text: string, breaks: boolean): AsyncGenerator<Uint8Array> {
+    const { random } = this.#world;
+    for (let at = 0; at < text.length; at += 5) {
+      if (random.chance(0.1)) {
+        this.#counters.stalled += 1;
+        await new Promise<void>((resolve) => this.#world.after(random.next() * 2_500, resolve));
+      }
+      yield bytesOf(text.slice(at, at + 5));
+    }
+    if (breaks) throw new BrokenOff();
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+const textOf = (bytes: Uint8Array): string => Array.from(bytes, (code) => String.fromCharCode(code)).join("");

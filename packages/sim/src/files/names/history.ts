@@ -1,0 +1,105 @@
+import {
+  checkLinearizable,
+  type HistoryOperation,
+  type SequentialModel,
+} from "leasehold/inner/testing/linearizability.js";
+
+/** A call on files by their paths. Content is text, a character for a byte. */
+export type NamesCall =
+  | { readonly kind: "put"; readonly path: string; readonly text: string; readonly ifMissing: boolean }
+  | { readonly kind: "read"; readonly path: string }
+  | { readonly kind: "append"; readonly path: string; readonly text: string }
+  | { readonly kind: "remove"; readonly path: string }
+  | { readonly kind: "rename" | "copy"; readonly from: string; readonly to: string }
+  | { readonly kind: "list" };
+
+export type NamesOutput =
+  | "done"
+  | "missing"
+  /** There was something else already: a file where a folder is needed, or the other way round. */
+  | "exists"
+  | { readonly text: string }
+  | { readonly offset: number }
+  | { readonly paths: readonly string[] };
+
+/** Contents by path; null for a folder. */
+type Tree = Readonly<Record<string, string | null>>;
+
+/** The limit of steps for the check of one run. */
+const stepsMax = 300_000;
+
+/** A file system that is used by one caller at a time. */
+const model: SequentialModel<Tree, NamesCall, NamesOutput> = {
+  initial: {},
+  step(tree, call, output) {
+    const [expected, next] = outcomeOf(tree, call);
+    if (output === undefined) return [next];
+    return JSON.stringify(expected) === JSON.stringify(output) ? [next] : [];
+  },
+  keyOf: (tree) =>
+    Object.keys(tree)
+      .sort()
+      .map((path) => `${path}=${tree[path] ?? "/"}`)
+      .join(),
+};
+
+function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
+  switch (call.kind) {
+    case "list": {
+      const paths = Object.keys(tree).filter((path) => tree[path] !== null);
+      return [{ paths: paths.sort() }, tree];
+    }
+    case "read": {
+      const text = tree[call.path];
+      if (text === null) return ["exists", tree];
+      return [text === undefined ? "missing" : { text }, tree];
+    }
+    case "append": {
+      const text = tree[call.path];
+      if (text === null) return ["exists", tree];
+      if (text === undefined) return ["missing", tree];
+      return [{ offset: text.length }, { ...tree, [call.path]: text + call.text }];
+    }
+    case "remove":
+      if (tree[call.path] === undefined) return ["missing", tree];
+      return ["done", without(tree, call.path)];
+    case "put": {
+      const there = tree[call.path];
+      if (there === null || (call.ifMissing && there !== undefined)) return ["exists", tree];
+      const made = withFolders(tree, call.path);
+      return made === undefined ? ["exists", tree] : ["done", { ...made, [call.path]: call.text }];
+    }
+    default:
+      return moved(tree, call);
+  }
+}
+
+function moved(
+  tree: Tree,
+  { kind, from, to }: NamesCall & { from: string; to: string },
+): readonly [NamesOutput, Tree] {
+  if (tree[from] === undefined) return ["missing", tree];
+  const made = withFolders(tree, to);
+  if (made === undefined) return ["exists", tree];
+  const names = Object.keys(tree).filter((path) => path === from || path.startsWith(`${from}/`));
+  const base = without(kind === "rename" ? without(made, from) : made, to);
+  const added = names.map((path) => [to + path.slice(from.length), tree[path]!] as const);
+  return ["done", { ...base, ...Object.fromEntries(added) }];
+}
+
+function without(tree: Tree, path: string): Tree {
+  const kept = Object.entries(tree).filter(([each]) => each !== path && !each.startsWith(`${path}/`));
+  return Object.fromEntries(kept);
+}
+
+/** Undefined if one of the folders above the path is a file. */
+function withFolders(tree: Tree, path: string): Tree | undefined {
+  const parts = path.split("/").slice(0, -1);
+  const above = parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+  if (above.some((each) => typeof tree[each] === "string")) return undefined;
+  return { ...tree, ...Object.fromEntries(above.map((each) => [each, null])) };
+}
+
+export type NamesOperations = HistoryOperation<NamesCall, NamesOutput>[];
+
+export const judgeNames = (operations: NamesOperations) => checkLinearizable(model, operations, { stepsMax });

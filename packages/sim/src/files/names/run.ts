@@ -1,0 +1,118 @@
+import { livePrefix, uploadPrefix } from "@leasehold/files/inner/protocol/keys.js";
+import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../../kit/simulator.js";
+import { SimRandom } from "../../kit/random.js";
+import { FilesHazards } from "../hazards.js";
+import { drawFilesPlan, filesFeatures, type FilesInvariant, type FilesPlan } from "../plan.js";
+import type { FilesSimOptions } from "../run.js";
+import { FilesWorld, type Machine } from "../world.js";
+import { NamesClient } from "./client.js";
+import { judgeNames, type NamesOperations } from "./history.js";
+import { type NamesCounters, namesCounters } from "./plan.js";
+
+export type NamesSimResult = SimResult<FilesPlan, FilesInvariant, NamesCounters>;
+export type NamesBatch = Batch<NamesSimResult>;
+
+/** Time for nodes to join, and for names to be served. */
+const beginMs = 1_500;
+/** Time for what was affected to be served and complete again. */
+const settleMs = 5_000;
+/** Time for the last calls, for copies to be complete, and for garbage to be collected. */
+const lastMs = 12_000;
+
+/** One run of files by path: names and contents, with several writers of each path. */
+export async function simulateNames(options: FilesSimOptions): Promise<NamesSimResult> {
+  const { seed, makeCluster, only, plan: changed, without, story } = options;
+  const random = new SimRandom(seed);
+  const drawn = { ...drawFilesPlan(seed, random), clients: random.pick([2, 4]) };
+  const plan = filesFeatures.without(
+    { ...drawn, thinkMs: Math.max(60, 2 * drawn.thinkMs), ...changed },
+    without,
+  );
+  const counters = namesCounters();
+  const world = new FilesWorld(plan, random, counters, makeCluster, { only, story, isNamed: true });
+  counters.runs = 1;
+  world.begin();
+  await world.cluster.advance(beginMs);
+  const operations: NamesOperations = [];
+  for (let index = 0; index < plan.clients; index += 1)
+    new NamesClient(world, counters, operations, "abcdefgh"[index]!).begin();
+  new FilesHazards(world).begin();
+  await world.cluster.advance(plan.stableFromMs + settleMs);
+  const last = finish(world, counters, operations).catch((error: unknown) =>
+    world.report("progress", `what is served in the end fails: ${String(error)}`),
+  );
+  await world.cluster.advance(lastMs);
+  await Promise.race([last, world.cluster.advance(0)]);
+  judge(world, counters, operations);
+  for (const { isUp, named } of world.machines) {
+    if (!isUp || named === undefined) continue;
+    const status = named.status();
+    counters.resets += status.counters.resets;
+    counters.repaired += status.counters.repaired;
+    counters.collected += status.counters.collected;
+  }
+  counters.rebuilt = counters.wiped;
+  const { violation, hash } = world;
+  return { seed, plan, where: `${plan.nodes} nodes`, violation, traceHash: hash.digest(), counters };
+}
+
+/** In the end each file is read, each disk has all contents, and none has another. */
+async function finish(
+  world: FilesWorld,
+  counters: NamesCounters,
+  operations: NamesOperations,
+): Promise<void> {
+  const client = new NamesClient(world, counters, operations, "z");
+  let isDone = false;
+  world.after(lastMs - 1_000, () => {
+    if (!isDone) world.report("progress", "not all files are served in the end");
+  });
+  const named = world.machines[0]!.named!;
+  await untilDone(() => client.perform(world.machines[0]!, { kind: "list" }));
+  const { files } = await named.list("");
+  for (const [index, { path }] of files.entries())
+    await untilDone(() =>
+      client.perform(world.machines[index % world.machines.length]!, { kind: "read", path }),
+    );
+  isDone = true;
+  // The longest announcement, the grace of contents, and a few passes.
+  await new Promise<void>((resolve) => world.after(4_500, resolve));
+  const [first, ...others] = world.machines.map((machine) => contentsOf(machine));
+  for (const other of others)
+    if (other !== first) world.report("agreement", `contents differ in the end: ${first} and ${other}`);
+  const { contents = [] } = await named.objects.router.names({ kind: "contents", after: "", limit: 1_000 });
+  const uploads = new Set(contents.map(({ id }) => uploadPrefix + id));
+  const here = new Set(keysOf(world.machines[0]!).filter((key) => key.startsWith(uploadPrefix)));
+  if ([...uploads].sort().join() !== [...here].sort().join())
+    world.report("agreement", `named are ${[...uploads].join()}, and there are ${[...here].join()}`);
+}
+
+async function untilDone(perform: () => Promise<boolean>): Promise<void> {
+  while (!(await perform()));
+}
+
+const keysOf = ({ store }: Machine): string[] => store.healthyBlocks().map(({ path }) => path);
+
+function contentsOf({ store }: Machine): string {
+  return store
+    .healthyBlocks()
+    .filter(({ path }) => path.startsWith(uploadPrefix) || path.startsWith(livePrefix))
+    .map(({ path, index, tag }) => `${path}/${index} ${tag}`)
+    .sort()
+    .join(", ");
+}
+
+function judge(world: FilesWorld, counters: NamesCounters, operations: NamesOperations): void {
+  const { verdict, stuckAt, longest } = judgeNames(operations);
+  if (verdict === "unknown") counters.undecided += 1;
+  if (verdict !== "violated") return;
+  const next = stuckAt.map(({ input, output, calledAt }) => JSON.stringify({ calledAt, input, output }));
+  const before = longest.slice(-5).map(({ input, output }) => JSON.stringify({ input, output }));
+  world.report(
+    "linearizability",
+    `after ${before.join(" ")} none of these can be next: ${next.slice(0, 4).join(" ")}`,
+  );
+}
+
+export const simulateNamesMany = (options: BatchOptions<FilesSimOptions>): Promise<NamesBatch> =>
+  simulateSeeds(simulateNames, namesCounters(), options);
