@@ -71,9 +71,12 @@ function guardOf(run: Running): number {
   return guard;
 }
 
-/** The latest end of the lease of a `run` that was stopped or killed at a time: before a renewal, exactly. */
+/**
+ * The latest end of the lease of a `run` that was stopped or killed at a time: before a renewal, exactly.
+ * After a slow acquisition the first renewal comes before its third, but not before a twelfth.
+ */
 function endMs({ deadlineMs }: Facts, atMs: number): number {
-  const mayBeRenewed = atMs > deadlineMs - (TTL_MS * 2) / 3;
+  const mayBeRenewed = atMs > deadlineMs - (TTL_MS * 11) / 12;
   return mayBeRenewed ? atMs + TTL_MS : deadlineMs;
 }
 
