@@ -126,10 +126,22 @@ const headless = new RegExp(
 
 /** The rooms in which all comments begin with a subject; the others are to follow. */
 const rooms = [
-  ...["node", "protocol", "webdav"].map((room) => `files/src/${room}`),
-  ...["common", "delta", "entry", "etcd", "lease", "membership", "runtime", "stores", "testing"].map(
-    (room) => `leasehold/src/${room}`,
+  ...["copies", "host", "http2", "journal", "raft", "replica", "server", "state"].map(
+    (room) => `core/src/${room}`,
   ),
+  ...["node", "protocol", "webdav"].map((room) => `files/src/${room}`),
+  ...[
+    "common",
+    "delta",
+    "entry",
+    "etcd",
+    "flease",
+    "lease",
+    "membership",
+    "runtime",
+    "stores",
+    "testing",
+  ].map((room) => `leasehold/src/${room}`),
 ];
 
 /** Rooms that print with `sayLine` and its kin, which look like declarations. */

@@ -31,9 +31,9 @@ export const copyOutcomes = [
   /** The answer will follow. */
   "working",
   "hash",
-  /** It has applied as much, and has a lower revision. */
+  /** The server has applied as much, and has a lower revision. */
   "behind",
-  /** It has compacted the revision. */
+  /** The server has compacted the revision. */
   "compacted",
 ] as const;
 

@@ -129,7 +129,7 @@ describe("the servers' keys are compared", () => {
     const sent = cluster.send(leader, later);
     cluster.run(50);
     expect(sent.outcome).not.toBeUndefined();
-    // It has caught up before the question is asked again.
+    // The server has caught up before the question is asked again.
     cluster.heal();
     cluster.run(3_000);
     expect(cluster.world.counters.comparisons).toBeGreaterThan(1);

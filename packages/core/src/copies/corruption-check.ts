@@ -22,7 +22,7 @@ const comparisonMsMax = 60_000;
 /** Comparisons are numbered from a random start below this: two lives of a server do not collide. */
 const firstNumberMax = 2 ** 48;
 
-/** What the check needs of its server. */
+/** The check's port to its server. */
 export interface CheckedServer {
   readonly id: MemberId;
   readonly nowMs: number;

@@ -31,7 +31,7 @@ export interface Turn {
   readonly isOver: boolean;
 }
 
-/** What a host needs of its machine. */
+/** A host's ports to its machine. */
 export interface HostPorts {
   readonly now: () => BothClocks;
   /** Calls `run` periodically until the returned function is called. Late calls do not pile up. */

@@ -488,7 +488,7 @@ describe("bounds on a client's cost", () => {
     const talk = begun(1_000);
     for (let id = 1; id < 2_000; id += 2) talk.say(headers(id));
     const change = settings(...Array.from({ length: 2_700 }, (_, at): [number, number] => [4, 1_000 + at]));
-    // Of the processor: what else the machine does is not counted.
+    // Processor time: the machine's other work is not counted.
     const start = process.cpuUsage();
     for (let count = 0; count < 200; count += 1) talk.say(change);
     // One after the other, they are half a billion windows.
@@ -588,7 +588,7 @@ function pieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 test("input in any pieces is handled and answered alike", () => {
   fc.assert(
     fc.property(fc.array(frames, { maxLength: 12 }), cuts, (all, sizes) => {
-      // What is larger than a window is given back as it comes: pieces decide when.
+      // A message larger than a window is given back as it arrives: pieces decide when.
       const bytes = Buffer.concat([begin, ...all]).subarray(0, 100_000);
       const [whole, cut] = [new Talk(), new Talk()];
       whole.say(bytes);

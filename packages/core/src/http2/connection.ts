@@ -43,7 +43,7 @@ const answeredMax = 1_024;
 /** Ticks allowed for one frame, one header block, or the preface with the first settings. */
 const slowTicksMax = 10;
 
-/** What a connection needs from outside. */
+/** A connection's ports. */
 export interface ConnectionPorts {
   allocate(length: number): Uint8Array;
   /** There is output, after there was none. */
@@ -277,7 +277,7 @@ export class Connection {
     const isEnd = (frame.flags & flag.endStream) !== 0;
     if (length === 0 && !isEnd && !this.#idleFrames.spend()) return errorCode.enhanceYourCalm;
     const stream = this.#streams.get(frame.stream);
-    // It is over here, which the client does not know yet.
+    // The stream is over here, which the client does not know yet.
     if (stream === undefined) {
       if (isEnd) this.#answered.delete(frame.stream);
       return undefined;

@@ -135,7 +135,7 @@ const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
 const found = new Map<string, Buffer>();
 afterAll(() => kept.keep(found));
 
-/** What comes of one block: `read`, or why it was refused. */
+/** The outcome for one block: `read`, or why it was refused. */
 function branchOf(block: Uint8Array): string {
   const outcome = outcomeOf(() => new HeaderDecoder(listBytesMax).decode(Buffer.from(block)));
   return outcome instanceof CompressionError ? outcome.message.replaceAll(/\d+/g, "N") : String(outcome);

@@ -28,7 +28,7 @@ const pingsOwedMax = 1_000;
 /** A table of no bytes (RFC 7541, section 6.3). */
 const noTable = Uint8Array.of(0x20);
 
-/** What a sender needs from outside. */
+/** A sender's ports. */
 export interface SenderPorts {
   allocate(length: number): Uint8Array;
   /** There is output, after there was none. */

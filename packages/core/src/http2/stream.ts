@@ -2,7 +2,7 @@ import { initialWindow } from "./frames.js";
 
 /** A message whose bytes are made when there is room to send them: only one piece is buffered. */
 export interface LongMessage {
-  /** Of all pieces together. */
+  /** The length of all pieces together. */
   readonly length: number;
   /** Can be iterated once; each piece is a bounded amount of work. */
   pieces(): Iterable<Uint8Array>;

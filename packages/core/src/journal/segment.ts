@@ -99,7 +99,7 @@ export interface SegmentContent {
   readonly batches: number;
   /** The last of them, or the head, as it is in the file. */
   readonly last: Buffer;
-  /** Of the former format: it is not written any more. */
+  /** The former format, which is read and no longer written. */
   readonly isFormer: boolean;
 }
 

@@ -74,7 +74,7 @@ export class Follower {
     this.snapshotIndex = index;
   }
 
-  /** It has the leader's log up to `index` on disk. */
+  /** The follower has the leader's log up to `index` on disk. */
   accepted(index: number): void {
     this.matchIndex = Math.max(this.matchIndex, index);
     this.nextIndex = Math.max(this.nextIndex, index + 1);

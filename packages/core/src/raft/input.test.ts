@@ -172,7 +172,7 @@ describe("proofs that a disk has lost something", () => {
     expect(() => one.exchange(message)).toThrow(expect.objectContaining({ code: "LOG_CORRUPT" }));
   });
 
-  /** It has followed a leader of term 3, and knows all that it has done in term 4. */
+  /** A server that has followed a leader of term 3, and knows all that it has done in term 4. */
   function inLaterTerm(): Single {
     const one = follower();
     one.exchange(append);

@@ -123,7 +123,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
       const [first] = Array.from({ length: 8 }, answered);
       const { round } = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
       expect(one.raft.status().transferTo).toBe(2n);
-      // It has not stood: the transfer is given up, and what voters promise from then on counts.
+      // The server has not stood: the transfer is given up, and what voters promise from then on counts.
       const sent = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
       expect(one.raft.status()).toMatchObject({ role: "leader", transferTo: 0n });
       one.exchange({ ...answer, from: 2n, round });
@@ -259,14 +259,14 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     const one = new Single(1n, disk(three, log(2)), {}, clocks);
     one.at(70);
     expect(votes(one, 570, 5)).toBe(true);
-    // What it was told of transfers it does not know any more.
+    // The restarted server has forgotten the transfers that it was told of.
     const asked = new Single(1n, disk(three, log(2)), {}, clocks);
     asked.at(70);
     expect([569, 570].map((ms) => votes(asked, ms, 5, 9))).toEqual([false, true]);
   });
 
   test("restarted with another timeout, it keeps its earlier promise", () => {
-    /** What its disk says after it has heard a leader, with this timeout and that disk. */
+    /** The disk's content after the server has heard a leader, with this timeout and that disk. */
     const promised = (ms: number, hardState: HardState) => {
       const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: ms });
       one.at(0);

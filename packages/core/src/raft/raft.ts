@@ -356,7 +356,7 @@ export class Raft implements ReplicatedLog {
     this.#timer.restart();
   }
 
-  // What a leader sends
+  // Messages of a leader
 
   #followLeader(message: FromLeader): void {
     const { from, term } = message;

@@ -23,7 +23,7 @@ export interface ServerLogic {
 export interface ReplicaStatus extends Status {
   /** 0 until the cluster has begun. */
   readonly cluster: bigint;
-  /** Of the cluster. */
+  /** The version that the cluster speaks. */
   readonly version: number;
   readonly revision: number;
   /** This process has had everything that was committed when it asked a leader. */

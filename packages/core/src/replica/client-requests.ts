@@ -54,7 +54,7 @@ function isMembershipRequest(asked: ClientRequest): boolean {
   }
 }
 
-/** It is not checked against rights where it is applied, and they may have changed. */
+/** The request is not checked against rights where it is applied, and they may have changed. */
 function lookAgain(pending: PendingRequest): void {
   if (isMembershipRequest(pending.request)) pending.isUnclear = true;
 }

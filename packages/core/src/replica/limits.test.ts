@@ -39,7 +39,7 @@ const compared = (count: number) =>
     targetUnion: { case: "version" as const, value: 0n },
   }));
 
-/** So many transactions in each other, with that in the innermost. */
+/** Nested transactions of this depth, with `innermost` in the last. */
 function deep(levels: number, innermost: Txn): Txn {
   let request = innermost;
   for (let level = 0; level < levels; level += 1) request = { success: [inside(request)] };
@@ -68,7 +68,7 @@ describe("what one request may be", () => {
     const leader = cluster.leader();
     const innermost = { compare: compared(1), success: puts(1) };
     cluster.ask(leader, TXN, txn(deep(32, innermost)));
-    // What a decoder of 100 levels takes from a client, and does not take from the log, where it is one
+    // Nesting that a decoder of 100 levels takes from a client, and not from the log, where it is one level
     // deeper.
     for (const levels of [33, 48, 49, 64])
       expect(cluster.failure(leader, txn(deep(levels, innermost)))).toBe("tooManyOperations");

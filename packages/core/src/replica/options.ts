@@ -130,14 +130,14 @@ export interface ReplicaLimits {
 export const defaultLimits: ReplicaLimits = {
   // Each is a waiting client. More would only time out.
   requestsMax: 16_384,
-  // As much as the log accepts uncommitted: it would refuse more anyway.
+  // The log accepts as much uncommitted, and would refuse more anyway.
   requestBytesTotalMax: 64 * 1024 * 1024,
   // etcd's bound; clients know it.
   operationsMax,
   requestBytesMax: 1.5 * 1024 * 1024,
   // All keys of most cores; some five such answers may be in memory at once.
   answerBytesMax: 256 * 1024 * 1024,
-  // As many as the clients of each of four other servers.
+  // The clients of each of four other servers may ask as much.
   asksMax: 65_536,
   // A round takes a network round trip. With a few in flight no request waits for two of them, at any rate
   // of requests.
@@ -168,7 +168,7 @@ export const defaultLimits: ReplicaLimits = {
   fragmentBytesMax: 2 * 1024 * 1024,
   // A hundred thousand keys of a lease; some such revisions may be in memory at once.
   revisionBytesMax: 32 * 1024 * 1024,
-  // What the connections of a thousand clients carry in about a second.
+  // The connections of a thousand clients carry this in about a second.
   watchBytesTotalMax: 256 * 1024 * 1024,
   // Some hundred thousand watches per server, half of them on one connection.
   watchesBytesMax: 128 * 1024 * 1024,

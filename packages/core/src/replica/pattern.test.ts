@@ -28,7 +28,7 @@ function granted(cluster: VirtualCluster, server: SimServer, ttlSeconds: number)
   return cluster.ask(server, GRANT, grant(ttlSeconds)).ID;
 }
 
-/** What `body` comes to, and with the mistake. */
+/** The outcome of `body`, without and with the mistake. */
 function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong: T } {
   return { right: body(), wrong: withFaults(mistake, body) };
 }

@@ -85,7 +85,7 @@ describe("answers to clients", () => {
       const [follower] = cluster.followers();
       const { lastIndex } = leader.replica!.status();
       const sent = cluster.send(follower!, put("a", "1"));
-      // It is in all logs, and nobody has heard that it is committed.
+      // The entry is in all logs, and nobody has heard that it is committed.
       const isEverywhere = () =>
         cluster.world.servers.every(({ replica }) => replica!.status().lastIndex > lastIndex);
       while (!isEverywhere()) cluster.run(1);
@@ -124,7 +124,7 @@ describe("answers to clients", () => {
     expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
   });
 
-  /** What a server proposes to the leader, and whether that has happened. */
+  /** The outcome of a server's proposal to the leader. */
   const outcomeOf = (from: "member" | "stranger", inName: "member" | "stranger" | "nobody") => {
     const cluster = new VirtualCluster();
     const troubles: string[] = [];

@@ -20,7 +20,7 @@ const success = [
   { request: { case: "requestRange" as const, value: { key: bytes("a/1"), serializable: true } } },
 ];
 
-/** What a server answers by itself. */
+/** Answers that a server gives by itself. */
 const local: readonly ClientRequest[] = [
   range("a/1", { serializable: true }),
   txn({ success }),
@@ -57,7 +57,7 @@ function restart(...servers: readonly SimServer[]): void {
   for (const server of servers) cluster.world.start(server);
 }
 
-/** What each of them is answered, asked in one moment, and what a watch from the beginning on tells. */
+/** The answers to all of them, asked in one moment, and the responses of a watch from the beginning. */
 function asked(server: SimServer, who: Credentials | undefined, waitMs: number) {
   const sent = local.map((request) => cluster.send(server, request, who));
   const watch = cluster.watch(server, { ...mine, startRevision: 1n }, who);

@@ -80,7 +80,7 @@ describe("a quota", () => {
       for (const taken of [range("k1"), keepAlive(ID), remove("k1"), alarm()])
         expect(cluster.failure(server, taken)).toBe("none");
     }
-    // Who raises one that is raised is told of it, as at etcd.
+    // A client that raises an alarm that is raised gets it as the answer, as at etcd.
     const on = alarm({ action: Action.ACTIVATE, memberID: leader.id, alarm: AlarmType.NOSPACE });
     expect(cluster.ask(follower!, ALARM, on).alarms).toMatchObject([{ memberID: leader.id }]);
     // Nothing has become less by that: it is raised again.

@@ -14,14 +14,14 @@ const revisionsOf = (responses: readonly WatchResponse[]) =>
 const fromTo = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-/** What takes long takes many turns. */
+/** Long work takes many turns. */
 function inTurns(plan: Partial<CorePlan>, limits: Partial<ReplicaLimits> = {}): VirtualCluster {
   const network = { latencyMs: 0.2, writeMs: 0.1 };
   const turns = { turnMs: 0.5, turnsAtOnce: 1, limits: { unitsPerTurn: 64, ...limits } };
   return new VirtualCluster({ ...network, ...turns, ...plan });
 }
 
-/** So many leases with a key each, all of which end together. @returns the last revision before that */
+/** Grants `count` leases with a key each, all of which end together. @returns the last revision before that */
 function leasesWithKeys(cluster: VirtualCluster, leader: SimServer, count: number): number {
   for (let id = 1; id <= count; id += 1) cluster.send(leader, grant(5, BigInt(id)));
   cluster.run(500);

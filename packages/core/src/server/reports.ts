@@ -4,7 +4,7 @@ import type { CoreMember } from "../state/members.js";
 import { idText } from "./config/identity.js";
 import type { Counters } from "./metrics/counters.js";
 
-/** What a server reports to its operator. */
+/** A server's reports to its operator. */
 export class Reports {
   readonly #logger: Logger;
   readonly #counters: Counters;

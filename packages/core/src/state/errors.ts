@@ -97,7 +97,7 @@ export function tooManyRequests(): CoreError {
   return new CoreError("tooManyRequests");
 }
 
-/** Of the errors that cancel reasons of watches name. */
+/** Names of the codes that cancel reasons of watches have. */
 const codeNames = new Map([
   [3, "InvalidArgument"],
   [7, "PermissionDenied"],

@@ -117,17 +117,17 @@ interface Tells {
   readonly prevKv?: KeyValue;
 }
 
-/** All keys that an answer tells of. */
-function told({ responses }: TxnResponse): string[] {
+/** All keys in an answer. */
+function keysIn({ responses }: TxnResponse): string[] {
   return responses.flatMap(({ response }) => {
-    if (response.case === "responseTxn") return told(response.value);
+    if (response.case === "responseTxn") return keysIn(response.value);
     const { kvs = [], prevKv, prevKvs = [] } = response.value as Tells;
     return [...kvs, ...prevKvs, ...(prevKv === undefined ? [] : [prevKv])].map(({ key }) => keyOf(key));
   });
 }
 
 test("a transaction is executed if its user has all permissions it needs, and reveals and changes nothing else", () => {
-  const seen = { denied: 0, done: 0, told: 0, changed: 0 };
+  const seen = { denied: 0, done: 0, keys: 0, changed: 0 };
   fc.assert(
     fc.property(granted, fc.array(txn, { minLength: 1, maxLength: 8 }), (grants, all) => {
       const state = new CoreState();
@@ -167,12 +167,12 @@ test("a transaction is executed if its user has all permissions it needs, and re
           seen.denied += 1;
           continue;
         }
-        const keys = told(answer as TxnResponse);
+        const keys = keysIn(answer as TxnResponse);
         const single = (key: string) => rangeOf(bytesOf(key), new Uint8Array());
         expect(keys.filter((key) => !model.may(Type.READ, single(key)))).toEqual([]);
         expect(changes.filter(({ key }) => !model.may(Type.WRITE, single(key)))).toEqual([]);
         seen.done += 1;
-        seen.told += keys.length;
+        seen.keys += keys.length;
         seen.changed += changes.length;
       }
     }),

@@ -69,7 +69,7 @@ export type MembershipAnswer =
 export interface Applied {
   /** Absent if no client waits for it. */
   readonly answer: CommandAnswer | CoreError | undefined;
-  /** Whether or not a client waits for its answer. */
+  /** The command is carried out, whether a client waits for its answer or not. */
   readonly isDone: boolean;
   /** The revision after it. */
   readonly revision: number;
@@ -88,7 +88,7 @@ export class CoreState {
   readonly revisions = new Revisions();
   readonly leases = new Leases();
   readonly members = new Members();
-  /** Who may do what. */
+  /** Users and their rights. */
   readonly auth = new AuthState();
   /** Id of the cluster; 0 until its first command. */
   cluster = 0n;

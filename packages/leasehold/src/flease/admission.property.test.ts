@@ -46,10 +46,10 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 20, maxLength: 120 },
 );
 
-/** What has happened with one resource, as a bystander sees it. */
+/** The history of one resource, as a bystander sees it. */
 interface Seen {
-  toldPeer: number;
-  toldMs: number;
+  notifiedPeer: number;
+  notifiedMs: number;
   readonly waiting: Set<number>;
   /** The last ballot that was promised by a READ and not written since. */
   promised: string;
@@ -57,11 +57,11 @@ interface Seen {
 
 function run(script: readonly Act[]): number {
   const seen = Array.from({ length: resources }, (): Seen => {
-    return { toldPeer: -1, toldMs: -Infinity, waiting: new Set(), promised: "" };
+    return { notifiedPeer: -1, notifiedMs: -Infinity, waiting: new Set(), promised: "" };
   });
   let [ms, late, sinceLook, overtaken, checked] = [5_000, false, 0, 0, 0];
   const notify = (peer: number, { kind, resource }: Message): boolean => {
-    if (kind === Kind.hint) Object.assign(seen[Number(resource)]!, { toldPeer: peer, toldMs: ms });
+    if (kind === Kind.hint) Object.assign(seen[Number(resource)]!, { notifiedPeer: peer, notifiedMs: ms });
     return true;
   };
   const medium = { send: () => undefined, reaches: () => true, notify };
@@ -92,7 +92,7 @@ function run(script: readonly Act[]): number {
     const entry = peer.acceptor!.entry(`${act.resource}`);
     const holds = entry?.leaseOwner === owner && !peer.acceptor!.isOver(entry, now);
     const wasPromised = act.kind === Kind.write && state.promised === `${owner} ${number}`;
-    const isToldNow = state.toldPeer !== -1 && ms < state.toldMs + patienceMs;
+    const isNotified = state.notifiedPeer !== -1 && ms < state.notifiedMs + patienceMs;
     const standsInLine = state.waiting.has(act.from);
     const { kind, waiting, renewing } = act;
     const request = Object.assign(new Message(), { view: 1, resource: `${act.resource}`, owner, number });
@@ -102,7 +102,7 @@ function run(script: readonly Act[]): number {
     // A release has no reply.
     const answer = peer.receive(act.from, request, now, reply) ? reply.kind : undefined;
     const granted = answer === Kind.promise || answer === Kind.ack;
-    if (granted && isToldNow) {
+    if (granted && isNotified) {
       checked += 1;
       if (!standsInLine && !holds && !wasPromised) overtaken += 1;
     }
@@ -112,7 +112,7 @@ function run(script: readonly Act[]): number {
     }
     if (answer === Kind.promise) state.promised = `${owner} ${number}`;
     if (answer === Kind.ack) {
-      Object.assign(state, { promised: "", toldPeer: -1 });
+      Object.assign(state, { promised: "", notifiedPeer: -1 });
       state.waiting.delete(act.from);
     }
     if (answer === Kind.nack && reply.refusal === Refusal.held && waiting) state.waiting.add(act.from);

@@ -19,7 +19,7 @@ const sizes = [31, 32, 33, 34, 53, 54, 299, 300];
 const resource = "orders/1";
 const client = 1_000;
 
-/** What a message is when it arrives. */
+/** A message as it arrives. */
 function overTheWire(message: Message, owner: string): Message {
   const to = new ByteWriter(4_096);
   const clocks = { monoMs: 0, loMs: 0, hiMs: 0 };
@@ -124,7 +124,7 @@ function countsVotes({ asking, down, acquire, pass }: Cluster): void {
     halves === undefined ? [positions] : halves.map(({ set }) => positions.filter((at) => (set >>> at) & 1));
   for (const [which, cell] of cells.entries()) {
     const majority = Math.floor(cell.length / 2) + 1;
-    // Those that are in the other cell alone stay up, and the last of this cell go first.
+    // Members that are in the other cell alone stay up, and the last of this cell go first.
     for (const [up, outcome] of [
       [majority, "acquired"],
       [majority - 1, "failed"],
@@ -157,7 +157,7 @@ test.each(cases.filter(([count, cellSize]) => count !== 299 || cellSize === 5))(
     hear(count - 2);
     for (const peer of peers.values()) expect(peer.views.view.stamp).toBe(stamp);
     countsVotes(cluster);
-    // What a member has written down is what it begins with.
+    // A member begins with what it has written down.
     for (const text of files.values())
       expect(readPublishedView(JSON.parse(text), isAddress).view.stamp).toBe(stamp);
     pass(settings.waitWallMs + 1);

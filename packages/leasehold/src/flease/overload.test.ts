@@ -58,7 +58,7 @@ abstract class Node {
 /** A member that does one thing after another. */
 class SlowMember extends Node {
   #costMs = 0;
-  /** What has arrived and was not read yet, by connection. */
+  /** Messages that have arrived and were not read yet, by connection. */
   readonly #inboxes = new Map<Node, Letter[]>();
   #working = false;
   #maintainDueMs = Infinity;
@@ -127,7 +127,7 @@ class SlowMember extends Node {
   }
 }
 
-/** What a dishonest client makes of what it asks for, so that members take it for what they always do. */
+/** Changes that a dishonest client makes to its requests, so that members do not refuse them. */
 const lies = {
   "is honest": (message: Message): Message => message,
   "claims to renew what it does not hold": (message: Message): Message =>

@@ -157,7 +157,7 @@ test("five connections that invent names take no place of a sixth", () => {
     const owner = `${name}.9`;
     for (let each = 0; each < 25_000; each += 1)
       ask(10 + from, owner, 5_001, { kind: Kind.release, waiting: true, resource: `i${(invented += 1)}` });
-    // What it has written it may wait for, at its own expense.
+    // The writer may wait for what it has written, at its own expense.
     ask(10 + from, owner, 5_002, { kind: Kind.acquire, resource: `own ${name}`, ...lease });
     const { number } = ask(10 + from, owner, 5_002, { kind: Kind.read, resource: `own ${name}` });
     ask(10 + from, owner, 5_003, {

@@ -93,9 +93,9 @@ export class FleasePeer {
   readonly admission: Admission;
   /** Changes for watches; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
-  /** Of the present view. */
+  /** The cells of the present view. */
   cells: CellMap;
-  /** Which members count. */
+  /** The view: the members that count. */
   readonly views: Views;
   /** The waiters at this acceptor. */
   readonly waiters: Waiters;

@@ -54,7 +54,7 @@ interface Known {
 class Stage {
   readonly bench = benchProvider();
   readonly known: Known[] = names.map(() => ({ attempting: false, grant: undefined, renewing: false }));
-  /** What must not happen, and did so in a turn of its own. */
+  /** Violations, each in a turn of its own. */
   readonly wrong: string[] = [];
   asked = 0;
   settled = 0;

@@ -30,7 +30,7 @@ import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
 import type { InstanceMaker } from "./protocol/instance.js";
 
-/** What a provider needs: the runner of the peer, and the admin RPCs to the members. */
+/** A provider's ports: the runner of the peer, and the admin RPCs to the members. */
 export interface FleaseDriver extends AdminDriver {
   /** An observer asks, and takes nothing. */
   readonly role?: "member" | "client" | "observer";
@@ -178,7 +178,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (this.#keeps(grant)) this.#driver.publisher?.publish(grant.resource, grant.token, data);
   }
 
-  /** It has not been given back. */
+  /** The grant has not been released. */
   #keeps(grant: FleaseGrant): boolean {
     return this.#peer.proposer.instances.at(grant.index) === grant;
   }
@@ -230,7 +230,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     void settled.then(this.#beginRenewals);
   }
 
-  /** As many as one turn may begin; the rest when the answers that are here have been read. */
+  /** Begins as many as one turn may; the rest when the answers that are here have been read. */
   readonly #beginRenewals = (): void => {
     const peer = this.#peer;
     const { world } = this.#runner;

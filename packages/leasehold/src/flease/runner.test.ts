@@ -47,7 +47,7 @@ function member() {
 
 test("an idle member runs its maintenance once a second, not ten times", async () => {
   const { looksIn } = member();
-  expect(await looksIn(900)).toBe(9); // It is in its recovery wait.
+  expect(await looksIn(900)).toBe(9); // The peer is in its recovery wait.
   await looksIn(5_000);
   expect(await looksIn(10_000)).toBe(10);
 });

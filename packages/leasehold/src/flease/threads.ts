@@ -233,7 +233,7 @@ export class SharedValidity {
     return validForMs(expiresWallMs, expiresMonoMs, now);
   }
 
-  /** It has not run out by the steady clock: if it has ended, it ended early. */
+  /** The lease has not run out by the steady clock: if it has ended, it ended early. */
   lastsAt(monoMs: number): boolean {
     return monoMs < toMs(Atomics.load(this.#cells, Grant.expiresMono));
   }

@@ -49,7 +49,7 @@ export class Forwarded {
     return undefined;
   }
 
-  /** It was refused after all. */
+  /** The proposal was refused after all. */
   refused({ failure, number, to }: LeaderRefusal): void {
     for (const { seen } of this.#lives.get(to) ?? []) if (seen.has(number)) seen.set(number, failure);
   }

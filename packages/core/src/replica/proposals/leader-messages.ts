@@ -26,7 +26,7 @@ interface Proposal extends Base {
   readonly life: number;
   /** All smaller numbers of this life are settled: none of them is ever sent again. */
   readonly settled: number;
-  /** It was sent before on a lost connection, and may have arrived. */
+  /** The request was sent before on a lost connection, and may have arrived. */
   readonly again: boolean;
   readonly command: Uint8Array;
 }

@@ -66,7 +66,7 @@ const listening = (clientCertAuth: boolean) => {
   return edge.listen([{ host: "127.0.0.1", port, isTls: true }], [], tls);
 };
 
-/** What a client is shown that shows this certificate; nothing if it is sent away. */
+/** The certificate that a client with this one is shown; undefined if it is refused. */
 function shown(own?: { cert: unknown; key: unknown }): Promise<string | undefined> {
   const files = own && { cert: readFileSync(String(own.cert)), key: readFileSync(String(own.key)) };
   const options = { host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"], ...files };

@@ -29,7 +29,7 @@ function stateNow(): FrozenState {
 /** More than a client is given that takes nothing. */
 const pieces = 40;
 
-/** So many are given to a client that takes none. */
+/** Messages that are given to a client that takes none. */
 const unreadMax = 16;
 
 /** Waits without a timer: those are not real here. */

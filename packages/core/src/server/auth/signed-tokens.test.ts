@@ -30,7 +30,7 @@ test("a token is good at its own core, and not at one that was made of its backu
   const ann = { kind: "user", user: "ann", revision: 12n };
   expect(await before.read(token)).toEqual(ann);
   await expect(restored.read(token)).rejects.toMatchObject({ failure: "invalidAuthToken" });
-  // What others sign, as etcd's tokens are, names no core.
+  // Tokens of others, such as etcd's, name no core.
   const other = await new SignJWT({ username: "ann", revision: 12 })
     .setProtectedHeader({ alg: "HS256" })
     .setExpirationTime("1m")

@@ -13,7 +13,7 @@ export const hashBytes = 32;
 /** A planned backup, of which nothing is written yet. */
 export interface BackupPlan {
   readonly database: DatabasePlan;
-  /** Of the whole file. */
+  /** The length of the whole file. */
   readonly bytes: number;
 }
 

@@ -37,7 +37,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const removeAll: CommandBody = { case: "deleteRange", value: { key: Buffer.of(1), rangeEnd: Buffer.of(0) } };
 
-/** What state may take, and what is read of a file at most. */
+/** The bound of the state, and of what is read of a file. */
 const bytesMax = 2 ** 20;
 
 type End = "read" | "damaged" | "too large";
@@ -46,7 +46,7 @@ interface Outcome {
   readonly end: End;
   readonly state: CoreState | undefined;
   /** Of keys and values, and of the pages that they stand in. */
-  readonly told: number;
+  readonly readBytes: number;
   readonly asked: number;
 }
 
@@ -74,15 +74,15 @@ function outcomeOf(bytes: Buffer): Outcome {
       return { end: endOf(error) };
     }
   };
-  let told = 0;
+  let readBytes = 0;
   of((file) => {
     for (const { items } of file.buckets())
-      for (const { key, value } of items) told += key.length + value.length;
+      for (const { key, value } of items) readBytes += key.length + value.length;
   });
   const askedOnce = asked;
   of((file) => finish(statusOf(file)));
   const { end, result } = of((file) => finish(stateOf(file, bytesMax)));
-  return { state: result, end, told, asked: askedOnce };
+  return { state: result, end, readBytes, asked: askedOnce };
 }
 
 /** Whatever stands in a state, what comes later has the same outcome at all servers. */
@@ -180,8 +180,8 @@ test("a file damaged on purpose is read or refused as damaged, within its bounds
   for (let round = 0; round < 60 * effort; round += 1) {
     const file = Buffer.from(files[round % files.length]!);
     for (let times = 1 + damage.below(4); times > 0; times -= 1) damage.do(file);
-    const { asked, end, state, told } = outcomeOf(file);
-    expect(told).toBeLessThanOrEqual(file.length);
+    const { asked, end, state, readBytes } = outcomeOf(file);
+    expect(readBytes).toBeLessThanOrEqual(file.length);
     expect(asked).toBeLessThanOrEqual(2 * file.length + 70 * 1_024);
     expect(state === undefined || goesOnAlike(state)).toBe(true);
     counts[end] += 1;

@@ -221,7 +221,7 @@ describe("an etcd's file", () => {
     const state = stateWith(...some());
     writeFileSync(path, fileOf(state, changes));
     const refusal = readBackup(path, state.bytes + 50_000);
-    // What cannot be read stands behind.
+    // The unreadable part stands behind.
     await expect(refusal).rejects.toMatchObject({ code: "INVALID_CONFIG" });
     await expect(readBackup(path, Infinity)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
   });

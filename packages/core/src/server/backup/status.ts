@@ -7,9 +7,9 @@ import { readRevision } from "./records.js";
 export interface BackupStatus {
   /** CRC-32C over names of buckets, keys and values. */
   readonly hash: number;
-  /** Of the newest change. */
+  /** The revision of the newest change. */
   readonly revision: number;
-  /** Of all buckets. */
+  /** Number of keys in all buckets. */
   readonly totalKey: number;
   readonly totalSize: number;
 }

@@ -34,7 +34,7 @@ test("a directory that an earlier version wrote is read: its snapshot, and the j
   await rm(folder, { recursive: true });
 });
 
-/** Of the directory's content, as `ls` shows it; without the lock, which tells nothing. */
+/** The modes of the directory's files, as `ls` shows them; without the lock's, which says nothing. */
 async function modes(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder, { recursive: true })).filter((name) => !name.startsWith("lock"));
   const found = names.map(async (name): Promise<[string, string]> => {

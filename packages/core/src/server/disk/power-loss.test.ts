@@ -131,7 +131,7 @@ class Life {
     return openContent(folder, config, { segmentBytes: 6_000 });
   }
 
-  /** What is found with a bit that has turned over; undefined if that refuses to start. */
+  /** The content found with a flipped bit; undefined if the server refuses to start with it. */
   async #startWithFlippedBit(): Promise<{ record: DataDirectory["record"]; log: Log } | undefined> {
     const files = this.disk.files();
     const path = files[Math.floor(this.#random.next() * files.length)];
@@ -215,7 +215,7 @@ class Life {
     this.#write({ ...hardState, commit: index }, meta, entries);
   }
 
-  /** Of the own state, beside all other writes; it may fail, and the server goes on. */
+  /** A snapshot of the own state, beside all other writes. It may fail, and the server goes on. */
   #save(): void {
     const { base, terms, hardState } = this.#last;
     const { commit } = hardState;

@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage } from "./codec.js";
 import { bulkSince } from "./hello.js";
 import { Frames, frame, helloBytesMax } from "./frames.js";
 
-/** Of the protocol. */
+/** The version of the protocol. */
 const newest = bulkSince;
 
 const count = fc.maxSafeNat();

@@ -288,7 +288,7 @@ test("a server at an address of the flags may list itself", async () => {
   expect(a.disks.get(3n)).toBe(33n);
 });
 
-/** Tells all that come to a port that they are no members any more. */
+/** A port that answers every server that it is no member any more. */
 async function removerAt(port: number, self: Self): Promise<{ told: number }> {
   const remover = { told: 0 };
   const server = createServer((socket) => {
@@ -379,7 +379,7 @@ test("a member that only others list counts until they drop it", async () => {
   for (const server of [a, b, c]) await server.open();
   await c.reaches(a, 3n, 1n);
   expect(a.peers.known.map(({ id }) => id)).toEqual([1n, 2n, 3n]);
-  // It was added by an entry that was never committed.
+  // The server was added by an entry that was never committed.
   b.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set(), version: 7 });
   const before = c.troubles.length;
   await eventually("it is refused", () =>

@@ -105,7 +105,7 @@ export class Peers {
     this.#roll = options.roll;
   }
 
-  /** Those of the log, and others that they list; with all their addresses. */
+  /** The members of the log, and others that they list, with all their addresses. */
   get known(): readonly CoreMember[] {
     const members = [...this.#roll.members, ...this.#listed.unknownTo(this.#roll)];
     return members.map((member) => ({ ...member, peerUrls: this.#listed.addressesOf(member) }));

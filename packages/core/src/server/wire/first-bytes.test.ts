@@ -8,8 +8,8 @@ import { hearFirstWords } from "./first-bytes.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** What comes of a connection on which these pieces arrive, one after the other. */
-async function told(pieces: readonly Uint8Array[]) {
+/** The outcome for a connection on which these pieces arrive, one after the other. */
+async function outcomeOf(pieces: readonly Uint8Array[]) {
   const socket = new Duplex({ read: () => undefined, write: (_piece, _encoding, taken) => taken() });
   const heard: Buffer[] = [];
   const to: string[] = [];
@@ -41,9 +41,9 @@ const words = {
 test.each(Object.entries(words))("%s, cut anywhere, is known and arrives whole", async (name, bytes) => {
   const to = [name === "HTTP/2" ? "http2" : "http1"];
   for (let at = 1; at < bytes.length; at += 1)
-    expect(await told([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({ to, heard: bytes });
+    expect(await outcomeOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({ to, heard: bytes });
   const single = [...bytes].map((byte) => Buffer.from([byte]));
-  expect(await told(single)).toEqual({ to, heard: bytes });
+  expect(await outcomeOf(single)).toEqual({ to, heard: bytes });
 });
 
 test("of any bytes in any pieces, none is lost, and one side has them all", async () => {
@@ -58,7 +58,7 @@ test("of any bytes in any pieces, none is lost, and one side has them all", asyn
       const isOpen = bytes.length < 3 && start.subarray(0, bytes.length).equals(bytes);
       const isHttp2 = bytes.subarray(0, 3).equals(start.subarray(0, 3));
       const expected = { to: [isHttp2 ? "http2" : "http1"], heard: bytes };
-      expect(await told(all)).toEqual(isOpen ? { to: [], heard: Buffer.alloc(0) } : expected);
+      expect(await outcomeOf(all)).toEqual(isOpen ? { to: [], heard: Buffer.alloc(0) } : expected);
     }),
     { numRuns: 100 * effort },
   );

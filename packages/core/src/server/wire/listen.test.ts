@@ -91,7 +91,7 @@ test("a new revocation list counts regardless of the other files, and a half-wri
     expect(await ask(one)).toMatch(/was revoked/);
     expect(await ask(two)).toBe("accepted");
     const both = readFileSync(authority.revoke(two));
-    // What is half written says less than the list before it did.
+    // A half-written list names fewer certificates than the one before.
     for (const text of [both.subarray(0, both.length / 2), Buffer.alloc(0), Buffer.from("nothing")]) {
       writeFileSync(crlFile, text);
       vi.advanceTimersByTime(renewMs);

@@ -14,9 +14,9 @@ import { ClientPort } from "./port.js";
 let port: number;
 let front: ClientPort;
 let connections: Connections;
-/** What was said of connections that were refused. */
+/** Reports of refused connections. */
 let refused: string[];
-/** What has come for HTTP/2. */
+/** Connections that have come for HTTP/2. */
 let heard: Buffer;
 
 beforeEach(async () => {

@@ -77,7 +77,7 @@ export class ClientPort {
       else if (protocol === "http/1.1") this.#behind.http1(socket);
       else hearFirstWords(socket, silenceMs, this.#behind);
     },
-    // It has been closed.
+    // The connection has been closed.
     failed: () => undefined,
     unusable: (text) => this.#unusable?.(text),
   };

@@ -45,7 +45,7 @@ export interface ResourceAnswer {
   readonly owner: string;
   readonly token: number;
   readonly until: number;
-  /** Of the lease: `none`, `live`, `over`, `released`. */
+  /** State of the lease: `none`, `live`, `over`, `released`. */
   readonly lease: keyof typeof LeaseState;
   readonly barred: string;
   readonly waiting: number;

@@ -105,7 +105,7 @@ export class DataPublisher {
       const params = { resource, token: Number(token), data };
       if ((await this.#members.ask(member, "data", params, answerMsMax)) === true) storedBy.set(member, link);
     } catch {
-      // It is retried, or sent on the member's next connection.
+      // The call is retried, or made on the member's next connection.
     }
     this.#calls -= 1;
     if (this.#missing(tenure).length === 0) this.#unstored.delete(tenure);

@@ -5,7 +5,7 @@ import type { CellMap } from "../protocol/cells.js";
 import type { Views } from "../views/views.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
-/** What lists, explanations and membership changes need of a participant. */
+/** The participant, as lists, explanations and membership changes use it. */
 export interface AdminDriver {
   readonly runner: {
     readonly peer: {

@@ -6,7 +6,7 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 
 const links = ["a", "b", "c", "d"];
 
-/** What comes: a job of so many steps for a connection, or, with 0 of them, one step of work. */
+/** A script: a job of some steps for a connection, or, with no steps, one step of work. */
 const scripts = fc.array(
   fc.record({ link: fc.nat({ max: links.length - 1 }), steps: fc.nat({ max: 5 }), work: fc.boolean() }),
   { maxLength: 60 },

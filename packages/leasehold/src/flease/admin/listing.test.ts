@@ -12,41 +12,41 @@ const lease = (owner: string, number: number, more: Partial<ListedLease> = {}): 
   ...more,
 });
 
-test.each<{ title: string; told: ListedLease[]; merged: Partial<ListedLease>; votes: number }>([
-  { title: "one word", told: [lease("a.1", 1)], merged: { owner: "a.1" }, votes: 1 },
+test.each<{ title: string; reports: ListedLease[]; merged: Partial<ListedLease>; votes: number }>([
+  { title: "one word", reports: [lease("a.1", 1)], merged: { owner: "a.1" }, votes: 1 },
   {
     title: "a renewal that one has not seen yet",
-    told: [lease("a.1", 1, { sequence: 2, until: 3_000 }), lease("a.1", 1, { sequence: 1 })],
+    reports: [lease("a.1", 1, { sequence: 2, until: 3_000 }), lease("a.1", 1, { sequence: 1 })],
     merged: { sequence: 2, until: 3_000 },
     votes: 2,
   },
   {
     title: "a newer lease of another owner",
-    told: [lease("a.1", 1), lease("b.1", 2), lease("b.1", 2)],
+    reports: [lease("a.1", 1), lease("b.1", 2), lease("b.1", 2)],
     merged: { owner: "b.1" },
     votes: 2,
   },
   {
     title: "an older lease of another owner",
-    told: [lease("b.1", 2), lease("a.1", 1)],
+    reports: [lease("b.1", 2), lease("a.1", 1)],
     merged: { owner: "b.1" },
     votes: 1,
   },
   {
     title: "data that one has not heard of yet",
-    told: [lease("a.1", 1, { data: "1" }), lease("a.1", 1, { sequence: 1 })],
+    reports: [lease("a.1", 1, { data: "1" }), lease("a.1", 1, { sequence: 1 })],
     merged: { sequence: 1, data: "1" },
     votes: 2,
   },
   {
     title: "data of an earlier tenure",
-    told: [lease("a.1", 1, { data: "1" }), lease("a.1", 2, { token: 2 })],
+    reports: [lease("a.1", 1, { data: "1" }), lease("a.1", 2, { token: 2 })],
     merged: { token: 2 },
     votes: 2,
   },
-])("what acceptors tell of a resource is put together, page by page: $title", ({ told, merged, votes }) => {
+])("reports of acceptors about a resource are merged, page by page: $title", ({ reports, merged, votes }) => {
   const listing = new MergedListing();
-  for (const each of told) listing.add([each]);
+  for (const each of reports) listing.add([each]);
   const [first, ...others] = listing.leases;
   expect(others).toEqual([]);
   expect(first?.votes).toBe(votes);

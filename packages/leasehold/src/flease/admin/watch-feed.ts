@@ -63,7 +63,7 @@ export class Follower {
   place = 0;
   /** Position in the leases; `undefined` when it has read them. */
   scan: Scan | undefined;
-  /** It has read nothing, or missed changes. */
+  /** The follower has read nothing, or missed changes. */
   beginsAnew = true;
 
   constructor(prefix: string) {
@@ -182,7 +182,7 @@ export class WatchFeed {
     yield* this.#readChanges(follower, told);
     if (follower.scan !== undefined && told.size < pageMax) {
       yield* follower.scan.go(now, (resource, entry) => {
-        if (!this.#followers.has(follower)) return false; // It has gone between two steps.
+        if (!this.#followers.has(follower)) return false; // The follower has gone between two steps.
         const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseExpiresMonoMs);
         followed.owner = entry.leaseOwner;
         followed.token = entry.token;

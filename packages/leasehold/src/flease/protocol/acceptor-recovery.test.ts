@@ -219,7 +219,7 @@ test("when a recovery wait began, on either clock, counts in the hash", () => {
   expect(new Set(digests).size).toBe(3);
 });
 
-/** Who pays for an entry follows from its owner and from who is connected: it is no state of the protocol. */
+/** The payer of an entry follows from its owner and from who is connected: it is no state of the protocol. */
 const uncounted = new Set(["payer"]);
 
 test("every field of an entry counts in the hash", () => {

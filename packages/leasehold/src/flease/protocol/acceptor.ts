@@ -395,7 +395,7 @@ export class Acceptor {
     this.quotas?.keep(entry, owner, this.#entries.nameBytes(resource));
   }
 
-  /** It is kept from when it is put into the table. */
+  /** The entry is kept from when it is put into the table. */
   #create(request: Message): Entry {
     const entry = clearEntry(this.#entry);
     entry.promisedNumber = this.#floor;

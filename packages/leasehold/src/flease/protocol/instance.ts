@@ -211,7 +211,7 @@ export class Instance {
     this.#page[placeOf(this.index) + ballot] = number;
   }
 
-  /** It was released: from now on it neither reads nor writes its place. */
+  /** The instance was released: from now on it neither reads nor writes its place. */
   leave(): void {
     this.holding = false;
     this.#page = nobodysPage;

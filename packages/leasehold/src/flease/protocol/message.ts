@@ -49,7 +49,7 @@ export const Refusal = {
 } as const;
 export type Refusal = (typeof Refusal)[keyof typeof Refusal];
 
-/** What an acceptor says of the lease it keeps. */
+/** State of the lease that an acceptor keeps. */
 export const LeaseState = {
   none: 0,
   /** Unfinished: its owner may still rely on it. */

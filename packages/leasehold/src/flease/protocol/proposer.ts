@@ -68,7 +68,7 @@ export class Proposer {
     return this.#deadlines.nextDueMs();
   }
 
-  /** Of all operations and holds; for looks only. */
+  /** The instances of all operations and holds; to be read only. */
   get instances(): Pick<InstanceTable, "at" | "size" | "values"> {
     return this.#instances;
   }

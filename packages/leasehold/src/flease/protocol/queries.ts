@@ -24,7 +24,7 @@ export interface QueryAnswer {
   readonly until: number;
 }
 
-/** What one acceptor said of the lease that it knows. */
+/** One acceptor's report of the lease that it knows. */
 interface Report {
   readonly state: LeaseState;
   readonly owner: string;

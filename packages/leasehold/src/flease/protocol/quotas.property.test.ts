@@ -15,7 +15,7 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 import { weightOf } from "./quotas.js";
 
 const resourcesMax = 300;
-/** Of which an account, and a name, have so much for certain; the last part is 30. */
+/** The amount that an account, and a name, have for certain; the last part is 30. */
 const certain = 1;
 
 /** Names by account: the first account has one greedy name after the other, the others are modest. */
@@ -57,7 +57,7 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 5, maxLength: 20 },
 );
 
-/** What is kept, counted anew. */
+/** The kept amounts, counted anew. */
 function counted(acceptor: Acceptor): Map<string, number> {
   const used = new Map<string, number>();
   for (const [resource, entry] of acceptor.entries()) {

@@ -39,7 +39,7 @@ const blockBytes = 150;
 /** Measured memory of a resource without its name. */
 const entryBytes = 110;
 
-/** What a resource with a name of this many bytes of UTF-8 counts for. */
+/** The charge for a resource with a name of this many bytes of UTF-8. */
 export function weightOf(nameBytes: number): number {
   return Math.ceil((entryBytes + nameBytes) / blockBytes);
 }
@@ -58,12 +58,12 @@ export interface Payer {
 interface Account {
   readonly key: string;
   used: number;
-  /** What its names have of what each may have for certain. */
+  /** The part that its names use of what each may have for certain. */
   certain: number;
   readonly names: Map<string, Payer>;
 }
 
-/** What is charged, by the payer's number; 0: to nobody. */
+/** The charges, by the payer's number; 0: nobody. */
 export interface Kept {
   payer: number;
 }
@@ -86,7 +86,7 @@ export class Quotas {
   readonly #payers: (Payer | undefined)[] = [undefined];
   readonly #freeNumbers: number[] = [];
   #used = 0;
-  /** Who had the most when somebody was last charged. */
+  /** The payer that had the most when somebody was last charged. */
   #greatest: Payer | undefined;
 
   constructor(max: number) {

@@ -45,7 +45,7 @@ interface Operation {
   committedAt: number;
 }
 
-/** What happened to every operation of one run, with those refused. */
+/** The outcome of every operation of one run, with those refused. */
 interface History {
   readonly operations: Operation[];
   readonly releases: number;

@@ -6,7 +6,7 @@ import { VirtualWorld } from "../../testing/virtual-world.js";
 import { encodeEntry } from "./codec.js";
 import { entryRegister, settingsRegister } from "./registers.js";
 
-/** What Flease on stores costs and does on bad days, on three stores in memory and in virtual time. */
+/** The cost and behaviour of Flease on stores on bad days, on three stores in memory and in virtual time. */
 
 const ttlMs = 1_000;
 
@@ -90,7 +90,7 @@ test("no request is answered before the write is in the store", async () => {
   expect(await taking).toBe("NO_QUORUM");
   one.resume();
   two.resume();
-  // What was written without an answer was taken back, or blocks until it has run out; it was never held.
+  // A lease written without an answer was withdrawn, or blocks until it has run out; it was never held.
   const lease = await passing(world, bob.acquire("r", { ttl: ttlMs, wait: 2 * ttlMs }));
   lease.assertHeld();
   await passing(world, grid.close());

@@ -7,7 +7,7 @@ import { StoreMedium } from "./medium.js";
 import { StoreAcceptor } from "./store-acceptor.js";
 import type { Revision, Visit } from "./visit.js";
 
-/** What the medium does with visits that it does not run itself. */
+/** The medium, with visits that it does not run itself. */
 
 const settings = benchSettings();
 

@@ -16,7 +16,7 @@ import { decodeEntry, encodeEntry } from "./codec.js";
 import type { EntryRecord } from "./record.js";
 import { forgettingWaitMs, StoreAcceptor } from "./store-acceptor.js";
 
-/** What the acceptor's rules come to when one process after the other takes its part. ε = 10, the longest lease is 1000. */
+/** The acceptor's rules, when one process after the other takes its part. ε = 10, the longest lease is 1000. */
 
 const settings = benchSettings();
 const acceptor = new StoreAcceptor(settings, "web-1");

@@ -12,11 +12,11 @@ import { gridGuarantees } from "./guarantees.js";
  */
 const pollSpread = 1 / 2;
 
-/** What runs on the stores. */
+/** The driver on stores. */
 export interface StoresDriver extends FleaseDriver {
   /** Looks after stores that do not count; why no lease can be had at all, if they are too many. */
   tend(): Promise<LeaseholdError | undefined>;
-  /** What others are to read of a tenure from now on, as JSON. */
+  /** Data of a tenure that others read from now on, as JSON. */
   carry(resource: string, data: string | undefined): void;
   /** Why no majority has answered. */
   whyNoQuorum(): LeaseholdError;

@@ -21,7 +21,7 @@ vi.mock("node:net", async (original) => ({
 
 const use = (net: FakeNet) => void (fake.net = net);
 
-// What keeps a process alive as long as its transport is open.
+// The timer that keeps a process alive while its transport is open.
 beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((() => undefined) as never));
 afterEach(() => void vi.restoreAllMocks());
 
@@ -77,7 +77,7 @@ test("a client that is given all addresses takes the newest view, whichever memb
     expect(await run.change("a", { add: id })).toBe(true);
   }
   const ports = [...run.members.values()].map(({ port }) => port);
-  // It has lost what it had kept.
+  // The member has lost what it had kept.
   const [first] = [...run.members];
   run.stop(first![0]);
   run.files.delete(first![0]);

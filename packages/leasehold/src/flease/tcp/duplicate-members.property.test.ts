@@ -47,7 +47,7 @@ class Run {
   readonly #hosts = new Map<string, Host>();
   readonly #nodes = new Map<string, FleaseNode>();
   readonly #clients: Host[] = [];
-  /** Who gets to the second process by the duplicated id's address. */
+  /** The participants that reach the second process by the duplicated id's address. */
   readonly #misled = new Set<Host>();
   readonly #held = new Map<Host, Lease>();
   #over = false;
@@ -284,7 +284,7 @@ async function search(fromSeed: number, runs: number, othersMayPart = false) {
 
 const runs = Number(process.env["LEASEHOLD_TWIN_RUNS"] ?? 1);
 
-// What keeps a process alive as long as its transport is open.
+// The timer that keeps a process alive while its transport is open.
 beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((() => undefined) as never));
 afterEach(() => void vi.restoreAllMocks());
 

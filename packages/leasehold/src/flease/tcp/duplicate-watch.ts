@@ -17,7 +17,7 @@ export const DUPLICATE_NOTICE_MS = 60_000;
 /** Another member, as our connection shows it. */
 interface OtherMember {
   readonly incarnation: string;
-  /** It was certainly connected with us up to this time (our clock). */
+  /** Time (our clock) up to which the member was certainly connected with us. */
   confirmedMs: number;
   /**
    * Whether its confirmation counts: it has confirmed no other process with our id since our recovery wait

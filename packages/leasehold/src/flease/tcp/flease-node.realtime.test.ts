@@ -8,7 +8,7 @@ import { silent } from "../../runtime/logger.js";
 import { memberStatus } from "./status.js";
 import { realWorld } from "../../runtime/world.js";
 
-/** What runs a peer on the real world: here with a wall clock that a test can set. */
+/** The driver of a peer in the real world: here with a wall clock that a test can set. */
 
 const settings = (members: readonly string[]) =>
   fleaseSettings({ members, ttlMaxMs: 400, maxClockSkewMs: 20, rpcTimeoutMs: 50 });

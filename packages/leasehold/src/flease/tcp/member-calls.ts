@@ -9,7 +9,7 @@ const firstLinksMs = 500;
 /** Polling interval meanwhile. */
 const firstLinkLookMs = 5;
 
-/** What calls of members need of the participant that makes them. */
+/** The participant, as its calls of members use it. */
 export interface MemberCallsHost {
   readonly ended: AbortSignal;
   readonly transport: Transport;

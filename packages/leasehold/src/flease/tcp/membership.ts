@@ -14,7 +14,7 @@ const announceTimeoutMs = 1_000;
  */
 const lapseHeartbeats = 4;
 
-/** What a member's `Membership` needs of its node. */
+/** The node, as `Membership` uses it. */
 export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;

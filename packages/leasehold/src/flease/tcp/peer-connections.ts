@@ -17,7 +17,7 @@ import type { NodeViews } from "./views/node-views.js";
 import type { Rejection } from "./wire/hello.js";
 import type { Identity } from "./wire/identity.js";
 
-/** What the connections of a participant need of it. */
+/** The participant, as its connections use it. */
 export interface ConnectionsHost {
   readonly nodeId: string;
   readonly role: Role;

@@ -7,7 +7,7 @@ import type { Link, MessageHandler } from "./transport/link.js";
 import { firstClientHandle } from "./unplaced-links.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
 
-/** What the messages of a participant need of it. */
+/** The participant, as its messages use it. */
 export interface MessagesHost {
   readonly peer: FleasePeer;
   readonly runner: FleaseRunner;

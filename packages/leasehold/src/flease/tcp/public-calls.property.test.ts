@@ -27,7 +27,7 @@ const names = ["x", "y", "z/~rw"];
 const waitMsMax = 3_000;
 const callMsMax = 2 * waitMsMax + 10_000;
 
-/** What calls may be refused with while members change. */
+/** The errors that calls may get while members change. */
 const usual = [
   "LEASE_HELD",
   "TIMEOUT",
@@ -241,7 +241,7 @@ async function search(
   return { found: undefined, counters: total };
 }
 
-// What keeps a process alive as long as its transport is open.
+// The timer that keeps a process alive while its transport is open.
 beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((() => undefined) as never));
 afterEach(() => void vi.restoreAllMocks());
 

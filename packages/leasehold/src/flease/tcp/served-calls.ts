@@ -21,7 +21,7 @@ const observerCalls: ReadonlySet<string> = new Set([
   "label",
 ]);
 
-/** What the calls that a participant answers need of it. */
+/** The participant, as the calls that it answers use it. */
 export interface ServedCallsHost extends Omit<AdminHost<Link>, "adminWork"> {
   readonly peer: FleasePeer;
   readonly membership: Membership;

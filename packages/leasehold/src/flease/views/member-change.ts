@@ -7,12 +7,12 @@ import type { Membership, View } from "./view.js";
 /** A change: a member to add, one to remove, or both (a replacement). */
 export interface MemberChange {
   readonly add?: string | undefined;
-  /** Of the member to add, `host:port`. */
+  /** Address of the member to add, `host:port`. */
   readonly address?: string | undefined;
   readonly remove?: string | undefined;
 }
 
-/** What a change waits for before it can begin. */
+/** The obstacles that a change waits for before it can begin. */
 export interface Waiting {
   /** Code of the error, if the wait times out. */
   readonly code: ErrorCode;

@@ -4,7 +4,7 @@ import { obstacleTo } from "./obstacles.js";
 import type { Standing } from "./obstacles.js";
 import { firstView } from "./view.js";
 
-/** What a change of the members waits for before it begins (section 3.14). */
+/** The obstacles that a change of the members waits for before it begins (section 3.14). */
 
 const view = firstView(benchSettings({ members: ["a", "b", "c"] }));
 const votes: Standing = { stamp: view.stamp, votes: true, waitMs: 0, knowsComing: true };

@@ -3,13 +3,13 @@ import type { Membership, View } from "./view.js";
 
 /** A participant's answer to the member that wants to begin a change. */
 export interface Standing {
-  /** Of the view that it is in. */
+  /** Stamp of the view that it is in. */
   readonly stamp: number;
   /** Its acceptor answers; a new member's would as soon as a view counts it. */
   readonly votes: boolean;
   /** How much of its recovery wait is left, ms. */
   readonly waitMs: number;
-  /** It is connected with the new member, and counts what that confirms. */
+  /** The member is connected with the new one, and counts its confirmations. */
   readonly knowsComing: boolean;
 }
 

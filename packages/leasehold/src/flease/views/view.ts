@@ -26,7 +26,7 @@ export interface ViewAndBarrier {
   readonly barrier: number;
 }
 
-/** What a participant keeps of its view, for its next start. */
+/** A participant's view as it is stored for its next start. */
 export interface KeptView extends ViewAndBarrier {
   /** It votes in no view below this number. Absent: it has been a member from the beginning. */
   readonly votesFrom?: number | undefined;
@@ -53,7 +53,7 @@ export function viewAtFirstStart(first: View, state: ClusterState): KeptView {
   return { view: first, barrier: 0, isFirst: isNew, votesFrom: isNew ? 0 : neverVotes };
 }
 
-/** What one participant sends another about its view. All of it stays true, however late it arrives. */
+/** A participant's view as it is sent to another. All of it stays true, however late it arrives. */
 export interface ViewNote extends ViewAndBarrier {
   /**
    * In a joint view: the members of the view before that have been out of it for a full wait, with the

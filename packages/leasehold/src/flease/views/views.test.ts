@@ -151,7 +151,7 @@ describe("the view of a participant", () => {
     expect([a.hears(b, 10), b.hears(a, 10)]).toEqual([false, false]);
     b.views.look(at(waitMs));
     a.hears(b, waitMs);
-    expect(a.views.unsettled()).toEqual(["a", "b", "c"]); // Who left the view before for another is not with us.
+    expect(a.views.unsettled()).toEqual(["a", "b", "c"]); // A member that left the view before for another is not with us.
   });
 
   test("stays as it is where it cannot be written down", () => {

@@ -105,7 +105,7 @@ export class Views {
     return number > this.#view.number && !votersOf(this.#view).includes(this.#self);
   }
 
-  /** What to tell others. */
+  /** The note for others. */
   note(): ViewNote {
     return { view: this.#view, barrier: this.#barrier, settled: new Map(this.#settled) };
   }

@@ -36,7 +36,7 @@ afterEach(() => {
 
 class Stage {
   readonly answers = new Answers(largestBytes);
-  readonly told: (string | number)[] = [];
+  readonly answered: (string | number)[] = [];
 
   constructor() {
     open.push(this.answers);
@@ -49,13 +49,13 @@ class Stage {
       peer: { address: client, commonName: "" },
       whenOver: (listener: () => void) => (over = listener),
       cut: ({ details }: { details: string }) => {
-        this.told.push(`cut: ${details}`);
+        this.answered.push(`cut: ${details}`);
         over();
       },
     };
     this.answers.send(call, answer, (error, value) => {
       const text = value instanceof LongAnswer ? value.length : "answered";
-      this.told.push(error === null ? text : String((error as { details: string }).details));
+      this.answered.push(error === null ? text : String((error as { details: string }).details));
     });
     return () => over();
   }
@@ -66,15 +66,15 @@ test("a client that does not read has one large answer here, and others get thei
   const first = stage.ask("slow", long());
   stage.ask("slow", long());
   stage.ask("slow", inTxn({ case: "responseRange", value: long() }));
-  expect(stage.told).toEqual(["etcdserver: too many requests", "etcdserver: too many requests"]);
+  expect(stage.answered).toEqual(["etcdserver: too many requests", "etcdserver: too many requests"]);
   stage.ask("other", long());
-  await vi.waitFor(() => expect(stage.told).toHaveLength(4), patience);
-  expect(stage.told.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(4), patience);
+  expect(stage.answered.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
   // It takes the first one in.
   first();
   stage.ask("slow", long());
-  await vi.waitFor(() => expect(stage.told).toHaveLength(5), patience);
-  expect(stage.told[4]).toBeGreaterThan(1_000_000);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(5), patience);
+  expect(stage.answered[4]).toBeGreaterThan(1_000_000);
 });
 
 test("an executed write is answered, whatever its client has left unread, and counts", async () => {
@@ -91,8 +91,8 @@ test("an executed write is answered, whatever its client has left unread, and co
     const stage = new Stage();
     const first = stage.ask("slow", long());
     const second = stage.ask("slow", answer);
-    await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
-    expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+    await vi.waitFor(() => expect(stage.answered).toHaveLength(2), patience);
+    expect(stage.answered.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
     expect(stage.answers.refusalFor("slow")?.failure).toBe("tooManyRequests");
     for (const taken of [first, second]) taken();
     expect(stage.answers.refusalFor("slow")).toBeUndefined();
@@ -121,7 +121,7 @@ class Store {
     this.#state.apply(create(CommandSchema, { body }), 1);
   }
 
-  /** What was there before the last change is there no more. */
+  /** The state before the last change is removed. */
   forgetPast(): void {
     const { revisions } = this.#state;
     revisions.compact(revisions.current);
@@ -148,8 +148,8 @@ function filled(): Store {
 test("unread references to data that is in memory anyway cause no refusals", async () => {
   const [stage, store] = [new Stage(), filled()];
   for (let number = 0; number < 15; number += 1) stage.ask(`client ${number}`, store.read());
-  await vi.waitFor(() => expect(stage.told).toHaveLength(15), patience);
-  expect(stage.told.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(15), patience);
+  expect(stage.answered.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
 });
 
 test("a long answer is cut off when it alone retains more than the largest one has, and not before", async () => {
@@ -158,26 +158,26 @@ test("a long answer is cut off when it alone retains more than the largest one h
   const txn = { case: "responseRange", value: store.read() } as const;
   stage.ask("range", store.read());
   stage.ask("transaction", inTxn(txn));
-  await vi.waitFor(() => expect(stage.told).toHaveLength(2), patience);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(2), patience);
   // Each takes 200 bytes beside its key of two: up to the bound.
   const most = Math.floor(largestBytes / 100_202);
   for (let number = 0; number < most; number += 1) store.put(`k${number}`);
   store.forgetPast();
   stage.ask("later", store.read());
   vi.advanceTimersByTime(1_000);
-  await vi.waitFor(() => expect(stage.told).toHaveLength(3), patience);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(3), patience);
   store.put("k0");
   store.forgetPast();
   vi.advanceTimersByTime(1_000);
   const refusal = "cut: etcdserver: too many requests";
-  expect(stage.told.slice(3)).toEqual([refusal, refusal]);
-  // Those that began later keep less; and all that there was, when a snapshot takes its place.
+  expect(stage.answered.slice(3)).toEqual([refusal, refusal]);
+  // Later answers retain less; and all that there was, when a snapshot takes its place.
   vi.advanceTimersByTime(1_000);
-  expect(stage.told).toHaveLength(5);
+  expect(stage.answered).toHaveLength(5);
   store.put("more");
   store.abandon();
   vi.advanceTimersByTime(1_000);
-  expect(stage.told.slice(5)).toEqual([refusal]);
+  expect(stage.answered.slice(5)).toEqual([refusal]);
 });
 
 /** Keys enough that their tree counts, and changes in each of its leaves. */
@@ -196,7 +196,7 @@ const cutOff = "cut: etcdserver: too many requests";
 test("a client that reads nothing keeps no more trees than it has room for, and one tree however much changes", () => {
   vi.useFakeTimers();
   const [stage, { change, store }] = [new Stage(), bushy()];
-  const cuts = () => stage.told.filter((each) => each === cutOff).length;
+  const cuts = () => stage.answered.filter((each) => each === cutOff).length;
   stage.ask("other", store.read());
   for (let number = 0; number < 5; number += 1) {
     change();
@@ -221,11 +221,11 @@ test("an unread answer that takes no more stays, however much others take after 
   vi.advanceTimersByTime(1_000);
   stage.ask("large", long());
   stage.ask("later", create(RangeResponseSchema, { kvs: kvs.slice(50) }));
-  await vi.waitFor(() => expect(stage.told).toHaveLength(3), patience);
+  await vi.waitFor(() => expect(stage.answered).toHaveLength(3), patience);
   // The early one has half a megabyte by now, and less than that is free.
   expect(stage.answers.refusalFor("early")?.failure).toBe("tooManyRequests");
   vi.advanceTimersByTime(1_000);
-  expect(stage.told).not.toContain(cutOff);
+  expect(stage.answered).not.toContain(cutOff);
 });
 
 test("a cut-off answer reports whether its request was executed", () => {
@@ -237,7 +237,7 @@ test("a cut-off answer reports whether its request was executed", () => {
     change();
     vi.advanceTimersByTime(1_000);
   }
-  const cuts = stage.told.filter((each) => String(each).startsWith("cut: "));
+  const cuts = stage.answered.filter((each) => String(each).startsWith("cut: "));
   expect(new Set(cuts)).toEqual(
     new Set(["cut: leasehold: the request was carried out, and its answer is too large"]),
   );
@@ -249,7 +249,7 @@ test("long answers of one moment keep one tree, and what one kept is given back 
   const calls = Array.from({ length: 10 }, (_, number) => stage.ask(`client ${number}`, store.read()));
   change();
   vi.advanceTimersByTime(1_000);
-  expect(stage.told).not.toContain(cutOff);
+  expect(stage.answered).not.toContain(cutOff);
   for (const taken of calls) taken();
   for (let number = 0; number < 20; number += 1) {
     const taken = stage.ask("slow", store.read());
@@ -257,7 +257,7 @@ test("long answers of one moment keep one tree, and what one kept is given back 
     vi.advanceTimersByTime(1_000);
     taken();
   }
-  expect(stage.told).not.toContain(cutOff);
+  expect(stage.answered).not.toContain(cutOff);
 });
 
 test("answers of a state that a snapshot has replaced keep its tree", () => {
@@ -269,5 +269,5 @@ test("answers of a state that a snapshot has replaced keep its tree", () => {
     store.abandon();
     vi.advanceTimersByTime(1_000);
   }
-  expect(stage.told.filter((each) => each === cutOff).length).toBeGreaterThan(2);
+  expect(stage.answered.filter((each) => each === cutOff).length).toBeGreaterThan(2);
 });

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { drained } from "./drained.js";
 
 test("a wait ends with the stream or the signal, and leaves no listener", async () => {
-  let told: () => void = () => undefined;
-  const stream = { whenDrained: (listener: () => void) => void (told = listener) };
+  let drain: () => void = () => undefined;
+  const stream = { whenDrained: (listener: () => void) => void (drain = listener) };
   const gone = new AbortController();
   const listeners = () => getEventListeners(gone.signal, "abort").length;
   for (let round = 0; round < 20; round += 1) {
     const wait = drained(stream, gone.signal);
     expect(listeners()).toBe(1);
-    told();
+    drain();
     await wait;
     expect(listeners()).toBe(0);
   }

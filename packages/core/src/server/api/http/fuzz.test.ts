@@ -42,7 +42,7 @@ const nonsense = fc.oneof(
   ),
 );
 
-/** What is asked at a route: a message of its kind, as it is, changed somewhere or said twice, or nonsense. */
+/** Requests of a route: a message of its kind, as it is, changed somewhere or twice, or nonsense. */
 const asked = fc.constantFrom(...paths).chain((path) => {
   const { input } = routes.get(path)!;
   const message = messageOf(input, 2).map((content) => toJsonString(input, content));
@@ -81,7 +81,7 @@ function ask(path: string, body: string): Promise<Said | undefined> {
   });
 }
 
-/** What is wrong with an answer; empty if nothing is. */
+/** The fault of an answer; empty if there is none. */
 function objectionTo({ status, text }: Said): string {
   for (const line of text.trim().split("\n")) {
     const said = JSON.parse(line) as Record<string, unknown>;
@@ -103,7 +103,7 @@ async function expectServing(): Promise<void> {
 
 const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
 
-/** What a connection is answered on which this is said: the statuses, and the objections without what they quote. */
+/** The answers to these bytes on a connection: the statuses, and the errors without their quotations. */
 async function answersTo(bytes: Uint8Array): Promise<string> {
   const { closed, socket } = saying(edge.port, bytes);
   socket.end();
@@ -112,7 +112,7 @@ async function answersTo(bytes: Uint8Array): Promise<string> {
   const objections = [...text.matchAll(/"message":"((?:[^"\\]|\\.)*)"/g)].map(([, said = ""]) =>
     said
       .replace(/^.* is no whole/, "… is no whole")
-      // What the platform's parser says of a place differs between its versions.
+      // The platform's parser names a place differently in different versions.
       .replace(/ in JSON at position .*/, " in JSON")
       .replaceAll(/\\".*\\"|'.*'/g, "…"),
   );

@@ -144,7 +144,7 @@ test("a transaction of too many operations, or too deep, is refused before the r
   const deep = `${'{"success":[{"request_txn":'.repeat(40)}?`;
   for (const text of [many, deep])
     expect(() => read(TxnRequestSchema, text)).toThrow("etcdserver: too many operations in txn request");
-  // As many as can be taken: comparisons, and a put of each way.
+  // The most that can be taken: comparisons, and a put of each way.
   const put = '{"request_put":{"key":"YQ=="}}';
   const parts = (one: string) => `[${Array.from({ length: 1_024 }, () => one).join(",")}]`;
   const most = `{"compare":${parts("{}")},"success":${parts(put)},"failure":${parts(put)}}`;

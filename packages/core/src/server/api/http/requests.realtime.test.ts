@@ -81,7 +81,7 @@ test("incomplete requests share a memory bound, and release it however they end"
   const half = `{"value":"${"A".repeat(1_000_000)}`;
   const first = saying(edge.port, post("/v3/kv/put", half, 2_000_000));
   await expect.poll(() => hasFree(edge, 2_000_000)).toBe(false);
-  // As much as each has must be free: of the three, not all get what they want.
+  // A client's own amount must be free: of the three, not all get what they want.
   const others = ["/v3/kv/put", "/v3/lease/keepalive"].map((path) =>
     saying(edge.port, post(path, half, 2_000_000)),
   );

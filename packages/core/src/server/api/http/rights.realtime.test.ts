@@ -149,7 +149,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Whom each route refuses, of those who are nobody, bring a wrong token, or are a user without any right. */
+/** The callers that a route refuses: without a token, with a wrong one, or a user without any right. */
 const refusals = async (path: string) => {
   const all: string[] = [];
   for (const who of ["nobody", "wrong", "ann"]) {

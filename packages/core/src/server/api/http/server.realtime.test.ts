@@ -66,7 +66,7 @@ afterEach(() => {
 
 interface Slow {
   readonly socket: Socket;
-  /** What it was told, when the connection is closed. */
+  /** The status that it received, when the connection is closed. */
   readonly end: Promise<{ readonly status: string; readonly afterMs: number }>;
 }
 

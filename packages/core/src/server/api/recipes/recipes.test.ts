@@ -100,7 +100,7 @@ class Ground {
     return this.client.ask(Lock.method.unlock, { key: utf8(`m/${lease.toString(16)}`) }, caller);
   }
 
-  /** Those who stand in the queue of the lock. */
+  /** The waiters in the queue of the lock. */
   get places(): string[] {
     const request = create(RangeRequestSchema, { key: utf8("m/"), rangeEnd: utf8("m0") });
     const { kvs } = this.#cluster.ask(this.#server, "etcdserverpb.RangeResponse", { kind: "range", request });
@@ -108,7 +108,7 @@ class Ground {
   }
 }
 
-/** What became of a call. */
+/** The outcome of a call. */
 function noted(call: Promise<unknown>): { outcome: string } {
   const found = { outcome: "waits" };
   call.then(

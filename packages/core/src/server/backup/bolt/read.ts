@@ -67,7 +67,7 @@ export class BoltFile {
     this.#seen = new Uint8Array(this.#meta.pages);
   }
 
-  /** Of all its pages, free ones included. */
+  /** The length of all its pages, free ones included. */
   get bytes(): number {
     return this.#meta.pages * this.#meta.pageBytes;
   }

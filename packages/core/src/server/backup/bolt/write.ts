@@ -26,7 +26,7 @@ interface BucketPlan {
 export interface DatabasePlan {
   readonly buckets: readonly BucketPlan[];
   readonly root: TreePlan;
-  /** Of the whole file. */
+  /** The length of the whole file. */
   readonly bytes: number;
 }
 

@@ -22,7 +22,7 @@ export class TextParts {
   #parts: string[] = [];
   #length = 0;
 
-  /** Of the unconsumed text. */
+  /** The length of the unconsumed text. */
   get length(): number {
     return this.#length;
   }

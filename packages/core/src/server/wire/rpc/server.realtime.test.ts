@@ -391,7 +391,7 @@ describe("a client of node:http2", () => {
 
 const ping = frame(frameType.ping, 0, 0, Buffer.from("12345678"));
 
-/** What a server says to these bytes: the streams of its header blocks. */
+/** The server's answers to these bytes: the streams of its header blocks. */
 async function answeredBy(bytes: Buffer): Promise<number[]> {
   const socket = connectTcp(port, "127.0.0.1");
   let heard = Buffer.alloc(0);
@@ -477,7 +477,7 @@ test("unread requests, long heads and idle calls count, and others have room", a
   );
   const refused = await answeredBy(Buffer.concat([begin, ...unheard]));
   expect(refused).toEqual(ids.slice(4));
-  // What a stream takes in the end counts no more: there is room for three of another connection, and not for two only.
+  // Bytes that a stream has taken count no more: there is room for three of another connection, not only two.
   for (const stream of streams.slice(0, 3))
     stream.listen(
       () => undefined,

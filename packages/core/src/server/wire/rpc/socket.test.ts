@@ -7,7 +7,7 @@ import { answerEnd, answerHead } from "./blocks.js";
 import { Http2Socket } from "./socket.js";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-/** What was pushed is heard after this has been called: its answers leave in the same turn, and what waits for them in the next. */
+/** Lets pushed bytes be handled: their answers leave in the same turn, and what waits for them in the next. */
 const turn = async () => {
   for (let count = 0; count < 2; count += 1) await new Promise((resolve) => setImmediate(resolve));
 };

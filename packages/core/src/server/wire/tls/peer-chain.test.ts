@@ -42,7 +42,7 @@ interface Meeting {
 
 type Version = "TLSv1.2" | "TLSv1.3";
 
-/** What becomes of a client that shows these certificates. */
+/** The outcome for a client that shows these certificates. */
 async function meet(
   listener: { readonly port: number; refusal: string },
   cert: Buffer,

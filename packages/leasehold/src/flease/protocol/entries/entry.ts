@@ -1,4 +1,4 @@
-/** What an acceptor keeps of one resource. The lease counts only while `leaseOwner` is not empty. */
+/** An acceptor's memory of one resource. The lease counts only while `leaseOwner` is not empty. */
 export interface Entry {
   promisedNumber: number;
   promisedOwner: string;
@@ -17,7 +17,7 @@ export interface Entry {
    * Empty: nobody's.
    */
   barredOwner: string;
-  /** Who is charged for it, by the number that `Quotas` knows it by; 0: nobody. */
+  /** The payer, by its number in `Quotas`; 0: nobody. */
   payer: number;
 }
 

@@ -19,7 +19,7 @@ const fillMin = 1 / 4;
  */
 const depthMax = 24;
 
-/** Tells whether the wanted name is at a position. */
+/** Whether the wanted name is at a position. */
 export interface SoughtName {
   isAt(position: number): boolean;
 }

@@ -43,7 +43,7 @@ export interface Dialing {
   closed(opened: boolean): boolean;
 }
 
-/** What a connection needs of its transport. */
+/** The transport, as a connection uses it. */
 export interface ConnectionPorts extends Self {
   readonly identity: Identity;
   readonly world: World;

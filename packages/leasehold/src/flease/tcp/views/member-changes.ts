@@ -28,7 +28,7 @@ const comingMs = 4 * askTimeoutMs;
 /** Each is the `leasehold member` command of some operator. */
 const comingMax = 16;
 
-/** What membership changes need of the views of their participant. */
+/** The views of a participant, as membership changes use them. */
 export interface ChangesPort {
   /** Whether this member stores its view. */
   readonly keeps: boolean;

@@ -52,12 +52,12 @@ function aMember() {
   const medium = { send: () => undefined, reaches: () => true, notify: () => false };
   const options = { owner: "a.1", seed: 1, acceptor: true, views: views.port() };
   host.peer = new FleasePeer(cluster.settings, options, at(0).mono, at(0).wall, medium, () => undefined);
-  const tells = (peerId: string, params: object) =>
+  const sends = (peerId: string, params: object) =>
     views.heard({ role: "member", peerId } as Link, params) as { stamp: number };
   const asks = (peerId: string, params: object) =>
     views.answer({ role: "member", peerId } as Link, "standing", params) as { consents: boolean };
   const later = (passMs: number) => void (ms += passMs);
-  return { cluster, host, views, tells, asks, later, undialed, breakFile, kept: () => kept };
+  return { cluster, host, views, sends, asks, later, undialed, breakFile, kept: () => kept };
 }
 
 function viewOf(number: number, members: readonly string[]) {
@@ -66,34 +66,34 @@ function viewOf(number: number, members: readonly string[]) {
 }
 
 test("of two concurrent changes one gets a member's consent, and the other after the first was given up", () => {
-  const { asks, tells, later } = aMember();
+  const { asks, sends, later } = aMember();
   const begins = { begins: true };
   expect([asks("b", begins).consents, asks("c", begins).consents]).toEqual([true, false]);
   expect([asks("b", begins).consents, asks("c", {}).consents]).toEqual([true, true]);
   later(4_000);
   expect([asks("c", begins).consents, asks("b", begins).consents]).toEqual([true, false]);
-  // It was for a change of that view, which is over.
-  tells("c", viewOf(3, ["a", "b"]));
+  // The consent was for a change of that view, which is over.
+  sends("c", viewOf(3, ["a", "b"]));
   expect(asks("b", begins).consents).toBe(true);
 });
 
 test("a view with more ids than a process can know is not entered, and the file can be read again", () => {
-  const { cluster, host, tells, kept } = aMember();
+  const { cluster, host, sends, kept } = aMember();
   const room = memberIdsMax - cluster.settings.members.length;
   const many = Array.from({ length: room }, (_, index) => `x${index}`);
   for (const id of many.splice(5)) expect(cluster.learn(id, "h:9")).toBe(true);
   for (const [index, id] of many.entries()) {
     const number = 2 + index;
-    expect(tells("b", viewOf(number, ["b", "c", id])).stamp).toBe(number);
+    expect(sends("b", viewOf(number, ["b", "c", id])).stamp).toBe(number);
   }
   const { number } = host.peer.views.view;
-  expect(() => tells("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
+  expect(() => sends("b", viewOf(number + 1, ["b", "c", "oneMore"]))).toThrow("restart it");
   expect(host.peer.views.view.number).toBe(number);
   expect(readPublishedView(kept(), isAddress).view.number).toBe(number);
 });
 
 test("an address dialed for a joining member that never came is dropped", async () => {
-  const { host, views, tells, later, undialed } = aMember();
+  const { host, views, sends, later, undialed } = aMember();
   const add = (id: string, address: string) =>
     views.change({ mayBeMember: true } as Link, { add: id, address });
   later(2_000);
@@ -101,7 +101,7 @@ test("an address dialed for a joining member that never came is dropped", async 
   expect((await add("d", "h:4")).waiting).toMatchObject({ code: "UNREACHABLE" });
   expect((await add("e", "h:5")).waiting).toMatchObject({ code: "UNREACHABLE" });
   await expect(add("f", "h:2")).rejects.toThrow("h:2 is the address of b");
-  tells("b", viewOf(2, ["a", "b", "c", "d"]));
+  sends("b", viewOf(2, ["a", "b", "c", "d"]));
   later(3_999);
   views.maintain(host.now());
   expect(undialed).toEqual([]);
@@ -167,7 +167,7 @@ test("a member that comes at the address of one that runs is not dialed before t
 });
 
 test("an invited member that knows of a later view is waited for; one that cannot write it down is refused", async () => {
-  const { host, others, views, tells } = aBeginner();
+  const { host, others, views, sends } = aBeginner();
   const add = () => views.change({ mayBeMember: true } as Link, { add: "d", address: "h:4" });
   others.invite = { invited: false, isPast: true };
   expect((await add()).waiting).toMatchObject({
@@ -183,14 +183,14 @@ test("an invited member that knows of a later view is waited for; one that canno
   const comer = aMember();
   const invited = (number: number) =>
     comer.views.answer({ role: "member", peerId: "b" } as Link, "invite", { number });
-  comer.tells("b", viewOf(4, ["b", "c"]));
+  comer.sends("b", viewOf(4, ["b", "c"]));
   expect([invited(4), invited(5)]).toEqual([
     { invited: false, isPast: true },
     { invited: true, isPast: false },
   ]);
   comer.breakFile();
   expect(invited(6)).toEqual({ invited: false, isPast: false });
-  expect(tells("b", viewOf(9, ["b"])).stamp).toBe(9);
+  expect(sends("b", viewOf(9, ["b"])).stamp).toBe(9);
 });
 
 test("a change is begun in time, or not at all: consents do not last for ever", async () => {
@@ -223,11 +223,11 @@ test("of members that begin changes concurrently all but the smallest id yield",
 });
 
 test("a member that has learnt of a view that it cannot store begins no change, and reports that", async () => {
-  const { others, remove, tells, host, breakFile } = aBeginner();
+  const { others, remove, sends, host, breakFile } = aBeginner();
   Object.defineProperty(others, "standing", {
     get: () => {
       breakFile();
-      tells("b", viewOf(3, ["a", "b"]));
+      sends("b", viewOf(3, ["a", "b"]));
       return {};
     },
   });
@@ -236,8 +236,8 @@ test("a member that has learnt of a view that it cannot store begins no change, 
 });
 
 test("a member outside every view refers change requests to another", async () => {
-  const { tells, remove } = aBeginner();
-  tells("b", viewOf(3, ["b", "c"]));
+  const { sends, remove } = aBeginner();
+  sends("b", viewOf(3, ["b", "c"]));
   expect((await remove("c")).waiting).toMatchObject({ elsewhere: true });
 });
 
@@ -264,28 +264,28 @@ function aNode(nodeId: string) {
     node.connections.connected(link as unknown as Link);
     return link as unknown as Link;
   };
-  const tells = (link: Link, number: number, members: readonly string[]) =>
+  const sends = (link: Link, number: number, members: readonly string[]) =>
     void node.calls.answer(link, "view", viewOf(number, members));
-  return { node, cluster, refusal, connect, tells, closed };
+  return { node, cluster, refusal, connect, sends, closed };
 }
 
 test("a member admits members that it does not know, and places them when a view names them", async () => {
-  const { node, cluster, refusal, connect, tells, closed } = aNode("n");
+  const { node, cluster, refusal, connect, sends, closed } = aNode("n");
   expect([refusal("x"), refusal("a")]).toEqual([undefined, undefined]);
   const [x, y] = [connect("x"), connect("y")];
   expect(node.reachable()).toBe(0);
-  // What it answers them confirms them, so that others are told of them from the start.
+  // The node's answers confirm both, so that others learn of them from the start.
   expect(node.membership.duplicates.connected).toEqual({ x: "1", y: "1" });
-  tells(x, 5, ["x", "z"]);
+  sends(x, 5, ["x", "z"]);
   // Now it knows where x belongs, and has no vote yet.
   expect(node.link(cluster.settings.members.indexOf("x"))).toBe(x);
   expect([node.reachable(), refusal("v"), closed]).toEqual([1, undefined, []]);
-  tells(y, 6, ["n", "x", "z"]);
+  sends(y, 6, ["n", "x", "z"]);
   expect([refusal("v"), refusal("z"), closed]).toEqual([undefined, undefined, []]);
   // One that has a vote may have an old view, and be told of a newer one by those who came since.
-  const { node: a, refusal: atA, connect: toA, tells: toldA } = aNode("a");
+  const { node: a, refusal: atA, connect: toA, sends: sendA } = aNode("a");
   expect(atA("x")).toBeUndefined();
-  toldA(toA("x"), 7, ["x", "z"]);
+  sendA(toA("x"), 7, ["x", "z"]);
   expect([a.status().view, a.status().state]).toEqual([7, "learner"]);
   await a.close();
   await node.close();

@@ -9,7 +9,7 @@ let folder = "";
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-views-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What a member reads from a file with this view. */
+/** The view that a member reads from a file with this one. */
 function kept(change: object, note: object = {}) {
   const path = join(folder, "view.json");
   const view = { number: 5, stamp: 5, members: ["a"], cellSize: 1, ...change };

@@ -4,7 +4,7 @@ import type { Cluster } from "../../views/cluster.js";
 import type { Link } from "../transport/link.js";
 import type { Transport } from "../transport/transport.js";
 
-/** What a participant's views need of it. */
+/** The participant, as its views use it. */
 export interface ViewsHost {
   readonly nodeId: string;
   readonly role: string;

@@ -80,7 +80,7 @@ class Receiver {
 }
 
 /**
- * What a stream came to: the cause of its refusal, or that it was accepted as far as it went. Other errors
+ * The outcome of a stream: the cause of its refusal, or that it was accepted as far as it went. Other errors
  * pass.
  */
 function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
@@ -95,7 +95,7 @@ function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
 
 const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
 
-/** Which decoder refused, and what: the branch of the code that an input reaches. */
+/** The decoder that refused, and what: the branch of the code that an input reaches. */
 function branchOf(bytes: Buffer): string {
   try {
     new Receiver(false).push(bytes);
@@ -243,7 +243,7 @@ describe("the decoder throws nothing but FrameError", () => {
   });
 
   it("and the runs met every cause of it, in constant memory", () => {
-    // Who may say what is a matter of the conversation, and TLS where none is expected of the first bytes;
+    // Roles are checked in the conversation, and TLS where none is expected in the first bytes;
     // both are tested over sockets.
     const elsewhere: ReadonlySet<FrameErrorCause> = new Set(["direction", "role", "tls"]);
     const wanted = frameErrorCauses.filter((cause) => !elsewhere.has(cause));

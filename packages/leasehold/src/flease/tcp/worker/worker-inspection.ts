@@ -3,7 +3,7 @@ import type { Inspection, Watching } from "../../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../../lease/types.js";
 import type { Answer, Asked, CallName, ToWorker } from "./messages.js";
 
-/** What the inspection needs of its provider. */
+/** The provider, as the inspection uses it. */
 export interface WorkerCaller {
   call<Name extends CallName>(name: Name, asked: Asked<Name>): Promise<Answer<Name>>;
   post(message: ToWorker): void;
