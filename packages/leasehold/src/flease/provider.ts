@@ -68,7 +68,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   #ended: PendingAttempt[] = [];
   /** The same of renewals. */
   #renewed: RequestedRenewal[] = [];
-  /** Only of grants that have not been let go. */
+  /** Renewals of grants that have not been released. */
   readonly #renewals = new RenewalQueue<RequestedRenewal>();
   #renewalsPutOff = false;
   /**
@@ -145,7 +145,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return leftMs;
   }
 
-  /** Why no attempt is begun at present. */
+  /** The reason why no attempt begins at present. */
   #whyNotNow(now: Reading): AttemptOutcome | undefined {
     // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
     if (this.#driver.role === "observer")
@@ -256,7 +256,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     const held = FleaseGrant.of(grant);
     if (this.#keeps(held)) {
       if (!isUnused && held.runsOut) this.#notePromise(held);
-      // Not a fresh one: it only chooses which former ballots the release names, and an old one names more.
+      // An old reading is enough: it only chooses which former ballots the release names, and names more.
       this.#letGo(held, this.#runner.reading);
       this.#runner.poke();
     }

@@ -19,8 +19,8 @@ export const renewalsPerTurn = 256;
 const lateLeft = 1 / 2;
 
 /**
- * Renewals that wait for their turn, the one whose lease ends first before the others: so a participant that
- * cannot renew as often as it should renews each lease less often, and not some leases too late.
+ * Waiting renewals. The one whose lease ends first is first: a participant that cannot renew as often as it
+ * should renews each lease less often, and none too late.
  */
 export class RenewalQueue<T extends DeadlineItem> {
   readonly #waiting = new Deadlines<T>();
@@ -56,8 +56,8 @@ export class RenewalQueue<T extends DeadlineItem> {
   }
 
   /**
-   * More wait than may be under way. If one of them would be answered too late, another has its turn: else
-   * all would be renewed at the last moment, and a short delay would end them together.
+   * More renewals wait than may be in flight. One that would be answered too late gives way to another:
+   * otherwise all would be renewed at the last moment, and a short delay would end them together.
    */
   get isCrowded(): boolean {
     return this.#waiting.size > renewalsUnderWayMax;

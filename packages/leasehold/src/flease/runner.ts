@@ -7,12 +7,12 @@ import type { Reading } from "./protocol/clock.js";
 import { Message } from "./protocol/message.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 
-/** How often a peer looks after itself, ms: recovery, idle resources, clock faults. */
+/** Interval of a peer's maintenance, ms: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
 
 /**
- * How often a peer that keeps, holds and waits for nothing does so, ms. It finds a clock fault that much
- * later, but has nothing to lose; once it is asked for something it looks as often as the others.
+ * The same for a peer that keeps, holds and waits for nothing, ms. It finds a clock fault that much later,
+ * but has nothing to lose. A request ends the long interval at once.
  */
 const restingEveryMs = 1_000;
 
@@ -27,7 +27,7 @@ export interface RunnerOptions {
   owner(): string;
   /** The clocks are at fault, and the next incarnation begins: connections of the former one must end. */
   clockFault(reason: string): void;
-  /** The peer has looked after itself: what else is to be done several times a second. */
+  /** Called after each maintenance of the peer, for other periodic work. */
   maintained(now: Reading): void;
   /** Whether what `maintained` does can wait as well, until that time. Without it a peer never rests. */
   restsUntil?(mono: number): boolean;
@@ -49,7 +49,7 @@ export class FleaseRunner {
   #wakeAt = Infinity;
   #wakeTimer: Timer | undefined;
   #maintainTimer: Timer | undefined;
-  /** Until when, on the steady clock; `undefined` while it looks often. */
+  /** End of a long interval, on the steady clock; `undefined` during a short one. */
   #restsUntil: number | undefined;
   #ended = false;
 
@@ -64,7 +64,7 @@ export class FleaseRunner {
     this.#now = this.now();
   }
 
-  /** Looks after the peer, now and from now on. */
+  /** Maintains the peer now, and periodically from now on. */
   maintain(): void {
     if (this.#ended) return;
     this.#restsUntil = undefined;

@@ -7,15 +7,15 @@ import { validForMs } from "./protocol/expiry.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 
 /**
- * What two threads know together about how long a lease is valid. The thread that renews writes, the thread
- * of the program reads, and neither waits for the other: a busy program keeps its leases, and a look at one
+ * The validity of a lease, shared by two threads. The thread that renews writes, the thread of the program
+ * reads, and neither waits for the other: a busy program keeps its leases, and a look at one
  * of them is right whatever the other thread does.
  *
  * Times are whole microseconds, rounded to the safe side. The ends never go back in one tenure, so a
  * thread that reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 
-/** In the order of their numbers in shared memory; the first means that no reason is known. */
+/** Reasons by their numbers in shared memory. The first one means that no reason is known. */
 const reasons: readonly (LossReason | undefined)[] = [
   undefined,
   "expired",
@@ -71,7 +71,7 @@ export class SharedThreads {
     Atomics.store(this.#cells, Thread.upperLead, up(ms));
   }
 
-  /** When the program's thread was last seen at work, on the steady clock. Written by that thread. */
+  /** The last sign of life of the program's thread, on the steady clock. Written by that thread. */
   get signOfLifeMs(): number {
     return toMs(Atomics.load(this.#cells, Thread.signOfLife));
   }
@@ -166,7 +166,7 @@ export class ProgramClock {
     return now;
   }
 
-  /** The same without a trace, for observers. */
+  /** The same without side effects, for observers. */
   peek(): Reading {
     return this.#look((mono, wall) => this.#clock.peek(mono, wall, this.#reading));
   }
@@ -214,7 +214,7 @@ export class SharedValidity {
     Atomics.store(this.#cells, Grant.reason, BigInt(reasons.indexOf(reason)));
   }
 
-  /** For ever. MUST precede anything that lets another participant have the resource. */
+  /** Ends the grant for ever. MUST precede anything that lets another participant have the resource. */
   finish(reason: LossReason): void {
     this.lossReason = reason;
     Atomics.store(this.#cells, Grant.over, 1n);

@@ -29,7 +29,7 @@ it("sim replays one seed with the same trace", async () => {
   expect((await runJson({ seed: `9@${packageVersion()}` })).summary.traceHash).toBe(first.summary.traceHash);
 });
 
-it("a story that sim tells does not change what happens", async () => {
+it("printing a trace does not change the run", async () => {
   const { traceHash } = (await runJson({ seed: "9" })).summary;
   const { text } = await run({ seed: "9", story: true });
   expect(text).toContain("starts as");
@@ -45,7 +45,7 @@ it.each(["flease", "delta"] as const)(
   },
 );
 
-it("sim says which run it was when the simulator itself fails", async () => {
+it("sim names the run when the simulator itself fails", async () => {
   const refusal = vi.spyOn(World.prototype, "run").mockRejectedValueOnce(new TypeError("of its own"));
   await expect(sim({ seed: "9", mode: "c" })).rejects.toMatchObject({
     exitCode: 1,

@@ -37,14 +37,14 @@ describe.each(["delta", "grid"] as const)("--ground %s", (ground) => {
     expect(text).toMatch(/tenures \d+/);
   });
 
-  it("refuses what belongs to the simulated cluster", async () => {
+  it("refuses options of the simulated cluster", async () => {
     await expect(run(ground, { seed: "1", mode: "c" })).rejects.toThrow("--mode belongs to");
     await expect(run(ground, { seed: "x" })).rejects.toThrow("a whole number");
   });
 });
 
 describe("--ground delta", () => {
-  it("tells a story that does not change what happens", async () => {
+  it("prints a trace without changing the run", async () => {
     const { traceHash } = (await runJson("delta", { seed: "9" })).summary;
     const { text } = await run("delta", { seed: "9", story: true });
     expect(text).toContain("p0.0 starts");
@@ -64,7 +64,7 @@ describe("--ground delta", () => {
     });
   });
 
-  it("refuses features that are not there, and a story of many runs", async () => {
+  it("refuses unknown features, and a trace of many runs", async () => {
     await expect(run("delta", { seed: "7", without: "rain" })).rejects.toThrow('no feature is called "rain"');
     await expect(run("delta", { runs: 7, story: true })).rejects.toThrow("--story needs");
   });
@@ -80,7 +80,7 @@ describe("--ground grid", () => {
     });
   });
 
-  it("tells no stories", async () => {
+  it("prints no traces", async () => {
     await expect(run("grid", { seed: "7", story: true })).rejects.toThrow("--story");
   });
 });

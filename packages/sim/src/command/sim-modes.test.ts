@@ -9,7 +9,7 @@ vi.mock("leasehold/inner/cli/output/say.js", () => ({
   sayProgress: () => {},
 }));
 
-it.each(clockModes)("in a batch of mode %s all that can happen does", async (mode) => {
+it.each(clockModes)("a batch of mode %s reaches every event", async (mode) => {
   const code = await sim({ seed: "0", runs: runsThatShowAll, mode, output: "json" });
   expect(JSON.parse(said.splice(0).join("\n")).hardlyHappened).toEqual([]);
   expect(code).toBe(0);

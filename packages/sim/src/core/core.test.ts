@@ -3,7 +3,7 @@ import { failureText } from "../kit/simulator.js";
 import { simulateCore, simulateCoreMany } from "./run.js";
 import { patient } from "./world/plan.js";
 
-test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
+test("random faults of a core break no invariant, and every counted event happens", async () => {
   const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 24 });
   expect(failed && failureText(failed)).toBeUndefined();
   // Late elections break an invariant; removed servers and new cores have tests of their own.
@@ -13,7 +13,7 @@ test("the bad days of a core break no invariant, and everything that is counted 
   expect(never).toEqual([]);
 });
 
-test("servers that come and go break no invariant, and hear that they were removed", async () => {
+test("servers that are added and removed break no invariant, and learn of their removal", async () => {
   let heard = 0;
   for (let seed = 1; seed <= 12; seed += 1) {
     const run = await simulateCore({
@@ -26,7 +26,7 @@ test("servers that come and go break no invariant, and hear that they were remov
   expect(heard).toBeGreaterThan(0);
 });
 
-test("servers whose connections are cut and slow, and that stand still for a moment, answer every request", async () => {
+test("servers with cut and slow connections and short pauses answer every request", async () => {
   const { counters, failed } = await simulateCoreMany({
     firstSeed: 1,
     plan: patient,
@@ -37,7 +37,7 @@ test("servers whose connections are cut and slow, and that stand still for a mom
     expect(count).toBeGreaterThan(5);
 });
 
-test("a core that is lost begins again with all that it had, and does not listen to servers of before", async () => {
+test("a lost core starts again with all its data, and refuses servers of the former one", async () => {
   const plan = {
     restores: 2,
     membershipEveryMs: 1_500,

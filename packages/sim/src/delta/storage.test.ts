@@ -51,7 +51,7 @@ describe("random runs on shared storage", () => {
     addCounters(total, counters);
   });
 
-  it("see all that matters", () => {
+  it("reach every case that matters", () => {
     const tooRare = Object.entries(minima).filter(
       ([name, least]) => total[name as StorageCounterName] < least,
     );

@@ -29,7 +29,7 @@ it("the explorer sees every state of a small world of ours, and always as many",
   expect(again.states).toBe(once.states);
 });
 
-it("the explorer tells the shortest way to two holders, with one name for each acceptor", () => {
+it("the explorer prints the shortest path to two holders, with one name for each acceptor", () => {
   const model = new FleaseModel(fleaseWorld({ skew: 0, fast: true, twoPhase: false }));
   const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 0, checkGuards: false };
   const { finding } = withFaults({ smallQuorum: true, rateTestOff: true }, () => explore(model, { bounds }));
@@ -45,7 +45,7 @@ it("the explorer tells the shortest way to two holders, with one name for each a
   `);
 });
 
-it("the explorer ends at its bound of states, and says that it has not seen all", () => {
+it("the explorer stops at its bound of states, and reports that it has not seen all", () => {
   const model = new FleaseModel(fleaseWorld({ steadyClocks: true }));
   expect(explore(model, { bounds: noBounds, statesMax: 1_000 }).complete).toBe(false);
 });

@@ -24,7 +24,7 @@ const minima: Readonly<Record<string, number>> = {
 };
 
 describe("random runs of replicated files", () => {
-  it("break nothing, and see all that matters", async () => {
+  it("break no invariant, and reach every case that matters", async () => {
     const { counters, failed } = await simulateFilesMany({
       makeCluster,
       firstSeed: 1,
@@ -36,7 +36,7 @@ describe("random runs of replicated files", () => {
     ).toEqual([]);
   }, 60_000);
 
-  it("a sync counts no node that a change is still on its way to", async () => {
+  it("a sync counts no node that a change has not reached", async () => {
     const { violation } = await simulateFiles({ makeCluster, seed: 163 });
     expect(violation).toBeUndefined();
   });

@@ -36,7 +36,7 @@ test(
   20_000 + 500 * seeds,
 );
 
-test("the same seed is the same run", async () => {
+test("a seed repeats its run", async () => {
   expect(await runGrid(7)).toEqual(await runGrid(7));
 });
 

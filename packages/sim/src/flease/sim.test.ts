@@ -69,7 +69,7 @@ const waistMinima: typeof minima = {
 const ballotMinima: typeof minima = { floorRefusals: 40, promiseRefusals: 400 };
 
 describe.each(nets)("random runs with %s", (_name, faults, without) => {
-  it("break no invariant in any clock mode, and see all that matters", async () => {
+  it("break no invariant in any clock mode, and reach every case that matters", async () => {
     const { counters, failed } = await duringFaults(faults, () =>
       simulateMany({ firstSeed: 1, without, goOn: (runs) => runs < runsEach * clockModes.length }),
     );
@@ -113,7 +113,7 @@ it("with both clock assumptions broken exclusion does break, and clocks are foun
   expect(counters.clockAlarms).toBeGreaterThan(0);
 });
 
-it("two that hold are found by the checker of exclusion, and by no other", async () => {
+it("two holders are found by the checker of exclusion, and by no other", async () => {
   const { failed } = await duringFaults({ holderIgnoresExpiry: true }, () =>
     simulateMany({
       firstSeed: 2,
@@ -156,7 +156,7 @@ describe("many members that change, and clients alone that want leases of them",
     without: ["waist", "clients-that-come-and-go"],
   } as const;
 
-  it("keep to all invariants, and every resource finds a holder in the end", async () => {
+  it("break no invariant, and every resource has a holder in the end", async () => {
     const { counters, failed } = await simulateMany({ ...many, goOn: (runs) => runs < 3 });
     expect(failed && failureText(failed)).toBeUndefined();
     expect(counters.changesEnded).toBeGreaterThan(3);
@@ -173,13 +173,13 @@ describe("many members that change, and clients alone that want leases of them",
 describe("a client that wants more than members keep", () => {
   const goOn = (least: number) => (runs: number) => runs < least;
 
-  it("takes what there is, and keeps nobody else from anything", async () => {
+  it("takes what is free, and blocks nobody else", async () => {
     const { counters, failed } = await simulateMany({ firstSeed: 1, greedy: true, goOn: goOn(21) });
     expect(failed && failureText(failed)).toBeUndefined();
     expect(counters.fullRefusals).toBeGreaterThan(1_000);
   });
 
-  it("is found if the program that comes first may have all", async () => {
+  it("finds that the first program may take everything", async () => {
     const { failed } = await duringFaults({ noQuotas: true }, () =>
       simulateMany({ firstSeed: 1, greedy: true, goOn: goOn(200) }),
     );

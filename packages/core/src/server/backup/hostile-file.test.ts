@@ -60,7 +60,7 @@ function manyPages(): Buffer {
 const child = (index: number) => 16 + index * 16 + 8;
 
 test.each<[string, (file: Buffer) => unknown, string]>([
-  ["pages that are not there", (file) => file.writeUInt32LE(0xffff_ffff, firstLeaf + 12), "after the end"],
+  ["pages that are not there", (file) => file.writeUInt32LE(0xffff_ffff, firstLeaf + 12), "beyond the end"],
   [
     "more elements than it has room for",
     (file) => file.writeUInt16LE(257, firstLeaf + 10),
@@ -76,10 +76,10 @@ test.each<[string, (file: Buffer) => unknown, string]>([
   [
     "elements that overlap",
     (file) => file.writeUInt32LE(file.readUInt32LE(firstLeaf + 36) - 1, firstLeaf + 36),
-    "begins within what stands before it",
+    "overlaps the one before it",
   ],
   ["a bucket among keys", (file) => file.writeUInt32LE(1, firstLeaf + 16), "within another one"],
-  ["another number", (file) => file.writeUInt16LE(9, firstLeaf), "says that it is another one"],
+  ["another number", (file) => file.writeUInt16LE(9, firstLeaf), "has the number of another page"],
   ["another kind", (file) => file.writeUInt16LE(0x10, firstLeaf + 8), "of another kind"],
   [
     "itself below it",
@@ -281,7 +281,7 @@ describe("an etcd's file", () => {
   ] satisfies [string, Parameters<typeof fileOf>[1]][])("is refused with %s", async (_what, changes) => {
     await expect(again(fileOf(stateWith(...some()), changes))).rejects.toMatchObject({
       code: "LOG_CORRUPT",
-      message: expect.stringContaining("what stands at") as string,
+      message: expect.stringContaining("the record ") as string,
     });
   });
 });

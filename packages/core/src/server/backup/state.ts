@@ -64,7 +64,7 @@ class Reading {
       } catch (error) {
         if (error instanceof BoltError || error instanceof TooLargeError) throw error;
         const why = error instanceof Error ? error.message : String(error);
-        throw new BoltError(`what stands at ${key.toString("hex", 0, 64)} in ${name} cannot be read: ${why}`);
+        throw new BoltError(`the record ${key.toString("hex", 0, 64)} in ${name} cannot be read: ${why}`);
       }
       this.#takeRoom(0);
     }
@@ -152,7 +152,7 @@ class Reading {
       const name = key.toString("latin1");
       if (name === "authEnabled") {
         if (value.length !== 1 || value[0]! > 1)
-          throw new Error("it says neither that rights are on nor off");
+          throw new Error("it says neither that authentication is on nor that it is off");
         auth.isEnabled = value[0] === 1;
       }
       if (name !== "authRevision") return;

@@ -22,7 +22,7 @@ const minima: Readonly<Record<string, number>> = {
 };
 
 describe("random runs of files by path", () => {
-  it("break nothing, and see all that matters", async () => {
+  it("break no invariant, and reach every case that matters", async () => {
     const { counters, failed } = await simulateNamesMany({
       makeCluster,
       firstSeed: 1,

@@ -40,7 +40,7 @@ const runPlan = async (change: Partial<ReturnType<typeof drawPlan>["waist"]>, wa
 };
 
 describe("a world whose programs all use the waist", () => {
-  it("is decided by its seed, and not disturbed by its checkers nor by what else the process does", async () => {
+  it("depends on its seed only, not on its checkers or other work of the process", async () => {
     const hash = (await runPlan({})).hash.digest();
     expect((await runPlan({}, false)).hash.digest()).toBe(hash);
     const others = new AbortController();
@@ -52,7 +52,7 @@ describe("a world whose programs all use the waist", () => {
     await other;
   });
 
-  it("sees all that programs do, and breaks nothing", async () => {
+  it("covers all calls of programs, and breaks no invariant", async () => {
     const { violation, counters } = await runPlan({});
     expect(violation).toBeUndefined();
     expect(counters.automaticRenewals).toBeGreaterThan(3);
@@ -60,7 +60,7 @@ describe("a world whose programs all use the waist", () => {
     expect(counters.queriesAnswered).toBeGreaterThan(3);
   });
 
-  it("has readers and a writer, and a pool, of which no more hold than may", async () => {
+  it("never has more holders of a pool, or readers beside a writer, than are allowed", async () => {
     const { violation, counters } = await runPlan({ programsEach: 1, sharersEach: 2 });
     expect(violation).toBeUndefined();
     expect(counters.shares).toBeGreaterThan(20);
@@ -86,7 +86,7 @@ it("cells of three in a membership of five exclude and make progress", async () 
   expect(cells).toBeGreaterThan(3);
 });
 
-it("a failure on the waist is shortened to one that still fails, and told as a story", async () => {
+it("a failure on the waist is shortened to one that still fails, and printed as a trace", async () => {
   const options: SimOptions = {
     seed: 3,
     mode: "c",

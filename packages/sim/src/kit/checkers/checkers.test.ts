@@ -19,7 +19,7 @@ function foundIn(holds: readonly Hold[]): string[] {
   return found;
 }
 
-it("two that hold one resource are reported, also when a third, whose hold has run out, stands before them", () => {
+it("two holders of one resource are reported, also after a third whose hold has run out", () => {
   expect(foundIn([{ name: "a" }])).toEqual([]);
   expect(foundIn([{ name: "a" }, { name: "b", held: false }])).toEqual([]);
   expect(foundIn([{ name: "a", held: false }, { name: "b" }, { name: "c" }])).toEqual([
@@ -27,7 +27,7 @@ it("two that hold one resource are reported, also when a third, whose hold has r
   ]);
 });
 
-it("those that share exclude nobody but those that do not", () => {
+it("readers exclude writers only", () => {
   const readers = [
     { name: "a", shared: true },
     { name: "b", shared: true },

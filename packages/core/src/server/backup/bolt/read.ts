@@ -76,7 +76,7 @@ export class BoltFile {
   *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
     let count = 0;
     for (const { isBucket, key, value } of inOrder(this.#items(this.#meta.root))) {
-      if (!isBucket || value.length < bucketBytes) throw new BoltError("something is beside the buckets");
+      if (!isBucket || value.length < bucketBytes) throw new BoltError("an entry of the root is no bucket");
       count += 1;
       if (count > bucketsMax || key.length > nameBytesMax)
         throw new BoltError(`it has more than ${bucketsMax} buckets, or one with more than a name`);
@@ -105,7 +105,7 @@ export class BoltFile {
       }
       const page = this.#page(id);
       if (!page.isLeaf) {
-        if (path.length > depthMax) throw new BoltError(`page ${id} is below too many others`);
+        if (path.length > depthMax) throw new BoltError(`page ${id} is nested too deeply`);
         path.push({ children: childrenOf(page), next: 0 });
         continue;
       }
@@ -118,7 +118,7 @@ export class BoltFile {
     if (id < 2 || id >= pages) throw new BoltError(`page ${id} is not in the file`);
     const first = this.#source.read(id * pageBytes, pageBytes);
     const more = first.readUInt32LE(12);
-    if (id + more >= pages) throw new BoltError(`page ${id} goes on after the end of the file`);
+    if (id + more >= pages) throw new BoltError(`page ${id} extends beyond the end of the file`);
     const span = (more + 1) * pageBytes;
     if (span > this.#spanMax)
       throw new BoltError(`page ${id} has ${span} bytes, and ${this.#spanMax} at most are read at once`);
@@ -151,7 +151,7 @@ function newestMeta(source: Source): Meta {
     throw new BoltError(isDamaged ? "its first pages are damaged" : "it is no database of etcd");
   const { pageBytes, pages } = newest;
   if (pageBytes < pageBytesMin || pageBytes > pageBytesMax || !Number.isInteger(Math.log2(pageBytes)))
-    throw new BoltError(`pages of ${pageBytes} bytes are not read`);
+    throw new BoltError(`pages of ${pageBytes} bytes are not supported`);
   if (pages * pageBytes > source.bytes)
     throw new BoltError(`it is cut off: it has ${source.bytes} of ${pages * pageBytes} bytes`);
   return newest;
@@ -160,7 +160,7 @@ function newestMeta(source: Source): Meta {
 function pageOf(id: number, bytes: Buffer): Page {
   const kind = bytes.readUInt16LE(8);
   const elements = bytes.readUInt16LE(10);
-  if (numberAt(bytes, 0) !== id) throw new BoltError(`page ${id} says that it is another one`);
+  if (numberAt(bytes, 0) !== id) throw new BoltError(`page ${id} has the number of another page`);
   if (kind !== kinds.leaf && kind !== kinds.branch)
     throw new BoltError(`page ${id} is of another kind (${kind})`);
   if (headerBytes + elements * elementBytes > bytes.length)
@@ -196,7 +196,7 @@ function* leavesOf({ bytes, elements, id }: Page): Generator<Leaf> {
     const after = valueAt + bytes.readUInt32LE(at + 12);
     if (keyAt < end || after > bytes.length)
       throw new BoltError(`a key of page ${id} is not within the page`);
-    if (keyAt < free) throw new BoltError(`a key of page ${id} begins within what stands before it`);
+    if (keyAt < free) throw new BoltError(`a key of page ${id} overlaps the one before it`);
     free = after;
     const isBucket = bytes.readUInt32LE(at) === bucketFlag;
     yield { key: bytes.subarray(keyAt, valueAt), value: bytes.subarray(valueAt, after), isBucket };

@@ -127,7 +127,7 @@ function* elementsOf(items: Iterable<Item>, flags: number): Generator<Element> {
   for (const item of items) {
     const [key, value] = [item.key(), item.value()];
     if (key.length !== item.keyBytes || value.length !== item.valueBytes)
-      throw new Error("an item of a backup is not as large as it said");
+      throw new Error("an item of a backup differs in size from its announcement");
     yield { key, value, flags, child: 0 };
   }
 }

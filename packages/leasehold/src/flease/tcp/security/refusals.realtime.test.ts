@@ -367,7 +367,7 @@ describe("plain and secure connections", () => {
       message: expect.stringMatching(/does not speak TLS/),
     });
     expect(member.transport.counters["frames.refused.tls"]).toBeGreaterThan(0);
-    expect(member.repelledBy[0]).toMatch(/^badFrame: .*it speaks TLS, and we do not/);
+    expect(member.repelledBy[0]).toMatch(/^badFrame: .*the peer speaks TLS, and this side does not/);
   });
 
   it("a peer that never finishes the handshake is dropped after its time, and room for others is left", async () => {

@@ -162,7 +162,7 @@ function frameBytesAt(bytes: Buffer, offset: number, end: number, longest: reado
   // A TLS record, of a handshake or an alert, in any version: its first bytes read as a length beyond every
   // bound.
   if (length >>> 16 === 0x1603 || length >>> 16 === 0x1503)
-    throw new FrameError("tls", "it speaks TLS, and we do not");
+    throw new FrameError("tls", "the peer speaks TLS, and this side does not");
   if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);
   if (end - offset < FRAME_HEADER_BYTES) return 0;
   const kind = bytes[offset + 4]!;
