@@ -398,6 +398,14 @@ export const cored: readonly Cored[] = [
     plan: holding("exclusive"),
   },
   {
+    name: "CL: exclusive and shared: what a step of the system time has ended is a leftover",
+    faults: {},
+    waistFaults: { steppedLeaseIsLeftover: true },
+    breaks: "exclusion",
+    seed: 1,
+    plan: { ...holding("exclusive", "shared"), holderStepEveryMs: 400 },
+  },
+  {
     name: "CL: shared: a writer skips slots of readers",
     faults: { writerSkipsSlots: true },
     breaks: "exclusion",
@@ -503,6 +511,11 @@ export function searchCore({
   plan,
 }: Cored): Promise<CoreBatch> {
   const search = () =>
-    simulateCoreMany({ firstSeed: seed, only: [breaks], plan, goOn: (runs) => runs < runsMax });
+    simulateCoreMany({
+      firstSeed: seed,
+      only: [breaks],
+      plan: { holderStepEveryMs: undefined, ...plan },
+      goOn: (runs) => runs < runsMax,
+    });
   return duringFaults({ ...faults, ...raftFaults, ...waistFaults }, search);
 }

@@ -884,6 +884,17 @@ export const inCore = /** @type {const} */ ([
     caughtBy: { file: "packages/leasehold/src/etcd/provider.test.ts" },
   },
   {
+    name: "steppedLeaseIsLeftover",
+    why: "Another caller of the process takes the lease that a step of the system time has ended for a leftover.",
+    edits: [
+      {
+        file: "packages/leasehold/src/etcd/provider.ts",
+        find: "isOurs && !this.#endedEarly.has(leaseId)",
+        replace: "isOurs",
+      },
+    ],
+  },
+  {
     name: "steppedLeaseIsRevoked",
     why: "A lease of the core that a step of the system time has ended is revoked at once.",
     edits: [

@@ -43,6 +43,30 @@ export const inDelta = /** @type {const} */ ([
     caughtBy: { file: "packages/leasehold/src/delta/provider/provider.test.ts" },
   },
   {
+    name: "steppedLeaseIsTaken",
+    why: "Another caller of the process takes what a step of the system time has ended early.",
+    edits: [
+      {
+        file: provider,
+        find: "adopts === undefined ? this.#promisedMs(resource) : 0",
+        replace: "0",
+      },
+    ],
+    caughtBy: { file: driversTest, test: /system clocks that are set/, seeds: 60 },
+  },
+  {
+    name: "suspensionUnnoticed",
+    why: "A lease counts on while its machine is suspended: only the steady clock is asked.",
+    edits: [
+      {
+        file: "packages/leasehold/src/delta/tenure.ts",
+        find: "disagree ? 0 : leaseMs - elapsedMs(begun, now)",
+        replace: "leaseMs - (now.monotonicMs - begun.monotonicMs)",
+      },
+    ],
+    caughtBy: { file: driversTest, test: /machines that are suspended/, seeds: 60 },
+  },
+  {
     name: "waitFiveDelays",
     why: "Waiting Δ + 5δ, which suffices only where nobody renews as in Fig. 5.",
     edits: [{ file: site, at: "leaseMs + 6 * Math.max", find: "6", replace: "5" }],

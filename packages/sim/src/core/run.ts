@@ -120,7 +120,8 @@ export async function simulateCore({
 function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStage {
   const { seed, clockRateError } = world.plan;
   const random = new SimRandom(seed + holdersStream);
-  const plan = drawHolders(forms, random, clockRateError);
+  const drawn = drawHolders(forms, random, clockRateError);
+  const plan = { ...drawn, stepEveryMs: world.plan.holderStepEveryMs ?? drawn.stepEveryMs };
   // In whole seconds, by a slow clock of the leader.
   const keptMs = stretched(stretched(plan.ttlMs, clockRateError) + 1_000, clockRateError);
   const claims = new Claims(world);

@@ -17,9 +17,25 @@ const calm: Partial<StoragePlan> = {
   stallEveryMs: Infinity,
   forgetEveryMs: Infinity,
   replaceEveryMs: Infinity,
+  stepEveryMs: Infinity,
+  suspendEveryMs: Infinity,
+  programs: 1,
   lifeMs: Infinity,
   cancelRate: 0,
   tornRate: 0,
+};
+
+/** Programs want one lease all the time, on machines whose clocks are at fault. */
+const wanted: Partial<StoragePlan> = {
+  ...calm,
+  kinds: ["atomic", "atomic", "atomic"],
+  clockRateError: 0,
+  clockDrift: 0,
+  processes: 3,
+  slowRate: 0,
+  stableFromMs: 20_000,
+  endMs: 20_000,
+  thinkMeanMs: 50,
 };
 
 /** Situations in which mistakes of drivers show. */
@@ -79,6 +95,16 @@ const bad: readonly {
       thinkMeanMs: 100,
       releaseRate: 0.5,
     },
+  },
+  {
+    what: "system clocks that are set while two programs of each process want the lease",
+    ground: "forms",
+    plan: { ...wanted, stepEveryMs: 1_000, stepLeasesMax: 1.5, programs: 2 },
+  },
+  {
+    what: "machines that are suspended",
+    ground: "forms",
+    plan: { ...wanted, suspendEveryMs: 1_500 },
   },
   {
     what: "a store that hangs and goes on",

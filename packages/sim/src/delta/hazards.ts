@@ -23,14 +23,21 @@ export interface Disturbed {
   crash(party: SimParty): void;
   leave(party: SimParty): void;
   pause(party: SimParty, pauseMs: number): void;
+  /** The steady clock of its machine stands still meanwhile. */
+  suspend(party: SimParty, forMs: number): void;
+  stepClock(party: SimParty, byMs: number): void;
   replace(store: number): void;
   isBehind(party: SimParty): boolean;
+  isSuspended(party: SimParty): boolean;
   tell(told: (observer: StorageObserver) => void): void;
   say(text: string): void;
 }
 
 /** The longest absence of a crashed process, in waits of a contender; where lives are short, in δ. */
 const downWaits = 2;
+
+/** The longest suspension of a machine, in leases. */
+const suspendLeasesMax = 2;
 
 /** The longest time until a process restarts with the new list of stores, in waits of a contender. */
 const behindWaits = 4;
@@ -56,6 +63,8 @@ export class StorageHazards {
       },
       { everyMs: plan.pauseEveryMs, untilMs: stableFromMs, happens: () => this.#pause() },
       { everyMs: plan.stallEveryMs, untilMs: stableFromMs, happens: () => this.#stall() },
+      { everyMs: plan.stepEveryMs, untilMs: stableFromMs, happens: () => this.#step() },
+      { everyMs: plan.suspendEveryMs, untilMs: stableFromMs, happens: () => this.#suspend() },
     ]);
     // A single store, or one of three while another is silent, is more than a minority.
     if (plan.silent > 0 || plan.kinds.length === 1) return;
@@ -80,7 +89,7 @@ export class StorageHazards {
   /** The process ends, cleanly or not, and another incarnation of it starts later. */
   end(party: SimParty): void {
     if (!party.isAlive) return;
-    if (this.#world.random.chance(0.5)) {
+    if (this.#world.random.chance(0.5) || this.#world.isSuspended(party)) {
       this.crash(party);
       return;
     }
@@ -104,6 +113,26 @@ export class StorageHazards {
     if (!party.isAlive || pauseMs <= 0) return;
     world.counters.pauses += 1;
     world.pause(party, pauseMs);
+  }
+
+  #suspend(): void {
+    const world = this.#world;
+    const { plan, random } = world;
+    const party = random.pick(world.processes);
+    const forMs = Math.min(random.next() * suspendLeasesMax * plan.leaseMs, plan.stableFromMs - world.nowMs);
+    if (!party.isAlive || forMs <= 0) return;
+    world.counters.suspensions += 1;
+    world.suspend(party, forMs);
+  }
+
+  /** In either direction. */
+  #step(): void {
+    const world = this.#world;
+    const { plan, random } = world;
+    const party = random.pick(world.processes);
+    if (!party.isAlive) return;
+    world.counters.clockSteps += 1;
+    world.stepClock(party, random.between(-1, 1) * plan.stepLeasesMax * plan.leaseMs);
   }
 
   #stall(): void {

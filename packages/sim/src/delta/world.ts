@@ -44,6 +44,7 @@ export class StorageWorld
   readonly #settings: DeltaSettings;
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
+  readonly #clocks = new Map<SimParty, SimClock>();
   readonly #leaders = new Map<SimParty, () => boolean>();
   /** The clean exit of each process. */
   readonly #leaving = new Map<SimParty, () => Promise<void>>();
@@ -125,6 +126,7 @@ export class StorageWorld
     if (random.chance(0.5)) clock.slew(this.nowMs, clock.rate);
     const party = new SimParty(this, index, `p${index}.${incarnation}`, clock);
     this.processes[index] = party;
+    this.#clocks.set(party, clock);
     this.#lists.set(party, this.stores.slice());
     this.say(`${party.writer} starts`);
     this.stir();
@@ -174,9 +176,33 @@ export class StorageWorld
     this.tell((observer) => observer.disturbed?.(party));
   }
 
+  isSuspended(party: SimParty): boolean {
+    return this.#clocks.get(party)!.rate === 0;
+  }
+
   pause(party: SimParty, pauseMs: number): void {
+    // It would go on without a clock.
+    if (this.isSuspended(party)) return;
     party.pausedUntilMs = this.nowMs + pauseMs;
     this.say(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
+    this.tell((observer) => observer.disturbed?.(party));
+  }
+
+  suspend(party: SimParty, forMs: number): void {
+    if (this.isSuspended(party)) return;
+    const clock = this.#clocks.get(party)!;
+    const { isSlewing, rate } = clock;
+    this.pause(party, forMs);
+    clock.setRate(this.nowMs, 0);
+    this.at(party.pausedUntilMs, () => {
+      if (isSlewing) clock.slew(this.nowMs, rate);
+      else clock.setRate(this.nowMs, rate);
+    });
+  }
+
+  stepClock(party: SimParty, byMs: number): void {
+    this.#clocks.get(party)!.offsetMs += byMs;
+    this.say(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
     this.tell((observer) => observer.disturbed?.(party));
   }
 

@@ -45,13 +45,20 @@ export class SimParty implements World {
       after: (delayMs, run) => {
         let isCancelled = false;
         time.stir();
+        const dueMonoMs = this.clock.monotonicMs() + Math.max(0, delayMs);
+        const wait = () => {
+          const dueMs = clock.timeOfMono(dueMonoMs);
+          if (!this.isGone && dueMs < Infinity) time.scheduleAt(task, dueMs);
+        };
         const task = new Task(EventCode.timer, () =>
           this.awake(() => {
-            if (!isCancelled) run();
+            if (isCancelled) return;
+            // The steady clock has stood still meanwhile.
+            if (this.clock.monotonicMs() < dueMonoMs) wait();
+            else run();
           }),
         );
-        const dueMs = clock.timeOfMono(this.clock.monotonicMs() + Math.max(0, delayMs));
-        if (!this.isGone && dueMs < Infinity) time.scheduleAt(task, dueMs);
+        wait();
         return {
           cancel: () => {
             isCancelled = true;

@@ -7,6 +7,9 @@ const pauseMsMax = 8_000;
 const cutMsMax = 8_000;
 const stepMsMax = 20_000;
 
+/** Half of frequent steps are smaller, in leases: only within a tenth of one do both clocks still count. */
+const smallStepLeases = 0.12;
+
 /** The share of clean exits. */
 const orderlyRate = 0.25;
 
@@ -98,9 +101,11 @@ export class Holders {
 
   /** Steps a system clock in either direction. */
   #step(): void {
-    const { random, world } = this.#stage;
+    const { plan, random, world } = this.#stage;
     const { clock, party } = this.#any();
-    const byMs = random.between(-stepMsMax, stepMsMax);
+    const anyMs = random.between(-stepMsMax, stepMsMax);
+    const isSmall = world.plan.holderStepEveryMs !== undefined && Math.floor(anyMs) % 2 === 0;
+    const byMs = isSmall ? (anyMs / stepMsMax) * smallStepLeases * plan.ttlMs : anyMs;
     world.counters.clockSteps += 1;
     world.say(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
     clock.offsetMs += byMs;

@@ -1,4 +1,3 @@
-import { elapsedMs } from "leasehold/inner/common/both-clocks.js";
 import { LeaseholdError } from "leasehold/inner/lease/errors.js";
 import type { LeaseManager } from "leasehold/inner/lease/manager/lease-manager.js";
 import type { AcquireOptions, Lease, LeaseSet } from "leasehold/inner/lease/types.js";
@@ -153,7 +152,10 @@ export class Program {
     }
   }
 
-  /** By its last look: a checker's own look would end a lease of a stopped process. */
+  /**
+   * By its last look: a checker's own look would end a lease of a stopped process. The program goes on by its
+   * steady clock, which shows no step of the system's.
+   */
   #claimOf(
     { resource, slot, token }: Lease,
     hold: Hold,
@@ -169,7 +171,7 @@ export class Program {
       token,
       slot,
       limit: limit ?? 1,
-      remainingMs: () => Math.max(0, looked.leftMs - elapsedMs(looked.at, party.look())),
+      remainingMs: () => Math.max(0, looked.leftMs - (party.look().monotonicMs - looked.at.monotonicMs)),
       look: () => {
         looked = { at: party.look(), leftMs: held.remaining() };
         return looked.leftMs;

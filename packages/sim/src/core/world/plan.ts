@@ -94,6 +94,8 @@ export interface CorePlan {
   readonly rights?: boolean | undefined;
   /** Forms of the leases that programs of additional processes take. */
   readonly forms?: readonly CoreForm[] | undefined;
+  /** The mean time between steps of a system clock of these programs, half of them small. Default: drawn, and large. */
+  readonly holderStepEveryMs?: number | undefined;
   /** The time of the last fault. */
   readonly stableFromMs: number;
   readonly endMs: number;
@@ -142,6 +144,9 @@ const unequalEvery = 8;
 
 /** In one run of this many there are processes with leases. No draw, either. */
 const holdersEvery = 5;
+
+/** In half of the runs with programs their system clocks are set as often. */
+const frequentStepsMs = 2_000;
 
 /** In one run of this many messages use connections. No draw, either. */
 const connectedEvery = 24;
@@ -269,6 +274,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     holdShare: seed % longHoldEvery === 1 ? 1 : undefined,
     unequal: seed % unequalEvery === 3 ? true : undefined,
     forms: seed % holdersEvery === 0 ? coreForms : undefined,
+    holderStepEveryMs: seed % (2 * holdersEvery) === 0 ? frequentStepsMs : undefined,
     introduced: seed % introducedEvery === introducedEvery - 1 ? true : undefined,
     restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,
     stableFromMs,

@@ -1,4 +1,4 @@
-import { elapsedMs } from "leasehold/inner/common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "leasehold/inner/common/both-clocks.js";
 import { LeaseholdError } from "leasehold/inner/lease/errors.js";
 import { LeaseManager } from "leasehold/inner/lease/manager/lease-manager.js";
 import type { AcquireOptions, Lease } from "leasehold/inner/lease/types.js";
@@ -32,9 +32,14 @@ interface Wish {
  * lease, which builds all of them from exclusive ones.
  */
 export async function sharers(stage: ProviderStage): Promise<void> {
-  const { plan, party, random } = stage;
+  const { party, plan } = stage;
   const leases = new LeaseManager(stage.provider, party);
   stage.leaves(() => leases.close());
+  await Promise.all(Array.from({ length: plan.programs }, () => shares(stage, leases)));
+}
+
+async function shares(stage: ProviderStage, leases: LeaseManager): Promise<void> {
+  const { plan, party, random } = stage;
   for (;;) {
     await party.sleep(random.exponential(plan.thinkMeanMs));
     const wish = wishOf(stage);
@@ -78,7 +83,10 @@ async function wanted(
   }
 }
 
-/** The claim is by its last look: a checker's own look would end a lease of a stopped process. */
+/**
+ * The claim is by its last look: a checker's own look would end a lease of a stopped process. A program goes
+ * on by its steady clock, which shows no step, and by both clocks where machines are suspended.
+ */
 async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): Promise<void> {
   const { plan, party, random, counters } = stage;
   let looked = { at: party.look(), leftMs: lease.remaining() };
@@ -86,7 +94,10 @@ async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): P
   counters.tenures += 1;
   if (name === "reads") counters.sharedTenures += 1;
   if (name === "counts") counters.countedTenures += 1;
-  const remainingMs = () => Math.max(0, looked.leftMs - elapsedMs(looked.at, party.look()));
+  const hasSteps = plan.stepEveryMs < Infinity;
+  const sinceMs = (now: BothClocks) =>
+    hasSteps ? now.monotonicMs - looked.at.monotonicMs : elapsedMs(looked.at, now);
+  const remainingMs = () => Math.max(0, looked.leftMs - sinceMs(party.look()));
   const { slot, token } = lease;
   const place = form.limit === undefined ? {} : { place: { slot, limit: form.limit } };
   const claim: Claim = { party, token, shared: name === "reads", ...place, remainingMs };

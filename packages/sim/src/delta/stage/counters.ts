@@ -19,6 +19,8 @@ export const storageCounters = () => ({
   departures: 0,
   pauses: 0,
   stalls: 0,
+  clockSteps: 0,
+  suspensions: 0,
   lateWrites: 0,
   forgettings: 0,
   replacements: 0,

@@ -1,6 +1,6 @@
 import { clockRateErrorDefault } from "leasehold/inner/common/clock-rates.js";
 import type { StoreTraits } from "leasehold/inner/delta/store.js";
-import type { SimRandom } from "../../kit/random.js";
+import { SimRandom } from "../../kit/random.js";
 
 /** The grounds, one for each kind of program. */
 export const grounds = [
@@ -57,6 +57,16 @@ export interface StoragePlan {
    * have the old one.
    */
   readonly replaceEveryMs: number;
+  /**
+   * The mean time between steps of a machine's system clock, while δ does not hold yet, and the longest step in
+   * leases. No machine is suspended then: programs rely on the steady clock.
+   */
+  readonly stepEveryMs: number;
+  readonly stepLeasesMax: number;
+  /** The mean time between suspensions of a machine, in which its steady clock stands still. */
+  readonly suspendEveryMs: number;
+  /** The programs of a process on the grounds `forms` and `counted`: they want the same names. */
+  readonly programs: number;
   /** The longest life of a process, ms: shorter than the wait of a store that has forgotten, or unlimited. */
   readonly lifeMs: number;
   /** Probabilities of a holder's actions at each turn. */
@@ -85,6 +95,9 @@ export const slewed = 1 / 12;
  */
 const stableWaits = 14;
 const unstableWaits = 6;
+
+/** The stream of clock faults and of programs: other draws of a run stay as they are. */
+const lateStream = 2 ** 48;
 
 /** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
 export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom): StoragePlan {
@@ -124,6 +137,22 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     cancelRate: sometimes(random.between(0.05, 0.4), 0),
     tornRate: sometimes(random.between(0.005, 0.05), 0),
     replaceEveryMs: n > 1 && random.chance(0.3) ? 6 * waitMs : never,
+    ...drawMachines(new SimRandom(seed + lateStream), waitMs),
+  };
+}
+
+/** Steps below and above what a lease tolerates, or suspensions, and a second program in each process. */
+function drawMachines(
+  random: SimRandom,
+  waitMs: number,
+): Pick<StoragePlan, "stepEveryMs" | "stepLeasesMax" | "suspendEveryMs" | "programs"> {
+  const fault = random.pick(["steps", "suspensions", "none", "none"]);
+  const everyMs = random.between(0.5, 2) * waitMs;
+  return {
+    stepEveryMs: fault === "steps" ? everyMs : Infinity,
+    stepLeasesMax: random.pick([0.15, 1.5, 20]),
+    suspendEveryMs: fault === "suspensions" ? everyMs : Infinity,
+    programs: random.pick([1, 2]),
   };
 }
 
