@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
-import { mistakes } from "./test/planted/mistakes/table.mjs";
+import { mistakes } from "./test/planted/mistakes.mjs";
 import { plant } from "./test/planted/plant.mjs";
 import { seedOf } from "./test/support/seed.js";
 

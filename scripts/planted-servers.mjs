@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { mistakes } from "../test/planted/mistakes/table.mjs";
+import { mistakes } from "../test/planted/mistakes.mjs";
 import { compilePlanted, root } from "./planted-sources.mjs";
 
 const [part = ""] = process.argv.slice(2);

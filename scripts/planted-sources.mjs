@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { mistakes } from "../test/planted/mistakes/table.mjs";
+import { mistakes } from "../test/planted/mistakes.mjs";
 import { plant } from "../test/planted/plant.mjs";
 import { linkPackages, packages, root } from "./build.mjs";
 
@@ -23,6 +23,7 @@ export function compilePlanted(to) {
     for (const folder of folders)
       for (const name of readdirSync(join(root, folder), { recursive: true }))
         if (/\.m?ts$|\.mjs$/.test(name) && !name.includes("node_modules")) copy(join(folder, name), sources);
+        else if (name.endsWith(".mistakes")) cpSync(join(root, folder, name), join(to, folder, name));
     for (const path of ["package.json", "tsconfig.json", project])
       cpSync(join(root, path), join(sources, path));
     const compiler = join(root, "node_modules", "typescript", "bin", "tsc");

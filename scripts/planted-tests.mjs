@@ -2,7 +2,7 @@
 // `npm run planted -- tests [part of a name]`. Those in servers that are processes: `planted-servers.mjs`.
 import { join } from "node:path";
 import { createVitest } from "vitest/node";
-import { mistakes } from "../test/planted/mistakes/table.mjs";
+import { mistakes } from "../test/planted/mistakes.mjs";
 import { root } from "./planted-sources.mjs";
 
 const [part = ""] = process.argv.slice(2);

@@ -77,7 +77,9 @@ function problemsOfPacked({ name, bin = {} }, files) {
     path.replace("./", ""),
   );
   const missing = wanted.filter((path) => !paths.includes(path)).map((path) => `${name} has no ${path}`);
-  const strange = paths.filter((path) => /^dist\/.*\.test\.|planted|\.tsbuildinfo$|(?:^|\/)\./.test(path));
+  const strange = paths.filter((path) =>
+    /^dist\/.*\.test\.|planted|\.mistakes$|\.tsbuildinfo$|(?:^|\/)\./.test(path),
+  );
   return [...missing, ...strange.map((path) => `${name} would have ${path}`)];
 }
 

@@ -13,7 +13,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
-import { mistakes } from "../planted/mistakes/table.mjs";
+import { mistakes } from "../planted/mistakes.mjs";
+import { made } from "../planted/plant.mjs";
 import type { Fault } from "../planted/switches.js";
 import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
@@ -294,11 +295,10 @@ export class Arena {
     if (existsSync(copy)) return build;
     copyBuild(copy);
     const edits = mistakes.find(({ name }) => name === fault)?.edits ?? [];
-    for (const { file, find, replace } of edits) {
+    for (const file of new Set(edits.map((edit) => edit.file))) {
       const path = join(copy, file.replace("/src/", "/dist/").replace(/\.ts$/, ".js"));
-      const parts = readFileSync(path, "utf8").split(find);
-      if (parts.length !== 2) throw new Error(`this does not stand exactly once in ${path}: ${find}`);
-      writeFileSync(path, parts.join(replace));
+      const own = edits.filter((edit) => edit.file === file);
+      writeFileSync(path, made(readFileSync(path, "utf8"), own, fault));
     }
     return build;
   }

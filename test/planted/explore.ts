@@ -62,7 +62,7 @@ function published(): Row {
 function ours(): Row[] {
   return wanted.map(({ name, faults, world, bounds }) =>
     timed(name, "nothing", (onProgress) => {
-      const checkGuards = faults.netGOff !== true;
+      const checkGuards = faults["netGOff"] !== true;
       return withFaults(faults, () =>
         explore(new FleaseModel(fleaseWorld(world)), {
           bounds: { ...noBounds, checkGuards, ...bounds },

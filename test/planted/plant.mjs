@@ -1,26 +1,20 @@
 /**
- * A mistake is text that takes the place of other text, and stands in no file of the product. A test build has both: where the text
- * differs it asks a switch (`switches.ts`), as in mutation testing with schemata (Untch, Offutt and Harrold, 1993), so that one
- * build has all mistakes and a test turns them one by one.
+ * A mistake stands in no file of the product. A test build has both the right code and the wrong: where
+ * they differ it asks a switch (`switches.ts`), as in mutation testing with schemata (Untch, Offutt and
+ * Harrold, 1993), so that one build has all mistakes and a test turns them one by one.
  *
- * @typedef {object} Edit
- * @property {string} file below the root
- * @property {string} [at] text that stands once in the file, and `find` in it; without it `find` stands once in the file
- * @property {string} find an expression, or whole statements, but no declarations: they end with `;`, or with the `}` of a block
- * @property {string} replace the mistake: an expression in the place of an expression, statements in the place of statements
- *
- * @typedef {object} Mistake
- * @property {string} name the switch
- * @property {string} why what is wrong with it
- * @property {readonly Edit[]} edits
- * @property {{ file: string, test?: RegExp, seeds?: number, servers?: boolean }} [caughtBy] the tests that have to fail
- * with it, or one of them, on so many seeds (`scripts/planted-tests.mjs`; with `servers`, the mistake is in the
- * processes that they start: `scripts/planted-servers.mjs`); other mistakes are named by a table beside this file, or by a
- * test that turns the switch
+ * @typedef {import("./mistakes.mjs").Edit} Edit
+ * @typedef {import("./mistakes.mjs").Mistake} Mistake
+ * @typedef {{ start: number, end: number, isStatement: boolean }} Range
+ * @typedef {Range & { wrong: string }} Change
+ * @typedef {Range & { variants: [string, string][] }} Choice
  */
+import { basename } from "node:path";
+import { Code, parsedPattern, written } from "./pattern.mjs";
 
 /**
- * The source with its mistakes behind switches. Two mistakes may be made in the same place, but not in places that overlap.
+ * The source with its mistakes behind switches. Several may be made in one place, and one inside of
+ * another.
  *
  * @param {string} source
  * @param {string} file
@@ -28,44 +22,107 @@
  * @returns {string}
  */
 export function plant(source, file, mistakes) {
-  /** @type {Map<number, { end: number, variants: [string, string][] }>} */
-  const places = new Map();
-  for (const { name, edits } of mistakes)
-    for (const { find, replace, at = find } of edits.filter((edit) => edit.file === file)) {
-      const begin = placeOf(source, at, 0, source.length, `${name}: ${file}`);
-      const start = placeOf(source, find, begin, begin + at.length, `${name}: ${file}`);
-      const place = places.get(start) ?? { end: start + find.length, variants: [] };
-      if (place.end !== start + find.length)
-        throw new Error(`${name}: ${file}: overlaps another mistake: ${find}`);
-      place.variants.push([name, replace]);
-      places.set(start, place);
-    }
-  if (places.size === 0) return source;
-  let planted = "";
-  let done = 0;
-  for (const [start, { end, variants }] of [...places].sort(([a], [b]) => a - b)) {
-    if (start < done) throw new Error(`${file}: two mistakes overlap: ${source.slice(start, end)}`);
-    planted += source.slice(done, start) + switched(source.slice(start, end), variants);
-    done = end;
+  const own = mistakes.flatMap(({ name, edits }) =>
+    edits.filter((edit) => edit.file === file).map((edit) => ({ name, edit })),
+  );
+  if (own.length === 0) return source;
+  const code = new Code(source, file);
+  /** @type {Map<string, Choice>} */
+  const choices = new Map();
+  for (const { name, edit } of own) {
+    const { wrong, ...place } = changeBy(edit, code, name);
+    const key = `${place.start} ${place.end}`;
+    if (!choices.has(key)) choices.set(key, { ...place, variants: [] });
+    choices.get(key).variants.push([name, wrong]);
   }
+  const inOrder = [...choices.values()].sort((a, b) => a.start - b.start || b.end - a.end);
   // On the first line, so that the lines keep their numbers.
-  return `import { planted as plantedMistakes } from "#planted"; ${planted}${source.slice(done)}`;
+  return `import { planted as plantedMistakes } from "#planted"; ${switched(source, 0, source.length, inOrder)}`;
 }
 
-/** Where the text stands between two places: exactly once, or the mistake would be somewhere else than it says. */
-function placeOf(source, text, from, to, where) {
-  const first = source.indexOf(text, from);
-  const isThere = first !== -1 && first + text.length <= to;
-  const again = isThere ? source.indexOf(text, first + 1) : -1;
-  if (!isThere || (again !== -1 && again + text.length <= to))
-    throw new Error(`${where}: this does not stand exactly once: ${text}`);
-  return first;
+/**
+ * The source with one mistake in it, and no switch.
+ *
+ * @param {string} source
+ * @param {readonly Edit[]} edits of one file
+ * @param {string} name of the mistake
+ */
+export function made(source, edits, name) {
+  const code = new Code(source, edits[0].file);
+  return edits
+    .map((edit) => changeBy(edit, code, name))
+    .sort((a, b) => b.start - a.start)
+    .reduce((text, { start, end, isStatement, wrong }) => {
+      return `${text.slice(0, start)}${isStatement ? `{ ${wrong} }` : `(${wrong})`}${text.slice(end)}`;
+    }, source);
 }
 
-/** @param {string} right @param {[string, string][]} variants */
-function switched(right, variants) {
-  const isStatement = /;$|^[^{].*\}$/s.test(right);
-  const ask = (name) => `plantedMistakes.${name}`;
+/**
+ * What an edit changes. What it names has to stand there once, or the mistake would be somewhere else than
+ * it says.
+ *
+ * @param {Edit} edit
+ * @param {Code} code
+ * @param {string} name of the mistake
+ * @returns {Change}
+ */
+function changeBy({ file, inside, kind, find, replace = "" }, code, name) {
+  const where = `${name} in ${basename(file, ".ts")}.mistakes`;
+  const condition = kind === "replace" ? null : /^if \((.+)\)$/.exec(find);
+  const places = code
+    .placesOf(parsedPattern(condition?.[1] ?? find), inside)
+    .filter(({ parent }) => condition === null || parent.type === "IfStatement");
+  const [place] = places;
+  if (place === undefined || places.length > 1) {
+    const lines = places.map(({ start }) => code.source.slice(0, start).split("\n").length).join(", ");
+    const here = inside === undefined ? file : `${inside} of ${file}`;
+    if (place !== undefined)
+      throw new Error(`${where}: this stands in lines ${lines}, and not once, in ${here}: ${find.trim()}`);
+    const gone = namesGone(find, code.source);
+    throw new Error(`${where}: this does not stand in ${here}${gone}: ${find.trim()}`);
+  }
+  const { start, end, isStatement } = place;
+  if (kind === "never" || kind === "always") {
+    if (isStatement) throw new Error(`${where}: not a condition: ${find}`);
+    return { start, end, isStatement, wrong: String(kind === "always") };
+  }
+  if (kind === "replace")
+    return { start, end, isStatement, wrong: written(replace, isStatement, place, code.source) };
+  if (isStatement) return { start, end, isStatement, wrong: "" };
+  const { parent } = place;
+  if (parent.type !== "LogicalExpression")
+    throw new Error(`${where}: neither a statement nor an operand: ${find}`);
+  const other = parent.left.start <= start && end <= parent.left.end ? parent.right : parent.left;
+  return {
+    start: parent.start,
+    end: parent.end,
+    isStatement,
+    wrong: code.source.slice(other.start, other.end),
+  };
+}
+
+/** Which members and functions that a pattern names the file no longer has, for who has to adapt it. */
+function namesGone(/** @type {string} */ find, /** @type {string} */ source) {
+  const words = find.match(/(?<=\.)#?[a-z]\w+|\b[a-z]\w+(?=\()/gi) ?? [];
+  const gone = [...new Set(words)].filter((word) => !new RegExp(`(?<!\\w)${word}\\b`).test(source));
+  return gone.length === 0 ? "" : `, where nothing is called ${gone.join(", ")}`;
+}
+
+/** @param {string} source @param {number} from @param {number} to @param {Choice[]} choices outer ones first */
+function switched(source, from, to, choices) {
+  const [first, ...others] = choices;
+  if (first === undefined) return source.slice(from, to);
+  const inside = others.filter(({ start }) => start < first.end);
+  const cut = inside.find(({ end }) => end > first.end);
+  if (cut !== undefined) throw new Error(`two mistakes overlap: ${source.slice(first.start, cut.end)}`);
+  const right = switched(source, first.start, first.end, inside);
+  const after = switched(source, first.end, to, others.slice(inside.length));
+  return source.slice(from, first.start) + choice(right, first) + after;
+}
+
+/** @param {string} right @param {Choice} choice */
+function choice(right, { isStatement, variants }) {
+  const ask = (/** @type {string} */ name) => `plantedMistakes.${name}`;
   if (isStatement)
     return `${variants.map(([name, wrong]) => `if (${ask(name)}) { ${wrong} } else `).join("")}{ ${right} }`;
   return `(${variants.map(([name, wrong]) => `${ask(name)} ? (${wrong}) : `).join("")}(${right}))`;

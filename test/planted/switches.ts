@@ -1,11 +1,11 @@
-import { mistakes } from "./mistakes/table.mjs";
+import { mistakes } from "./mistakes.mjs";
 
 /** The name of a planted mistake. */
-export type Fault = (typeof mistakes)[number]["name"];
+export type Fault = string;
 
 export type Faults = Record<Fault, boolean>;
 
-export const noFaults = Object.fromEntries(mistakes.map(({ name }) => [name, false])) as Faults;
+export const noFaults: Faults = Object.fromEntries(mistakes.map(({ name }) => [name, false]));
 
 /** Switches that tests may turn, and two ways to turn them back for certain. */
 interface Switches<Names> {
@@ -19,6 +19,8 @@ interface Switches<Names> {
 export function plantedFaults<Names extends object>(none: Names): Switches<Names> {
   const faults = { ...none };
   const plant = (wanted: Partial<Names>) => {
+    const unknown = Object.keys(wanted).find((name) => !(name in none));
+    if (unknown !== undefined) throw new Error(`no mistake is called "${unknown}"`);
     const before = { ...faults };
     Object.assign(faults, wanted);
     return () => Object.assign(faults, before);
@@ -49,7 +51,7 @@ export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);
 // A process may have mistakes in it from its beginning, by their names in its environment.
 for (const name of (process.env["LEASEHOLD_PLANTED"] ?? "").split(",").filter(Boolean)) {
   if (!(name in faults)) throw new Error(`no mistake is called "${name}"`);
-  faults[name as Fault] = true;
+  faults[name] = true;
 }
 
 /** What a build with mistakes asks, see `plant.mjs`. */

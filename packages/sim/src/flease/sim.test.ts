@@ -76,7 +76,7 @@ describe.each(nets)("random runs with %s", (_name, faults, without) => {
     expect(failed && failureText(failed)).toBeUndefined();
     const wanted = {
       ...minima,
-      ...(faults.netBOff === true ? {} : ballotMinima),
+      ...(faults["netBOff"] === true ? {} : ballotMinima),
       ...(without.length === 0 ? waistMinima : {}),
     };
     const tooRare = Object.entries(wanted).filter(([name, least]) => counters[name as CounterName] < least);
