@@ -1,6 +1,15 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawn } from "node:child_process";
@@ -45,8 +54,28 @@ async function run(command: string, args: readonly string[], input = ""): Promis
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 describe("rclone", () => {
-  const rclone = (...args: string[]) =>
-    run("rclone", ["--config", "/dev/null", "--webdav-url", server.url, "--webdav-vendor", "other", ...args]);
+  const rcloneFor = (vendor: string, ...args: string[]) =>
+    run("rclone", ["--config", "/dev/null", "--webdav-url", server.url, "--webdav-vendor", vendor, ...args]);
+  const rclone = (...args: string[]) => rcloneFor("other", ...args);
+
+  test("syncs by times of modification: a second sync copies nothing", async () => {
+    mkdirSync(join(folder, "dated/in"), { recursive: true });
+    for (const name of ["a", "in/b", "in/empty"]) {
+      writeFileSync(join(folder, "dated", name), name.replace("in/empty", ""));
+      utimesSync(join(folder, "dated", name), 1_000_000_000.75, 1_000_000_000.75);
+    }
+    const sync = (from: string, to: string) => rcloneFor("owncloud", "sync", "-v", from, to);
+    const copies = /Copied|Updated modification time/;
+    expect(await sync("dated", ":webdav:dated")).toMatch(copies);
+    expect(await sync("dated", ":webdav:dated")).not.toMatch(copies);
+    expect(await sync(":webdav:dated", "dated-back")).toMatch(copies);
+    expect(await sync(":webdav:dated", "dated-back")).not.toMatch(copies);
+    expect(Math.floor(statSync(join(folder, "dated-back/in/b")).mtimeMs / 1_000)).toBe(1_000_000_000);
+    // As long as before: only the time tells the change.
+    writeFileSync(join(folder, "dated/in/b"), "in/c");
+    expect(await sync("dated", ":webdav:dated")).toMatch(/in\/b: Copied/);
+    expect(files.bytesOf("dated/in/b")!.toString()).toBe("in/c");
+  });
 
   test("copies a tree there and back, checks it, moves, and removes it", async () => {
     mkdirSync(join(folder, "tree/in/deep"), { recursive: true });

@@ -20,7 +20,7 @@ import { filesBelow, find, NamesState } from "../../packages/files/src/names/sta
 import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
-const modifiedMs = 1_700_000_000_000;
+const nowMs = 1_700_000_000_000;
 
 /** Replicated files without replicas: what stands before them sees no difference while all nodes are well. */
 export class MemoryFiles implements Files {
@@ -58,6 +58,7 @@ export class MemoryFiles implements Files {
   async entry(path: string): Promise<FileView | FolderStat | undefined> {
     const entry = find(this.#names, path)?.entry;
     if (entry === undefined) return undefined;
+    const { modifiedMs } = entry;
     if (entry.kind === "folder") return { kind: "folder", path, modifiedMs };
     const { content, version } = entry;
     const bytes = this.#bytes.get(content.id)!;
@@ -66,7 +67,7 @@ export class MemoryFiles implements Files {
   }
 
   async put(path: string, bytes: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<FileStat> {
-    const { ifVersion = null, ifMissing = false, makeFolders = true } = options;
+    const { ifVersion = null, ifMissing = false, makeFolders = true, modifiedMs } = options;
     const parts: Uint8Array[] = [];
     const wish = {
       kind: "put",
@@ -75,6 +76,7 @@ export class MemoryFiles implements Files {
       ifMissing,
       ifVersion,
       ifContent: null,
+      modifiedMs,
       sealed: [],
     } as const;
     new Draft(this.#names).make({ ...wish, content: emptyContent }, this.#circumstances());
@@ -155,6 +157,6 @@ export class MemoryFiles implements Files {
 
   #circumstances() {
     const version = () => `v${(this.#versions += 1)}`;
-    return { version, nowMs: modifiedMs, mayName: () => true };
+    return { version, nowMs, mayName: () => true };
   }
 }

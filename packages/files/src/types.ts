@@ -28,6 +28,8 @@ export interface PutOptions extends ConditionOptions {
   readonly ifMissing?: boolean | undefined;
   /** Makes missing folders above the path. Default true; otherwise `FILE_NOT_FOUND`. */
   readonly makeFolders?: boolean | undefined;
+  /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
+  readonly modifiedMs?: number | undefined;
 }
 
 export interface RemoveOptions extends ConditionOptions {
@@ -53,7 +55,10 @@ export interface FileStat {
   readonly size: number;
   /** The version: new for each change, and never used again. For ETags and conditions. */
   readonly version: string;
-  /** The time of the last change, ms since 1970 by the system clock of its primary: for humans. */
+  /**
+   * The time of the last change, ms since 1970 by the system clock of its primary, or what the client set:
+   * for humans, and for programs that compare it with the time of a copy.
+   */
   readonly modifiedMs: number;
 }
 

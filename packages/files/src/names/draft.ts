@@ -116,7 +116,16 @@ export class Draft implements Names {
   }
 
   #put(change: PutChange, { version, nowMs, mayName }: Circumstances): Made {
-    const { path, content, makeFolders, ifMissing, ifVersion, ifContent, sealed } = change;
+    const {
+      path,
+      content,
+      makeFolders,
+      ifMissing,
+      ifVersion,
+      ifContent,
+      sealed,
+      modifiedMs = nowMs,
+    } = change;
     const there = find(this, path);
     if (content.id !== "" && contentOf(there) === content.id) return { entry: there!.entry, existed: true };
     if (there?.entry.kind === "folder") throw exists(path, "a folder");
@@ -128,7 +137,7 @@ export class Draft implements Names {
     if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
     if (content.id !== "" && !mayName(content.id))
       throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
-    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs: nowMs };
+    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs };
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
     return { entry, existed: there !== undefined };
   }

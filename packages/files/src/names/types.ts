@@ -60,6 +60,8 @@ export interface PutChange extends Affecting {
   readonly ifVersion: string | null;
   /** The id of the content that the name must have: a file becomes live, or is emptied. */
   readonly ifContent: string | null;
+  /** The time of modification that a client keeps for the file; otherwise that of the change. */
+  readonly modifiedMs?: number | undefined;
 }
 
 export interface FolderChange {

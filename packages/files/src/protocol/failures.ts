@@ -39,3 +39,12 @@ export function checkRange(offset: number, length: number): void {
       `${length} bytes at ${offset}: offsets are 0 to 2^53 - 1, and a call has at most ${bytesPerCallMax} bytes`,
     );
 }
+
+/** The farthest time from 1970 that a `Date` can have, ms. */
+const timeMsMax = 8.64e15;
+
+/** @throws LeaseholdError `INVALID_RANGE`. */
+export function checkTime(ms: number | undefined): void {
+  if (ms !== undefined && !(Number.isInteger(ms) && Math.abs(ms) <= timeMsMax))
+    throw new LeaseholdError("INVALID_RANGE", `${ms} is not a time of modification`);
+}

@@ -9,7 +9,7 @@ import {
   type Found,
   type PutChange,
 } from "../names/types.js";
-import { checkPath, checkRange, isLeaseholdError, notFound } from "../protocol/failures.js";
+import { checkPath, checkRange, checkTime, isLeaseholdError, notFound } from "../protocol/failures.js";
 import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
@@ -125,10 +125,12 @@ export class NamedFiles implements Files, Answerer {
 
   async put(path: string, bytes: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<FileStat> {
     checkPath(path);
-    const { ifVersion = null, ifMissing = false, makeFolders = true, signal } = options;
+    const { ifVersion = null, ifMissing = false, makeFolders = true, modifiedMs, signal } = options;
+    checkTime(modifiedMs);
     const { parts } = this.objects;
     const writer = new ContentWriter(parts, this.#options.checksum, this.#newContentId(), signal);
-    const wish = { kind: "put", path, makeFolders, ifMissing, ifVersion, ifContent: null } as const;
+    const conditions = { ifMissing, ifVersion, ifContent: null };
+    const wish = { kind: "put", path, makeFolders, modifiedMs, ...conditions } as const;
     const announced = { ...emptyContent, id: writer.id };
     let isOursAlone = true;
     try {

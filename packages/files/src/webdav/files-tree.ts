@@ -1,6 +1,6 @@
 import type { Entry, Files, FileView } from "../types.js";
 import { Refusal } from "./refusal.js";
-import type { DavEntry, DavTree, PutCondition, TransferHow } from "./tree.js";
+import type { DavEntry, DavTree, PutHow, TransferHow } from "./tree.js";
 
 /** The size of one read. */
 const pieceBytes = 1024 * 1024;
@@ -52,9 +52,10 @@ export class FilesTree implements DavTree {
     }
   }
 
-  async write(path: string, bytes: AsyncIterable<Uint8Array>, condition: PutCondition): Promise<DavEntry> {
-    const { etag, isNew: ifMissing = false, makeFolders = false } = condition;
-    const stat = await this.#files.put(path, bytes, { ifVersion: versionIn(etag), ifMissing, makeFolders });
+  async write(path: string, bytes: AsyncIterable<Uint8Array>, how: PutHow): Promise<DavEntry> {
+    const { etag, isNew: ifMissing = false, makeFolders = false, modifiedMs } = how;
+    const options = { ifVersion: versionIn(etag), ifMissing, makeFolders, modifiedMs };
+    const stat = await this.#files.put(path, bytes, options);
     return davEntry({ ...stat, kind: "file" });
   }
 

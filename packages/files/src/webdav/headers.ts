@@ -19,6 +19,21 @@ export function lockSecondsOf(header: string | undefined): number {
   return Math.max(1, Math.min(lockSecondsMax, seconds === undefined ? lockSecondsMax : Number(seconds)));
 }
 
+/** The last second that an HTTP date can tell: its years have four digits. */
+const secondsMax = 253_402_300_799;
+
+/**
+ * The time of modification of an upload, ms: seconds since 1970, with or without a fraction.
+ *
+ * @throws Refusal 400
+ */
+export function modifiedMsOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const seconds = /^\d{1,12}(\.\d{1,9})?$/.test(header.trim()) ? Number(header) : NaN;
+  if (Math.floor(seconds) <= secondsMax) return Math.floor(seconds * 1_000);
+  throw new Refusal(400, `X-OC-Mtime is 0 to ${secondsMax} seconds, not ${JSON.stringify(header)}`);
+}
+
 /** Bytes from `start` to `end`, inclusive. */
 export interface Range {
   readonly start: number;

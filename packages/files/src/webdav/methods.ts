@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import { LeaseholdError } from "leasehold/common";
-import { conditionsOf, depthOf, lockSecondsOf, rangeOf, tokensIn } from "./headers.js";
+import { conditionsOf, depthOf, lockSecondsOf, modifiedMsOf, rangeOf, tokensIn } from "./headers.js";
 import { type Locks, isWithin } from "./locks.js";
 import {
   activeLock,
@@ -29,6 +29,8 @@ type Method = (call: Call) => Promise<void>;
 
 /** A PUT with this header makes the folders above its path. */
 export const foldersHeader = "leasehold-make-folders";
+/** ownCloud's header for the time of modification, which rclone sends to vendors that understand it. */
+const modifiedHeader = "x-oc-mtime";
 
 /** The limit of an XML body, which is checked before it is read. */
 const xmlBytesMax = 64 * 1024;
@@ -105,12 +107,15 @@ async function put(call: Call): Promise<void> {
   if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
   await mayWrite(call, [path], false);
   checkMatches(request, before);
-  const condition = {
+  const modifiedMs = modifiedMsOf(request.headers[modifiedHeader] as string | undefined);
+  const how = {
     ...(isConditional(request) && (before === undefined ? { isNew: true } : { etag: before.etag })),
     makeFolders: request.headers[foldersHeader] !== undefined,
+    modifiedMs,
   };
-  const after = await inFolder(path, tree.write(path, request as AsyncIterable<Uint8Array>, condition));
-  end(call, before === undefined ? 201 : 204, { etag: after.etag });
+  const after = await inFolder(path, tree.write(path, request as AsyncIterable<Uint8Array>, how));
+  const accepted = { ...(modifiedMs !== undefined && { [modifiedHeader]: "accepted" }) };
+  end(call, before === undefined ? 201 : 204, { etag: after.etag, ...accepted });
 }
 
 async function remove(call: Call): Promise<void> {

@@ -8,13 +8,15 @@ export interface DavEntry {
   readonly etag: string;
 }
 
-/** A condition of a PUT, which holds at the moment of the change. */
-export interface PutCondition {
+/** Conditions of a PUT, which hold at the moment of the change, and what it makes beside the content. */
+export interface PutHow {
   /** The etag that the file must have. */
   readonly etag?: string | undefined;
   readonly isNew?: boolean | undefined;
   /** Makes the folders above it. */
   readonly makeFolders?: boolean | undefined;
+  /** Otherwise the time of the change. */
+  readonly modifiedMs?: number | undefined;
 }
 
 export interface TransferHow {
@@ -31,7 +33,7 @@ export interface DavTree {
   /** Bytes of a file from an offset, of the content that it had when it was found. */
   read(entry: DavEntry, offset: number, length: number): AsyncIterable<Uint8Array>;
   /** Makes or replaces a file by one change; if the bytes end with an error, nothing changes. */
-  write(path: string, bytes: AsyncIterable<Uint8Array>, condition: PutCondition): Promise<DavEntry>;
+  write(path: string, bytes: AsyncIterable<Uint8Array>, how: PutHow): Promise<DavEntry>;
   makeFolder(path: string): Promise<void>;
   /** Removes a file, or a folder and its content, by one change. */
   remove(path: string, etag: string | undefined): Promise<void>;

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type ClientRequest, request } from "node:http";
+import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import { MemoryCluster } from "leasehold/inner/testing/index.js";
@@ -168,6 +169,22 @@ test("a folder is renamed over another, and its old name is gone at once", async
     expect(new TextDecoder().decode(await get("c", `to/${name}`))).toBe(name);
   expect(await get("c", "to/other")).toBeUndefined();
   expect(await get("c", "from/1")).toBeUndefined();
+});
+
+test("the time of modification that a client gives at one node is told by the others", async () => {
+  const time = { "x-oc-mtime": "1000000000" };
+  expect(await put("a", "x", "1", time)).toBe(201);
+  expect(await put("a", "empty", "", time)).toBe(201);
+  for (const path of ["x", "empty"]) {
+    const answer = await fetch(urlAt("c", path), { method: "HEAD" });
+    expect(answer.headers.get("last-modified")).toBe("Sun, 09 Sep 2001 01:46:40 GMT");
+  }
+  for (const modifiedMs of [8.64e15 + 1, 0.5, NaN])
+    await expect(nodes.get("a")!.files.put("x", Readable.from([]), { modifiedMs })).rejects.toMatchObject({
+      code: "INVALID_RANGE",
+    });
+  await nodes.get("a")!.files.put("x", Readable.from([]), { modifiedMs: 8.64e15 });
+  expect(await nodes.get("b")!.files.stat("x")).toMatchObject({ size: 0, modifiedMs: 8.64e15 });
 });
 
 test("what is removed leaves nothing on any disk in the end", async () => {

@@ -141,6 +141,26 @@ describe("a file", () => {
     faults.length = 0;
   });
 
+  test("keeps the time of modification that its client gives, also moved and copied", async () => {
+    const url = await front();
+    const put = (seconds: string) => ask("PUT", `${url}/a`, { "x-oc-mtime": seconds }, "1");
+    const timeOf = async (name: string) => (await ask("HEAD", `${url}/${name}`)).headers.get("last-modified");
+    const { status, headers } = await put("1000000000.75");
+    expect([status, headers.get("x-oc-mtime")]).toEqual([201, "accepted"]);
+    expect(await timeOf("a")).toBe("Sun, 09 Sep 2001 01:46:40 GMT");
+    await ask("COPY", `${url}/a`, { destination: `${url}/b` });
+    await ask("MOVE", `${url}/b`, { destination: `${url}/c` });
+    const { text } = await ask("PROPFIND", `${url}/c`, { depth: "0" });
+    expect(text).toContain("<D:getlastmodified>Sun, 09 Sep 2001 01:46:40 GMT</D:getlastmodified>");
+    expect((await put("253402300799.999")).status).toBe(204);
+    expect(await timeOf("a")).toBe("Fri, 31 Dec 9999 23:59:59 GMT");
+    for (const wrong of ["253402300800", "-1", "1e9", "Sun, 09 Sep 2001 01:46:40 GMT"])
+      expect([wrong, (await put(wrong)).status]).toEqual([wrong, 400]);
+    expect(await timeOf("a")).toBe("Fri, 31 Dec 9999 23:59:59 GMT");
+    await ask("PUT", `${url}/a`, {}, "2");
+    expect(await timeOf("a")).toBe("Tue, 14 Nov 2023 22:13:20 GMT");
+  });
+
   test("is put in folders that are missing if the client asks for it", async () => {
     const url = await front();
     expect(await statusOf("PUT", `${url}/x/y/a`, {}, "1")).toBe(409);
