@@ -1,7 +1,8 @@
 import type { Leases } from "../../packages/leasehold/src/lease/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 import { MemoryBlockStore } from "../../packages/files/src/memory-store.js";
-import { FilesNode } from "../../packages/files/src/protocol/files-node.js";
+import { FilesNode, type FilesNodeOptions } from "../../packages/files/src/protocol/files-node.js";
+import { NamedFiles } from "../../packages/files/src/tree/named-files.js";
 import {
   type Answered,
   type Asks,
@@ -64,15 +65,32 @@ export class FilesCluster {
   /** Nodes that reach each other. */
   readonly reachable = new Set(names);
   readonly nodes = new Map<string, FilesNode>();
+  /** Files by path, if the cluster has names. */
+  readonly named = new Map<string, NamedFiles>();
   /** Awaited before a question to another node arrives. */
   before: (to: string, kind: Kind, ask: Asks[Kind], from: string) => Promise<void> | void = () => undefined;
   readonly #stores: readonly MemoryBlockStore[];
   readonly #leasesOf: (leases: Leases) => Leases;
   #lives = 0;
 
-  private constructor(stores: readonly MemoryBlockStore[], leasesOf: (leases: Leases) => Leases) {
+  readonly #isNamed: boolean;
+
+  private constructor(
+    stores: readonly MemoryBlockStore[],
+    leasesOf: (leases: Leases) => Leases,
+    isNamed: boolean,
+  ) {
     this.#stores = stores;
     this.#leasesOf = leasesOf;
+    this.#isNamed = isNamed;
+  }
+
+  /** A cluster of empty disks, with names. */
+  static async startNamed(): Promise<FilesCluster> {
+    const stores = await Promise.all(names.map((name) => joinedDisk(name)));
+    const started = new FilesCluster(stores, (leases) => leases, true);
+    for (const name of names) await started.start(name);
+    return started;
   }
 
   /** @param leasesOf may change the leases that a node has */
@@ -80,7 +98,7 @@ export class FilesCluster {
     stores: readonly MemoryBlockStore[],
     leasesOf = (leases: Leases) => leases,
   ): Promise<FilesCluster> {
-    const started = new FilesCluster(stores, leasesOf);
+    const started = new FilesCluster(stores, leasesOf, false);
     for (const name of names) await started.start(name);
     return started;
   }
@@ -89,7 +107,8 @@ export class FilesCluster {
   async start(name: string): Promise<void> {
     this.#lives += 1;
     const life = this.#lives;
-    const node = new FilesNode({
+    let ids = 0;
+    const options: FilesNodeOptions = {
       node: name,
       nodes: names,
       addresses: {},
@@ -97,7 +116,7 @@ export class FilesCluster {
       leases: this.#leasesOf(this.cluster.open(name)),
       store: this.storeOf(name),
       peers: this.#peersOf(name),
-      newId: () => `${name}${life}`,
+      newId: () => `${name}${life}${(ids += 1) === 1 ? "" : `-${ids}`}`,
       checksum: sum,
       settings: {
         blockSize: 8,
@@ -108,12 +127,15 @@ export class FilesCluster {
         idleMs: 60_000,
         scrubPauseMs: 10_000,
         announcedMs: 60_000,
-        graceMs: 2_000,
+        graceMs: 5_000,
         sweepPauseMs: 100,
       },
-    });
+    };
+    const named = this.#isNamed ? new NamedFiles(options) : undefined;
+    if (named !== undefined) this.named.set(name, named);
+    const node = named?.objects ?? new FilesNode(options);
     this.nodes.set(name, node);
-    await node.begin();
+    await (named ?? node).begin();
   }
 
   storeOf(name: string): MemoryBlockStore {

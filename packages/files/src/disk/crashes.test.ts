@@ -20,10 +20,13 @@ class Life {
   readonly #disk: CrashDisk;
   readonly #expected = new Map<string, Expected>();
   readonly #meta = new Map<string, Set<string>>();
+  /** Files whose removal has failed: a crash decides. */
+  readonly #maybeGone = new Set<string>();
   #store!: DirectoryStore;
   #writes = 0;
   crashes = 0;
   refusals = 0;
+  removals = 0;
 
   constructor(seed: number) {
     this.#random = new Xorshift(seed * 2_654_435_761);
@@ -63,6 +66,7 @@ class Life {
     const path = paths[this.#below(paths.length)]!;
     const index = this.#below(blocks);
     const what = this.#random.next();
+    if (what > 0.97) return this.#removeFile(path);
     const key = what < 0.2 ? `${path} meta` : `${path} ${index}`;
     if (this.#busy.has(key) || (what >= 0.2 && !this.#meta.has(path))) return;
     this.#busy.add(key);
@@ -106,6 +110,24 @@ class Life {
     const expected = this.#at(path, index);
     expected.since.push({ at: (this.#writes += 1), tag: undefined });
     await this.#store.removeBlock(path, index).catch((error) => this.#refused(error));
+  }
+
+  /** Nothing else happens with the file meanwhile. */
+  async #removeFile(path: string): Promise<void> {
+    const keys = [`${path} meta`, ...Array.from({ length: blocks }, (_, index) => `${path} ${index}`)];
+    if (keys.some((key) => this.#busy.has(key))) return;
+    for (const key of keys) this.#busy.add(key);
+    try {
+      await this.#store.removeFile(path);
+      this.removals += 1;
+      this.#meta.delete(path);
+      for (const key of keys) this.#expected.delete(key);
+    } catch (error) {
+      this.#refused(error);
+      if (!isFull(error)) this.#maybeGone.add(path);
+    } finally {
+      for (const key of keys) this.#busy.delete(key);
+    }
   }
 
   async #sync(path: string): Promise<void> {
@@ -159,18 +181,21 @@ class Life {
   async #settle(): Promise<void> {
     for (const path of this.#meta.keys()) {
       const found = (await this.#store.readMeta(path)) ?? "none";
-      assert([...this.#meta.get(path)!].includes(found), `${path} has the metadata ${found}`);
+      const may = [...this.#meta.get(path)!, ...(this.#maybeGone.has(path) ? ["none"] : [])];
+      assert(may.includes(found), `${path} has the metadata ${found}`);
       if (found === "none") this.#meta.delete(path);
       else this.#meta.set(path, new Set([found]));
     }
     for (const [key, expected] of this.#expected) {
       const [path, index] = key.split(" ") as [string, string];
       const tag = await this.#tagAt(path, Number(index));
-      const may = [expected.safe, ...expected.since.map((each) => each.tag)];
+      const gone = this.#maybeGone.has(path) ? [undefined] : [];
+      const may = [expected.safe, ...expected.since.map((each) => each.tag), ...gone];
       assert(may.includes(tag), `${key} is ${tag}, and may be ${may.join()}`);
       expected.safe = tag;
       expected.since = [];
     }
+    this.#maybeGone.clear();
   }
 
   async #check(): Promise<void> {
@@ -226,7 +251,7 @@ function isDown(error: unknown): boolean {
 
 describe("a node's directory", () => {
   test("has the synced or a later state of each block, whole, after any crash, full disk or failure", async () => {
-    let [crashes, refusals] = [0, 0];
+    let [crashes, refusals, removals] = [0, 0, 0];
     for (let seed = 1; seed <= 10 * effort; seed += 1) {
       const life = new Life(seed);
       try {
@@ -236,8 +261,10 @@ describe("a node's directory", () => {
       }
       crashes += life.crashes;
       refusals += life.refusals;
+      removals += life.removals;
     }
     expect(crashes).toBeGreaterThan(20 * effort);
     expect(refusals).toBeGreaterThan(20 * effort);
+    expect(removals).toBeGreaterThan(5 * effort);
   });
 });

@@ -71,11 +71,13 @@ export class DataFiles {
 
   /** Removes all but these: a crash came before the end of their removal. */
   async removeOthers(known: { has(id: number): boolean }): Promise<void> {
-    for (const folder of (await this.#disk.names("")).filter((name) => dataFolder.test(name)))
+    for (let number = 0; number < foldersMax; number += 1) {
+      const folder = dataFolderOf(number);
       for (const name of await this.#disk.names(folder)) {
         const id = /^(\d+)\.blocks$/.exec(name)?.[1];
         if (id !== undefined && !known.has(Number(id))) await this.#disk.remove(`${folder}/${name}`);
       }
+    }
   }
 
   async close(): Promise<void> {

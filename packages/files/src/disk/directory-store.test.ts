@@ -222,6 +222,30 @@ describe("room", () => {
     expect(await store.listBlocks("a")).toEqual([]);
   });
 
+  test("of a removed file is returned, also if a crash came before the end of its removal", async () => {
+    const [disk, store] = await memory();
+    for (const path of ["a", "b"]) {
+      await store.writeMeta(path, "meta");
+      await store.writeBlock(path, 0, "1", Buffer.alloc(8_192, 1));
+      await store.sync(path);
+    }
+    await store.removeFile("a");
+    await store.removeFile("a");
+    expect([...disk.contents().keys()].filter((name) => name.endsWith(".blocks"))).toEqual([
+      "data-02/2.blocks",
+    ]);
+    expect([await store.readMeta("a"), await store.listBlocks("a")]).toEqual([undefined, []]);
+    // The record of a removal is durable before the data file is removed.
+    const left = await disk.open("data-01/1.blocks");
+    await left.write(Buffer.alloc(4_096), 0);
+    await store.close();
+    const again = await DirectoryStore.open({ disk, reserveBytes: 0 });
+    expect([...disk.contents().keys()].filter((name) => name.endsWith(".blocks"))).toEqual([
+      "data-02/2.blocks",
+    ]);
+    expect((await again.readBlock("b", 0))?.tag).toBe("1");
+  });
+
   test("that is being freed is not allocated before it is", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");

@@ -12,8 +12,9 @@ import type {
   RemoveChange,
 } from "./types.js";
 
-/** Names that one change may copy: they are one record. */
+/** What one change may copy: names, and bytes of their records, which are one block of the journal. */
 const copiedMax = 8_000;
+const copiedBytesMax = 2.5 * 2 ** 20;
 
 /** A change must wait until these live contents accept no more writes. */
 export class Unsealed extends Error {
@@ -45,6 +46,8 @@ export class Draft implements Names {
   readonly #byPlace = new Map<string, Name | null>();
   #facts: Fact[] = [];
   #nextId: number;
+  /** The upper bound of the length of its record. */
+  bytes = 0;
 
   constructor(state: NamesState) {
     this.#state = state;
@@ -255,23 +258,30 @@ export class Draft implements Names {
   /** The name and all below it, folders before what is in them. */
   #below(top: Name): Name[] {
     const all = [top];
+    let bytes = 0;
     for (let at = 0; at < all.length; at += 1) {
-      const { id, entry } = all[at]!;
-      if (entry.kind === "file") continue;
-      for (const child of this.children(id, "")) all.push(child);
-      if (all.length > copiedMax)
-        throw new LeaseholdError("UNSUPPORTED", `a copy has at most ${copiedMax} files and folders`);
+      const { id, name, entry } = all[at]!;
+      bytes += factBytesMax(name);
+      if (all.length > copiedMax || bytes > copiedBytesMax)
+        throw new LeaseholdError(
+          "UNSUPPORTED",
+          `a copy has at most ${copiedMax} files and folders, with less if their names are long`,
+        );
+      if (entry.kind === "folder") for (const child of this.children(id, "")) all.push(child);
     }
     return all;
   }
 
   #mustBeSealed(tops: readonly Name[], sealed: readonly string[]): void {
-    const within = new Set(tops.map(({ id }) => id));
     const unsealed = new Set<string>();
-    for (const id of this.liveIds()) {
-      const content = contentOf(this.byId(id))!;
-      if (!sealed.includes(content) && this.#isWithin(id, within)) unsealed.add(content);
-    }
+    const look = ({ entry }: Name): void => {
+      if (entry.kind === "file" && entry.content.isLive && !sealed.includes(entry.content.id))
+        unsealed.add(entry.content.id);
+    };
+    for (const top of tops) look(top);
+    const folders = new Set(tops.filter(({ entry }) => entry.kind === "folder").map(({ id }) => id));
+    if (folders.size > 0)
+      for (const id of this.liveIds()) if (this.#isWithin(id, folders)) look(this.byId(id)!);
     if (unsealed.size > 0) throw new Unsealed([...unsealed]);
   }
 
@@ -291,13 +301,20 @@ export class Draft implements Names {
     this.#byId.set(name.id, name);
     this.#byPlace.set(placeOf(name), name);
     this.#facts.push([name.id, name]);
+    this.bytes += factBytesMax(name.name);
   }
 
   #drop(name: Name): void {
     this.#byId.set(name.id, null);
     this.#byPlace.set(placeOf(name), null);
     this.#facts.push([name.id, null]);
+    this.bytes += factBytesMax("");
   }
+}
+
+/** The name as JSON in UTF-8, and the rest of a fact. */
+function factBytesMax(name: string): number {
+  return 3 * name.length + 200;
 }
 
 function isEmpty(names: Iterable<Name>): boolean {

@@ -234,6 +234,42 @@ test("a content that was not announced is not named, and one that has the name a
   expect(draft.facts).toEqual([]);
 });
 
+test("a folder of 8,000 names is copied, and one of 8,001 is not", () => {
+  const state = stateWith("f/x", { ...live, isLive: false, id: "one" });
+  const fill = new Draft(state);
+  // With the folder itself.
+  for (let count = 2; count < 8_000; count += 1)
+    fill.make(
+      { kind: "put", path: `f/${count}`, content: emptyContent, sealed: [], ...change },
+      circumstances,
+    );
+  state.apply(fill.facts);
+  const copy = { kind: "copy", from: "f", to: "g", sealed: [], ...across } as const;
+  const draft = new Draft(state);
+  draft.make(copy, circumstances);
+  expect(draft.facts.length).toBe(8_000);
+  expect(encodeNames({ nextId: 0, facts: draft.facts }).length).toBeLessThan(draft.bytes);
+  const one = new Draft(state);
+  one.make({ kind: "put", path: "f/more", content: emptyContent, sealed: [], ...change }, circumstances);
+  expect(() => one.make(copy, circumstances)).toThrow(expect.objectContaining({ code: "UNSUPPORTED" }));
+  expect(one.facts.length).toBe(1);
+});
+
+test("a record of the longest names is not longer than is thought", () => {
+  for (const name of ['"'.repeat(480), "€".repeat(160), "\\".repeat(480)]) {
+    const draft = new Draft(new NamesState());
+    const long: Content = {
+      id: "f".repeat(36),
+      isLive: false,
+      size: Number.MAX_SAFE_INTEGER,
+      blockSize: 2 ** 22,
+      checksum: 2 ** 32 - 1,
+    };
+    draft.make({ kind: "put", path: name, content: long, sealed: [], ...change }, circumstances);
+    expect(encodeNames({ nextId: 0, facts: draft.facts }).length).toBeLessThan(draft.bytes);
+  }
+});
+
 test("a change with the version of another time is refused", () => {
   const state = stateWith("x", { ...live, isLive: false, id: "one" });
   const { entry } = find(state, "x")!;

@@ -99,6 +99,7 @@ export class Copies {
     const { path } = this;
     const { signal } = this.#ended;
     const failures: string[] = [];
+    let isDamaged = true;
     for (const node of nodes) {
       if (signal.aborted) throw new LeaseholdError("NO_QUORUM", `the tenure of ${path} is over`);
       try {
@@ -107,12 +108,14 @@ export class Copies {
         const { body } = await this.#parts.peers.ask(node, "fetch", { path, index, tag }, options);
         return body;
       } catch (error) {
+        isDamaged &&= isLeaseholdError(error, "FILE_DAMAGED", "STORE_CORRUPT");
         failures.push(`${node}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
+    // A node that has not answered may have it.
     throw new LeaseholdError(
-      "FILE_DAMAGED",
-      `no node has block ${index} of ${path} in good order, in version ${tag}: ${failures.join("; ")}`,
+      isDamaged ? "FILE_DAMAGED" : "NO_QUORUM",
+      `no node that answers has block ${index} of ${path} in version ${tag}: ${failures.join("; ")}`,
     );
   }
 

@@ -15,8 +15,10 @@ import { Tenure } from "./tenure.js";
 
 /** Changes that wait. */
 const waitingMax = 4_096;
-/** Changes in one record, and its size in bytes, which is below the limit of a block. */
+/** Changes in one record, and the bytes of a record from which on no other change is taken into it. */
 const changesPerRecord = 256;
+const recordBytes = 512 * 1024;
+/** The longest record: of these bytes and of the longest change. Below the limit of a block. */
 const recordBytesMax = 3 * 2 ** 20;
 /** Facts in one record of a snapshot. */
 const factsPerPiece = 1_000;
@@ -194,14 +196,17 @@ export class NamesPrimary implements Serving {
   /**
    * Each change of the batch is decided by those before it, and all are answered when a majority has them.
    */
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+  async #writeBatch(batch: Waiting[]): Promise<void> {
     const draft = new Draft(this.#state);
     const named = new Set<string>();
     const answers: (() => void)[] = [];
+    let decided = 0;
     try {
       if (this.tenure.isOver) throw new TenureOver();
       const hasRoom = await this.#parts.replica.hasRoom(recordBytesMax);
-      for (const waiting of batch) answers.push(this.#decide(draft, named, waiting, hasRoom));
+      while (decided < batch.length && draft.bytes < recordBytes)
+        answers.push(this.#decide(draft, named, batch[decided++]!, hasRoom));
+      for (const waiting of batch.splice(decided).toReversed()) this.#waiting.unshift(waiting);
       if (draft.facts.length > 0) await this.#write(draft.facts);
       // Until here the announcement, and from here the name, protects the content from collection.
       for (const content of named) this.#announced.remove(content);
@@ -242,7 +247,7 @@ export class NamesPrimary implements Serving {
 
   async #write(facts: readonly Fact[]): Promise<void> {
     const bytes = encodeNames({ nextId: this.#state.nextId, facts });
-    if (bytes.length > recordBytesMax) throw new LeaseholdError("UNSUPPORTED", "a change of too many names");
+    if (bytes.length > recordBytesMax) throw new Error(`a record of names has ${bytes.length} bytes`);
     const { tenure } = this;
     await tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime());
     this.#nextRecord += 1;

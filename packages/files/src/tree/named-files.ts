@@ -97,8 +97,12 @@ export class NamedFiles implements Files, Answerer {
       // Another call has created it meanwhile.
       if (create !== "missing" || !isLeaseholdError(error, "FILE_EXISTS")) throw error;
     });
-    if (create === "missing") await file.stat({ signal });
     return file;
+  }
+
+  /** The file of that path, which need not exist. */
+  named(path: string): ReplicatedFile {
+    return this.#fileAt(path);
   }
 
   async stat(path: string, { signal }: FileCallOptions = {}): Promise<FileStat> {
@@ -275,8 +279,18 @@ export class NamedFiles implements Files, Answerer {
   async #viewOf(path: string, entry: FileEntry, signal: AbortSignal | undefined): Promise<FileView> {
     const { content } = entry;
     if (content.isLive) return this.#liveView(path, content.id, signal);
-    const read = fixedReader(this.objects.uploads, content);
-    return { kind: "file", ...statOf(path, entry), read: (offset, length) => read(offset, length) };
+    const fixed = fixedReader(this.objects.uploads, content);
+    const read: FileView["read"] = async (offset, length, options = {}) => {
+      try {
+        return await fixed(offset, length);
+      } catch (error) {
+        if (!isLeaseholdError(error, "FILE_DAMAGED")) throw error;
+        const now = await this.#names.lookup(path, options.signal);
+        if (now?.kind === "file" && now.content.id === content.id) throw error;
+        throw new LeaseholdError("FILE_CHANGED", `${path} was replaced, and its former content is gone`);
+      }
+    };
+    return { kind: "file", ...statOf(path, entry), read };
   }
 
   async #liveView(path: string, id: string, signal: AbortSignal | undefined): Promise<FileView> {

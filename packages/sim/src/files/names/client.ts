@@ -1,4 +1,6 @@
 import { LeaseholdError } from "leasehold/inner/lease/errors.js";
+import { getOrInsert } from "leasehold/inner/common/maps.js";
+import type { ReplicatedFile } from "@leasehold/files/inner/types.js";
 import { FileUncertainError } from "@leasehold/files/inner/uncertain.js";
 import type { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
 import type { FilesWorld, Machine } from "../world.js";
@@ -21,6 +23,8 @@ export class NamesClient {
   readonly #counters: NamesCounters;
   readonly #operations: NamesOperations;
   readonly #name: string;
+  readonly #handles = new Map<string, ReplicatedFile>();
+  #handlesOf: NamedFiles | undefined;
   #texts = 0;
 
   constructor(world: FilesWorld, counters: NamesCounters, operations: NamesOperations, name: string) {
@@ -128,10 +132,8 @@ export class NamesClient {
         return "done";
       case "read":
         return { text: await this.#read(files, call.path) };
-      case "append": {
-        const file = await files.open(call.path);
-        return { offset: await file.append(bytesOf(call.text)) };
-      }
+      case "append":
+        return { offset: await this.#handle(files, call.path).append(bytesOf(call.text)) };
       case "remove":
         await files.remove(call.path, { recursive: true });
         return "done";
@@ -144,7 +146,15 @@ export class NamesClient {
     }
   }
 
+  /** An open file is a path with methods: it is kept, whatever happens to the path. */
+  #handle(files: NamedFiles, path: string): ReplicatedFile {
+    if (this.#handlesOf !== files) this.#handles.clear();
+    this.#handlesOf = files;
+    return getOrInsert(this.#handles, path, () => files.named(path));
+  }
+
   async #read(files: NamedFiles, path: string): Promise<string> {
+    if (this.#world.random.chance(0.4)) return textOf(await this.#handle(files, path).read(0, 4_096));
     const entry = await files.entry(path);
     if (entry === undefined) throw new LeaseholdError("FILE_NOT_FOUND");
     if (entry.kind === "folder") throw new LeaseholdError("FILE_EXISTS");

@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import { bytes, FilesCluster, names, text } from "../../../../test/support/files-cluster.js";
+import { LeaseholdError } from "leasehold/common";
+import type { Asks, Kind } from "../protocol/messages.js";
+import { uploadPrefix } from "../protocol/keys.js";
+import type { NamedFiles } from "./named-files.js";
+
+/** Blocks have 8 bytes. */
+const long = "0123456789abcdefghij";
+
+async function* of(content: string): AsyncGenerator<Uint8Array> {
+  yield bytes(content);
+}
+
+async function contentAt(files: NamedFiles, path: string): Promise<string | undefined> {
+  const entry = await files.entry(path);
+  return entry?.kind === "file" ? text(await entry.read(0, entry.size)) : undefined;
+}
+
+async function uploadsAt(cluster: FilesCluster, node: string): Promise<string[]> {
+  return cluster.storeOf(node).listFiles(uploadPrefix, uploadPrefix, 100);
+}
+
+const commits = (kind: Kind, ask: Asks[Kind]): boolean =>
+  kind === "operate" && "operation" in ask && ask.operation.kind === "commit";
+
+/** The node that has the primary of names, and another. */
+async function primaryAndOther(cluster: FilesCluster): Promise<readonly [string, string]> {
+  await cluster.during(cluster.named.get("a")!.put("first", of("1")));
+  const primary = names.find((name) => cluster.nodes.get(name)!.router.primaryHere("names") !== undefined)!;
+  return [primary, names.find((name) => name !== primary)!];
+}
+
+test("a name that does not exist takes one question, and leaves nothing on any disk", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const before = cluster.nodes.get(primary)!.status().counters.resets;
+  const asked: Kind[] = [];
+  cluster.before = (_to, kind, _ask, from) => void (from === other && asked.push(kind));
+  const missing = cluster.named.get(other)!.entry("no/such/file");
+  for (let turns = 0; turns < 1_000; turns += 1) await Promise.resolve();
+  expect(await missing).toBeUndefined();
+  expect(asked).toEqual(["operate"]);
+  expect(cluster.nodes.get(primary)!.status().counters.resets).toBe(before);
+  for (const name of names)
+    expect(await cluster.storeOf(name).listFiles("", "", 100)).toEqual([
+      "names",
+      expect.stringMatching(/^~/),
+    ]);
+});
+
+test("a put whose change is made, and whose answer is lost, succeeds and is made once", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  let lost = 0;
+  const { answer } = cluster.nodes.get(primary)!;
+  cluster.nodes.get(primary)!.answer = async (kind, ask, body) => {
+    const answered = await answer.call(cluster.nodes.get(primary)!, kind, ask, body);
+    if (commits(kind, ask) && (lost += 1) === 1) throw new LeaseholdError("TIMEOUT");
+    return answered as never;
+  };
+  const stat = await cluster.during(cluster.named.get(other)!.put("x", of(long)));
+  expect(lost).toBe(1);
+  expect(await cluster.during(contentAt(cluster.named.get(primary)!, "x"))).toBe(long);
+  expect(stat.size).toBe(long.length);
+});
+
+test("a put whose change is uncertain, and was replaced since, is not made again", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  await cluster.during(cluster.named.get(other)!.put("x", of("old")));
+  let commitsSeen = 0;
+  const node = cluster.nodes.get(primary)!;
+  const { answer } = node;
+  node.answer = async (kind, ask, body) => {
+    const answered = await answer.call(node, kind, ask, body);
+    if (!commits(kind, ask) || (commitsSeen += 1) > 1) return answered as never;
+    // It is made, and replaced by another client before the first learns of it.
+    await cluster.named.get(primary)!.put("x", of("theirs"));
+    throw new LeaseholdError("TIMEOUT");
+  };
+  const put = cluster.during(cluster.named.get(other)!.put("x", of("ours")));
+  await expect(put).rejects.toMatchObject({ code: "FILE_UNCERTAIN" });
+  expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBe("theirs");
+});
+
+test("an upload whose announcement is lost with the primary of names is announced and named again", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const files = cluster.named.get(other)!;
+  const half = async function* (): AsyncGenerator<Uint8Array> {
+    yield bytes(long.slice(0, 10));
+    cluster.reachable.delete(primary);
+    cluster.cluster.cutOff(primary);
+    await new Promise<void>((resolve) => void cluster.cluster.world.timers.after(3_000, resolve));
+    yield bytes(long.slice(10));
+  };
+  const put = files.put("x", half());
+  void put.catch(() => undefined);
+  await cluster.cluster.advance("10s");
+  expect((await put).size).toBe(long.length);
+  expect(await cluster.during(contentAt(files, "x"))).toBe(long);
+});
+
+test("a content that no majority of nodes has on disk gets no name", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary] = await primaryAndOther(cluster);
+  cluster.before = (to, kind) => {
+    if (kind === "hold" && to !== primary) throw new LeaseholdError("TIMEOUT");
+  };
+  const put = cluster.during(cluster.named.get(primary)!.put("x", of(long)));
+  await expect(put).rejects.toMatchObject({ code: "NO_QUORUM" });
+  cluster.before = () => undefined;
+  expect(await cluster.during(contentAt(cluster.named.get("b")!, "x"))).toBeUndefined();
+});
+
+test("a content is not collected if it has a name at the second look", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const { uploads } = cluster.nodes.get("a")!;
+  await cluster.during(cluster.named.get("a")!.put("x", of(long)));
+  const [key = ""] = await uploadsAt(cluster, "a");
+  const content = key.slice(uploadPrefix.length);
+  expect(await uploads.collect(content, () => Promise.resolve(false))).toBe(false);
+  expect(await uploadsAt(cluster, "a")).toEqual([key]);
+  // Until it knows, the node neither takes nor claims the content.
+  const hold = { content, blocks: 3, checksum: 0, tag: null };
+  const asked = uploads.collect(content, async () => {
+    await expect(uploads.hold(hold, bytes(""))).rejects.toMatchObject({ code: "STORE_FORGOTTEN" });
+    return true;
+  });
+  expect(await asked).toBe(true);
+  expect(await uploadsAt(cluster, "a")).toEqual([]);
+});
+
+test("a broken upload leaves the old content, and nothing on any disk", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const files = cluster.named.get("a")!;
+  await cluster.during(files.put("x", of("old")));
+  const before = await uploadsAt(cluster, "a");
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
+    yield bytes(long);
+    throw new Error("the client has gone");
+  };
+  await expect(cluster.during(files.put("x", broken()))).rejects.toThrow("the client has gone");
+  expect(await cluster.during(contentAt(cluster.named.get("b")!, "x"))).toBe("old");
+  await cluster.cluster.advance("10s");
+  for (const name of names) expect(await uploadsAt(cluster, name)).toEqual(before);
+});
+
+test("a node that was away fetches the contents that have names, and collects those that have none", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const away = names.find((name) => name !== primary && name !== other)!;
+  await cluster.during(cluster.named.get(primary)!.put("x", of("old")));
+  await cluster.cluster.advance("5s");
+  cluster.reachable.delete(away);
+  await cluster.during(cluster.named.get(primary)!.put("x", of(long)));
+  await cluster.during(cluster.named.get(primary)!.remove("first"));
+  cluster.reachable.add(away);
+  await cluster.cluster.advance("10s");
+  for (const name of names) expect(await uploadsAt(cluster, name)).toHaveLength(1);
+  // The others are gone, and this node alone has to have it.
+  expect((await cluster.storeOf(away).listBlocks((await uploadsAt(cluster, away))[0]!)).length).toBe(3);
+});
+
+test("a reader goes on with the content that it has found, and finds the new one next time", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const files = cluster.named.get("a")!;
+  await cluster.during(files.put("x", of(long)));
+  const found = await cluster.during(files.entry("x"));
+  await cluster.during(cluster.named.get("b")!.put("x", of("new")));
+  await cluster.cluster.advance("1s");
+  expect(found).toMatchObject({ kind: "file", size: long.length });
+  const read = () => (found?.kind === "file" ? found.read(0, 100) : Promise.resolve(bytes("")));
+  expect(text(await cluster.during(read()))).toBe(long);
+  expect(await cluster.during(contentAt(files, "x"))).toBe("new");
+  await cluster.cluster.advance("10s");
+  await expect(cluster.during(read())).rejects.toMatchObject({ code: "FILE_CHANGED" });
+});
+
+test("an open file finds the content that its path has now, and writes in place leave other names alone", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [files, others] = [cluster.named.get("a")!, cluster.named.get("b")!];
+  await cluster.during(files.put("x", of(long)));
+  await cluster.during(files.copy("x", "y"));
+  const open = await cluster.during(files.open("x"));
+  await cluster.during(open.write(2, bytes("++")));
+  expect(await cluster.during(contentAt(others, "x"))).toBe("01++456789abcdefghij");
+  expect(await cluster.during(contentAt(others, "y"))).toBe(long);
+  await cluster.during(others.rename("x", "z"));
+  await expect(cluster.during(open.read(0, 4))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+  await cluster.during(others.put("x", of("another")));
+  expect(text(await cluster.during(open.read(0, 100)))).toBe("another");
+  expect(await cluster.during(contentAt(files, "z"))).toBe("01++456789abcdefghij");
+});
