@@ -26,7 +26,7 @@ let server: WebdavServer;
 let folder: string;
 
 beforeAll(() => {
-  const commands = { cadaver: "cadaver", rclone: "rclone", davfs2: "mount.davfs" };
+  const commands = { cadaver: "cadaver", litmus: "litmus", rclone: "rclone", davfs2: "mount.davfs" };
   const isMissing = (command: string) => spawnSync("which", [command]).status !== 0;
   const missing = Object.entries(commands).flatMap(([name, command]) => (isMissing(command) ? [name] : []));
   if (missing.length > 0) execFileSync("apt-get", ["install", "-y", "-qq", ...missing], { stdio: "ignore" });
@@ -98,6 +98,22 @@ describe("rclone", () => {
     expect(files.paths).toContain("there/out/deep/ä & b.txt");
     await rclone("purge", ":webdav:there");
     expect(files.paths).toEqual([]);
+  });
+});
+
+describe("litmus", () => {
+  /** Checks of dead properties and of shared locks, which are not supported; others are skipped after them. */
+  const refused = {
+    props: ["propset", "propmanyns", "propget"],
+    locks: ["owner_modify", "lock_shared", "owner_modify"],
+  };
+
+  test.each(["basic", "copymove", "http", "props", "locks"])("passes what it checks of %s", async (part) => {
+    // It exits with an error if any check fails.
+    const said = await run("sh", ["-c", `TESTS=${part} litmus -k ${server.url}/ || true`]);
+    const failed = [...said.matchAll(/\. (\w+)\.+ FAIL/g)].map((match) => match[1]);
+    expect(said).toMatch(/of \d+ tests run: \d+ passed/);
+    expect(failed).toEqual(refused[part as keyof typeof refused] ?? []);
   });
 });
 
