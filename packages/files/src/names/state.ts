@@ -60,10 +60,15 @@ export class NamesState implements Names {
   }
 
   /**
-   * All names, in the order of their ids, also while they change: later ones may or may not be among them.
+   * All names that are here now and have not changed when their turn comes, so that it ends however fast
+   * names change.
    */
-  all(): Iterable<Name> {
-    return this.#byId.values();
+  all(): Generator<Name> {
+    return this.#unchanged([...this.#byId.values()]);
+  }
+
+  *#unchanged(all: readonly Name[]): Generator<Name> {
+    for (const name of all) if (this.#byId.get(name.id) === name) yield name;
   }
 
   /** Immutable contents in the order of their names' places after that one, and the last place. */
@@ -98,15 +103,22 @@ export class NamesState implements Names {
     this.#uses.set(content.id, (this.#uses.get(content.id) ?? 0) + 1);
   }
 
-  #forget(name: Name, withAllBelow: boolean): void {
+  /** Without recursion, as a folder that was moved may be deeper than any path. */
+  #forget(top: Name, withAllBelow: boolean): void {
+    const all = [top];
+    for (let name = all.pop(); name !== undefined; name = all.pop()) {
+      if (withAllBelow && name.entry.kind === "folder")
+        for (const child of this.children(name.id, "")) all.push(child);
+      this.#forgetOne(name);
+    }
+  }
+
+  #forgetOne(name: Name): void {
     const { id, entry } = name;
     this.#byId.delete(id);
     // A name that was moved in its place has replaced it there already.
     if (this.#byPlace.get(placeOf(name)) === name) this.#byPlace.delete(placeOf(name));
-    if (entry.kind === "folder") {
-      if (withAllBelow) for (const child of Array.from(this.children(id, ""))) this.#forget(child, true);
-      return;
-    }
+    if (entry.kind === "folder") return;
     this.#live.delete(id);
     const { id: content } = entry.content;
     if (content === "") return;
@@ -118,17 +130,15 @@ export class NamesState implements Names {
   /** Removes names whose folder was removed: a snapshot beside changes may contain them. */
   dropOrphans(): void {
     const known = new Map<number, boolean>([[rootId, true]]);
-    const isReachable = ({ id, parent }: Name): boolean => {
-      const found = known.get(id);
-      if (found !== undefined) return found;
-      known.set(id, false);
-      const folder = this.#byId.get(parent);
-      const reached = folder !== undefined && isReachable(folder);
-      known.set(id, reached);
-      return reached;
-    };
-    const orphans = [...this.#byId.values()].filter((name) => !isReachable(name));
-    for (const orphan of orphans) if (this.#byId.has(orphan.id)) this.#forget(orphan, false);
+    for (const name of this.#byId.values()) {
+      const way: Name[] = [];
+      let above: Name | undefined = name;
+      for (; above !== undefined && !known.has(above.id); above = this.#byId.get(above.parent))
+        way.push(above);
+      const isReachable = above !== undefined && known.get(above.id)!;
+      for (const { id } of way) known.set(id, isReachable);
+    }
+    for (const name of this.#byId.values()) if (!known.get(name.id)!) this.#forgetOne(name);
   }
 }
 

@@ -78,18 +78,24 @@ export class NamesPrimary implements Serving {
       .filter(([, tag]) => tag !== undefined && compareVersions(stampOf(tag), floor) >= 0)
       .map(([index]) => index)
       .sort((one, other) => one - other);
+    for (let at = 0; at < indices.length; at += recordsAtOnce)
+      await this.#replay(indices.slice(at, at + recordsAtOnce));
+    this.#state.dropOrphans();
+    this.#records = indices.length;
+    this.#nextRecord = (indices.at(-1) ?? -1) + 1;
+  }
+
+  /** A few records at a time: the node's leases are renewed between them, and memory is for these only. */
+  async #replay(indices: readonly number[]): Promise<void> {
     const records: Uint8Array[] = [];
     await forEachOf(indices.entries(), recordsAtOnce, async ([at, index]) => {
-      records[at] = (await tenure.copies.readHere(index))?.bytes ?? noBytes;
+      records[at] = (await this.tenure.copies.readHere(index))?.bytes ?? noBytes;
     });
     for (const bytes of records) {
       const { nextId, facts } = decodeNames(bytes);
       this.#state.apply(facts);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
     }
-    this.#state.dropOrphans();
-    this.#records = records.length;
-    this.#nextRecord = (indices.at(-1) ?? -1) + 1;
   }
 
   async run(operation: NamesOperation, _bytes: Uint8Array, timeoutMs: number): Promise<Outcome<NamesResult>> {
