@@ -37,8 +37,11 @@ export function sum(content: Uint8Array): number {
 }
 
 /** A disk of a cluster that has begun. */
-export async function joinedDisk(node: string): Promise<MemoryBlockStore> {
-  const store = new MemoryBlockStore();
+export async function joinedDisk(
+  node: string,
+  options: ConstructorParameters<typeof MemoryBlockStore>[0] = {},
+): Promise<MemoryBlockStore> {
+  const store = new MemoryBlockStore(options);
   const standings = new Standings(store, node, names, () => node);
   await standings.load();
   await standings.join(Object.fromEntries(names.map((name) => [name, name])), 0, []);

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { FilesCluster, joinedDisk, names } from "../../../../test/support/files-cluster.js";
+import { namesKey } from "./keys.js";
+import type { FilesNode } from "./files-node.js";
 import { type Change, emptyContent } from "../names/types.js";
 
 const unconditional = { sealed: [], ifVersion: null } as const;
@@ -24,16 +26,18 @@ const copy = (from: string, to: string): Change => ({
   ...unconditional,
 });
 
+const codeOf = ({ router }: FilesNode, change: Change): Promise<string> =>
+  router.names({ kind: "commit", change }).then(
+    () => "done",
+    ({ code }: { code: string }) => code,
+  );
+
 /** A cluster with a folder of files with the longest names, and a change from its first node. */
 async function withFiles(count: number): Promise<(changes: readonly Change[]) => Promise<string[]>> {
-  const files = await FilesCluster.start(await Promise.all(names.map(joinedDisk)));
-  const { router } = files.nodes.get("a")!;
-  const codeOf = (change: Change): Promise<string> =>
-    router.names({ kind: "commit", change }).then(
-      () => "done",
-      ({ code }: { code: string }) => code,
-    );
-  const make = (changes: readonly Change[]) => files.during(Promise.all(changes.map(codeOf)));
+  const files = await FilesCluster.start(await Promise.all(names.map((name) => joinedDisk(name))));
+  const node = files.nodes.get("a")!;
+  const make = (changes: readonly Change[]) =>
+    files.during(Promise.all(changes.map((change) => codeOf(node, change))));
   await make([putAt("first")]);
   const paths = Array.from({ length: count }, (_, at) => `from/${String(at).padStart(470, "n")}`);
   expect(new Set(await make(paths.map(putAt)))).toEqual(new Set(["done"]));
@@ -45,4 +49,34 @@ test("a record has the changes that fit, and one that is too large leaves the ot
   const copies = ["x", "y", "z", "a"].map((name) => copy("from", `big/${name}`));
   expect(new Set(await make([...copies, putAt("z")]))).toEqual(new Set(["done"]));
   expect(await make([putAt("u"), copy("big", "v"), putAt("w")])).toEqual(["done", "UNSUPPORTED", "done"]);
+});
+
+test("a disk without room for a snapshot still takes removals, in the same tenure", async () => {
+  let roomBytes = Infinity;
+  const disks = names.map((name) => joinedDisk(name, { roomBytes: () => roomBytes }));
+  const files = await FilesCluster.start(await Promise.all(disks));
+  const node = files.nodes.get("a")!;
+  const inTurn = async (changes: readonly Change[]): Promise<Set<string>> => {
+    const codes = new Set<string>();
+    for (const change of changes) codes.add(await codeOf(node, change));
+    return codes;
+  };
+  await files.during(codeOf(node, putAt("first")));
+  const { resets } = node.router.counters;
+  // As many records as a tenure writes before its first snapshot.
+  const paths = Array.from({ length: 1_999 }, (_, at) => `f${at}`);
+  expect(await files.during(inTurn(paths.map(putAt)))).toEqual(new Set(["done"]));
+  roomBytes = 1_000;
+  const removals = paths.slice(0, 5).map((path): Change => ({
+    kind: "remove",
+    path,
+    isDeep: false,
+    ...unconditional,
+  }));
+  expect(await files.during(inTurn(removals))).toEqual(new Set(["done"]));
+  expect(node.router.counters.resets).toBe(resets);
+  roomBytes = Infinity;
+  expect(await files.during(inTurn(paths.slice(5, 7).map(putAt)))).toEqual(new Set(["done"]));
+  await files.cluster.advance("2s");
+  expect((await files.storeOf("a").listBlocks(namesKey)).length).toBeLessThan(100);
 });

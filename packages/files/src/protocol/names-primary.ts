@@ -25,6 +25,8 @@ const factsPerPiece = 1_000;
 /** Records after which a snapshot begins, and its share of all names: it costs as much as it saves. */
 const recordsMin = 2_000;
 const recordsPerName = 0.1;
+/** The size of most names in a snapshot. */
+const bytesPerName = 256;
 /** Records that are read concurrently when a tenure begins. */
 const recordsAtOnce = 16;
 export const listedMax = 1_000;
@@ -193,8 +195,7 @@ export class NamesPrimary implements Serving {
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       await this.#writeBatch(this.#waiting.splice(0, changesPerRecord));
-      const limit = Math.max(recordsMin, this.#state.size * recordsPerName);
-      if (this.#records > limit && !this.tenure.isOver) await this.#snapshot().catch(() => undefined);
+      if (await this.#mustSnapshot().catch(() => false)) await this.#snapshot().catch(() => undefined);
     }
     this.#isDraining = false;
   }
@@ -259,6 +260,13 @@ export class NamesPrimary implements Serving {
     this.#nextRecord += 1;
     this.#records += 1;
     this.#state.apply(facts);
+  }
+
+  /** Not on a disk that it would fill: removals need the rest. */
+  async #mustSnapshot(): Promise<boolean> {
+    const { size } = this.#state;
+    if (this.tenure.isOver || this.#records <= Math.max(recordsMin, size * recordsPerName)) return false;
+    return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName);
   }
 
   /** Changes that come meanwhile are written between its records. */
