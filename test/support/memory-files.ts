@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type {
+  ConditionOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -119,6 +120,11 @@ export class MemoryFiles implements Files {
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
     const { recursive = false, ifVersion = null } = options;
     this.#make({ kind: "remove", path, isDeep: recursive, ifVersion, sealed: [] });
+  }
+
+  async touch(path: string, ms: number, options: ConditionOptions = {}): Promise<void> {
+    const { ifVersion = null } = options;
+    this.#make({ kind: "touch", path, modifiedMs: ms, ifVersion });
   }
 
   async rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {

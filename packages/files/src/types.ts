@@ -196,6 +196,14 @@ export interface Files extends AsyncDisposable {
    */
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /**
+   * Sets {@link FileStat.modifiedMs} of a file, by one change of its name; its version stays.
+   *
+   * @param modifiedMs an integer that a `Date` can have
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` for a folder, `INVALID_RANGE`,
+   *   `UNSUPPORTED` for a file that is written in place, and what {@link ReplicatedFile} names.
+   */
+  touch(path: string, modifiedMs: number, options?: ConditionOptions): Promise<void>;
+  /**
    * Renames a file or folder, whatever is in it, by one change. Resolves with whether it replaced another.
    */
   rename(from: string, to: string, options?: MoveOptions): Promise<boolean>;

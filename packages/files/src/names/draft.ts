@@ -10,6 +10,7 @@ import type {
   Name,
   PutChange,
   RemoveChange,
+  TouchChange,
 } from "./types.js";
 
 /** What one change may copy: names, and bytes of their records, which are one block of the journal. */
@@ -115,6 +116,8 @@ export class Draft implements Names {
         return this.#copy(change, circumstances);
       case "remove":
         return this.#remove(change);
+      case "touch":
+        return this.#touch(change);
     }
   }
 
@@ -200,6 +203,22 @@ export class Draft implements Names {
     this.#mustBeSealed([there], sealed);
     this.#drop(there);
     return { entry: null, existed: true };
+  }
+
+  #touch({ path, modifiedMs, ifVersion }: TouchChange): Made {
+    const there = find(this, path);
+    if (there === undefined) throw missing(path);
+    if (there.entry.kind === "folder") throw exists(path, "a folder");
+    // Its primary tells the time of its last write, whatever the name's entry says.
+    if (there.entry.content.isLive)
+      throw new LeaseholdError(
+        "UNSUPPORTED",
+        `${path} is written in place, and has the time of its last write`,
+      );
+    if (ifVersion !== null) checkVersion(path, there, ifVersion, []);
+    const entry: FileEntry = { ...there.entry, modifiedMs };
+    this.#set({ ...there, entry });
+    return { entry, existed: true };
   }
 
   #source({ from, to, ifVersion, sealed }: MoveChange): Name {

@@ -20,6 +20,8 @@ class Model {
         return true;
       case "remove":
         return this.#remove(change.path, change.isDeep);
+      case "touch":
+        return (this.entries.get(change.path) ?? "folder") !== "folder";
       case "move":
       case "copy":
         return this.#move(change);
@@ -92,6 +94,7 @@ function drawChange(random: Xorshift, content: string): Change {
       ifContent: null,
       ...unconditional,
     };
+  if (at < 0.45) return { kind: "touch", path: path(), modifiedMs: 1, ifVersion: null };
   if (at < 0.55) return { kind: "folder", path: path(), makeFolders };
   if (at < 0.7) return { kind: "remove", path: path(), isDeep: isSo(), ...unconditional };
   const over = pick(["nothing", "file", "anything"] as const);

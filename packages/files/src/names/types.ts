@@ -89,7 +89,15 @@ export interface RemoveChange extends Affecting {
   readonly ifVersion: string | null;
 }
 
-export type Change = PutChange | FolderChange | MoveChange | RemoveChange;
+/** Sets the time of modification of a file, whose version stays. */
+export interface TouchChange {
+  readonly kind: "touch";
+  readonly path: string;
+  readonly modifiedMs: number;
+  readonly ifVersion: string | null;
+}
+
+export type Change = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange;
 
 export interface Found {
   readonly path: string;

@@ -14,6 +14,7 @@ import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
 import type {
+  ConditionOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -238,6 +239,13 @@ export class NamedFiles implements Files, Answerer {
     checkPath(path);
     const { ifVersion = null, recursive = false, signal } = options;
     await this.#names.change({ kind: "remove", path, isDeep: recursive, ifVersion }, signal);
+  }
+
+  async touch(path: string, modifiedMs: number, options: ConditionOptions = {}): Promise<void> {
+    checkPath(path);
+    checkTime(modifiedMs);
+    const { ifVersion = null, signal } = options;
+    await this.#names.change({ kind: "touch", path, modifiedMs, ifVersion }, signal);
   }
 
   rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {

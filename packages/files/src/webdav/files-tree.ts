@@ -67,6 +67,10 @@ export class FilesTree implements DavTree {
     return this.#files.remove(path, { recursive: true, ifVersion: versionIn(etag) });
   }
 
+  touch(path: string, modifiedMs: number, etag: string | undefined): Promise<void> {
+    return this.#files.touch(path, modifiedMs, { ifVersion: versionIn(etag) });
+  }
+
   async transfer(
     kind: "move" | "copy",
     from: string,

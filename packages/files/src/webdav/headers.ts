@@ -22,15 +22,20 @@ export function lockSecondsOf(header: string | undefined): number {
 /** The last second that an HTTP date can tell: its years have four digits. */
 const secondsMax = 253_402_300_799;
 
+/** The time in seconds since 1970, with or without a fraction, as ms. */
+export function secondsIn(text: string): number | undefined {
+  const seconds = /^\d{1,12}(\.\d{1,9})?$/.test(text.trim()) ? Number(text) : NaN;
+  return Math.floor(seconds) <= secondsMax ? Math.floor(seconds * 1_000) : undefined;
+}
+
 /**
- * The time of modification of an upload, ms: seconds since 1970, with or without a fraction.
+ * The time of modification of an upload, ms.
  *
  * @throws Refusal 400
  */
 export function modifiedMsOf(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  const seconds = /^\d{1,12}(\.\d{1,9})?$/.test(header.trim()) ? Number(header) : NaN;
-  if (Math.floor(seconds) <= secondsMax) return Math.floor(seconds * 1_000);
+  const ms = header === undefined ? undefined : secondsIn(header);
+  if (header === undefined || ms !== undefined) return ms;
   throw new Refusal(400, `X-OC-Mtime is 0 to ${secondsMax} seconds, not ${JSON.stringify(header)}`);
 }
 

@@ -10,6 +10,7 @@ import {
   hrefOf,
   propfindResponse,
   proppatchResponse,
+  timeIn,
   wantedOf,
 } from "./properties.js";
 import { Refusal } from "./refusal.js";
@@ -189,7 +190,12 @@ async function proppatch(call: Call): Promise<void> {
   const body = await xmlBody(call.request);
   const entry = await found(call);
   await mayWrite(call, [call.path], false);
-  const text = `${openRoot("multistatus")}${proppatchResponse(entry, body)}</D:multistatus>\n`;
+  checkMatches(call.request, entry);
+  const modifiedMs = entry.kind === "file" ? timeIn(body) : undefined;
+  const response = proppatchResponse(entry, body, modifiedMs === undefined ? 403 : 200);
+  if (modifiedMs !== undefined)
+    await call.tree.touch(call.path, modifiedMs, isConditional(call.request) ? entry.etag : undefined);
+  const text = `${openRoot("multistatus")}${response}</D:multistatus>\n`;
   call.response.writeHead(207, xmlHeaders).end(text);
 }
 

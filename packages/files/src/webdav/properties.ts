@@ -1,4 +1,4 @@
-import { lockSecondsMax } from "./headers.js";
+import { lockSecondsMax, secondsIn } from "./headers.js";
 import type { Lock } from "./locks.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry } from "./tree.js";
@@ -86,13 +86,32 @@ export function propfindResponse(entry: DavEntry, lock: Lock | undefined, wanted
   return dav("response", href, parts.join(""));
 }
 
-/** The response to a PROPPATCH: a file has only its content and its name, and no property can be set. */
-export function proppatchResponse(entry: DavEntry, body: XmlElement | undefined): string {
+/** HTTP's preferred form of a date (RFC 9110, 5.6.7). */
+const dateForm = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+
+/**
+ * The time of modification that a PROPPATCH sets, ms: `getlastmodified` as a date, or as rclone sends it
+ * `lastmodified` in seconds. Undefined if it would change anything else.
+ */
+export function timeIn(body: XmlElement | undefined): number | undefined {
+  const [change, ...others] = body?.children ?? [];
+  const [property, ...more] = (change && childOf(change, "prop")?.children) ?? [];
+  if (change?.local !== "set" || property?.namespace !== davNamespace) return undefined;
+  if (others.length > 0 || more.length > 0) return undefined;
+  if (property.local === "lastmodified") return secondsIn(property.text);
+  const date = property.text.trim();
+  if (property.local !== "getlastmodified" || !dateForm.test(date)) return undefined;
+  const ms = Date.parse(date);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** The response to a PROPPATCH. Of a file only the time of modification can be set. */
+export function proppatchResponse(entry: DavEntry, body: XmlElement | undefined, status: 200 | 403): string {
   if (body?.local !== "propertyupdate") throw new Refusal(400, "the body is no propertyupdate");
   const names = body.children.flatMap((change) => childOf(change, "prop")?.children ?? []);
   if (names.length > namesMax) throw new Refusal(400, `more than ${namesMax} properties are to be set`);
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
-  return dav("response", href, propstat(names.map(named), 403));
+  return dav("response", href, propstat(names.map(named), status));
 }
 
 const reasons: Readonly<Record<number, string>> = { 200: "OK", 403: "Forbidden", 404: "Not Found" };

@@ -37,6 +37,8 @@ export interface DavTree {
   makeFolder(path: string): Promise<void>;
   /** Removes a file, or a folder and its content, by one change. */
   remove(path: string, etag: string | undefined): Promise<void>;
+  /** Sets the time of modification of a file, by one change. */
+  touch(path: string, modifiedMs: number, etag: string | undefined): Promise<void>;
   /** Moves or copies a file, or a folder with or without its content, by one change. */
   transfer(kind: "move" | "copy", from: string, to: string, how: TransferHow): Promise<{ existed: boolean }>;
 }

@@ -161,6 +161,39 @@ describe("a file", () => {
     expect(await timeOf("a")).toBe("Tue, 14 Nov 2023 22:13:20 GMT");
   });
 
+  test("has the time of modification that a PROPPATCH sets, and its content and tag stay", async () => {
+    const url = await front();
+    const { headers } = await ask("PUT", `${url}/a`, {}, "1");
+    await ask("MKCOL", `${url}/f`);
+    const etag = headers.get("etag")!;
+    const patch = (path: string, properties: string, more: Headers = {}) => {
+      const body = `<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>${properties}</D:prop></D:set></D:propertyupdate>`;
+      return ask("PROPPATCH", `${url}/${path}`, more, body);
+    };
+    const date = (text: string) => `<D:getlastmodified>${text}</D:getlastmodified>`;
+    const seconds = (text: string) => `<D:lastmodified>${text}</D:lastmodified>`;
+    const now = async () => {
+      const head = await ask("HEAD", `${url}/a`);
+      return [head.headers.get("last-modified"), head.headers.get("etag")];
+    };
+    const first = "Sun, 09 Sep 2001 01:46:40 GMT";
+    expect((await patch("a", seconds("1000000000"))).text).toContain("HTTP/1.1 200 OK");
+    expect(await now()).toEqual([first, etag]);
+    expect((await patch("a", date("Mon, 01 Jan 2024 00:00:00 GMT"), { "if-match": etag })).status).toBe(207);
+    expect(await now()).toEqual(["Mon, 01 Jan 2024 00:00:00 GMT", etag]);
+    await patch("a", date(first));
+    for (const wrong of [date("yesterday"), date("2024"), seconds("-1"), date(first) + "<D:x/>", "<D:x/>"])
+      expect([wrong, (await patch("a", wrong)).text]).toEqual([
+        wrong,
+        expect.stringContaining("403 Forbidden"),
+      ]);
+    expect((await patch("f", seconds("1"))).text).toContain("403 Forbidden");
+    expect((await patch("a", seconds("1"), { "if-match": '"other"' })).status).toBe(412);
+    expect((await patch("b", seconds("1"))).status).toBe(404);
+    expect(await now()).toEqual([first, etag]);
+    expect((await ask("GET", `${url}/a`)).text).toBe("1");
+  });
+
   test("is put in folders that are missing if the client asks for it", async () => {
     const url = await front();
     expect(await statusOf("PUT", `${url}/x/y/a`, {}, "1")).toBe(409);
