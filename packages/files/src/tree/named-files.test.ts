@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { bytes, FilesCluster, names, text } from "../../../../test/support/files-cluster.js";
 import { LeaseholdError } from "leasehold/common";
+import { emptyContent } from "../names/types.js";
 import type { Asks, Kind } from "../protocol/messages.js";
 import { uploadPrefix } from "../protocol/keys.js";
 import type { NamedFiles } from "./named-files.js";
@@ -192,4 +193,25 @@ test("an open file finds the content that its path has now, and writes in place 
   await cluster.during(others.put("x", of("another")));
   expect(text(await cluster.during(open.read(0, 100)))).toBe("another");
   expect(await cluster.during(contentAt(files, "z"))).toBe("01++456789abcdefghij");
+});
+
+test("an empty file whose put is uncertain, and that was removed since, does not come back", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  // A second attempt of any upload of no bytes announces their content, which all such uploads share.
+  const wish = { kind: "put", path: "y", makeFolders: true, ifMissing: false, ifContent: null } as const;
+  const change = { ...wish, content: emptyContent, ifVersion: null, sealed: [] };
+  let commitsSeen = 0;
+  const node = cluster.nodes.get(primary)!;
+  const { answer } = node;
+  node.answer = async (kind, ask, body) => {
+    const answered = await answer.call(node, kind, ask, body);
+    if (!commits(kind, ask) || (commitsSeen += 1) > 1) return answered as never;
+    await cluster.named.get(primary)!.remove("x");
+    await node.router.names({ kind: "begin", change });
+    throw new LeaseholdError("TIMEOUT");
+  };
+  const put = cluster.during(cluster.named.get(other)!.put("x", of("")));
+  await expect(put).rejects.toMatchObject({ code: "FILE_UNCERTAIN" });
+  expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBeUndefined();
 });

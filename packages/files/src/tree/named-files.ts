@@ -195,9 +195,11 @@ export class NamedFiles implements Files, Answerer {
     try {
       const now = await this.#names.lookup(path, signal);
       if (now?.kind === "file" && content.id !== "" && now.content.id === content.id) return now;
+      // All empty files share one content, whose announcement says nothing of this one.
+      const mayBeTold = before === undefined && content.id !== "";
       const isAsBefore =
         now === undefined
-          ? before === undefined && (await this.#names.isAnnounced(content.id, signal))
+          ? mayBeTold && (await this.#names.isAnnounced(content.id, signal))
           : before !== undefined && isSame(now, before);
       if (isAsBefore) return undefined;
     } catch {
