@@ -27,6 +27,9 @@ export class Unsealed extends Error {
   }
 }
 
+/** A defect: some facts of a change were noted when it threw. The draft must not be written. */
+export class HalfMade extends Error {}
+
 export interface Circumstances {
   readonly version: () => string;
   readonly nowMs: number;
@@ -72,7 +75,7 @@ export class Draft implements Names {
     } catch (error) {
       // The checks of each change come before its facts.
       if (this.#facts.length > before)
-        throw new Error("a change of names was left half made", { cause: error });
+        throw new HalfMade("a change of names was left half made", { cause: error });
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
-import { type Circumstances, Draft, Unsealed } from "../names/draft.js";
+import { type Circumstances, Draft, HalfMade, Unsealed } from "../names/draft.js";
 import { decodeNames, encodeNames } from "../names/records.js";
 import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
 import type { Change, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
@@ -240,6 +240,7 @@ export class NamesPrimary implements Serving {
       if (change.kind === "put") named.add(change.content.id);
       return () => resolve({ ...made, isDone: draft.facts.length > 0 });
     } catch (error) {
+      if (error instanceof HalfMade) throw error;
       if (error instanceof Unsealed) return () => resolve({ unsealed: error.contents });
       return () => reject(error);
     }
