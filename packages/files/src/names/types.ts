@@ -113,6 +113,8 @@ export type NamesOperation =
   | { readonly kind: "children"; readonly path: string; readonly after: string; readonly limit: number }
   /** Announces a content, which alone may be named then. Fails as the change would now. */
   | { readonly kind: "begin"; readonly change: PutChange }
+  /** Withdraws an announcement: its upload has failed, and no change will name the content. */
+  | { readonly kind: "end"; readonly content: string }
   | { readonly kind: "commit"; readonly change: Change }
   /** Those of these contents that no name has and that no change can name without a new announcement. */
   | { readonly kind: "unnamed"; readonly contents: readonly string[] }

@@ -139,6 +139,9 @@ export class NamesPrimary implements Serving {
         this.#announced.add(change.content.id);
         return { entry };
       }
+      case "end":
+        this.#announced.remove(operation.content);
+        return {};
       case "unnamed":
         return {
           unnamed: operation.contents.filter((id) => !this.#state.isNamed(id) && !this.#announced.has(id)),

@@ -306,6 +306,7 @@ const reading: ReadonlySet<OperationAny["kind"]> = new Set<OperationAny["kind"]>
   "files",
   "children",
   "begin",
+  "end",
   "unnamed",
   "contents",
   "complete",

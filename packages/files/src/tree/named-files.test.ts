@@ -215,3 +215,24 @@ test("an empty file whose put is uncertain, and that was removed since, does not
   await expect(put).rejects.toMatchObject({ code: "FILE_UNCERTAIN" });
   expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBeUndefined();
 });
+
+test("an upload that breaks off, and an empty one, leave no announcement", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const announced: string[] = [];
+  cluster.before = (_to, kind, ask) => {
+    if (kind === "operate" && "operation" in ask && ask.operation.kind === "begin")
+      announced.push((ask.operation.change as { readonly content: { readonly id: string } }).content.id);
+  };
+  const files = cluster.named.get(other)!;
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
+    yield bytes(long);
+    throw new Error("broken off");
+  };
+  await expect(cluster.during(files.put("x", broken()))).rejects.toThrow("broken off");
+  await cluster.during(files.put("y", of("")));
+  expect(announced).toHaveLength(2);
+  const ask = { kind: "unnamed", contents: announced } as const;
+  const { unnamed } = await cluster.during(cluster.nodes.get(primary)!.router.names(ask));
+  expect(unnamed).toEqual(announced);
+});

@@ -143,9 +143,14 @@ export class NamedFiles implements Files, Answerer {
       await writer.write(bytes);
       const content = await writer.seal();
       isOursAlone = false;
+      // All empty files share one content.
+      if (content.id !== writer.id) this.#names.withdraw(writer.id);
       return statOf(path, await this.#name({ ...wish, content }, before, writer, signal));
     } catch (error) {
-      if (isOursAlone) writer.discard();
+      if (isOursAlone) {
+        writer.discard();
+        this.#names.withdraw(writer.id);
+      }
       throw error;
     } finally {
       writer.end();

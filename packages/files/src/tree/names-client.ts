@@ -31,6 +31,11 @@ export class NamesClient {
     return (await this.ask({ kind: "begin", change }, signal)).entry ?? undefined;
   }
 
+  /** Best effort: an announcement that is not withdrawn ends by its time. */
+  withdraw(content: string): void {
+    this.ask({ kind: "end", content }).catch(() => undefined);
+  }
+
   /** Whether a content that has no name may still get one: no change has named it so far. */
   async isAnnounced(content: string, signal: AbortSignal | undefined): Promise<boolean> {
     const { unnamed = [] } = await this.ask({ kind: "unnamed", contents: [content] }, signal);
