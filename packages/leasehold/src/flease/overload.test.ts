@@ -270,5 +270,7 @@ test.skipIf(effort === 1).each<[string, Partial<Faults>, Lie]>([
   ],
   ["members let in every WRITE", { writesAreAdmitted: true }, "writes without having read"],
 ])("when %s, held leases are lost to new work", async (_mistake, planted, lie) => {
-  expect((await duringFaults(planted, () => overload(4, lie))).lost).toBeGreaterThan(HELD / 4);
+  // A renewal that took long is followed by an earlier one, so this takes some time.
+  const { leastMs } = await duringFaults(planted, () => overload(10, lie));
+  expect(leastMs).toBe(0);
 });
