@@ -44,24 +44,28 @@ const transport = new Transport(
   },
   world,
   {
-    connected: flood,
-    disconnected: nothing,
-    refused: nothing,
-    repelled: nothing,
-    refusedAsDuplicate: nothing,
-    duplicateRefused: nothing,
-    unreachable: nothing,
-    admit: nothing,
-    clusterDocument: () => "",
-    stamp(into) {
-      into.monoMs = world.clock.monotonicMs();
-      into.loMs = into.hiMs = world.clock.wallMs();
+    connections: {
+      connected: flood,
+      disconnected: nothing,
+      refused: nothing,
+      repelled: nothing,
+      refusedAsDuplicate: nothing,
+      duplicateRefused: nothing,
+      unreachable: nothing,
+      admit: nothing,
+      clusterDocument: () => "",
     },
-    chunk: nothing,
-    stamped: nothing,
-    message: nothing,
-    chunkEnd: nothing,
-    answer: nothing,
+    messages: {
+      stamp(into) {
+        into.monoMs = world.clock.monotonicMs();
+        into.loMs = into.hiMs = world.clock.wallMs();
+      },
+      chunk: nothing,
+      stamped: nothing,
+      message: nothing,
+      chunkEnd: nothing,
+    },
+    calls: { answer: nothing },
   },
 );
 transport.dial(address);

@@ -266,10 +266,8 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
   );
 });
 
-const OPENS_AT_ONCE = [
-  'send(this.#toRun, { type: "ready", groupId: gate.pid });',
-  'this.#open(gate); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
-] as const;
+const SENDS_READY = ["send(this.#toRun, {", '\ttype: "ready",', "\tgroupId: gate.pid", "})"].join("\n\t\t");
+const OPENS_AT_ONCE = [`${SENDS_READY};`, `this.#open(gate); setTimeout(() => ${SENDS_READY}, 30);`] as const;
 const NO_SECOND_GUARD = ["read -r end <&3", "exec sleep 20"] as const;
 
 describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
