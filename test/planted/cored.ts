@@ -42,6 +42,8 @@ const holding = (...forms: readonly CoreForm[]): Partial<CorePlan> => ({
   bulkKeys: 0,
   turnMs: 0,
   membershipEveryMs: undefined,
+  // Servers that meet one after another need the operator, which is among the clients that are left out.
+  introduced: undefined,
 });
 
 /** Rights change, and nobody else does anything. */
@@ -420,27 +422,6 @@ export const cored: readonly Cored[] = [
     plan: holding("shared"),
   },
   {
-    name: "CL: shared: a writer's own terms end the gate while it waits",
-    faults: { writerWaitsByItsTerms: true },
-    breaks: "served",
-    seed: 11,
-    plan: holding("shared"),
-  },
-  {
-    name: "CL: shared: a slot that came late is kept",
-    faults: { lateSlotIsKept: true },
-    breaks: "served",
-    seed: 11,
-    plan: holding("shared"),
-  },
-  {
-    name: "CL: shared: a writer that gives up keeps the gate",
-    faults: { gateOfAWriterIsKept: true },
-    breaks: "served",
-    seed: 10,
-    plan: holding("shared"),
-  },
-  {
     name: "CL: shared: a writer gives way to readers",
     faults: { writerGivesWay: true },
     breaks: "served",
@@ -502,20 +483,21 @@ export const cored: readonly Cored[] = [
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 300;
 
-export function searchCore({
-  faults,
-  raftFaults = {},
-  waistFaults = {},
-  breaks,
-  seed,
-  plan,
-}: Cored): Promise<CoreBatch> {
-  const search = () =>
-    simulateCoreMany({
-      firstSeed: seed,
-      only: [breaks],
-      plan: { holderStepEveryMs: undefined, ...plan },
-      goOn: (runs) => runs < runsMax,
-    });
-  return duringFaults({ ...faults, ...raftFaults, ...waistFaults }, search);
+export function searchCore(mistake: Cored): Promise<CoreBatch> {
+  const { faults, raftFaults = {}, waistFaults = {}, seed } = mistake;
+  return duringFaults({ ...faults, ...raftFaults, ...waistFaults }, () => runs(mistake, seed, runsMax));
+}
+
+/** The run that the mistake has broken, without it: the mistake proves something only if this is clean. */
+export function withoutMistake(mistake: Cored, seed: number): Promise<CoreBatch> {
+  return runs(mistake, seed, 1);
+}
+
+function runs({ breaks, plan }: Cored, firstSeed: number, most: number): Promise<CoreBatch> {
+  return simulateCoreMany({
+    firstSeed,
+    only: [breaks],
+    plan: { holderStepEveryMs: undefined, ...plan },
+    goOn: (done) => done < most,
+  });
 }
