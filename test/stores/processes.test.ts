@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Running, childrenOf, eventually, isAlive, leasehold } from "../support/built.js";
+import { type Running, eventually, isAlive, leasehold } from "../support/built.js";
 import { Arena, expectClean, random, report } from "../e2e/arena.js";
 import { GuardedFile } from "./guarded-file.js";
 
@@ -110,7 +110,8 @@ describe("a store that is away", () => {
   test("is left alone when an empty directory has come in its place", async () => {
     addWriters(2);
     const first = await arena.holderOf("file");
-    rmSync(join(root, "b"), { recursive: true });
+    // Holders write there meanwhile.
+    rmSync(join(root, "b"), { recursive: true, maxRetries: 20, retryDelay: 5 });
     mkdirSync(join(root, "b"));
     await sleep(2 * leaseMs);
     expect(first.losses).toBe(0);
@@ -183,9 +184,17 @@ describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a 
 
   test("ends no command late: run, status and get have their exit codes while it hangs", async () => {
     const endpoints = ["--endpoints", arena.endpoints[0]!, "--timeout", "2s"];
-    const first = leasehold(["run", "job", ...endpoints, "--", "sh", "-c", "sleep 4; echo done; exit 3"]);
+    const first = leasehold([
+      "run",
+      "job",
+      ...endpoints,
+      "--",
+      "sh",
+      "-c",
+      "echo begun >&2; sleep 4; echo done; exit 3",
+    ]);
     const frozen: Running[] = [first];
-    await eventually("the job runs", () => childrenOf(childrenOf(first.pid)[0] ?? -1).length > 0);
+    await eventually("the job runs", () => first.stderr().includes("begun"));
     execFileSync("fsfreeze", ["-f", mount()]);
     try {
       // What the process behind has under way never ends, and its outputs are closed all the same.
