@@ -13,6 +13,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
+import { transformSync } from "rolldown/utils";
 import { mistakes } from "../planted/mistakes.mjs";
 import { made } from "../planted/plant.mjs";
 import type { Fault } from "../planted/switches.js";
@@ -298,7 +299,10 @@ export class Arena {
     for (const file of new Set(edits.map((edit) => edit.file))) {
       const path = join(copy, file.replace("/src/", "/dist/").replace(/\.ts$/, ".js"));
       const own = edits.filter((edit) => edit.file === file);
-      writeFileSync(path, made(readFileSync(path, "utf8"), own, fault));
+      // What is built has short names, so the mistake is made in the source.
+      const source = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+      const { code } = transformSync(file, made(source, own, fault), { target: "es2023" });
+      writeFileSync(path, code);
     }
     return build;
   }
