@@ -5,18 +5,22 @@ import { noBytes, type Operation, type OperationResult } from "./messages.js";
 import type { Outcome } from "./serving.js";
 import type { Router } from "./router.js";
 
-/** An open file: a path with methods. */
-export class OpenFile implements ReplicatedFile {
+/** The methods of an open file, each of which is one operation. */
+export abstract class FileMethods implements ReplicatedFile {
   readonly path: string;
   readonly blockSize: number;
-  readonly #router: Router;
   #isClosed = false;
 
-  constructor(router: Router, path: string, blockSize: number) {
-    this.#router = router;
+  constructor(path: string, blockSize: number) {
     this.path = path;
     this.blockSize = blockSize;
   }
+
+  protected abstract operate(
+    operation: Operation,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome<OperationResult>>;
 
   async stat(options?: FileCallOptions): Promise<FileStat> {
     return (await this.#operate({ kind: "stat" }, noBytes, options)).result.stat;
@@ -58,9 +62,27 @@ export class OpenFile implements ReplicatedFile {
   async #operate(
     operation: Operation,
     bytes: Uint8Array,
-    options: FileCallOptions = {},
+    { signal }: FileCallOptions = {},
   ): Promise<Outcome<OperationResult>> {
     if (this.#isClosed) throw new LeaseholdError("CLOSED", `${this.path} was closed`);
-    return this.#router.operate(this.path, operation, bytes, options.signal);
+    return this.operate(operation, bytes, signal);
+  }
+}
+
+/** An open file of the protocol, without names: its path is its key. */
+export class OpenFile extends FileMethods {
+  readonly #router: Router;
+
+  constructor(router: Router, path: string, blockSize: number) {
+    super(path, blockSize);
+    this.#router = router;
+  }
+
+  protected operate(
+    operation: Operation,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome<OperationResult>> {
+    return this.#router.operate(this.path, operation, bytes, signal);
   }
 }

@@ -2,12 +2,12 @@ import { LeaseholdError, timeLeft } from "leasehold/common";
 import { fixedReader } from "../contents/reader.js";
 import { emptyContent } from "../names/types.js";
 import type { Content, FileEntry, PutChange } from "../names/types.js";
-import { checkRange, isLeaseholdError } from "../protocol/failures.js";
+import { isLeaseholdError } from "../protocol/failures.js";
 import type { FilesNode } from "../protocol/files-node.js";
 import { bytesPerCallMax, noBytes, type Operation, type OperationResult } from "../protocol/messages.js";
+import { FileMethods } from "../protocol/open-file.js";
 import type { Outcome } from "../protocol/serving.js";
 import { livePrefix } from "../protocol/keys.js";
-import type { FileCallOptions, FileStat, ReplicatedFile } from "../types.js";
 import { fileIn, liveVersion, type NamesClient, type Wish } from "./names-client.js";
 
 type FileOutcome = Outcome<OperationResult>;
@@ -19,66 +19,24 @@ const pauseMsMax = 20;
  * An open file. It looks its name up, and remembers the content if that is written in place: whoever moves,
  * shares or drops such a content seals it first, which tells this file to look again.
  */
-export class NamedFile implements ReplicatedFile {
-  readonly path: string;
-  readonly blockSize: number;
+export class NamedFile extends FileMethods {
   readonly #objects: FilesNode;
   readonly #names: NamesClient;
   readonly #newId: () => string;
   #live: string | undefined;
-  #isClosed = false;
 
   constructor(objects: FilesNode, names: NamesClient, path: string, newId: () => string) {
+    super(path, objects.parts.settings.blockSize);
     this.#objects = objects;
     this.#names = names;
-    this.path = path;
     this.#newId = newId;
-    this.blockSize = objects.parts.settings.blockSize;
   }
 
-  async stat(options?: FileCallOptions): Promise<FileStat> {
-    return (await this.#operate({ kind: "stat" }, noBytes, options)).result.stat;
-  }
-
-  async read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array> {
-    checkRange(offset, length);
-    return (await this.#operate({ kind: "read", offset, length }, noBytes, options)).bytes;
-  }
-
-  async write(offset: number, bytes: Uint8Array, options?: FileCallOptions): Promise<void> {
-    checkRange(offset, bytes.length);
-    await this.#operate({ kind: "write", offset }, bytes, options);
-  }
-
-  async append(bytes: Uint8Array, options?: FileCallOptions): Promise<number> {
-    checkRange(0, bytes.length);
-    return (await this.#operate({ kind: "append" }, bytes, options)).result.offset ?? 0;
-  }
-
-  async truncate(size: number, options?: FileCallOptions): Promise<void> {
-    checkRange(size, 0);
-    await this.#operate({ kind: "truncate", size }, noBytes, options);
-  }
-
-  async sync(options?: FileCallOptions): Promise<number> {
-    return (await this.#operate({ kind: "sync" }, noBytes, options)).result.nodes ?? 0;
-  }
-
-  close(): Promise<void> {
-    this.#isClosed = true;
-    return Promise.resolve();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #operate(
+  protected async operate(
     operation: Operation,
     bytes: Uint8Array,
-    { signal }: FileCallOptions = {},
+    signal: AbortSignal | undefined,
   ): Promise<FileOutcome> {
-    if (this.#isClosed) throw new LeaseholdError("CLOSED", `${this.path} was closed`);
     const { world, settings } = this.#objects.parts;
     const left = timeLeft(() => world.clock.monotonicMs(), settings.operationTimeoutMs);
     for (;;) {
