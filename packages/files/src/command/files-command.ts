@@ -91,7 +91,7 @@ function addChanges(files: Command, finish: Finish): void {
       finish(await remove(paths, command.optsWithGlobals()));
     });
   client(files.command("mv"))
-    .description("move a file or a folder; files are copied and then removed")
+    .description("move a file or a folder with what is in it, in one change")
     .argument("<from>", "the path now")
     .argument("<to>", "the path then; with / at its end, the folder")
     .action(async (from: string, to: string, _options: unknown, command: Command) => {

@@ -80,3 +80,13 @@ test("a disk without room for a snapshot still takes removals, in the same tenur
   await files.cluster.advance("2s");
   expect((await files.storeOf("a").listBlocks(namesKey)).length).toBeLessThan(100);
 });
+
+test("4,096 changes wait, one more is refused, and those that wait are made", async () => {
+  const files = await FilesCluster.start(await Promise.all(names.map((name) => joinedDisk(name))));
+  const node = files.nodes.get("a")!;
+  await files.during(codeOf(node, putAt("first")));
+  const codesOf = (count: number) =>
+    files.during(Promise.all(Array.from({ length: count }, (_, at) => codeOf(node, putAt(`f${at}`)))));
+  expect(new Set(await codesOf(4_096))).toEqual(new Set(["done"]));
+  expect((await codesOf(4_097)).filter((code) => code !== "done")).toEqual(["OVERLOADED"]);
+});
