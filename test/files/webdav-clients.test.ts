@@ -102,10 +102,10 @@ describe("rclone", () => {
 });
 
 describe("litmus", () => {
-  /** Checks of dead properties and of shared locks, which are not supported; others are skipped after them. */
+  /** Checks of dead properties, which are not supported; others are skipped after them. */
   const refused = {
     props: ["propset", "propmanyns", "propget"],
-    locks: ["owner_modify", "lock_shared", "owner_modify"],
+    locks: ["owner_modify", "owner_modify", "owner_modify"],
   };
 
   test.each(["basic", "copymove", "http", "props", "locks"])("passes what it checks of %s", async (part) => {

@@ -1,23 +1,38 @@
-import type { Leases } from "leasehold/common";
-import type { LockGround } from "./tree.js";
+import { LeaseholdError, type Leases } from "leasehold/common";
+import type { LockGround, LockMark } from "./tree.js";
 
-/** Matches no token: it stands for a lock whose token leases do not know. */
-const unknownToken = "";
+/** Matches no token, and includes everything: it stands for a lock of which nothing is known. */
+const unknownMark: LockMark = { token: "", isDeep: true, isShared: false };
 
 /** WebDAV's locks as leases, so that no other node grants or changes what one node has locked. */
 export function leaseLocks(leases: Leases, prefix: string): LockGround {
   const nameOf = (path: string): string => `${prefix}/${path}`;
   const knowsData = leases.guarantees.data;
   return {
-    take: async (path, token) => {
-      const lease = await leases.tryAcquire(nameOf(path), knowsData ? { data: token } : {});
+    take: async (path, { token, isDeep, isShared }) => {
+      const data = { token, isDeep, isShared };
+      const lease = await leases.tryAcquire(nameOf(path), knowsData ? { data } : {});
       if (lease === undefined) return undefined;
       return { lost: lease.signal, release: async () => void (await lease.release()) };
     },
-    tokenOf: async (path) => {
+    markOf: async (path) => {
       const { state, data } = await leases.holder(nameOf(path));
-      if (state !== "held") return undefined;
-      return typeof data === "string" ? data : unknownToken;
+      if (state === "unknown")
+        throw new LeaseholdError("NO_QUORUM", `too few members know whether /${path} is locked`);
+      return state === "held" ? markIn(data) : undefined;
+    },
+    marksBelow: async (path) => {
+      const above = path === "" ? nameOf("") : `${nameOf(path)}/`;
+      const all = await leases.list(above);
+      return all
+        .filter(({ resource, state }) => state !== "free" && resource !== above)
+        .map(({ resource, data }) => [resource.slice(nameOf("").length), markIn(data)] as const);
     },
   };
+}
+
+function markIn(data: unknown): LockMark {
+  const { token, isDeep, isShared } = (data ?? {}) as Partial<Record<keyof LockMark, unknown>>;
+  if (typeof token !== "string" || token === "") return unknownMark;
+  return { token, isDeep: isDeep !== false, isShared: isShared === true };
 }

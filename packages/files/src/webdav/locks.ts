@@ -1,60 +1,107 @@
 import { randomUUID } from "node:crypto";
 import { Refusal } from "./refusal.js";
-import type { HeldLock, LockGround } from "./tree.js";
+import type { HeldLock, LockGround, LockMark } from "./tree.js";
 
-/** Locks that one node holds at once; each renews a lease. */
+/** Locks that one node holds at once; those of one path share a lease that is renewed. */
 const locksMax = 1_000;
 
-export interface Lock {
+export interface LockWish {
   readonly path: string;
-  readonly token: string;
   /** The owner as the client described it, as XML. */
   readonly owner: string;
   /** The lock includes everything in the folder. */
-  readonly deep: boolean;
+  readonly isDeep: boolean;
+  /** Others may have shared locks beside it. */
+  readonly isShared: boolean;
+}
+
+export interface Lock extends LockWish {
+  readonly token: string;
   endsMs: number;
 }
 
 interface Kept extends Lock {
-  readonly held: HeldLock;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Exclusive locks with a timeout. Each is a lease, so that no other node grants the same. */
+/** The locks of a path at this node: one exclusive lock, or shared ones of one depth. */
+interface Group {
+  readonly path: string;
+  readonly mark: LockMark;
+  readonly held: HeldLock;
+  readonly locks: Map<string, Kept>;
+}
+
+/** A path that a request changes. */
+export interface Touched {
+  readonly path: string;
+  /** Everything below the path changes, too. */
+  readonly isDeep: boolean;
+  /** The path is added to its folder or removed from it, which a lock of the folder alone forbids, too. */
+  readonly isMember: boolean;
+}
+
+/**
+ * Locks with a timeout. Those of one path at one node rest on a lease, so that no other node grants any.
+ * Shared locks of a path are therefore granted by one node at a time: leases of several readers would
+ * take 17 questions for each folder above a file that is written, and hardly a client uses shared locks.
+ */
 export class Locks {
   readonly #ground: LockGround;
-  readonly #byPath = new Map<string, Kept>();
+  readonly #byPath = new Map<string, Group>();
 
   constructor(ground: LockGround) {
     this.#ground = ground;
   }
 
-  /** The lock of this node on the path itself. */
-  at(path: string): Lock | undefined {
-    return this.#byPath.get(path);
+  /** The locks of this node that include the path. */
+  over(path: string): Lock[] {
+    return above(path).flatMap((each) => {
+      const group = this.#byPath.get(each);
+      return group !== undefined && reaches(group.mark, each, path) ? [...group.locks.values()] : [];
+    });
   }
 
-  /**
-   * @throws Refusal 423 while the path, a folder above it, or for a deep lock anything below it, is locked
-   */
-  async take(path: string, owner: string, deep: boolean, seconds: number): Promise<Lock> {
-    await this.mustBeFree([path], new Set(), deep);
-    if (this.#byPath.size >= locksMax) throw new Refusal(503, "this node has reached its limit of locks");
-    const token = `urn:uuid:${randomUUID()}`;
-    const held = await this.#ground.take(path, token);
-    if (held === undefined) throw locked(path);
-    const lock: Kept = { path, token, owner, deep, endsMs: 0, held, timer: undefined };
-    this.#byPath.set(path, lock);
-    held.lost.addEventListener("abort", () => void this.#end(lock), { once: true });
+  /** @throws Refusal 423 beside a lock that would include the same, unless both are shared */
+  async take(wish: LockWish, seconds: number): Promise<Lock> {
+    await this.#mustBeGrantable(wish, false);
+    const count = [...this.#byPath.values()].reduce((sum, { locks }) => sum + locks.size, 0);
+    if (count >= locksMax) throw new Refusal(503, "this node has reached its limit of locks");
+    const lock = await this.#add(wish, seconds);
+    try {
+      // Each of two nodes that lock a folder and something in it sees the other's lease here, or one does.
+      await this.#mustBeGrantable(wish, true);
+      return lock;
+    } catch (error) {
+      await this.#end(lock);
+      throw error;
+    }
+  }
+
+  async #add(wish: LockWish, seconds: number): Promise<Kept> {
+    const { path, isDeep, isShared } = wish;
+    const uuid = `urn:uuid:${randomUUID()}`;
+    const mark = { token: isShared ? uuid.slice(0, -12) : uuid, isDeep, isShared };
+    let group = this.#byPath.get(path);
+    if (group === undefined) {
+      const held = await this.#ground.take(path, mark);
+      // Another request of this node has taken it meanwhile, or another node.
+      if (held === undefined) throw conflicting(path);
+      const taken: Group = { path, mark, held, locks: new Map() };
+      this.#byPath.set(path, taken);
+      held.lost.addEventListener("abort", () => void this.#endAll([taken]), { once: true });
+      group = taken;
+    } else if (!mayJoin(wish, group.mark)) throw conflicting(path);
+    const token = isShared ? group.mark.token + uuid.slice(-12) : group.mark.token;
+    const lock: Kept = { ...wish, token, endsMs: 0, timer: undefined };
+    group.locks.set(token, lock);
     this.#prolong(lock, seconds);
     return lock;
   }
 
   /** @throws Refusal 412 if this node does not hold it */
   refresh(path: string, tokens: ReadonlySet<string>, seconds: number): Lock {
-    const lock = above(path)
-      .map((each) => this.#byPath.get(each))
-      .find((each) => each !== undefined && tokens.has(each.token));
+    const lock = this.#find(path, (token) => tokens.has(token));
     if (lock === undefined) throw new Refusal(412, "no such lock", "lock-token-matches-request-uri");
     this.#prolong(lock, seconds);
     return lock;
@@ -62,48 +109,73 @@ export class Locks {
 
   /** @throws Refusal 409 if this node does not hold it */
   async release(path: string, token: string): Promise<void> {
-    const lock = above(path)
-      .map((each) => this.#byPath.get(each))
-      .find((each) => each?.token === token);
+    const lock = this.#find(path, (each) => each === token);
     if (lock === undefined) throw new Refusal(409, "no such lock", "lock-token-matches-request-uri");
     await this.#end(lock);
   }
 
   /**
-   * @param tokens the lock tokens in the request.
-   * @param deep everything below these paths must be unlocked, too.
+   * @param tokens the lock tokens in the request; of shared locks one is enough.
    * @throws Refusal 423 for a lock whose token is not among them
    */
-  async mustBeFree(paths: readonly string[], tokens: ReadonlySet<string>, deep: boolean): Promise<void> {
-    for (const path of paths) {
-      const inside = (lock: Lock): boolean => deep && isWithin(path, lock.path);
-      for (const lock of this.#byPath.values()) {
-        const reaches = lock.path === path || (lock.deep && isWithin(lock.path, path));
-        if ((reaches || inside(lock)) && !tokens.has(lock.token)) throw locked(lock.path);
-      }
-      // Other nodes' locks on this path and the folders above it.
-      const others = above(path).filter((each) => !this.#byPath.has(each));
-      const found = await Promise.all(others.map((each) => this.#ground.tokenOf(each)));
-      const index = found.findIndex((token) => token !== undefined && !tokens.has(token));
-      if (index >= 0) throw locked(others[index]!);
-    }
+  async mustBeFree(all: readonly Touched[], tokens: ReadonlySet<string>): Promise<void> {
+    for (const touched of all)
+      for await (const [at, marks] of this.#around(touched.path, touched.isDeep))
+        if (isTouched(touched, at, marks.mark) && !marks.isAmong(tokens))
+          throw new Refusal(423, `/${at} is locked`, "lock-token-submitted");
   }
 
-  /** Whether that lock is on the path or a folder above it, at any node. */
+  /** Whether that lock includes the path, at any node. */
   async isHeld(path: string, token: string): Promise<boolean> {
-    if (above(path).some((each) => this.#byPath.get(each)?.token === token)) return true;
-    const found = await Promise.all(above(path).map((each) => this.#ground.tokenOf(each)));
-    return found.includes(token);
+    const tokens = new Set([token]);
+    for await (const [at, { mark, isAmong }] of this.#around(path, false))
+      if (reaches(mark, at, path) && isAmong(tokens)) return true;
+    return false;
   }
 
   /** The locked resource is gone, and its locks with it. */
   async forget(path: string): Promise<void> {
-    const gone = [...this.#byPath.values()].filter((lock) => lock.path === path || isWithin(path, lock.path));
-    await Promise.all(gone.map((lock) => this.#end(lock)));
+    const gone = [...this.#byPath.values()].filter((group) => isWithinOrAt(path, group.path));
+    await this.#endAll(gone);
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#byPath.values()].map((lock) => this.#end(lock)));
+  close(): Promise<void> {
+    return this.#endAll([...this.#byPath.values()]);
+  }
+
+  /** @param isTaken this node has the lease of the path */
+  async #mustBeGrantable(wish: LockWish, isTaken: boolean): Promise<void> {
+    const { path, isDeep, isShared } = wish;
+    for await (const [at, { mark, isHere }] of this.#around(path, isDeep)) {
+      if (at === path) {
+        if (!isTaken && !(isHere && mayJoin(wish, mark))) throw conflicting(at);
+      } else if ((reaches(mark, at, path) || isWithin(path, at)) && !(isShared && mark.isShared))
+        throw conflicting(at);
+    }
+  }
+
+  /** All locks of a path and the folders above it, and of what is below it; those of other nodes at last. */
+  async *#around(path: string, withBelow: boolean): AsyncGenerator<readonly [string, Found]> {
+    for (const group of this.#byPath.values()) {
+      const { path: at, mark, locks } = group;
+      const isAmong = (tokens: ReadonlySet<string>) => [...locks.keys()].some((token) => tokens.has(token));
+      if (isWithinOrAt(at, path) || (withBelow && isWithin(path, at)))
+        yield [at, { mark, isAmong, isHere: true }];
+    }
+    const others = above(path).filter((each) => !this.#byPath.has(each));
+    const found = await Promise.all(
+      others.map(async (each) => [each, await this.#ground.markOf(each)] as const),
+    );
+    const below = withBelow ? await this.#ground.marksBelow(path) : [];
+    for (const [at, mark] of [...found, ...below])
+      if (mark !== undefined && !this.#byPath.has(at))
+        yield [at, { mark, isAmong: (tokens) => isTokenOf(mark, tokens), isHere: false }];
+  }
+
+  #find(path: string, isWanted: (token: string) => boolean): Kept | undefined {
+    return above(path)
+      .flatMap((each) => [...(this.#byPath.get(each)?.locks.values() ?? [])])
+      .find(({ token }) => isWanted(token));
   }
 
   #prolong(lock: Kept, seconds: number): void {
@@ -112,22 +184,61 @@ export class Locks {
     lock.timer = setTimeout(() => void this.#end(lock), seconds * 1_000).unref();
   }
 
+  async #endAll(groups: readonly Group[]): Promise<void> {
+    const locks = groups.flatMap((group) => [...group.locks.values()]);
+    await Promise.all(locks.map((lock) => this.#end(lock)));
+  }
+
   async #end(lock: Kept): Promise<void> {
-    if (this.#byPath.get(lock.path) !== lock) return;
-    this.#byPath.delete(lock.path);
     clearTimeout(lock.timer);
+    const group = this.#byPath.get(lock.path);
+    if (group?.locks.get(lock.token) !== lock) return;
+    group.locks.delete(lock.token);
+    if (group.locks.size > 0) return;
+    this.#byPath.delete(lock.path);
     // A lease that cannot be released expires.
-    await lock.held.release().catch(() => undefined);
+    await group.held.release().catch(() => undefined);
   }
 }
 
-function locked(path: string): Refusal {
-  return new Refusal(423, `/${path} is locked`, "lock-token-submitted");
+/** The locks of one path. */
+interface Found {
+  readonly mark: LockMark;
+  readonly isAmong: (tokens: ReadonlySet<string>) => boolean;
+  readonly isHere: boolean;
+}
+
+/**
+ * Other nodes know what the tokens of shared locks have in common. While one of the locks is held no
+ * exclusive one was granted, which is all that the token of another proves.
+ */
+function isTokenOf({ token, isShared }: LockMark, tokens: ReadonlySet<string>): boolean {
+  return isShared ? [...tokens].some((each) => each.startsWith(token)) : tokens.has(token);
+}
+
+function mayJoin({ isDeep, isShared }: LockWish, mark: LockMark): boolean {
+  return isShared && mark.isShared && mark.isDeep === isDeep;
+}
+
+function reaches({ isDeep }: LockMark, at: string, path: string): boolean {
+  return at === path || (isDeep && isWithin(at, path));
+}
+
+function isTouched({ path, isDeep, isMember }: Touched, at: string, mark: LockMark): boolean {
+  return reaches(mark, at, path) || (isDeep && isWithin(path, at)) || (isMember && at === folderOf(path));
+}
+
+function conflicting(path: string): Refusal {
+  return new Refusal(423, `/${path} is locked`, "no-conflicting-lock");
 }
 
 export function isWithin(folder: string, path: string): boolean {
   return folder === "" ? path !== "" : path.startsWith(`${folder}/`);
 }
+
+const isWithinOrAt = (folder: string, path: string): boolean => folder === path || isWithin(folder, path);
+
+export const folderOf = (path: string): string => path.split("/").slice(0, -1).join("/");
 
 /** The path and the folders above it, up to the root. */
 function above(path: string): string[] {

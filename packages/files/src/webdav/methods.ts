@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import { LeaseholdError } from "leasehold/common";
 import { conditionsOf, depthOf, lockSecondsOf, modifiedMsOf, rangeOf, tokensIn } from "./headers.js";
-import { type Locks, isWithin } from "./locks.js";
+import { type Locks, type Touched, folderOf, isWithin } from "./locks.js";
 import {
   activeLock,
   contentType,
@@ -106,7 +106,7 @@ async function put(call: Call): Promise<void> {
     throw new Refusal(400, "a file is put as a whole: Content-Range is not supported");
   const before = await tree.find(path);
   if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
-  await mayWrite(call, [path], false);
+  await mustBeUnlocked(call, [{ path, isMember: before === undefined }]);
   checkMatches(request, before);
   const modifiedMs = modifiedMsOf(request.headers[modifiedHeader] as string | undefined);
   const how = {
@@ -124,7 +124,7 @@ async function remove(call: Call): Promise<void> {
   if (path === "") throw new Refusal(403, "the root cannot be removed");
   const entry = await found(call);
   if (entry.kind === "folder") depthMustBe(request, "infinity");
-  await mayWrite(call, [path], true);
+  await mustBeUnlocked(call, [{ path, isDeep: entry.kind === "folder", isMember: true }]);
   checkMatches(request, entry);
   await tree.remove(path, isConditional(request) ? entry.etag : undefined);
   await locks.forget(path);
@@ -135,7 +135,7 @@ async function makeCollection(call: Call): Promise<void> {
   const { request, tree, path } = call;
   if (await hasBody(request)) throw new Refusal(415, "a folder is made without a body");
   if (path === "" || (await tree.find(path)) !== undefined) throw new Refusal(405, `/${path} exists already`);
-  await mayWrite(call, [path], false);
+  await mustBeUnlocked(call, [{ path, isMember: true }]);
   await inFolder(path, tree.makeFolder(path));
   end(call, 201);
 }
@@ -151,7 +151,11 @@ async function copyOrMove(call: Call): Promise<void> {
   const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
   if (depth === "1" || (isMove && depth !== "infinity" && entry.kind === "folder"))
     throw new Refusal(400, `a folder cannot be ${isMove ? "moved" : "copied"} with depth ${depth}`);
-  await mayWrite(call, isMove ? [path, to] : [to], true);
+  const target = await tree.find(to);
+  const isDeep = (each: DavEntry | undefined): boolean => each?.kind === "folder";
+  const toTarget = { path: to, isDeep: isDeep(target), isMember: target === undefined };
+  const fromSource = { path, isDeep: isDeep(entry), isMember: true };
+  await mustBeUnlocked(call, isMove ? [fromSource, toTarget] : [toTarget]);
   checkMatches(request, entry);
   const how = {
     deep: depth === "infinity",
@@ -170,7 +174,7 @@ async function propfind(call: Call): Promise<void> {
     throw new Refusal(403, "a whole tree is not listed at once: use depth 0 or 1", "propfind-finite-depth");
   const wanted = wantedOf(await xmlBody(request));
   const entry = await found(call);
-  const one = (each: DavEntry): string => propfindResponse(each, locks.at(each.path), wanted);
+  const one = (each: DavEntry): string => propfindResponse(each, locks.over(each.path), wanted);
   const answer = async function* (): AsyncGenerator<string> {
     let piece = openRoot("multistatus") + one(entry);
     if (depth === "1" && entry.kind === "folder")
@@ -189,7 +193,7 @@ async function propfind(call: Call): Promise<void> {
 async function proppatch(call: Call): Promise<void> {
   const body = await xmlBody(call.request);
   const entry = await found(call);
-  await mayWrite(call, [call.path], false);
+  await mustBeUnlocked(call, [{ path: call.path }]);
   checkMatches(call.request, entry);
   const modifiedMs = entry.kind === "file" ? timeIn(body) : undefined;
   const response = proppatchResponse(entry, body, modifiedMs === undefined ? 403 : 200);
@@ -208,15 +212,20 @@ async function lock(call: Call): Promise<void> {
     const kept = locks.refresh(path, tokens, seconds);
     return void response.writeHead(200, xmlHeaders).end(lockDiscovery(activeLock(kept)));
   }
-  if (childOf(childOf(body, "lockscope") ?? body, "exclusive") === undefined)
-    throw new Refusal(422, "only exclusive locks are supported");
+  const scope = childOf(body, "lockscope") ?? body;
+  const isShared = childOf(scope, "shared") !== undefined;
+  if (isShared === (childOf(scope, "exclusive") !== undefined))
+    throw new Refusal(422, "a lock is exclusive or shared");
   const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
   if (depth === "1") throw new Refusal(400, "a lock has depth 0 or infinity");
   const owner = ownerOf(childOf(body, "owner"));
   if (Buffer.byteLength(owner) > ownerBytesMax) throw new Refusal(400, "the owner of the lock is too long");
   const before = await tree.find(path);
-  if (before === undefined) await mustBeInFolder(tree, path);
-  const taken = await locks.take(path, owner, depth === "infinity", seconds);
+  if (before === undefined) {
+    await mustBeInFolder(tree, path);
+    await mustBeUnlocked(call, [{ path: folderOf(path) }]);
+  }
+  const taken = await locks.take({ path, owner, isDeep: depth === "infinity", isShared }, seconds);
   try {
     // Locking a missing resource creates an empty file (RFC 4918, 7.3).
     if (before === undefined) await tree.write(path, Readable.from([]), { isNew: true });
@@ -248,11 +257,13 @@ function ownerOf(owner: XmlElement | undefined): string {
   return href === undefined ? escaped(owner.text.trim()) : dav("href", escaped(href.text.trim()));
 }
 
-/** Checks that the request has the tokens of the locks in its way, and that its conditions hold. */
-async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Promise<void> {
-  const { request, tree, locks, path } = call;
+/**
+ * Checks the conditions of the header `If`, which concern any method (RFC 4918, 10.4).
+ *
+ * @throws Refusal 412
+ */
+export async function checkConditions({ request, tree, locks, path }: Call): Promise<void> {
   const lists = conditionsOf(request.headers["if"] as string | undefined);
-  const tokens = tokensIn(lists);
   const holds = async (list: (typeof lists)[number]): Promise<boolean> => {
     const about = list.resource === undefined ? path : pathOf(list.resource);
     const entry = list.conditions.some(({ kind }) => kind === "etag") ? await tree.find(about) : undefined;
@@ -265,7 +276,16 @@ async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Pr
   };
   if (lists.length > 0 && !(await Promise.all(lists.map(holds))).some(Boolean))
     throw new Refusal(412, "a condition of the header If does not hold");
-  await locks.mustBeFree(paths, tokens, deep);
+}
+
+/** Checks that the request has the tokens of the locks in its way. @throws Refusal 423 */
+async function mustBeUnlocked(
+  { request, locks }: Call,
+  changes: readonly (Pick<Touched, "path"> & Partial<Touched>)[],
+): Promise<void> {
+  const tokens = tokensIn(conditionsOf(request.headers["if"] as string | undefined));
+  const all = changes.map((change) => ({ isDeep: false, isMember: false, ...change }));
+  await locks.mustBeFree(all, tokens);
 }
 
 /** `If-Match` and `If-None-Match`. @throws Refusal 412 */
@@ -308,7 +328,7 @@ function depthMustBe({ headers }: IncomingMessage, depth: "infinity"): void {
 }
 
 async function mustBeInFolder(tree: DavTree, path: string): Promise<void> {
-  const folder = path.split("/").slice(0, -1).join("/");
+  const folder = folderOf(path);
   if ((await tree.find(folder))?.kind !== "folder") throw new Refusal(409, `there is no folder /${folder}`);
 }
 

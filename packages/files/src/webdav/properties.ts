@@ -23,10 +23,12 @@ export function wantedOf(body: XmlElement | undefined): Wanted {
   return { kind: "some", names };
 }
 
-const supportedLock = dav("lockentry", dav("lockscope", dav("exclusive")), dav("locktype", dav("write")));
+const supportedLock = ["exclusive", "shared"]
+  .map((scope) => dav("lockentry", dav("lockscope", dav(scope)), dav("locktype", dav("write"))))
+  .join("");
 
 /** The properties of an entry, as the XML that is in each. */
-function propertiesOf(entry: DavEntry, lock: Lock | undefined): ReadonlyMap<string, string> {
+function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<string, string> {
   const isFolder = entry.kind === "folder";
   const properties = new Map([
     ["resourcetype", isFolder ? dav("collection") : ""],
@@ -34,7 +36,7 @@ function propertiesOf(entry: DavEntry, lock: Lock | undefined): ReadonlyMap<stri
     ["getlastmodified", new Date(entry.modifiedMs).toUTCString()],
     ["creationdate", new Date(entry.modifiedMs).toISOString()],
     ["supportedlock", supportedLock],
-    ["lockdiscovery", lock === undefined ? "" : activeLock(lock)],
+    ["lockdiscovery", locks.map(activeLock).join("")],
   ]);
   if (isFolder) return properties;
   properties.set("getcontentlength", String(entry.bytes));
@@ -51,8 +53,8 @@ export function activeLock(lock: Lock): string {
   return dav(
     "activelock",
     dav("locktype", dav("write")),
-    dav("lockscope", dav("exclusive")),
-    dav("depth", lock.deep ? "infinity" : "0"),
+    dav("lockscope", dav(lock.isShared ? "shared" : "exclusive")),
+    dav("depth", lock.isDeep ? "infinity" : "0"),
     lock.owner === "" ? "" : dav("owner", lock.owner),
     dav("timeout", `Second-${seconds}`),
     dav("locktoken", dav("href", escaped(lock.token))),
@@ -67,8 +69,8 @@ export function hrefOf(path: string, isFolder: boolean): string {
 }
 
 /** One entry of the answer to a PROPFIND. */
-export function propfindResponse(entry: DavEntry, lock: Lock | undefined, wanted: Wanted): string {
-  const properties = propertiesOf(entry, lock);
+export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted: Wanted): string {
+  const properties = propertiesOf(entry, locks);
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
   if (wanted.kind !== "some") {
     const all = [...properties].map(([name, value]) =>

@@ -9,7 +9,7 @@ import { watchCertificate } from "./certificate.js";
 import { FilesTree } from "./files-tree.js";
 import { leaseLocks } from "./lease-locks.js";
 import { Locks } from "./locks.js";
-import { methods, pathOf } from "./methods.js";
+import { checkConditions, methods, pathOf } from "./methods.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
@@ -165,7 +165,9 @@ class Front {
       response.end(`${JSON.stringify(this.#files.status())}\n`);
       return;
     }
-    await method({ request, response, path, tree: this.#tree, locks: this.#locks });
+    const call = { request, response, path, tree: this.#tree, locks: this.#locks };
+    await checkConditions(call);
+    await method(call);
   }
 
   /**

@@ -43,17 +43,27 @@ export interface DavTree {
   transfer(kind: "move" | "copy", from: string, to: string, how: TransferHow): Promise<{ existed: boolean }>;
 }
 
-/** A lock that counts at all nodes. */
+/** The lease of a path's locks at one node. */
 export interface HeldLock {
   release(): Promise<void>;
-  /** Aborted when the lock is lost. */
+  /** Aborted when the lease is lost. */
   readonly lost: AbortSignal;
+}
+
+/** The facts about the locks of a path that all nodes can learn. */
+export interface LockMark {
+  /** The token of an exclusive lock; the beginning of the tokens of shared ones. */
+  readonly token: string;
+  readonly isDeep: boolean;
+  readonly isShared: boolean;
 }
 
 /** The locks that all nodes share. */
 export interface LockGround {
-  /** Undefined if another node holds a lock on the path. */
-  take(path: string, token: string): Promise<HeldLock | undefined>;
-  /** The token of the lock on the path, at any node. */
-  tokenOf(path: string): Promise<string | undefined>;
+  /** Undefined if there are locks on the path already. */
+  take(path: string, mark: LockMark): Promise<HeldLock | undefined>;
+  /** The locks on the path, at any node. */
+  markOf(path: string): Promise<LockMark | undefined>;
+  /** The locks on what is in a folder, at any node. It looks through all leases. */
+  marksBelow(folder: string): Promise<readonly (readonly [path: string, mark: LockMark])[]>;
 }

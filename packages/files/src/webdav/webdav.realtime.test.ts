@@ -3,6 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryFiles } from "../../../../test/support/memory-files.js";
 import { LeaseholdError, type Leases } from "leasehold/common";
 import { MemoryCluster } from "leasehold/inner/testing/index.js";
+import { leaseLocks } from "./lease-locks.js";
+import { Locks } from "./locks.js";
+import type { Refusal } from "./refusal.js";
 import { type WebdavServer, serveWebdav } from "./server.js";
 
 let files: MemoryFiles;
@@ -247,6 +250,151 @@ describe("conditions and locks", () => {
     expect(await statusOf("UNLOCK", `${here}/f/a`, { "lock-token": token })).toBe(204);
     expect(await statusOf("PUT", `${there}/f/a`, {}, "x")).toBe(204);
     expect(await statusOf("UNLOCK", `${here}/f/a`, { "lock-token": token })).toBe(409);
+  });
+});
+
+describe("locks of several clients", () => {
+  const sharedBody = lockBody.replace("exclusive", "shared");
+  const tokenOf = (answer: Awaited<ReturnType<typeof ask>>): string => answer.headers.get("lock-token")!;
+
+  test("shared locks stand beside each other, any of their tokens counts, and the last ends them", async () => {
+    const [here, there] = [await front(), await front()];
+    await ask("PUT", `${here}/a`, {}, "1");
+    const first = await ask("LOCK", `${here}/a`, {}, sharedBody);
+    const second = await ask("LOCK", `${here}/a`, {}, sharedBody);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(tokenOf(first)).not.toBe(tokenOf(second));
+    const { text } = await ask("PROPFIND", `${here}/a`, { depth: "0" });
+    expect(text.match(/<D:activelock>/g)).toHaveLength(2);
+    // Another node grants none, and knows the tokens.
+    for (const body of [sharedBody, lockBody])
+      expect(await statusOf("LOCK", `${there}/a`, {}, body)).toBe(423);
+    expect(await statusOf("LOCK", `${here}/a`, {}, lockBody)).toBe(423);
+    for (const url of [here, there]) {
+      expect(await statusOf("PUT", `${url}/a`, {}, "x")).toBe(423);
+      for (const each of [first, second])
+        expect(await statusOf("PUT", `${url}/a`, { if: `(${tokenOf(each)})` }, "x")).toBe(204);
+    }
+    expect(await statusOf("UNLOCK", `${here}/a`, { "lock-token": tokenOf(first) })).toBe(204);
+    expect(await statusOf("PUT", `${here}/a`, { if: `(${tokenOf(first)})` }, "x")).toBe(412);
+    expect(await statusOf("PUT", `${there}/a`, {}, "x")).toBe(423);
+    expect(await statusOf("UNLOCK", `${here}/a`, { "lock-token": tokenOf(second) })).toBe(204);
+    expect(await statusOf("PUT", `${there}/a`, {}, "x")).toBe(204);
+    expect(await statusOf("LOCK", `${there}/a`, {}, lockBody)).toBe(200);
+  });
+
+  test("a lock of a folder sees what other nodes have locked inside, and they see it", async () => {
+    const [here, there] = [await front(), await front()];
+    await ask("MKCOL", `${here}/f`);
+    await ask("PUT", `${here}/f/a`, {}, "1");
+    const inside = await ask("LOCK", `${there}/f/a`, {}, lockBody);
+    expect(await statusOf("LOCK", `${here}/f`, {}, lockBody)).toBe(423);
+    expect(await statusOf("LOCK", `${here}/f`, {}, sharedBody)).toBe(423);
+    expect(await statusOf("DELETE", `${here}/f`)).toBe(423);
+    expect(await statusOf("MOVE", `${here}/f`, { destination: "/g" })).toBe(423);
+    // A lock of the folder alone does not include it.
+    const alone = await ask("LOCK", `${here}/f`, { depth: "0" }, lockBody);
+    expect(alone.status).toBe(200);
+    const ofInside = { if: `(${tokenOf(inside)})` };
+    expect(await statusOf("PUT", `${here}/f/a`, ofInside, "2")).toBe(204);
+    // It includes which members the folder has.
+    for (const url of [here, there]) {
+      expect(await statusOf("PUT", `${url}/f/b`, {}, "new")).toBe(423);
+      expect(await statusOf("MKCOL", `${url}/f/c`)).toBe(423);
+      expect(await statusOf("LOCK", `${url}/f/d`, {}, lockBody)).toBe(423);
+      expect(await statusOf("DELETE", `${url}/f/a`, ofInside)).toBe(423);
+    }
+    const ofFolder = { if: `</f> (${tokenOf(alone)})` };
+    expect(await statusOf("PUT", `${there}/f/b`, ofFolder, "new")).toBe(201);
+    await ask("UNLOCK", `${here}/f`, { "lock-token": tokenOf(alone) });
+    await ask("UNLOCK", `${there}/f/a`, { "lock-token": tokenOf(inside) });
+    const whole = await ask("LOCK", `${here}/f`, {}, lockBody);
+    expect(whole.status).toBe(200);
+    expect(await statusOf("LOCK", `${there}/f/a`, {}, lockBody)).toBe(423);
+    expect(await statusOf("GET", `${there}/f/a`, { if: `(${tokenOf(inside)})` })).toBe(412);
+  });
+
+  test("two nodes that find a folder and a file in it free both look again, and one is refused", async () => {
+    const [one, other] = [cluster.open("one"), cluster.open("other")];
+    opened.push(one, other);
+    // Each takes its lease when both have looked.
+    let looked = 0;
+    let resolve!: () => void;
+    const bothLooked = new Promise<void>((done) => (resolve = done));
+    const nodes = [one, other].map((leases) => {
+      const ground = leaseLocks(leases, "p");
+      const take: typeof ground.take = async (...wish) => {
+        if ((looked += 1) === 2) resolve();
+        await bothLooked;
+        return ground.take(...wish);
+      };
+      return new Locks({ ...ground, take });
+    });
+    const wish = { owner: "", isDeep: true, isShared: false };
+    const taken = await Promise.allSettled([
+      nodes[0]!.take({ ...wish, path: "f" }, 60),
+      nodes[1]!.take({ ...wish, path: "f/a" }, 60),
+    ]);
+    expect(taken.filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(1);
+    for (const locks of nodes) await locks.close();
+    await nodes[0]!.take({ ...wish, path: "f" }, 60);
+    await nodes[0]!.close();
+  });
+
+  test("a lock is refused if another was granted at the node after it had found the path free", async () => {
+    const leases = cluster.open("one");
+    opened.push(leases);
+    const ground = leaseLocks(leases, "p");
+    const wish = { path: "a", owner: "", isDeep: false, isShared: true };
+    const statusesOf = async (isShared: boolean): Promise<number | undefined> => {
+      let isFirst = true;
+      const locks: Locks = new Locks({
+        ...ground,
+        markOf: async (path) => {
+          const mark = await ground.markOf(path);
+          if (isFirst) {
+            isFirst = false;
+            await locks.take({ ...wish, isShared }, 60);
+          }
+          return mark;
+        },
+      });
+      try {
+        await locks.take(wish, 60);
+        return undefined;
+      } catch (error) {
+        return (error as Refusal).status;
+      } finally {
+        await locks.close();
+      }
+    };
+    expect([await statusesOf(true), await statusesOf(false)]).toEqual([undefined, 423]);
+  });
+
+  test("a node has 1,000 locks, and one more is refused", async () => {
+    const ground = {
+      guarantees: { data: true },
+      holder: async () => ({ state: "free" }),
+      list: async () => [],
+    };
+    const { signal } = new AbortController();
+    const tryAcquire = async () => ({ signal, release: async () => undefined });
+    const locks = new Locks(leaseLocks({ ...ground, tryAcquire } as unknown as Leases, "p"));
+    const wish = { path: "a", owner: "", isDeep: false, isShared: true };
+    for (let count = 0; count < 999; count += 1) await locks.take(wish, 60);
+    await locks.take({ ...wish, path: "b", isShared: false }, 60);
+    await expect(locks.take(wish, 60)).rejects.toMatchObject({ status: 503 });
+    await locks.forget("b");
+    await locks.take(wish, 60);
+    await locks.close();
+  });
+
+  test("while nobody knows whether a path is locked, nothing is changed", async () => {
+    const url = await front();
+    opened[0]!.holder = async () => ({ state: "unknown" });
+    const answer = await ask("PUT", `${url}/a`, {}, "x");
+    expect([answer.status, answer.headers.get("leasehold-error")]).toEqual([503, "NO_QUORUM"]);
+    expect(files.paths).toEqual([]);
   });
 });
 
