@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
 import type {
-  ConditionOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -9,12 +8,14 @@ import type {
   FilesStatus,
   FileStat,
   FileView,
+  FolderOptions,
   FolderStat,
   ListFilesOptions,
   MoveOptions,
   PutOptions,
   RemoveOptions,
   ReplicatedFile,
+  TouchOptions,
 } from "../../packages/files/src/types.js";
 import { Draft } from "../../packages/files/src/names/draft.js";
 import { filesBelow, find, NamesState } from "../../packages/files/src/names/state.js";
@@ -59,12 +60,12 @@ export class MemoryFiles implements Files {
   async entry(path: string): Promise<FileView | FolderStat | undefined> {
     const entry = find(this.#names, path)?.entry;
     if (entry === undefined) return undefined;
-    const { modifiedMs } = entry;
-    if (entry.kind === "folder") return { kind: "folder", path, modifiedMs };
+    const { modifiedMs, attributes } = entry;
+    if (entry.kind === "folder") return { kind: "folder", path, modifiedMs, attributes };
     const { content, version } = entry;
     const bytes = this.#bytes.get(content.id)!;
     const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length);
-    return { kind: "file", path, size: content.size, version, modifiedMs, read };
+    return { kind: "file", path, size: content.size, version, modifiedMs, attributes, read };
   }
 
   async put(path: string, bytes: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<FileStat> {
@@ -88,12 +89,13 @@ export class MemoryFiles implements Files {
     const whole = Buffer.concat(parts);
     const content: Content = { ...emptyContent, id: `c${(this.#versions += 1)}`, size: whole.length };
     this.#bytes.set(content.id, whole);
-    this.#make({ ...wish, content });
+    const given = options.attributes;
+    this.#make({ ...wish, content, attributes: typeof given === "function" ? given() : given });
     return this.stat(path);
   }
 
-  async makeFolder(path: string, { makeFolders = true } = {}): Promise<void> {
-    this.#make({ kind: "folder", path, makeFolders });
+  async makeFolder(path: string, { makeFolders = true, attributes }: FolderOptions = {}): Promise<void> {
+    this.#make({ kind: "folder", path, makeFolders, attributes });
   }
 
   async list(prefix: string, { after = "", limit = 3 }: ListFilesOptions = {}): Promise<FileList> {
@@ -122,9 +124,9 @@ export class MemoryFiles implements Files {
     this.#make({ kind: "remove", path, isDeep: recursive, ifVersion, sealed: [] });
   }
 
-  async touch(path: string, ms: number, options: ConditionOptions = {}): Promise<void> {
-    const { ifVersion = null } = options;
-    this.#make({ kind: "touch", path, modifiedMs: ms, ifVersion });
+  async touch(path: string, options: TouchOptions): Promise<void> {
+    const { ifVersion = null, modifiedMs, attributes } = options;
+    this.#make({ kind: "touch", path, modifiedMs, attributes, ifVersion, sealed: [] });
   }
 
   async rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
@@ -150,8 +152,8 @@ export class MemoryFiles implements Files {
   async [Symbol.asyncDispose](): Promise<void> {}
 
   #move(kind: "move" | "copy", from: string, to: string, options: CopyOptions): boolean {
-    const { over = "file", makeFolders = true, deep: isDeep = true, ifVersion = null } = options;
-    return this.#make({ kind, from, to, over, makeFolders, isDeep, ifVersion, sealed: [] });
+    const { over = "file", makeFolders = true, deep: isDeep = true, ifVersion = null, attributes } = options;
+    return this.#make({ kind, from, to, over, makeFolders, isDeep, ifVersion, attributes, sealed: [] });
   }
 
   #make(change: Change): boolean {

@@ -9,6 +9,8 @@ export type { SecurityOptions } from "leasehold/runtime";
 export type { Logger } from "leasehold/runtime";
 export { readStream, type ReadStreamOptions, writeStream, type WriteStreamOptions } from "./node/streams.js";
 export type {
+  AttributeChanges,
+  Attributes,
   ConditionOptions,
   CopyOptions,
   Entry,
@@ -19,6 +21,7 @@ export type {
   FilesStatus,
   FileStat,
   FileView,
+  FolderOptions,
   FolderStat,
   ListFilesOptions,
   MoveOptions,
@@ -26,6 +29,7 @@ export type {
   PutOptions,
   RemoveOptions,
   ReplicatedFile,
+  TouchOptions,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";

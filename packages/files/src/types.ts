@@ -23,6 +23,18 @@ export interface ConditionOptions extends FileCallOptions {
   readonly ifVersion?: string | undefined;
 }
 
+/** Strings that a path has beside its content, by their names. */
+export type Attributes = Readonly<Record<string, string>>;
+
+/** Sets attributes; null removes one. The others of the path stay. */
+export type AttributeChanges = Readonly<Record<string, string | null>>;
+
+export interface TouchOptions extends ConditionOptions {
+  /** The {@link FileStat.modifiedMs}: an integer that a `Date` can have. Not of a folder. */
+  readonly modifiedMs?: number | undefined;
+  readonly attributes?: AttributeChanges | undefined;
+}
+
 export interface PutOptions extends ConditionOptions {
   /** Rejects with `FILE_EXISTS` if the path has a file already. Default false. */
   readonly ifMissing?: boolean | undefined;
@@ -30,6 +42,15 @@ export interface PutOptions extends ConditionOptions {
   readonly makeFolders?: boolean | undefined;
   /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
   readonly modifiedMs?: number | undefined;
+  /**
+   * Changes of the path's attributes, made with the change of its content. A function is called when all
+   * bytes were read.
+   */
+  readonly attributes?: AttributeChanges | (() => AttributeChanges) | undefined;
+}
+
+export interface FolderOptions extends Pick<PutOptions, "makeFolders" | "signal"> {
+  readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface RemoveOptions extends ConditionOptions {
@@ -42,6 +63,8 @@ export interface MoveOptions extends ConditionOptions {
   readonly over?: "nothing" | "file" | "anything" | undefined;
   /** Makes missing folders above the target. Default true; otherwise `FILE_NOT_FOUND`. */
   readonly makeFolders?: boolean | undefined;
+  /** Changes of the attributes that the target gets from the source. */
+  readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface CopyOptions extends MoveOptions {
@@ -60,6 +83,11 @@ export interface FileStat {
    * for humans, and for programs that compare it with the time of a copy.
    */
   readonly modifiedMs: number;
+  /**
+   * At most 64, of 8 KiB together. They are moved and copied with the file. Those whose names begin with
+   * `content.` describe the content: a put or a write in place removes them, unless the put sets them.
+   */
+  readonly attributes?: Attributes | undefined;
 }
 
 /** A file as it was at one moment. */
@@ -79,6 +107,8 @@ export interface FolderStat {
   readonly kind: "folder";
   readonly path: string;
   readonly modifiedMs: number;
+  /** As {@link FileStat.attributes}. */
+  readonly attributes?: Attributes | undefined;
 }
 
 export type Entry = (FileStat & { readonly kind: "file" }) | FolderStat;
@@ -170,12 +200,13 @@ export interface Files extends AsyncDisposable {
    * calls at once the later change stays, or one is refused if conditions say so.
    *
    * @param bytes must not be changed until the promise settles
-   * @throws LeaseholdError `FILE_EXISTS`, `FILE_CHANGED`, `FILE_NOT_FOUND`, `INVALID_PATH`, and what {@link
-   *   ReplicatedFile} names. After `FILE_UNCERTAIN` the file has the old content or the new one.
+   * @throws LeaseholdError `FILE_EXISTS`, `FILE_CHANGED`, `FILE_NOT_FOUND`, `INVALID_PATH`, `INVALID_RANGE`
+   *   for too many attributes, and what {@link ReplicatedFile} names. After `FILE_UNCERTAIN` the file has the
+   *   old content or the new one.
    */
   put(path: string, bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<FileStat>;
   /** @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names. */
-  makeFolder(path: string, options?: Pick<PutOptions, "makeFolders" | "signal">): Promise<void>;
+  makeFolder(path: string, options?: FolderOptions): Promise<void>;
   /**
    * Files whose paths begin with `prefix` (`""`: all; `"reports/"`: those in that folder and below). Each
    * page shows the names of one moment; sizes and versions of files that are written in place are those of a
@@ -196,13 +227,14 @@ export interface Files extends AsyncDisposable {
    */
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /**
-   * Sets {@link FileStat.modifiedMs} of a file, by one change of its name; its version stays.
+   * Sets {@link FileStat.modifiedMs} of a file, or attributes of a file or folder, by one change; a version
+   * stays.
    *
-   * @param modifiedMs an integer that a `Date` can have
-   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` for a folder, `INVALID_RANGE`,
-   *   `UNSUPPORTED` for a file that is written in place, and what {@link ReplicatedFile} names.
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` for the time of a folder,
+   *   `INVALID_RANGE`, `UNSUPPORTED` for the time of a file that is written in place, and what {@link
+   *   ReplicatedFile} names.
    */
-  touch(path: string, modifiedMs: number, options?: ConditionOptions): Promise<void>;
+  touch(path: string, options: TouchOptions): Promise<void>;
   /**
    * Renames a file or folder, whatever is in it, by one change. Resolves with whether it replaced another.
    */

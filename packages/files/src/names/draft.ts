@@ -1,4 +1,5 @@
 import { LeaseholdError } from "leasehold/common";
+import { attributeBytes, changeAttributes, withoutContent } from "./attributes.js";
 import { type Names, type NamesState, find, placeOf, rootId } from "./state.js";
 import type {
   Change,
@@ -6,6 +7,7 @@ import type {
   Entry,
   Fact,
   FileEntry,
+  FolderChange,
   MoveChange,
   Name,
   PutChange,
@@ -112,7 +114,7 @@ export class Draft implements Names {
       case "put":
         return this.#put(change, circumstances);
       case "folder":
-        return this.#makeFolder(change.path, change.makeFolders, circumstances);
+        return this.#makeFolder(change, circumstances);
       case "move":
         return this.#move(change, circumstances);
       case "copy":
@@ -146,16 +148,18 @@ export class Draft implements Names {
     if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
     if (content.id !== "" && !mayName(content.id))
       throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
-    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs };
+    const attributes = changeAttributes(withoutContent(there?.entry.attributes), change.attributes);
+    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs, attributes };
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
     return { entry, existed: there !== undefined };
   }
 
-  #makeFolder(path: string, makeFolders: boolean, { nowMs }: Circumstances): Made {
+  #makeFolder({ path, makeFolders, ...change }: FolderChange, { nowMs }: Circumstances): Made {
     const there = find(this, path);
     if (there !== undefined) throw exists(path, there.entry.kind === "folder" ? "a folder" : "a file");
     const folder = this.#folderFor(path, makeFolders);
-    const entry: Entry = { kind: "folder", modifiedMs: nowMs };
+    const attributes = changeAttributes(undefined, change.attributes);
+    const entry: Entry = { kind: "folder", modifiedMs: nowMs, attributes };
     this.#set({ ...this.#placeIn(folder, path, nowMs), entry });
     return { entry, existed: false };
   }
@@ -163,19 +167,21 @@ export class Draft implements Names {
   #move(change: MoveChange, { nowMs }: Circumstances): Made {
     const { from, to, sealed, makeFolders } = change;
     const source = this.#source(change);
-    if (from === to) return { entry: source.entry, existed: true };
+    const top = withAttributes(source.entry, change);
+    if (from === to) return this.#keep(source, top);
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     this.#mustBeSealed([source, ...(target === undefined ? [] : [target])], sealed);
     if (target !== undefined) this.#drop(target);
-    this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: source.entry });
-    return { entry: source.entry, existed: target !== undefined };
+    this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: top });
+    return { entry: top, existed: target !== undefined };
   }
 
   #copy(change: MoveChange, { version, nowMs }: Circumstances): Made {
     const { from, to, sealed, makeFolders, isDeep } = change;
     const source = this.#source(change);
-    if (from === to) return { entry: source.entry, existed: true };
+    const top = withAttributes(source.entry, change);
+    if (from === to) return this.#keep(source, top);
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     const copied = isDeep ? this.#below(source) : [source];
@@ -183,7 +189,8 @@ export class Draft implements Names {
     if (target !== undefined) this.#drop(target);
     const ids = new Map<number, number>();
     let made: Entry | undefined;
-    for (const { id, parent, name, entry: old } of copied) {
+    for (const { id, parent, name, entry: own } of copied) {
+      const old = id === source.id ? top : own;
       const entry = old.kind === "file" ? { ...old, version: version() } : { ...old, modifiedMs: nowMs };
       const place =
         id === source.id
@@ -208,10 +215,22 @@ export class Draft implements Names {
     return { entry: null, existed: true };
   }
 
-  #touch({ path, modifiedMs, ifVersion }: TouchChange): Made {
+  /** A name that is moved or copied to itself. */
+  #keep(name: Name, entry: Entry): Made {
+    if (entry !== name.entry) this.#set({ ...name, entry });
+    return { entry, existed: true };
+  }
+
+  #touch(change: TouchChange): Made {
+    const { path, modifiedMs, ifVersion } = change;
     const there = find(this, path);
     if (there === undefined) throw missing(path);
-    if (there.entry.kind === "folder") throw exists(path, "a folder");
+    const before = withAttributes(there.entry, change);
+    if (modifiedMs === undefined || there.entry.kind === "folder") {
+      if (modifiedMs !== undefined) throw exists(path, "a folder");
+      if (ifVersion !== null) checkVersion(path, there, ifVersion, change.sealed);
+      return this.#keep(there, before);
+    }
     // Its primary tells the time of its last write, whatever the name's entry says.
     if (there.entry.content.isLive)
       throw new LeaseholdError(
@@ -219,7 +238,7 @@ export class Draft implements Names {
         `${path} is written in place, and has the time of its last write`,
       );
     if (ifVersion !== null) checkVersion(path, there, ifVersion, []);
-    const entry: FileEntry = { ...there.entry, modifiedMs };
+    const entry: Entry = { ...before, modifiedMs };
     this.#set({ ...there, entry });
     return { entry, existed: true };
   }
@@ -283,7 +302,7 @@ export class Draft implements Names {
     let bytes = 0;
     for (let at = 0; at < all.length; at += 1) {
       const { id, name, entry } = all[at]!;
-      bytes += factBytesMax(name);
+      bytes += factBytesMax(name, entry);
       if (all.length > copiedMax || bytes > copiedBytesMax)
         throw new LeaseholdError(
           "UNSUPPORTED",
@@ -323,7 +342,7 @@ export class Draft implements Names {
     this.#byId.set(name.id, name);
     this.#byPlace.set(placeOf(name), name);
     this.#facts.push([name.id, name]);
-    this.bytes += factBytesMax(name.name);
+    this.bytes += factBytesMax(name.name, name.entry);
   }
 
   #drop(name: Name): void {
@@ -335,8 +354,13 @@ export class Draft implements Names {
 }
 
 /** The name as JSON in UTF-8, and the rest of a fact. */
-function factBytesMax(name: string): number {
-  return 3 * name.length + 200;
+export function factBytesMax(name: string, entry?: Entry): number {
+  return 3 * name.length + 200 + attributeBytes(entry?.attributes);
+}
+
+function withAttributes<E extends Entry>(entry: E, { attributes: changes }: TouchChange | MoveChange): E {
+  if (changes === undefined) return entry;
+  return { ...entry, attributes: changeAttributes(entry.attributes, changes) };
 }
 
 function isEmpty(names: Iterable<Name>): boolean {

@@ -94,7 +94,7 @@ function drawChange(random: Xorshift, content: string): Change {
       ifContent: null,
       ...unconditional,
     };
-  if (at < 0.45) return { kind: "touch", path: path(), modifiedMs: 1, ifVersion: null };
+  if (at < 0.45) return { kind: "touch", path: path(), modifiedMs: 1, ifVersion: null, sealed: [] };
   if (at < 0.55) return { kind: "folder", path: path(), makeFolders };
   if (at < 0.7) return { kind: "remove", path: path(), isDeep: isSo(), ...unconditional };
   const over = pick(["nothing", "file", "anything"] as const);

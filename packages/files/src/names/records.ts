@@ -1,5 +1,5 @@
 import { LeaseholdError } from "leasehold/common";
-import type { Content, Fact, Name } from "./types.js";
+import type { Attributes, Content, Fact } from "./types.js";
 
 /** One block of the journal of names: a batch of changes, or a part of a snapshot. Both are facts. */
 export interface NamesRecord {
@@ -7,21 +7,23 @@ export interface NamesRecord {
   readonly facts: readonly Fact[];
 }
 
-type Fields =
-  | [id: number]
-  | [id: number, parent: number, name: string, modifiedMs: number]
-  | [
-      id: number,
-      parent: number,
-      name: string,
-      modifiedMs: number,
-      version: string,
-      content: string,
-      isLive: 0 | 1,
-      size: number,
-      blockSize: number,
-      checksum: number,
-    ];
+type FolderFields = [id: number, parent: number, name: string, modifiedMs: number, attributes?: Attributes];
+
+type FileFields = [
+  id: number,
+  parent: number,
+  name: string,
+  modifiedMs: number,
+  version: string,
+  content: string,
+  isLive: 0 | 1,
+  size: number,
+  blockSize: number,
+  checksum: number,
+  attributes?: Attributes,
+];
+
+type Fields = [id: number] | FolderFields | FileFields;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -43,18 +45,28 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
 function fieldsOf([id, name]: Fact): Fields {
   if (name === null) return [id];
   const { parent, entry } = name;
-  if (entry.kind === "folder") return [id, parent, name.name, entry.modifiedMs];
+  const { attributes } = entry;
+  const last = attributes === undefined ? ([] as const) : ([attributes] as const);
+  if (entry.kind === "folder") return [id, parent, name.name, entry.modifiedMs, ...last];
   const { id: content, isLive, size, blockSize, checksum } = entry.content;
   const live = isLive ? 1 : 0;
-  return [id, parent, name.name, entry.modifiedMs, entry.version, content, live, size, blockSize, checksum];
+  const { modifiedMs, version } = entry;
+  return [id, parent, name.name, modifiedMs, version, content, live, size, blockSize, checksum, ...last];
 }
 
 function factOf(fields: Fields): Fact {
   if (fields.length === 1) return [fields[0], null];
   const [id, parent, name, modifiedMs] = fields;
-  if (fields.length === 4) return [id, { id, parent, name, entry: { kind: "folder", modifiedMs } }];
-  const [, , , , version, contentId, isLive, size, blockSize, checksum] = fields;
+  if (fields.length <= 5) {
+    const [, , , , attributes] = fields as FolderFields;
+    return [id, { id, parent, name, entry: { kind: "folder", modifiedMs, ...some(attributes) } }];
+  }
+  const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes] = fields as FileFields;
   const content: Content = { id: contentId, isLive: isLive === 1, size, blockSize, checksum };
-  const whole: Name = { id, parent, name, entry: { kind: "file", content, version, modifiedMs } };
-  return [id, whole];
+  const entry = { kind: "file", content, version, modifiedMs, ...some(attributes) } as const;
+  return [id, { id, parent, name, entry }];
+}
+
+function some(attributes: Attributes | undefined): { readonly attributes?: Attributes } {
+  return attributes === undefined ? {} : { attributes };
 }

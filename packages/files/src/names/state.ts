@@ -1,4 +1,5 @@
 import sortedBtree from "sorted-btree";
+import { attributeBytes } from "./attributes.js";
 import type { Content, Fact, FileEntry, Found, Name } from "./types.js";
 
 // The package is CommonJS, whose `exports` is the class.
@@ -30,6 +31,8 @@ export class NamesState implements Names {
   /** How many names each content has. */
   readonly #uses = new Map<string, number>();
   readonly #live = new Set<number>();
+  /** The upper bound of the length of all attributes in records. */
+  attributeBytes = 0;
 
   get size(): number {
     return this.#byId.size - 1;
@@ -93,6 +96,7 @@ export class NamesState implements Names {
       if (name === null) continue;
       this.#byId.set(id, name);
       this.#byPlace.set(placeOf(name), name);
+      this.attributeBytes += attributeBytes(name.entry.attributes);
       if (name.entry.kind === "file") this.#use(id, name.entry);
     }
   }
@@ -116,6 +120,7 @@ export class NamesState implements Names {
   #forgetOne(name: Name): void {
     const { id, entry } = name;
     this.#byId.delete(id);
+    this.attributeBytes -= attributeBytes(entry.attributes);
     // A name that was moved in its place has replaced it there already.
     if (this.#byPlace.get(placeOf(name)) === name) this.#byPlace.delete(placeOf(name));
     if (entry.kind === "folder") return;

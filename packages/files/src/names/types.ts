@@ -16,9 +16,17 @@ export interface Content {
 /** The content of a file of 0 bytes. */
 export const emptyContent: Content = { id: "", isLive: false, size: 0, blockSize: 1, checksum: 0 };
 
+/** Strings that a name has beside its content, by their names. */
+export type Attributes = Readonly<Record<string, string>>;
+
+/** Sets attributes; null removes one. */
+export type AttributeChanges = Readonly<Record<string, string | null>>;
+
 export interface FolderEntry {
   readonly kind: "folder";
   readonly modifiedMs: number;
+  /** Absent: none. */
+  readonly attributes?: Attributes | undefined;
 }
 
 export interface FileEntry {
@@ -27,6 +35,8 @@ export interface FileEntry {
   /** New for each change of the name's content, and never used again. */
   readonly version: string;
   readonly modifiedMs: number;
+  /** Absent: none. */
+  readonly attributes?: Attributes | undefined;
 }
 
 export type Entry = FolderEntry | FileEntry;
@@ -62,12 +72,14 @@ export interface PutChange extends Affecting {
   readonly ifContent: string | null;
   /** The time of modification that a client keeps for the file; otherwise that of the change. */
   readonly modifiedMs?: number | undefined;
+  readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface FolderChange {
   readonly kind: "folder";
   readonly path: string;
   readonly makeFolders: boolean;
+  readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface MoveChange extends Affecting {
@@ -80,6 +92,8 @@ export interface MoveChange extends Affecting {
   /** A copy of a folder: with everything in it. */
   readonly isDeep: boolean;
   readonly ifVersion: string | null;
+  /** Of the name at the target, beside those that it brings along. */
+  readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface RemoveChange extends Affecting {
@@ -89,11 +103,12 @@ export interface RemoveChange extends Affecting {
   readonly ifVersion: string | null;
 }
 
-/** Sets the time of modification of a file, whose version stays. */
-export interface TouchChange {
+/** Sets the time of modification of a file, or attributes of a name. The version stays. */
+export interface TouchChange extends Affecting {
   readonly kind: "touch";
   readonly path: string;
-  readonly modifiedMs: number;
+  readonly modifiedMs?: number | undefined;
+  readonly attributes?: AttributeChanges | undefined;
   readonly ifVersion: string | null;
 }
 

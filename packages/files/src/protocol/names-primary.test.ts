@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { FilesCluster, joinedDisk, names } from "../../../../test/support/files-cluster.js";
 import { namesKey } from "./keys.js";
 import type { FilesNode } from "./files-node.js";
-import { type Change, emptyContent } from "../names/types.js";
+import { type Change, emptyContent, type NamesResult } from "../names/types.js";
 
 const unconditional = { sealed: [], ifVersion: null } as const;
 
@@ -89,4 +89,41 @@ test("4,096 changes wait, one more is refused, and those that wait are made", as
     files.during(Promise.all(Array.from({ length: count }, (_, at) => codeOf(node, putAt(`f${at}`)))));
   expect(new Set(await codesOf(4_096))).toEqual(new Set(["done"]));
   expect((await codesOf(4_097)).filter((code) => code !== "done")).toEqual(["OVERLOADED"]);
+});
+
+test("the longest attributes of 1,000 names are listed in pages, and read again after a snapshot", async () => {
+  const files = await FilesCluster.start(await Promise.all(names.map((name) => joinedDisk(name))));
+  const node = files.nodes.get("a")!;
+  await files.during(codeOf(node, putAt("first")));
+  const attributes = { n: "\u0001".repeat(8_191) };
+  const paths = Array.from({ length: 1_000 }, (_, at) => `f/${String(at).padStart(3, "0")}`);
+  const long = paths.map((path) => ({ ...putAt(path), attributes }) as Change);
+  for (let at = 0; at < long.length; at += 100)
+    expect(
+      new Set(await files.during(Promise.all(long.slice(at, at + 100).map((each) => codeOf(node, each))))),
+    ).toEqual(new Set(["done"]));
+  const listed = async (): Promise<number> => {
+    let count = 0;
+    for (let after: string | undefined = "f/"; after !== undefined;) {
+      const page: NamesResult = await node.router.names({ kind: "files", prefix: "f/", after, limit: 1_000 });
+      const { found = [], next } = page;
+      expect(JSON.stringify(found).length).toBeLessThan(2 ** 20);
+      expect(found.every(({ entry }) => entry.attributes?.["n"] === attributes.n)).toBe(true);
+      count += found.length;
+      after = next;
+    }
+    return count;
+  };
+  expect(await listed()).toBe(1_000);
+  // As many records as a tenure writes before its snapshot.
+  const one = async (): Promise<void> => {
+    for (let at = 0; at < 2_001; at += 1) expect(await codeOf(node, putAt("g"))).toBe("done");
+  };
+  await files.during(one());
+  await files.cluster.advance("2s");
+  const blocks = await files.storeOf("a").listBlocks(namesKey);
+  expect(blocks.length).toBeLessThan(1_000);
+  for (const { index } of blocks)
+    expect((await files.storeOf("a").readBlock(namesKey, index))!.bytes.length).toBeLessThan(2 ** 20);
+  expect(await listed()).toBe(1_000);
 });

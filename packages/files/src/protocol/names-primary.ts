@@ -1,6 +1,7 @@
 import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
-import { type Circumstances, Draft, HalfMade, Unsealed } from "../names/draft.js";
+import { attributeBytes } from "../names/attributes.js";
+import { type Circumstances, Draft, factBytesMax, HalfMade, Unsealed } from "../names/draft.js";
 import { decodeNames, encodeNames } from "../names/records.js";
 import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
 import type { Change, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
@@ -20,8 +21,10 @@ const changesPerRecord = 256;
 const recordBytes = 512 * 1024;
 /** The longest record: of these bytes and of the longest change. Below the limit of a block. */
 const recordBytesMax = 3 * 2 ** 20;
-/** Facts in one record of a snapshot. */
+/** Facts in one record of a snapshot, which has at most `recordBytes` and one fact. */
 const factsPerPiece = 1_000;
+/** Bytes of attributes in one page of a list, beyond which it ends. */
+const pageBytes = 512 * 1024;
 /** Records after which a snapshot begins, and its share of all names: it costs as much as it saves. */
 const recordsMin = 2_000;
 const recordsPerName = 0.1;
@@ -268,9 +271,9 @@ export class NamesPrimary implements Serving {
 
   /** Not on a disk that it would fill: removals need the rest. */
   async #mustSnapshot(): Promise<boolean> {
-    const { size } = this.#state;
+    const { size, attributeBytes: more } = this.#state;
     if (this.tenure.isOver || this.#records <= Math.max(recordsMin, size * recordsPerName)) return false;
-    return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName);
+    return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName + more);
   }
 
   /** Changes that come meanwhile are written between its records. */
@@ -281,10 +284,13 @@ export class NamesPrimary implements Serving {
     let floor: ReturnType<Tenure["nextStamp"]> | undefined;
     for (let isLast = false; !isLast;) {
       const facts: Fact[] = [];
-      while (facts.length < factsPerPiece && !isLast) {
+      for (let size = 0; facts.length < factsPerPiece && size < recordBytes && !isLast;) {
         const next = names.next();
         if (next.done === true) isLast = true;
-        else if (next.value.parent >= 0) facts.push([next.value.id, next.value]);
+        else if (next.value.parent >= 0) {
+          facts.push([next.value.id, next.value]);
+          size += factBytesMax(next.value.name, next.value.entry);
+        }
       }
       const bytes = encodeNames({ nextId: this.#state.nextId, facts });
       const stamp = tenure.nextStamp(0);
@@ -302,9 +308,11 @@ export class NamesPrimary implements Serving {
 function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each: T) => string): NamesResult {
   const found: Found[] = [];
   let last: T | undefined;
+  let bytes = 0;
   for (const each of all) {
-    if (found.length === limit) return { found, next: cursor(last!) };
+    if (found.length === limit || bytes > pageBytes) return { found, next: cursor(last!) };
     found.push({ path: each.path, entry: each.entry });
+    bytes += attributeBytes(each.entry.attributes);
     last = each;
   }
   return { found };

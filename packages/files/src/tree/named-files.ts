@@ -6,6 +6,7 @@ import {
   emptyContent,
   type Entry as NamedEntry,
   type FileEntry,
+  type FolderEntry,
   type Found,
   type PutChange,
 } from "../names/types.js";
@@ -14,7 +15,6 @@ import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
 import type {
-  ConditionOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -24,6 +24,7 @@ import type {
   FilesStatus,
   FileStat,
   FileView,
+  FolderOptions,
   FolderStat,
   ListFilesOptions,
   MoveOptions,
@@ -31,6 +32,7 @@ import type {
   PutOptions,
   RemoveOptions,
   ReplicatedFile,
+  TouchOptions,
 } from "../types.js";
 import { FileUncertainError } from "../uncertain.js";
 import { NamedFile } from "./named-file.js";
@@ -110,8 +112,8 @@ export class NamedFiles implements Files, Answerer {
     checkPath(path);
     const entry = await this.entry(path, { signal });
     if (entry?.kind !== "file") throw noFile(path, entry !== undefined);
-    const { size, version, modifiedMs } = entry;
-    return { path, size, version, modifiedMs };
+    const { size, version, modifiedMs, attributes } = entry;
+    return { path, size, version, modifiedMs, ...(attributes && { attributes }) };
   }
 
   async entry(path: string, { signal }: FileCallOptions = {}): Promise<FileView | FolderStat | undefined> {
@@ -119,7 +121,7 @@ export class NamedFiles implements Files, Answerer {
     for (let looks = 1; ; looks += 1) {
       const entry = await this.#names.lookup(path, signal);
       if (entry === undefined) return undefined;
-      if (entry.kind === "folder") return { kind: "folder", path, modifiedMs: entry.modifiedMs };
+      if (entry.kind === "folder") return folderStat(path, entry);
       try {
         return await this.#viewOf(path, entry, signal);
       } catch (error) {
@@ -135,7 +137,9 @@ export class NamedFiles implements Files, Answerer {
     const { parts } = this.objects;
     const writer = new ContentWriter(parts, this.#options.checksum, this.#newContentId(), signal);
     const conditions = { ifMissing, ifVersion, ifContent: null };
-    const wish = { kind: "put", path, makeFolders, modifiedMs, ...conditions } as const;
+    const given = options.attributes;
+    const early = typeof given === "function" ? undefined : given;
+    const wish = { kind: "put", path, makeFolders, modifiedMs, attributes: early, ...conditions } as const;
     const announced = { ...emptyContent, id: writer.id };
     let isOursAlone = true;
     try {
@@ -145,7 +149,8 @@ export class NamedFiles implements Files, Answerer {
       isOursAlone = false;
       // All empty files share one content.
       if (content.id !== writer.id) this.#names.withdraw(writer.id);
-      return statOf(path, await this.#name({ ...wish, content }, before, writer, signal));
+      const attributes = typeof given === "function" ? given() : given;
+      return statOf(path, await this.#name({ ...wish, content, attributes }, before, writer, signal));
     } catch (error) {
       if (isOursAlone) {
         writer.discard();
@@ -213,10 +218,10 @@ export class NamedFiles implements Files, Answerer {
     throw uncertain;
   }
 
-  async makeFolder(path: string, options: Pick<PutOptions, "makeFolders" | "signal"> = {}): Promise<void> {
+  async makeFolder(path: string, options: FolderOptions = {}): Promise<void> {
     checkPath(path);
-    const { makeFolders = true, signal } = options;
-    await this.#names.change({ kind: "folder", path, makeFolders }, signal);
+    const { makeFolders = true, attributes, signal } = options;
+    await this.#names.change({ kind: "folder", path, makeFolders, attributes }, signal);
   }
 
   async list(prefix: string, options: ListFilesOptions = {}): Promise<FileList> {
@@ -225,8 +230,8 @@ export class NamedFiles implements Files, Answerer {
     const { found = [], next } = await this.#names.ask({ kind: "files", prefix, after, limit }, signal);
     const files = (await this.#entriesOf(found, signal)).flatMap((entry) => {
       if (entry.kind === "folder") return [];
-      const { path, size, version, modifiedMs } = entry;
-      return [{ path, size, version, modifiedMs }];
+      const { kind: _, ...stat } = entry;
+      return [stat];
     });
     return next === undefined ? { files } : { files, next };
   }
@@ -248,11 +253,11 @@ export class NamedFiles implements Files, Answerer {
     await this.#names.change({ kind: "remove", path, isDeep: recursive, ifVersion }, signal);
   }
 
-  async touch(path: string, modifiedMs: number, options: ConditionOptions = {}): Promise<void> {
+  async touch(path: string, options: TouchOptions): Promise<void> {
     checkPath(path);
+    const { modifiedMs, attributes, ifVersion = null, signal } = options;
     checkTime(modifiedMs);
-    const { ifVersion = null, signal } = options;
-    await this.#names.change({ kind: "touch", path, modifiedMs, ifVersion }, signal);
+    await this.#names.change({ kind: "touch", path, modifiedMs, attributes, ifVersion }, signal);
   }
 
   rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
@@ -266,8 +271,9 @@ export class NamedFiles implements Files, Answerer {
   async #move(kind: "move" | "copy", from: string, to: string, options: CopyOptions): Promise<boolean> {
     checkPath(from);
     checkPath(to);
-    const { ifVersion = null, over = "file", makeFolders = true, deep: isDeep = true, signal } = options;
-    const wish = { kind, from, to, makeFolders, over, isDeep, ifVersion };
+    const { ifVersion = null, over = "file", makeFolders = true, deep: isDeep = true } = options;
+    const { attributes, signal } = options;
+    const wish = { kind, from, to, makeFolders, over, isDeep, ifVersion, attributes };
     return (await this.#names.change(wish, signal)).existed === true;
   }
 
@@ -293,7 +299,7 @@ export class NamedFiles implements Files, Answerer {
 
   async #viewOf(path: string, entry: FileEntry, signal: AbortSignal | undefined): Promise<FileView> {
     const { content } = entry;
-    if (content.isLive) return this.#liveView(path, content.id, signal);
+    if (content.isLive) return this.#liveView(path, entry, signal);
     const fixed = fixedReader(this.objects.uploads, content);
     const read: FileView["read"] = async (offset, length, options = {}) => {
       try {
@@ -308,13 +314,18 @@ export class NamedFiles implements Files, Answerer {
     return { kind: "file", ...statOf(path, entry), read };
   }
 
-  async #liveView(path: string, id: string, signal: AbortSignal | undefined): Promise<FileView> {
+  async #liveView(
+    path: string,
+    { content: { id }, attributes }: FileEntry,
+    signal: AbortSignal | undefined,
+  ): Promise<FileView> {
     const { router } = this.objects;
     const key = livePrefix + id;
     const statNow = async (options: FileCallOptions): Promise<FileStat> => {
       const operation = { kind: "stat", sealed: true } as const;
       const { result } = await router.operate(key, operation, noBytes, options.signal);
-      return { ...result.stat, path, version: liveVersion(result.stat.version, id) };
+      const version = liveVersion(result.stat.version, id);
+      return { ...result.stat, path, version, ...(attributes && { attributes }) };
     };
     const stat = await statNow({ signal });
     const read: FileView["read"] = async (offset, length, options = {}) => {
@@ -333,12 +344,14 @@ export class NamedFiles implements Files, Answerer {
     );
     const stats = await this.objects.stats(live, signal);
     return found.flatMap(({ path, entry }): Entry[] => {
-      if (entry.kind === "folder") return [{ kind: "folder", path, modifiedMs: entry.modifiedMs }];
+      if (entry.kind === "folder") return [folderStat(path, entry)];
+      const { attributes } = entry;
       const { id, isLive } = entry.content;
       if (!isLive) return [{ kind: "file", ...statOf(path, entry) }];
       const stat = stats.get(livePrefix + id);
       if (stat === undefined) return [];
-      return [{ ...stat, kind: "file", path, version: liveVersion(stat.version, id) }];
+      const version = liveVersion(stat.version, id);
+      return [{ ...stat, kind: "file", path, version, ...(attributes && { attributes }) }];
     });
   }
 
@@ -347,8 +360,12 @@ export class NamedFiles implements Files, Answerer {
   }
 }
 
-function statOf(path: string, { content, version, modifiedMs }: FileEntry): FileStat {
-  return { path, size: content.size, version, modifiedMs };
+function statOf(path: string, { content, version, modifiedMs, attributes }: FileEntry): FileStat {
+  return { path, size: content.size, version, modifiedMs, ...(attributes && { attributes }) };
+}
+
+function folderStat(path: string, { modifiedMs, attributes }: FolderEntry): FolderStat {
+  return { kind: "folder", path, modifiedMs, ...(attributes && { attributes }) };
 }
 
 function noFile(path: string, isFolder: boolean): LeaseholdError {

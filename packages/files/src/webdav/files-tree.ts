@@ -68,7 +68,7 @@ export class FilesTree implements DavTree {
   }
 
   touch(path: string, modifiedMs: number, etag: string | undefined): Promise<void> {
-    return this.#files.touch(path, modifiedMs, { ifVersion: versionIn(etag) });
+    return this.#files.touch(path, { modifiedMs, ifVersion: versionIn(etag) });
   }
 
   async transfer(

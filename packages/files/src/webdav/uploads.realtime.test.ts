@@ -181,13 +181,17 @@ test("the time of modification that a client gives at one node is told by the ot
   }
   const { files } = nodes.get("c")!;
   const { version } = await files.stat("x");
-  await files.touch("x", 1_000, { ifVersion: version });
+  await files.touch("x", { modifiedMs: 1_000, ifVersion: version });
   expect(await nodes.get("a")!.files.stat("x")).toMatchObject({ version, modifiedMs: 1_000 });
-  await expect(files.touch("x", 2_000, { ifVersion: "0.1" })).rejects.toMatchObject({ code: "FILE_CHANGED" });
-  await expect(files.touch("y", 2_000)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
-  await expect(files.touch("x", 8.64e15 + 1)).rejects.toMatchObject({ code: "INVALID_RANGE" });
+  await expect(files.touch("x", { modifiedMs: 2_000, ifVersion: "0.1" })).rejects.toMatchObject({
+    code: "FILE_CHANGED",
+  });
+  await expect(files.touch("y", { modifiedMs: 2_000 })).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+  await expect(files.touch("x", { modifiedMs: 8.64e15 + 1 })).rejects.toMatchObject({
+    code: "INVALID_RANGE",
+  });
   await (await files.open("live", { create: "always" })).append(Buffer.from("1"));
-  await expect(files.touch("live", 2_000)).rejects.toMatchObject({ code: "UNSUPPORTED" });
+  await expect(files.touch("live", { modifiedMs: 2_000 })).rejects.toMatchObject({ code: "UNSUPPORTED" });
   for (const modifiedMs of [8.64e15 + 1, 0.5, NaN])
     await expect(nodes.get("a")!.files.put("x", Readable.from([]), { modifiedMs })).rejects.toMatchObject({
       code: "INVALID_RANGE",
