@@ -129,7 +129,7 @@ const rooms = [
   ...["copies", "host", "http2", "journal", "raft", "replica", "server", "state"].map(
     (room) => `core/src/${room}`,
   ),
-  ...["node", "protocol", "webdav"].map((room) => `files/src/${room}`),
+  ...["node", "protocol", "users", "webdav"].map((room) => `files/src/${room}`),
   ...[
     "common",
     "delta",

@@ -33,4 +33,5 @@ export type {
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";
+export { openUsers, type Users, type UsersOptions } from "./users/users.js";
 export { serveWebdav, type WebdavOptions, type WebdavServer } from "./webdav/server.js";

@@ -117,6 +117,19 @@ function addNodes(files: Command, finish: Finish): void {
       finish(await filesUp(command.optsWithGlobals()));
     });
   files
+    .command("user")
+    .description("print a line for the file of users; the password is the first line of the standard input")
+    .argument("<name>", "letters, digits and . _ @ -")
+    .argument("<right...>", "r:PATH to read, rw:PATH to write, with everything below; rw:/ is everything")
+    .addHelpText(
+      "after",
+      examples("leasehold files user ann rw:/ann r:/public >> users   (makes a password, and shows it)"),
+    )
+    .action(async (name: string, rights: string[]) => {
+      const { userLine } = await import("./user.js");
+      finish(await userLine(name, rights));
+    });
+  files
     .command("serve")
     .description("run a node in this terminal, which is also a member of the cluster of its leases")
     .option("--id <id>", "name of this node")
@@ -130,6 +143,7 @@ function addNodes(files: Command, finish: Finish): void {
     .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
     .option("--http-cert <file>", "certificate for clients of WebDAV, PEM (default: that of --tls-cert)")
     .option("--http-key <file>", "private key of --http-cert, PEM")
+    .option("--users <file>", "users with passwords and rights; a line of files user for each")
     .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
     .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")

@@ -3,6 +3,7 @@ import { parseDuration } from "leasehold/common";
 import { type Member, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
 import { startFiles } from "../node/start.js";
+import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
 import type { Logger } from "leasehold/runtime";
 import {
@@ -27,6 +28,7 @@ export interface ServeOptions extends FilesOptions {
   readonly httpCert?: string;
   readonly httpKey?: string;
   readonly user?: string;
+  readonly users?: string;
   readonly blockSize?: string;
   readonly ttlMax?: string;
   readonly maxClockSkew?: string;
@@ -52,6 +54,8 @@ const logger: Logger = {
 export async function serve(options: ServeOptions): Promise<number> {
   const stopped = stopRequested();
   const { id, dir } = options;
+  if (options.user !== undefined && options.users !== undefined)
+    throw usageError("--user (LEASEHOLD_FILES_USER) and --users exclude each other");
   if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
   const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
   const security = securityOf(options);
@@ -98,13 +102,17 @@ async function serveFiles(
       logger,
     });
     stops.unshift(() => files.close());
+    const fault = (text: string): void => sayError(`warning: ${text}`);
+    const users = options.users === undefined ? undefined : await openUsers(options.users, { fault });
+    if (users !== undefined) stops.push(async () => users.close());
     const { hostname, port } = new URL(`http://${options.http ?? `127.0.0.1:${localFilesPort}`}`);
     const front = await serveWebdav(files, leases, {
       host: hostname.replace(/^\[|\]$/g, ""),
       port: Number(port),
       credentials: options.user,
+      users,
       tls: certificateOf(options),
-      fault: (text) => sayError(`warning: ${text}`),
+      fault,
     });
     stops.unshift(() => front.close());
     announce(id, front.url, options);

@@ -1,4 +1,5 @@
-import type { Entry, Files, FileView } from "../types.js";
+import type { Entry, FileView } from "../types.js";
+import type { GuardedFiles } from "../users/guarded-files.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree, PutHow, TransferHow } from "./tree.js";
 
@@ -14,10 +15,14 @@ interface FoundFile extends DavEntry {
 
 /** The tree of replicated files for WebDAV. */
 export class FilesTree implements DavTree {
-  readonly #files: Files;
+  readonly #files: GuardedFiles;
 
-  constructor(files: Files) {
+  constructor(files: GuardedFiles) {
     this.#files = files;
+  }
+
+  mustWrite(path: string): void {
+    this.#files.mustWrite(path);
   }
 
   async find(path: string): Promise<DavEntry | undefined> {

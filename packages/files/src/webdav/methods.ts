@@ -205,6 +205,7 @@ async function proppatch(call: Call): Promise<void> {
 
 async function lock(call: Call): Promise<void> {
   const { request, response, tree, path, locks } = call;
+  tree.mustWrite(path);
   const seconds = lockSecondsOf(request.headers["timeout"] as string | undefined);
   const body = await xmlBody(request);
   if (body === undefined) {
@@ -240,6 +241,7 @@ async function lock(call: Call): Promise<void> {
 async function unlock(call: Call): Promise<void> {
   const token = /^\s*<([^<>]+)>\s*$/.exec(String(call.request.headers["lock-token"] ?? ""))?.[1];
   if (token === undefined) throw new Refusal(400, "the header Lock-Token is missing");
+  call.tree.mustWrite(call.path);
   await call.locks.release(call.path, token);
   end(call, 204);
 }

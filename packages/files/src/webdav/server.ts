@@ -5,6 +5,9 @@ import type { AddressInfo } from "node:net";
 import { LeaseholdError, type Leases } from "leasehold/common";
 import { isLoopback } from "leasehold/runtime";
 import type { Files } from "../types.js";
+import { GuardedFiles } from "../users/guarded-files.js";
+import { Rights } from "../users/rights.js";
+import type { Users } from "../users/users.js";
 import { watchCertificate } from "./certificate.js";
 import { FilesTree } from "./files-tree.js";
 import { leaseLocks } from "./lease-locks.js";
@@ -33,12 +36,14 @@ const lockPrefix = "leasehold/webdav";
 const closeMs = 2_000;
 
 export interface WebdavOptions {
-  /** Default: `127.0.0.1`. Any other address than loopback requires `credentials` and `tls`. */
+  /** Default: `127.0.0.1`. Any other address than loopback requires a user and `tls`. */
   readonly host?: string | undefined;
   /** 0 (default): the system chooses. */
   readonly port?: number | undefined;
-  /** `name:password` that every request must have. Default: no authentication. */
+  /** `name:password` of the one user, who may do everything. Default: no authentication. */
   readonly credentials?: string | undefined;
+  /** The users that may make requests, instead of `credentials`. Not closed by `close`. */
+  readonly users?: Users | undefined;
   /**
    * The certificate with its chain, and its private key: each PEM text, or the path of a PEM file, which is
    * read again within 5 s of a change. Default: HTTP without TLS.
@@ -68,7 +73,11 @@ export async function serveWebdav(
   options: WebdavOptions = {},
 ): Promise<WebdavServer> {
   const { host = "127.0.0.1", port: wanted = 0 } = options;
-  if (!isLoopback(host) && (options.credentials === undefined || options.tls === undefined))
+  const { credentials, users } = options;
+  if (credentials !== undefined && users !== undefined)
+    throw new LeaseholdError("INVALID_CONFIG", "WebDAV has either one user's credentials or a file of users");
+  const isOpen = credentials === undefined && users === undefined;
+  if (!isLoopback(host) && (isOpen || options.tls === undefined))
     throw new LeaseholdError(
       "INVALID_CONFIG",
       `WebDAV beyond loopback (${host}) needs a user with a password, and TLS`,
@@ -116,7 +125,6 @@ function schemeOf({ tls }: WebdavOptions): "http" | "https" {
 class Front {
   readonly #options: WebdavOptions;
   readonly #files: Files;
-  readonly #tree: FilesTree;
   readonly #locks: Locks;
   readonly #expected: Buffer | undefined;
   #underWay = 0;
@@ -124,7 +132,6 @@ class Front {
   constructor(options: WebdavOptions, files: Files, locks: Locks) {
     this.#options = options;
     this.#files = files;
-    this.#tree = new FilesTree(files);
     this.#locks = locks;
     const { credentials } = options;
     this.#expected = credentials === undefined ? undefined : digest(credentials);
@@ -145,8 +152,7 @@ class Front {
     try {
       if (this.#underWay > requestsMax) throw new Refusal(503, "the node has reached its limit of requests");
       this.#checkHost(request);
-      this.#checkCredentials(request);
-      await this.#answer(request, response);
+      await this.#answer(request, response, await this.#rightsOf(request));
     } catch (error) {
       this.#refuse(request, response, error);
     } finally {
@@ -156,7 +162,7 @@ class Front {
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, rights: Rights): Promise<void> {
     const path = pathOf(request.url ?? "");
     const method = methods[request.method ?? ""];
     if (method === undefined) throw new Refusal(405, `${request.method} is not served`);
@@ -165,7 +171,8 @@ class Front {
       response.end(`${JSON.stringify(this.#files.status())}\n`);
       return;
     }
-    const call = { request, response, path, tree: this.#tree, locks: this.#locks };
+    const tree = new FilesTree(new GuardedFiles(this.#files, rights));
+    const call = { request, response, path, tree, locks: this.#locks };
     await checkConditions(call);
     await method(call);
   }
@@ -175,7 +182,7 @@ class Front {
    * requests by a host name that resolves to loopback, so only our own names are accepted.
    */
   #checkHost({ headers }: IncomingMessage): void {
-    if (this.#expected !== undefined) return;
+    if (this.#expected !== undefined || this.#options.users !== undefined) return;
     if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
       throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
     // A page of another site can send requests to loopback, but its browser adds the origin.
@@ -183,11 +190,22 @@ class Front {
       throw new Refusal(403, "pages of other sites are not served");
   }
 
-  #checkCredentials({ headers }: IncomingMessage): void {
-    if (this.#expected === undefined) return;
-    const given = /^Basic ([a-z0-9+/=]+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
-    const isRight = timingSafeEqual(digest(Buffer.from(given, "base64").toString("utf8")), this.#expected);
-    if (!isRight) throw new Refusal(401, "name and password are needed");
+  /** @throws Refusal 401 */
+  async #rightsOf({ headers }: IncomingMessage): Promise<Rights> {
+    const { users } = this.#options;
+    if (this.#expected === undefined && users === undefined) return Rights.all;
+    const encoded = /^Basic ([a-z0-9+/=]+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
+    const given = Buffer.from(encoded, "base64").toString("utf8");
+    const refusal = new Refusal(401, "name and password are needed");
+    if (users === undefined) {
+      if (timingSafeEqual(digest(given), this.#expected!)) return Rights.all;
+      throw refusal;
+    }
+    const at = given.indexOf(":");
+    if (at < 0) throw refusal;
+    const user = await users.authenticate(given.slice(0, at), given.slice(at + 1));
+    if (user === undefined) throw refusal;
+    return user.rights;
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -230,6 +248,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_UNCERTAIN: 500,
   FILE_DAMAGED: 500,
   UNSUPPORTED: 403,
+  PERMISSION_DENIED: 403,
 };
 
 function refusalOf(

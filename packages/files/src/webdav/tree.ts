@@ -27,6 +27,8 @@ export interface TransferHow {
 
 /** The tree that WebDAV serves: files in folders. */
 export interface DavTree {
+  /** @throws LeaseholdError `PERMISSION_DENIED` if the user may not change the path. */
+  mustWrite(path: string): void;
   find(path: string): Promise<DavEntry | undefined>;
   /** The direct children of a folder. */
   children(path: string): AsyncIterable<DavEntry>;

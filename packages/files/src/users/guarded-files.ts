@@ -1,0 +1,126 @@
+import { LeaseholdError } from "leasehold/common";
+import type {
+  CopyOptions,
+  Entry,
+  EntryList,
+  FileCallOptions,
+  FileList,
+  Files,
+  FilesStatus,
+  FileStat,
+  FileView,
+  FolderOptions,
+  FolderStat,
+  ListFilesOptions,
+  MoveOptions,
+  OpenFileOptions,
+  PutOptions,
+  RemoveOptions,
+  ReplicatedFile,
+  TouchOptions,
+} from "../types.js";
+import type { Rights } from "./rights.js";
+
+/**
+ * Files as one user may use them. A path that the user may not read does not exist; folders on the way to
+ * those that may be read show nothing else.
+ */
+export class GuardedFiles implements Files {
+  readonly #files: Files;
+  readonly #rights: Rights;
+
+  constructor(files: Files, rights: Rights) {
+    this.#files = files;
+    this.#rights = rights;
+  }
+
+  /** @throws LeaseholdError `PERMISSION_DENIED` */
+  mustWrite(...paths: readonly string[]): void {
+    for (const path of paths)
+      if (!this.#rights.mayWrite(path))
+        throw new LeaseholdError("PERMISSION_DENIED", `the user may not write ${JSON.stringify(path)}`);
+  }
+
+  async open(path: string, options?: OpenFileOptions): Promise<ReplicatedFile> {
+    // The file that is opened can be written.
+    this.mustWrite(path);
+    return this.#files.open(path, options);
+  }
+
+  async stat(path: string, options?: FileCallOptions): Promise<FileStat> {
+    this.#mustRead(path);
+    return this.#files.stat(path, options);
+  }
+
+  async entry(path: string, options?: FileCallOptions): Promise<FileView | FolderStat | undefined> {
+    if (!this.#rights.maySee(path)) return undefined;
+    const entry = await this.#files.entry(path, options);
+    return entry !== undefined && this.#isSeen(entry) ? entry : undefined;
+  }
+
+  async put(path: string, bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<FileStat> {
+    this.mustWrite(path);
+    return this.#files.put(path, bytes, options);
+  }
+
+  async makeFolder(path: string, options?: FolderOptions): Promise<void> {
+    this.mustWrite(path);
+    return this.#files.makeFolder(path, options);
+  }
+
+  async list(prefix: string, options?: ListFilesOptions): Promise<FileList> {
+    const { files, ...more } = await this.#files.list(prefix, options);
+    return { files: files.filter(({ path }) => this.#rights.mayRead(path)), ...more };
+  }
+
+  async children(folder: string, options?: ListFilesOptions): Promise<EntryList> {
+    if (!this.#rights.maySee(folder)) throw missing(folder);
+    const { entries, ...more } = await this.#files.children(folder, options);
+    return { entries: entries.filter((entry) => this.#isSeen(entry)), ...more };
+  }
+
+  async remove(path: string, options?: RemoveOptions): Promise<void> {
+    this.mustWrite(path);
+    return this.#files.remove(path, options);
+  }
+
+  async touch(path: string, options: TouchOptions): Promise<void> {
+    this.mustWrite(path);
+    return this.#files.touch(path, options);
+  }
+
+  async rename(from: string, to: string, options?: MoveOptions): Promise<boolean> {
+    this.#mustRead(from);
+    this.mustWrite(from, to);
+    return this.#files.rename(from, to, options);
+  }
+
+  async copy(from: string, to: string, options?: CopyOptions): Promise<boolean> {
+    this.#mustRead(from);
+    this.mustWrite(to);
+    return this.#files.copy(from, to, options);
+  }
+
+  status(): FilesStatus {
+    return this.#files.status();
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #mustRead(path: string): void {
+    if (!this.#rights.mayRead(path)) throw missing(path);
+  }
+
+  #isSeen({ kind, path }: Entry): boolean {
+    return kind === "folder" ? this.#rights.maySee(path) : this.#rights.mayRead(path);
+  }
+}
+
+const missing = (path: string): LeaseholdError =>
+  new LeaseholdError("FILE_NOT_FOUND", `there is no ${JSON.stringify(path)} that the user may read`);

@@ -1,0 +1,115 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { LeaseholdError } from "leasehold/common";
+import { FileWatch, realWorld, silent, watchMs } from "leasehold/runtime";
+import { hashOf, isPassword, parseHash, passwordBytesMax, type PasswordHash } from "./password.js";
+import { parseUsers, type User } from "./users-file.js";
+
+/** The limit of the file, which is checked before it is read. */
+const fileBytesMax = 2 ** 20;
+/** Passwords that wait for their check: each check takes a processor for some 100 ms, one at a time. */
+export const waitingMax = 32;
+/** Of one name: guesses of one password do not keep all others waiting. */
+export const waitingOfNameMax = 4;
+/** Credentials that were right, so that a request need not wait for its check. */
+export const rightMax = 1_000;
+
+export interface UsersOptions {
+  /** Receives why a changed file is not used. */
+  readonly fault?: ((text: string) => void) | undefined;
+  readonly everyMs?: number | undefined;
+}
+
+/**
+ * The users of a file, which is read again within 5 s of a change. `leasehold files user` makes its lines.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`
+ */
+export function openUsers(path: string, options?: UsersOptions): Promise<Users> {
+  return Users.open(path, options);
+}
+
+/** Users with their rights ({@link openUsers}). */
+export class Users {
+  readonly #watch: FileWatch<ReadonlyMap<string, User>>;
+  /** The hash that is compared for a name without a user: the answer takes as long as for others. */
+  readonly #nobody: PasswordHash;
+  readonly #key = randomBytes(32);
+  readonly #right = new Map<string, User>();
+  readonly #waiting = new Map<string, number>();
+  #waits = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(watch: FileWatch<ReadonlyMap<string, User>>, nobody: PasswordHash) {
+    this.#watch = watch;
+    this.#nobody = nobody;
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` */
+  static async open(path: string, options: UsersOptions = {}): Promise<Users> {
+    const { fault = silent.warn, everyMs = watchMs } = options;
+    const logger = { ...silent, warn: fault };
+    const read = () => usersIn(path);
+    const watch = await FileWatch.start({ paths: [path], read, world: realWorld(), logger, everyMs });
+    return new Users(watch, parseHash(await hashOf(randomBytes(16).toString("hex")))!);
+  }
+
+  /** The user of that name at present. */
+  named(name: string): User | undefined {
+    return this.#watch.current.get(name);
+  }
+
+  /**
+   * The user with that name and password; undefined if there is none.
+   *
+   * @throws LeaseholdError `OVERLOADED` while too many passwords wait for their check
+   */
+  async authenticate(name: string, password: string): Promise<User | undefined> {
+    if (Buffer.byteLength(password) > passwordBytesMax) return undefined;
+    const key = createHmac("sha256", this.#key).update(`${name}\0${password}`).digest("base64");
+    const known = this.#right.get(key);
+    if (known !== undefined) {
+      // The file may have changed since.
+      if (this.named(name) === known) return known;
+      this.#right.delete(key);
+    }
+    const user = this.named(name);
+    const isRight = await this.#inTurn(name, () => isPassword(password, user?.hash ?? this.#nobody));
+    if (!isRight || user === undefined || this.named(name) !== user) return undefined;
+    if (this.#right.size >= rightMax) this.#right.delete(this.#right.keys().next().value!);
+    this.#right.set(key, user);
+    return user;
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+
+  async #inTurn(name: string, check: () => Promise<boolean>): Promise<boolean> {
+    const ofName = this.#waiting.get(name) ?? 0;
+    if (this.#waits >= waitingMax || ofName >= waitingOfNameMax)
+      throw new LeaseholdError("OVERLOADED", "too many passwords wait for their check");
+    this.#waits += 1;
+    this.#waiting.set(name, ofName + 1);
+    const turn = this.#last.then(check);
+    this.#last = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } finally {
+      this.#waits -= 1;
+      const left = this.#waiting.get(name)! - 1;
+      if (left > 0) this.#waiting.set(name, left);
+      else this.#waiting.delete(name);
+    }
+  }
+}
+
+async function usersIn(path: string): Promise<ReadonlyMap<string, User>> {
+  try {
+    const { size } = await stat(path);
+    if (size > fileBytesMax) throw new Error(`it has more than ${fileBytesMax} bytes`);
+    return parseUsers(await readFile(path, "utf8"));
+  } catch (cause) {
+    throw new LeaseholdError("INVALID_CONFIG", `${path}: ${(cause as Error).message}`, { cause });
+  }
+}
