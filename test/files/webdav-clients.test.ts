@@ -102,18 +102,12 @@ describe("rclone", () => {
 });
 
 describe("litmus", () => {
-  /** Checks of dead properties, which are not supported; others are skipped after them. */
-  const refused = {
-    props: ["propset", "propmanyns", "propget"],
-    locks: ["owner_modify", "owner_modify", "owner_modify"],
-  };
-
-  test.each(["basic", "copymove", "http", "props", "locks"])("passes what it checks of %s", async (part) => {
+  test.each(["basic", "copymove", "http", "props", "locks"])("passes all checks of %s", async (part) => {
     // It exits with an error if any check fails.
     const said = await run("sh", ["-c", `TESTS=${part} litmus -k ${server.url}/ || true`]);
     const failed = [...said.matchAll(/\. (\w+)\.+ FAIL/g)].map((match) => match[1]);
     expect(said).toMatch(/of \d+ tests run: \d+ passed/);
-    expect(failed).toEqual(refused[part as keyof typeof refused] ?? []);
+    expect(failed).toEqual([]);
   });
 });
 

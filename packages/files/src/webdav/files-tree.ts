@@ -1,7 +1,7 @@
 import type { Entry, FileView } from "../types.js";
 import type { GuardedFiles } from "../users/guarded-files.js";
 import { Refusal } from "./refusal.js";
-import type { DavEntry, DavTree, PutHow, TransferHow } from "./tree.js";
+import type { DavEntry, DavTree, PutHow, TouchHow, TransferHow } from "./tree.js";
 
 /** The size of one read. */
 const pieceBytes = 1024 * 1024;
@@ -72,8 +72,8 @@ export class FilesTree implements DavTree {
     return this.#files.remove(path, { recursive: true, ifVersion: versionIn(etag) });
   }
 
-  touch(path: string, modifiedMs: number, etag: string | undefined): Promise<void> {
-    return this.#files.touch(path, { modifiedMs, ifVersion: versionIn(etag) });
+  touch(path: string, { etag, ...changes }: TouchHow): Promise<void> {
+    return this.#files.touch(path, { ...changes, ifVersion: versionIn(etag) });
   }
 
   async transfer(
@@ -93,9 +93,9 @@ export class FilesTree implements DavTree {
 }
 
 function davEntry(entry: Entry): DavEntry {
-  const { path, modifiedMs } = entry;
-  if (entry.kind === "folder") return { path, kind: "folder", bytes: 0, modifiedMs, etag: "" };
-  return { path, kind: "file", bytes: entry.size, modifiedMs, etag: `"${entry.version}"` };
+  const { path, modifiedMs, attributes = {} } = entry;
+  if (entry.kind === "folder") return { path, kind: "folder", bytes: 0, modifiedMs, etag: "", attributes };
+  return { path, kind: "file", bytes: entry.size, modifiedMs, etag: `"${entry.version}"`, attributes };
 }
 
 function versionIn(etag: string | undefined): string | undefined {

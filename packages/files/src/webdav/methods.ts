@@ -8,9 +8,9 @@ import {
   activeLock,
   contentType,
   hrefOf,
+  patchOf,
   propfindResponse,
   proppatchResponse,
-  timeIn,
   wantedOf,
 } from "./properties.js";
 import { Refusal } from "./refusal.js";
@@ -193,12 +193,19 @@ async function propfind(call: Call): Promise<void> {
 async function proppatch(call: Call): Promise<void> {
   const body = await xmlBody(call.request);
   const entry = await found(call);
+  const patch = patchOf(entry, body);
   await mustBeUnlocked(call, [{ path: call.path }]);
   checkMatches(call.request, entry);
-  const modifiedMs = entry.kind === "file" ? timeIn(body) : undefined;
-  const response = proppatchResponse(entry, body, modifiedMs === undefined ? 403 : 200);
-  if (modifiedMs !== undefined)
-    await call.tree.touch(call.path, modifiedMs, isConditional(call.request) ? entry.etag : undefined);
+  const etag = isConditional(call.request) && entry.kind === "file" ? entry.etag : undefined;
+  const { modifiedMs, attributes, refused } = patch;
+  let status: 200 | 424 | 507 = refused.length > 0 ? 424 : 200;
+  if (status === 200)
+    await call.tree.touch(call.path, { modifiedMs, attributes, etag }).catch((error: unknown) => {
+      // More or longer properties than a file can have.
+      if (!(error instanceof LeaseholdError) || error.code !== "INVALID_RANGE") throw error;
+      status = 507;
+    });
+  const response = proppatchResponse(entry, patch, status);
   const text = `${openRoot("multistatus")}${response}</D:multistatus>\n`;
   call.response.writeHead(207, xmlHeaders).end(text);
 }

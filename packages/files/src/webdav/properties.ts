@@ -1,8 +1,18 @@
+import type { AttributeChanges } from "../types.js";
 import { lockSecondsMax, secondsIn } from "./headers.js";
 import type { Lock } from "./locks.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry } from "./tree.js";
-import { type XmlElement, type XmlName, childOf, dav, davNamespace, escaped, named } from "./xml.js";
+import {
+  type XmlElement,
+  type XmlName,
+  childOf,
+  dav,
+  davNamespace,
+  escaped,
+  innerXml,
+  named,
+} from "./xml.js";
 
 /** The properties that a PROPFIND requests. */
 export type Wanted =
@@ -27,22 +37,50 @@ const supportedLock = ["exclusive", "shared"]
   .map((scope) => dav("lockentry", dav("lockscope", dav(scope)), dav("locktype", dav("write"))))
   .join("");
 
-/** The properties of an entry, as the XML that is in each. */
-function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<string, string> {
-  const isFolder = entry.kind === "folder";
-  const properties = new Map([
-    ["resourcetype", isFolder ? dav("collection") : ""],
+/** The properties of an entry by their keys, each as an element. */
+function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<string, Property> {
+  const live: [string, string][] = [
+    ["resourcetype", entry.kind === "folder" ? dav("collection") : ""],
     ["displayname", escaped(entry.path.split("/").at(-1)!)],
     ["getlastmodified", new Date(entry.modifiedMs).toUTCString()],
     ["creationdate", new Date(entry.modifiedMs).toISOString()],
     ["supportedlock", supportedLock],
     ["lockdiscovery", locks.map(activeLock).join("")],
-  ]);
-  if (isFolder) return properties;
-  properties.set("getcontentlength", String(entry.bytes));
-  properties.set("getcontenttype", contentType);
-  properties.set("getetag", escaped(entry.etag));
+  ];
+  if (entry.kind === "file")
+    live.push(
+      ["getcontentlength", String(entry.bytes)],
+      ["getcontenttype", contentType],
+      ["getetag", escaped(entry.etag)],
+    );
+  const properties = new Map<string, Property>();
+  for (const [local, value] of live) {
+    const name = { namespace: davNamespace, local };
+    properties.set(keyOf(name), { name, element: dav(local, value) });
+  }
+  for (const [attribute, value] of Object.entries(entry.attributes)) {
+    const property = deadProperty(attribute, value);
+    if (property !== undefined) properties.set(keyOf(property.name), property);
+  }
   return properties;
+}
+
+interface Property {
+  readonly name: XmlName;
+  readonly element: string;
+}
+
+const keyOf = ({ namespace, local }: XmlName): string => `{${namespace}}${local}`;
+
+/** Properties that clients have made up are attributes with such names; their values are language and XML. */
+const deadPrefix = "dav:";
+
+function deadProperty(attribute: string, value: string): Property | undefined {
+  const match = /^dav:\{(.*)\}([^}]+)$/s.exec(attribute);
+  if (match === null) return undefined;
+  const name = { namespace: match[1]!, local: match[2]! };
+  const at = value.indexOf(" ");
+  return { name, element: named(name, value.slice(at + 1), value.slice(0, at)) };
 }
 
 /** The type of a file is unknown, and left to the client to guess. */
@@ -73,14 +111,13 @@ export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted
   const properties = propertiesOf(entry, locks);
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
   if (wanted.kind !== "some") {
-    const all = [...properties].map(([name, value]) =>
-      wanted.kind === "all" ? dav(name, value) : dav(name),
+    const all = [...properties.values()].map(({ name, element }) =>
+      wanted.kind === "all" ? element : named(name),
     );
     return dav("response", href, propstat(all, 200));
   }
-  const isKnown = ({ namespace, local }: XmlName) => namespace === davNamespace && properties.has(local);
-  const found = wanted.names.filter(isKnown).map(({ local }) => dav(local, properties.get(local)!));
-  const missing = wanted.names.filter((name) => !isKnown(name)).map(named);
+  const found = wanted.names.flatMap((name) => properties.get(keyOf(name))?.element ?? []);
+  const missing = wanted.names.filter((name) => !properties.has(keyOf(name))).map((name) => named(name));
   const parts = [
     ...(found.length > 0 || missing.length === 0 ? [propstat(found, 200)] : []),
     ...(missing.length > 0 ? [propstat(missing, 404)] : []),
@@ -91,37 +128,94 @@ export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted
 /** HTTP's preferred form of a date (RFC 9110, 5.6.7). */
 const dateForm = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
 
+/** The changes that a PROPPATCH wants, in the order of the body; all of them are made or none. */
+export interface Patch {
+  readonly names: readonly XmlName[];
+  /** Properties among them that no client can change. */
+  readonly refused: readonly XmlName[];
+  readonly modifiedMs: number | undefined;
+  readonly attributes: AttributeChanges;
+}
+
 /**
- * The time of modification that a PROPPATCH sets, ms: `getlastmodified` as a date, or as rclone sends it
- * `lastmodified` in seconds. Undefined if it would change anything else.
+ * A PROPPATCH sets the time of modification of a file: `getlastmodified` as a date, or as rclone sends it
+ * `lastmodified` in seconds. Other properties of WebDAV are refused, and all others are kept as they are.
+ *
+ * @throws Refusal 400
  */
-export function timeIn(body: XmlElement | undefined): number | undefined {
-  const [change, ...others] = body?.children ?? [];
-  const [property, ...more] = (change && childOf(change, "prop")?.children) ?? [];
-  if (change?.local !== "set" || property?.namespace !== davNamespace) return undefined;
-  if (others.length > 0 || more.length > 0) return undefined;
-  if (property.local === "lastmodified") return secondsIn(property.text);
-  const date = property.text.trim();
-  if (property.local !== "getlastmodified" || !dateForm.test(date)) return undefined;
+export function patchOf(entry: DavEntry, body: XmlElement | undefined): Patch {
+  if (body?.local !== "propertyupdate") throw new Refusal(400, "the body is no propertyupdate");
+  const names: XmlName[] = [];
+  const refused: XmlName[] = [];
+  const attributes = new Map<string, string | null>();
+  let modifiedMs: number | undefined;
+  for (const change of body.children)
+    for (const property of childOf(change, "prop")?.children ?? []) {
+      if (names.push(property) > namesMax)
+        throw new Refusal(400, `more than ${namesMax} properties are to be changed`);
+      if (property.namespace === davNamespace) {
+        const ms = entry.kind === "file" && change.local === "set" ? timeIn(property) : undefined;
+        if (ms === undefined) refused.push(property);
+        else modifiedMs = ms;
+      } else {
+        const value = `${property.language} ${innerXml(property)}`;
+        attributes.set(deadPrefix + keyOf(property), change.local === "set" ? value : null);
+      }
+    }
+  return { names, refused, modifiedMs, attributes: Object.fromEntries(attributes) };
+}
+
+function timeIn({ local, text }: XmlElement): number | undefined {
+  if (local === "lastmodified") return secondsIn(text);
+  const date = text.trim();
+  if (local !== "getlastmodified" || !dateForm.test(date)) return undefined;
   const ms = Date.parse(date);
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The response to a PROPPATCH. Of a file only the time of modification can be set. */
-export function proppatchResponse(entry: DavEntry, body: XmlElement | undefined, status: 200 | 403): string {
-  if (body?.local !== "propertyupdate") throw new Refusal(400, "the body is no propertyupdate");
-  const names = body.children.flatMap((change) => childOf(change, "prop")?.children ?? []);
-  if (names.length > namesMax) throw new Refusal(400, `more than ${namesMax} properties are to be set`);
+/** The response to a PROPPATCH. @param status of properties that were not refused for what they are */
+export function proppatchResponse(
+  entry: DavEntry,
+  { names, refused }: Patch,
+  status: 200 | 424 | 507,
+): string {
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
-  return dav("response", href, propstat(names.map(named), status));
+  const others = names.filter((name) => !refused.includes(name));
+  const parts = [
+    ...(others.length > 0 || refused.length === 0
+      ? [
+          propstat(
+            others.map((name) => named(name)),
+            status,
+          ),
+        ]
+      : []),
+    ...(refused.length > 0
+      ? [
+          propstat(
+            refused.map((name) => named(name)),
+            403,
+            "cannot-modify-protected-property",
+          ),
+        ]
+      : []),
+  ];
+  return dav("response", href, parts.join(""));
 }
 
-const reasons: Readonly<Record<number, string>> = { 200: "OK", 403: "Forbidden", 404: "Not Found" };
+const reasons: Readonly<Record<number, string>> = {
+  200: "OK",
+  403: "Forbidden",
+  404: "Not Found",
+  424: "Failed Dependency",
+  507: "Insufficient Storage",
+};
 
-function propstat(properties: readonly string[], status: number): string {
+function propstat(properties: readonly string[], status: number, rule?: string): string {
   return dav(
     "propstat",
     dav("prop", properties.join("")),
     dav("status", `HTTP/1.1 ${status} ${reasons[status]}`),
+    rule === undefined ? "" : dav("error", dav(rule)),
   );
 }

@@ -1,3 +1,5 @@
+import type { AttributeChanges, Attributes } from "../types.js";
+
 /** A file or a folder. The path has no slash at either end; the root's is empty. */
 export interface DavEntry {
   readonly path: string;
@@ -6,6 +8,7 @@ export interface DavEntry {
   readonly modifiedMs: number;
   /** Changes with the content. */
   readonly etag: string;
+  readonly attributes: Attributes;
 }
 
 /** Conditions of a PUT, which hold at the moment of the change, and what it makes beside the content. */
@@ -17,6 +20,12 @@ export interface PutHow {
   readonly makeFolders?: boolean | undefined;
   /** Otherwise the time of the change. */
   readonly modifiedMs?: number | undefined;
+}
+
+export interface TouchHow {
+  readonly modifiedMs: number | undefined;
+  readonly attributes: AttributeChanges;
+  readonly etag: string | undefined;
 }
 
 export interface TransferHow {
@@ -39,8 +48,8 @@ export interface DavTree {
   makeFolder(path: string): Promise<void>;
   /** Removes a file, or a folder and its content, by one change. */
   remove(path: string, etag: string | undefined): Promise<void>;
-  /** Sets the time of modification of a file, by one change. */
-  touch(path: string, modifiedMs: number, etag: string | undefined): Promise<void>;
+  /** Sets the time of modification of a file, and attributes of a file or folder, by one change. */
+  touch(path: string, changes: TouchHow): Promise<void>;
   /** Moves or copies a file, or a folder with or without its content, by one change. */
   transfer(kind: "move" | "copy", from: string, to: string, how: TransferHow): Promise<{ existed: boolean }>;
 }

@@ -207,6 +207,79 @@ describe("a file", () => {
   });
 });
 
+describe("properties that clients make up", () => {
+  const update = (...changes: string[]) =>
+    `<d:propertyupdate xmlns:d="DAV:">${changes.join("")}</d:propertyupdate>`;
+  const set = (...properties: string[]) => `<d:set><d:prop>${properties.join("")}</d:prop></d:set>`;
+  const removed = (...properties: string[]) => `<d:remove><d:prop>${properties.join("")}</d:prop></d:remove>`;
+  const patch = async (url: string, ...changes: string[]) =>
+    (await ask("PROPPATCH", url, {}, update(...changes))).text;
+  const shown = async (url: string): Promise<string> => (await ask("PROPFIND", url, { depth: "0" })).text;
+
+  test("are of any namespace, have XML and a language, and go with a move and a copy", async () => {
+    const url = await front();
+    await ask("MKCOL", `${url}/f`);
+    await ask("PUT", `${url}/f/a`, {}, "1");
+    const answer = await patch(
+      `${url}/f/a`,
+      set(
+        '<x:color xmlns:x="urn:x" xml:lang="de">rot &amp; <x:deep other="1" x:own="2">er</x:deep></x:color>',
+      ),
+      set('<plain xmlns="">no namespace</plain>', '<x:gone xmlns:x="urn:x"/>'),
+      removed('<x:gone xmlns:x="urn:x"/>', '<x:never xmlns:x="urn:x"/>'),
+    );
+    expect(answer.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200"]);
+    expect(await patch(`${url}/f`, set('<x:color xmlns:x="urn:x">of the folder</x:color>'))).toContain(
+      "200 OK",
+    );
+    await ask("MOVE", `${url}/f`, { destination: "/g" });
+    await ask("COPY", `${url}/g`, { destination: "/h" });
+    await ask("PUT", `${url}/h/a`, {}, "2");
+    for (const at of ["g", "h"]) {
+      expect(await shown(`${url}/${at}`)).toContain('<X:color xmlns:X="urn:x">of the folder</X:color>');
+      const text = await shown(`${url}/${at}/a`);
+      expect(text).toContain(
+        '<X:color xmlns:X="urn:x" xml:lang="de">rot &amp; <deep xmlns="urn:x" other="1" xmlns:a1="urn:x" a1:own="2">er</deep></X:color>',
+      );
+      expect(text).toContain('<plain xmlns="">no namespace</plain>');
+      expect(text).not.toContain("gone");
+    }
+    const wanted =
+      '<d:propfind xmlns:d="DAV:"><d:prop><color xmlns="urn:x"/><color xmlns="urn:y"/></d:prop></d:propfind>';
+    const some = (await ask("PROPFIND", `${url}/h`, { depth: "1" }, wanted)).text;
+    expect(some.match(/<X:color xmlns:X="urn:x"[ >]/g)).toHaveLength(2);
+    expect(some.match(/<X:color xmlns:X="urn:y"\/>/g)).toHaveLength(2);
+  });
+
+  test("are all changed or none, and those of WebDAV are refused", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/a`, {}, "1");
+    const both = await patch(`${url}/a`, set('<x xmlns="urn:x">1</x>'), set("<d:getetag>1</d:getetag>"));
+    expect(both.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 424", "HTTP/1.1 403"]);
+    expect(both).toContain("<D:cannot-modify-protected-property/>");
+    expect(await shown(`${url}/a`)).not.toContain("urn:x");
+    const date = "Sun, 09 Sep 2001 01:46:40 GMT";
+    await patch(`${url}/a`, set('<x xmlns="urn:x">1</x>', `<d:getlastmodified>${date}</d:getlastmodified>`));
+    expect(await shown(`${url}/a`)).toContain(`<D:getlastmodified>${date}</D:getlastmodified>`);
+    expect(await shown(`${url}/a`)).toContain('<X:x xmlns:X="urn:x">1</X:x>');
+  });
+
+  test("have at most 64 names, and 8,192 bytes, and one more is refused with nothing done", async () => {
+    const url = await front();
+    await ask("PUT", `${url}/a`, {}, "1");
+    const many = Array.from({ length: 64 }, (_, at) => `<p${at} xmlns="u"/>`);
+    expect(await patch(`${url}/a`, set(...many))).toContain("200 OK");
+    expect(await patch(`${url}/a`, set('<more xmlns="u"/>'))).toContain("507 Insufficient Storage");
+    expect(await shown(`${url}/a`)).not.toContain("more");
+    expect((await ask("PROPPATCH", `${url}/a`, {}, update(set(...many, "<x/>")))).status).toBe(400);
+    expect(await patch(`${url}/a`, removed(...many))).toContain("200 OK");
+    // Its name is `dav:{u}x`, and before its value is a space.
+    const long = 8_192 - 8 - 1;
+    expect(await patch(`${url}/a`, set(`<x xmlns="u">${"-".repeat(long + 1)}</x>`))).toContain("507");
+    expect(await patch(`${url}/a`, set(`<x xmlns="u">${"-".repeat(long)}</x>`))).toContain("200 OK");
+  });
+});
+
 describe("conditions and locks", () => {
   test("a request with an ended lock changes nothing, as others may have changed the file", async () => {
     const [here, there] = [await front(), await front()];

@@ -9,7 +9,12 @@ export interface XmlName {
 }
 
 export interface XmlElement extends XmlName {
+  readonly attributes: readonly (XmlName & { readonly value: string })[];
+  /** The value of `xml:lang` that counts here. */
+  readonly language: string;
   readonly children: XmlElement[];
+  /** Text and children, in order. */
+  readonly content: (string | XmlElement)[];
   text: string;
 }
 
@@ -23,19 +28,32 @@ const depthMax = 32;
  */
 export function parseXml(text: string): XmlElement {
   const parser = new SaxesParser({ xmlns: true, position: false });
-  const open: XmlElement[] = [{ namespace: "", local: "", children: [], text: "" }];
+  const nothing = { attributes: [], language: "", children: [], content: [], text: "" };
+  const open: XmlElement[] = [{ ...nothing, namespace: "", local: "" }];
   const refuse = (why: string): never => {
     throw new Refusal(400, `the body is not valid XML: ${why}`);
   };
   parser.on("error", ({ message }) => refuse(message));
   parser.on("doctype", () => refuse("document types are not allowed"));
-  parser.on("opentag", ({ uri, local }) => {
-    const element: XmlElement = { namespace: uri, local, children: [], text: "" };
-    open.at(-1)!.children.push(element);
+  parser.on("opentag", ({ uri, local, attributes: given }) => {
+    const parent = open.at(-1)!;
+    const attributes = Object.values(given).map((each) => ({
+      namespace: each.uri,
+      local: each.local,
+      value: each.value,
+    }));
+    const language = attributes.find((each) => isLanguage(each))?.value ?? parent.language;
+    const element = { ...nothing, namespace: uri, local, attributes, language, children: [], content: [] };
+    parent.children.push(element);
+    parent.content.push(element);
     if (open.push(element) > depthMax) refuse("elements are nested too deeply");
   });
   parser.on("closetag", () => void open.pop());
-  const add = (piece: string): void => void (open.at(-1)!.text += piece);
+  const add = (piece: string): void => {
+    const element = open.at(-1)!;
+    element.text += piece;
+    element.content.push(piece);
+  };
   parser.on("text", add);
   parser.on("cdata", add);
   parser.write(text).close();
@@ -62,9 +80,40 @@ export function dav(local: string, ...content: readonly string[]): string {
   return content.length === 0 ? `<D:${local}/>` : `<D:${local}>${content.join("")}</D:${local}>`;
 }
 
-/** An empty element of any namespace. */
-export function named({ namespace, local }: XmlName): string {
-  return namespace === davNamespace ? dav(local) : `<X:${local} xmlns:X="${escaped(namespace)}"/>`;
+/** An element of any namespace with XML content. */
+export function named({ namespace, local }: XmlName, content = "", language = ""): string {
+  if (namespace === davNamespace && language === "") return content === "" ? dav(local) : dav(local, content);
+  const lang = language === "" ? "" : ` xml:lang="${escaped(language)}"`;
+  // A prefix cannot stand for no namespace.
+  const [name, space] = namespace === "" ? [local, "xmlns"] : [`X:${local}`, "xmlns:X"];
+  const tag = `${name} ${space}="${escaped(namespace)}"${lang}`;
+  return content === "" ? `<${tag}/>` : `<${tag}>${content}</${name}>`;
+}
+
+const xmlnsNamespace = "http://www.w3.org/2000/xmlns/";
+const xmlNamespace = "http://www.w3.org/XML/1998/namespace";
+
+function isLanguage({ namespace, local }: XmlName): boolean {
+  return namespace === xmlNamespace && local === "lang";
+}
+
+/** The content of an element as XML that means the same wherever it stands. */
+export function innerXml({ content }: XmlElement): string {
+  return content.map((each) => (typeof each === "string" ? escaped(each) : outerXml(each))).join("");
+}
+
+function outerXml(element: XmlElement): string {
+  const { namespace, local, attributes } = element;
+  const written = attributes
+    .filter((each) => each.namespace !== xmlnsNamespace)
+    .map((each, at) => {
+      const value = `="${escaped(each.value)}"`;
+      if (each.namespace === "") return ` ${each.local}${value}`;
+      if (each.namespace === xmlNamespace) return ` xml:${each.local}${value}`;
+      return ` xmlns:a${at}="${escaped(each.namespace)}" a${at}:${each.local}${value}`;
+    });
+  const inner = innerXml(element);
+  return `<${local} xmlns="${escaped(namespace)}"${written.join("")}>${inner}</${local}>`;
 }
 
 export const xmlHead = '<?xml version="1.0" encoding="utf-8"?>\n';
