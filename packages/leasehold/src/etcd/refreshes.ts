@@ -49,11 +49,7 @@ export class Refreshes {
   }
 
   /** @throws ServiceError like a call of its own */
-  ask(
-    leaseId: bigint,
-    timeoutMs: number,
-    canceller: (cancel: () => void) => void,
-  ): Promise<LeaseKeepAliveResponse> {
+  ask(leaseId: bigint, timeoutMs: number): Promise<LeaseKeepAliveResponse> {
     const { clock, timers } = this.#world;
     const nowMs = clock.monotonicMs();
     this.#giveUpIfMute();
@@ -62,11 +58,10 @@ export class Refreshes {
     this.#stream ??= this.#begin();
     const stream = this.#stream;
     return new Promise((resolve, reject) => {
-      const giveUp = (error: ServiceError) => {
-        question.settle?.(error);
+      const timer = timers.after(timeoutMs, () => {
+        question.settle?.(serviceError(4, "Deadline exceeded"));
         this.#giveUpIfMute();
-      };
-      const timer = timers.after(timeoutMs, () => giveUp(serviceError(4, "Deadline exceeded")));
+      });
       const question: Question = {
         leaseId,
         askedMs: nowMs,
@@ -79,7 +74,6 @@ export class Refreshes {
         },
       };
       this.#questions.push(question);
-      canceller(() => giveUp(serviceError(1, "Cancelled")));
       stream.write(create(LeaseKeepAliveRequestSchema, { ID: leaseId }));
     });
   }

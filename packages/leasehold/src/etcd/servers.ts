@@ -6,15 +6,16 @@ import type { World } from "../common/ports.js";
 import { Auth, AuthenticateRequestSchema } from "./gen/etcd/auth_pb.js";
 import { Lease, type LeaseKeepAliveResponse } from "./gen/etcd/rpc_pb.js";
 import type { Connect, Connection, Method } from "./connection/connection.js";
+import { Calls } from "./calls.js";
 import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError, silence } from "./refreshes.js";
 
-/** Timeout of one server, ms: more than the election of a new leader usually takes. */
-const tryMsMax = 2_000;
+/** Timeout of one call, ms: more than the election of a new leader usually takes. */
+const callMsMax = 2_000;
 
-/** Minimum of that timeout, ms: a busy machine needs it. */
-const tryMsMin = 100;
+/** Minimum time before another server is asked too, ms: a busy machine needs it. */
+const shareMsMin = 100;
 
 /** The bound of the random pause after all servers failed, ms; it doubles up to the maximum. */
 const pauseMsBase = 20;
@@ -36,6 +37,12 @@ interface Server {
   readonly endpoint: string;
   readonly connection: Connection;
   readonly refreshes: Refreshes;
+}
+
+/** A call to one server, and the turn in which it was that server's. */
+interface Call {
+  readonly turn: number;
+  readonly server: Server;
 }
 
 /** A stream of messages to and from one server. */
@@ -75,14 +82,11 @@ export class Servers {
     request: MessageShape<Input>,
     limits: CallLimits,
   ): Promise<MessageShape<Output>> {
-    return this.#reach(limits, ({ connection }, tryMs, canceller) => {
-      return new Promise((resolve, reject) => {
-        connection.ask(method, request, this.#token, tryMs).then(resolve, reject);
-        // The call is not reset and ends with its answer or deadline: servers close a connection with many
-        // resets.
-        canceller(() => reject(serviceError(1, "Cancelled")));
-      });
-    });
+    // A call that nobody waits for any more is not reset, and ends with its answer or deadline: servers close
+    // a connection with many resets.
+    return this.#reach(limits, ({ connection }, callMs) =>
+      connection.ask(method, request, this.#token, callMs),
+    );
   }
 
   /**
@@ -94,12 +98,12 @@ export class Servers {
   }
 
   /** Logs in, unless there is a token or the core requires none. */
-  async #logIn({ connection }: Server, tryMs: number): Promise<void> {
+  async #logIn({ connection }: Server, callMs: number): Promise<void> {
     if (this.#isLoggedIn) return;
     this.#token = undefined;
     const request = create(AuthenticateRequestSchema, this.#login!);
     try {
-      const { token } = await connection.ask(Auth.method.authenticate, request, undefined, tryMs);
+      const { token } = await connection.ask(Auth.method.authenticate, request, undefined, callMs);
       this.#token = token;
     } catch (error) {
       if (!isServiceError(error) || !/authentication is not enabled/.test(error.details)) throw error;
@@ -109,7 +113,7 @@ export class Servers {
 
   /** Refreshes a lease, on the stream that all refreshes at a server share. */
   refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
-    return this.#reach(limits, ({ refreshes }, tryMs, canceller) => refreshes.ask(leaseId, tryMs, canceller));
+    return this.#reach(limits, ({ refreshes }, callMs) => refreshes.ask(leaseId, callMs));
   }
 
   /**
@@ -146,62 +150,77 @@ export class Servers {
     }
   }
 
+  /**
+   * Asks one server, and when it has been silent for its share of the time, also the next: the first answer
+   * counts. If each had to answer within its share, a slow core would never be in time.
+   */
   async #reach<T>(
     { timeoutMs, cancellation }: CallLimits,
-    ask: (server: Server, tryMs: number, canceller: (cancel: () => void) => void) => Promise<T>,
+    ask: (server: Server, callMs: number) => Promise<T>,
   ): Promise<T> {
-    const { clock } = this.#world;
-    const endMs = clock.monotonicMs() + timeoutMs;
+    const { clock, timers } = this.#world;
     const failures = new Map<string, Failure>();
-    const canceller = (cancel: () => void) => {
-      if (cancellation !== undefined) cancellation.onCancel = cancel;
-    };
+    const calls = new Calls<Call, T>(timers);
     const isCancelled = () => cancellation?.cancelled === true;
+    if (cancellation !== undefined) cancellation.onCancel = () => calls.wake();
+    let nowMs = clock.monotonicMs();
+    const endMs = nowMs + timeoutMs;
+    let newest: Call | undefined;
+    let nextMs = nowMs;
     let isRenewed = this.#login === undefined;
-    for (let tries = 0; ; tries += 1) {
-      if (this.#isClosed) throw new LeaseholdError("CLOSED");
-      const leftMs = endMs - clock.monotonicMs();
-      if (isCancelled() || leftMs <= 0) throw noAnswer(failures, timeoutMs);
-      const turn = this.#turn;
-      const server = this.#serverOf(turn);
-      const untried = this.#servers.length - (tries % this.#servers.length);
-      const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
-      try {
-        await this.#logIn(server, tryMs);
-        return await ask(server, tryMs, canceller);
-      } catch (error) {
+    try {
+      for (let tries = 0; ; nowMs = clock.monotonicMs()) {
+        if (this.#isClosed) throw new LeaseholdError("CLOSED");
+        if (isCancelled() || nowMs >= endMs) throw noAnswer(failures, timeoutMs);
+        if (nowMs >= nextMs) {
+          newest = { turn: this.#turn, server: this.#serverOf(this.#turn) };
+          const callMs = Math.min(endMs - nowMs, callMsMax);
+          const untried = this.#servers.length - (tries % this.#servers.length);
+          nextMs = nowMs + Math.min(callMs, Math.max(shareMsMin, (endMs - nowMs) / untried));
+          tries += 1;
+          calls.begin(newest, this.#call(newest.server, callMs, ask));
+        }
+        const ended = await calls.next(Math.min(nextMs, endMs) - nowMs);
+        if (ended !== undefined && "answer" in ended) return ended.answer;
+        // A cancellation says nothing about the server, and neither does the end of a pause.
+        if (isCancelled() || (ended === undefined && newest === undefined)) continue;
+        const { server, turn } = ended?.call ?? newest!;
+        const error: unknown = ended === undefined ? serviceError(4, "Deadline exceeded") : ended.error;
         if (!isServiceError(error)) throw error;
-        // A cancellation says nothing about the server.
-        if (isCancelled()) throw noAnswer(failures, timeoutMs);
         // A request with an expired or outdated token was not carried out.
         if (!isRenewed && isTokenOver(error.details)) {
           isRenewed = true;
           this.#isLoggedIn = false;
           tries -= 1;
+          nextMs = nowMs;
           continue;
         }
         const failure = failureOf(error, server.connection.isReady);
         if (failure.kind === "refused") throw new CoreRefusal(failure, server.endpoint, error);
         failures.set(server.endpoint, failure);
         this.#pass(turn);
-      } finally {
-        if (cancellation !== undefined) cancellation.onCancel = undefined;
+        if (turn !== newest?.turn) continue;
+        newest = undefined;
+        nextMs = clock.monotonicMs() + this.#pauseMs(tries);
       }
-      if (untried === 1)
-        await this.#pause(tries / this.#servers.length, endMs - clock.monotonicMs(), canceller);
+    } finally {
+      if (cancellation !== undefined) cancellation.onCancel = undefined;
     }
   }
 
-  #pause(rounds: number, leftMs: number, canceller: (cancel: () => void) => void): Promise<void> {
-    const pauseMs = backOffMs(this.#world.random, rounds, pauseMsBase, pauseMsMax);
-    const delayMs = Math.min(Math.max(0, leftMs), pauseMs);
-    return new Promise((resolve) => {
-      const timer = this.#world.timers.after(delayMs, resolve);
-      canceller(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+  async #call<T>(
+    server: Server,
+    callMs: number,
+    ask: (server: Server, callMs: number) => Promise<T>,
+  ): Promise<T> {
+    await this.#logIn(server, callMs);
+    return ask(server, callMs);
+  }
+
+  /** After all servers have failed, a random time. */
+  #pauseMs(tries: number): number {
+    const rounds = tries / this.#servers.length;
+    return Number.isInteger(rounds) ? backOffMs(this.#world.random, rounds - 1, pauseMsBase, pauseMsMax) : 0;
   }
 
   #serverOf(turn: number): Server {

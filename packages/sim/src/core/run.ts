@@ -51,8 +51,8 @@ const rateStream = 2 ** 50;
 /** The stream of processes with leases. */
 const holdersStream = 2 ** 49;
 
-/** In good times every program with leases is served within this time. */
-const holdersMsMax = 100_000;
+/** In good times every program with leases is served within this time, also if each request takes 0.4 s. */
+const holdersMsMax = 150_000;
 
 /** Unreleased leases have expired after this time. */
 const leftoversMs = 15_000;
