@@ -11,8 +11,8 @@ import type { Violation } from "../kit/violation.js";
 import { StateHash } from "leasehold/inner/flease/protocol/state-hash.js";
 import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
 
-/** Small, so that files have several blocks. */
-const blockSize = 8;
+/** Bytes: small, so that contents have none, one and several blocks. */
+export const blockSize = 8;
 
 /** The longest delay of a request, after which its file has another primary. */
 const lateMsMax = 3_000;

@@ -3,16 +3,13 @@ import { getOrInsert } from "leasehold/inner/common/maps.js";
 import type { ReplicatedFile } from "@leasehold/files/inner/types.js";
 import { FileUncertainError } from "@leasehold/files/inner/uncertain.js";
 import type { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
-import type { FilesWorld, Machine } from "../world.js";
+import { blockSize, type FilesWorld, type Machine } from "../world.js";
 import type { NamesCall, NamesOperations, NamesOutput } from "./history.js";
 import type { NamesCounters } from "./plan.js";
 
 /** Few names, so that clients meet: files and folders that may take each other's place. */
 const paths = ["x", "y", "d/x", "d/y"];
 const folders = ["d", "e"];
-
-/** A block, bytes: contents have none, one and several. */
-const blockBytes = 8;
 
 /** An upload that its client breaks off. */
 class BrokenOff extends Error {}
@@ -160,7 +157,7 @@ export class NamesClient {
     if (entry.kind === "folder") throw new LeaseholdError("FILE_EXISTS");
     let text = "";
     while (text.length < entry.size) {
-      const bytes = await entry.read(text.length, 3 * blockBytes);
+      const bytes = await entry.read(text.length, 3 * blockSize);
       if (bytes.length === 0) throw new Error(`${path} ends at ${text.length} of ${entry.size}`);
       text += textOf(bytes);
     }

@@ -3,6 +3,7 @@ import {
   type HistoryOperation,
   type SequentialModel,
 } from "leasehold/inner/testing/linearizability.js";
+import { blockSize } from "../world.js";
 
 /** A call on files by their paths. Content is text, a character for a byte. */
 export type NamesCall =
@@ -32,6 +33,7 @@ const stepsMax = 300_000;
 const model: SequentialModel<Tree, NamesCall, NamesOutput> = {
   initial: {},
   step(tree, call, output) {
+    if (output === undefined && call.kind === "append") return partsOf(tree, call.path, call.text);
     const [expected, next] = outcomeOf(tree, call);
     if (output === undefined) return [next];
     return JSON.stringify(expected) === JSON.stringify(output) ? [next] : [];
@@ -72,6 +74,21 @@ function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
     default:
       return moved(tree, call);
   }
+}
+
+/** A failed write in place may have written some of its blocks, each whole: docs/files.md. */
+function partsOf(tree: Tree, path: string, text: string): Tree[] {
+  const before = tree[path];
+  if (typeof before !== "string") return [tree];
+  const end = before.length + text.length;
+  let outcomes = [before];
+  for (let at = before.length; at < end;) {
+    const from = at;
+    at = Math.min(end, (Math.floor(at / blockSize) + 1) * blockSize);
+    const piece = text.slice(from - before.length, at - before.length);
+    outcomes = outcomes.flatMap((outcome) => [outcome, outcome.padEnd(from, "\0") + piece]);
+  }
+  return outcomes.map((outcome) => ({ ...tree, [path]: outcome }));
 }
 
 function moved(
