@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type {
+  ChildrenOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -8,6 +9,7 @@ import type {
   FilesStatus,
   FileStat,
   FileView,
+  ComposeOptions,
   FolderOptions,
   FolderStat,
   ListFilesOptions,
@@ -39,7 +41,13 @@ export class MemoryFiles implements Files {
 
   bytesOf(path: string): Buffer | undefined {
     const entry = find(this.#names, path)?.entry;
-    return entry?.kind === "file" ? this.#bytes.get(entry.content.id) : undefined;
+    return entry?.kind === "file" ? this.#contentOf(entry.content) : undefined;
+  }
+
+  #contentOf({ id, parts }: Content): Buffer {
+    return parts === undefined
+      ? this.#bytes.get(id)!
+      : Buffer.concat(parts.map((part) => this.#bytes.get(part.id)!));
   }
 
   /** Puts a file of one piece. */
@@ -63,7 +71,7 @@ export class MemoryFiles implements Files {
     const { modifiedMs, attributes } = entry;
     if (entry.kind === "folder") return { kind: "folder", path, modifiedMs, attributes };
     const { content, version } = entry;
-    const bytes = this.#bytes.get(content.id)!;
+    const bytes = this.#contentOf(content);
     const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length);
     return { kind: "file", path, size: content.size, version, modifiedMs, attributes, read };
   }
@@ -104,12 +112,15 @@ export class MemoryFiles implements Files {
     return paths.length > limit ? { files, next: files.at(-1)!.path } : { files };
   }
 
-  async children(folder: string, { after = "", limit = 3 }: ListFilesOptions = {}): Promise<EntryList> {
+  async children(folder: string, options: ChildrenOptions = {}): Promise<EntryList> {
+    const { prefix = "", after = "", limit = 3 } = options;
     const found = find(this.#names, folder);
     if (found?.entry.kind !== "folder") throw new LeaseholdError("FILE_NOT_FOUND", folder);
     const placeOf = ({ name, entry }: { name: string; entry: { kind: string } }) =>
       entry.kind === "folder" ? `${name}/` : name;
-    const all = [...this.#names.children(found.id, "")].filter((child) => placeOf(child) > after);
+    const all = [...this.#names.children(found.id, "")].filter(
+      (child) => placeOf(child) > after && placeOf(child).startsWith(prefix),
+    );
     const entries = await Promise.all(
       all
         .slice(0, limit)
@@ -119,9 +130,24 @@ export class MemoryFiles implements Files {
     return { entries: entries as Entry[], ...(next !== undefined && { next }) };
   }
 
+  async compose(
+    path: string,
+    id: string,
+    folder: string,
+    files: readonly (readonly [name: string, version: string])[],
+    options: ComposeOptions = {},
+  ): Promise<FileStat> {
+    const { ifVersion = null, ifMissing = false, makeFolders = true, modifiedMs, attributes } = options;
+    const how = { ifMissing, ifVersion, ifContent: null, makeFolders, modifiedMs, attributes, sealed: [] };
+    const content = { ...emptyContent, id };
+    this.#make({ kind: "put", path, content, compose: { folder, files }, ...how });
+    return this.stat(path);
+  }
+
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
-    const { recursive = false, ifVersion = null } = options;
-    this.#make({ kind: "remove", path, isDeep: recursive, ifVersion, sealed: [] });
+    const { recursive = false, ifVersion = null, pruneIn } = options;
+    const [isDeep, foldersOnly] = [recursive !== false, recursive === "folders"];
+    this.#make({ kind: "remove", path, isDeep, foldersOnly, pruneIn, ifVersion, sealed: [] });
   }
 
   async touch(path: string, options: TouchOptions): Promise<void> {

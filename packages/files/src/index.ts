@@ -11,6 +11,8 @@ export { readStream, type ReadStreamOptions, writeStream, type WriteStreamOption
 export type {
   AttributeChanges,
   Attributes,
+  ChildrenOptions,
+  ComposeOptions,
   ConditionOptions,
   CopyOptions,
   Entry,

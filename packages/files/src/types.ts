@@ -49,13 +49,22 @@ export interface PutOptions extends ConditionOptions {
   readonly attributes?: AttributeChanges | (() => AttributeChanges) | undefined;
 }
 
+export interface ComposeOptions extends PutOptions {
+  readonly attributes?: AttributeChanges | undefined;
+}
+
 export interface FolderOptions extends Pick<PutOptions, "makeFolders" | "signal"> {
   readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface RemoveOptions extends ConditionOptions {
-  /** A folder with everything in it. Default false: `FILE_EXISTS` if there is anything. */
-  readonly recursive?: boolean | undefined;
+  /**
+   * A folder with everything in it, or only with `"folders"`: `FILE_EXISTS` if there is a file in it, however
+   * deep, or more than 8,000 folders. Default false: `FILE_EXISTS` if there is anything.
+   */
+  readonly recursive?: boolean | "folders" | undefined;
+  /** Also removes folders above it, within this one, that are empty then and have no attributes. */
+  readonly pruneIn?: string | undefined;
 }
 
 export interface MoveOptions extends ConditionOptions {
@@ -134,6 +143,11 @@ export interface ListFilesOptions extends FileCallOptions {
   readonly limit?: number | undefined;
 }
 
+export interface ChildrenOptions extends ListFilesOptions {
+  /** Only those whose names begin so. */
+  readonly prefix?: string | undefined;
+}
+
 /**
  * An open file: a path with methods, to read and write it in place. Any number may be open, on any node; each
  * operation goes to the primary of that moment. Nothing is lost without `close`.
@@ -205,6 +219,22 @@ export interface Files extends AsyncDisposable {
    *   old content or the new one.
    */
   put(path: string, bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<FileStat>;
+  /**
+   * Creates or replaces a file by the contents of files in a folder, in this order, and removes the folder,
+   * all by one change and without copying.
+   *
+   * @param id 1 to 64 letters and digits that are never used again: a repeated call finds its own file
+   * @param files at most 10,000 names in the folder, and the versions that they must have
+   * @throws LeaseholdError `FILE_CHANGED` also if a file has another version, `UNSUPPORTED` if the contents
+   *   consist of more than 10,000, and what {@link Files.put} does.
+   */
+  compose(
+    path: string,
+    id: string,
+    folder: string,
+    files: readonly (readonly [name: string, version: string])[],
+    options?: ComposeOptions,
+  ): Promise<FileStat>;
   /** @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names. */
   makeFolder(path: string, options?: FolderOptions): Promise<void>;
   /**
@@ -218,7 +248,7 @@ export interface Files extends AsyncDisposable {
    *
    * @throws LeaseholdError `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names.
    */
-  children(folder: string, options?: ListFilesOptions): Promise<EntryList>;
+  children(folder: string, options?: ChildrenOptions): Promise<EntryList>;
   /**
    * Removes a file or folder, whatever is in it, by one change.
    *

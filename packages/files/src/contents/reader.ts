@@ -1,4 +1,4 @@
-import type { Content } from "../names/types.js";
+import type { Content, Part } from "../names/types.js";
 import { forEachOf } from "../protocol/each.js";
 import { checkRange } from "../protocol/failures.js";
 import { type Uploads, zerosTag } from "../protocol/uploads.js";
@@ -6,11 +6,42 @@ import { type Uploads, zerosTag } from "../protocol/uploads.js";
 /** Blocks of one call that are read concurrently. */
 const blocksAtOnce = 8;
 
+type Read = (offset: number, length: number) => Promise<Uint8Array>;
+
 /** Reads a content that never changes, from this node's disk or, what is missing there, from another's. */
-export function fixedReader(
-  uploads: Uploads,
-  { id, size, blockSize }: Content,
-): (offset: number, length: number) => Promise<Uint8Array> {
+export function fixedReader(uploads: Uploads, content: Content): Read {
+  const { parts } = content;
+  if (parts === undefined) return partReader(uploads, content);
+  const ends: number[] = [];
+  for (const { size } of parts) ends.push((ends.at(-1) ?? 0) + size);
+  return async (offset, length) => {
+    checkRange(offset, length);
+    const end = Math.min(content.size, offset + length);
+    if (offset >= end) return new Uint8Array(0);
+    const bytes = new Uint8Array(end - offset);
+    for (let index = firstAfter(ends, offset), at = offset; at < end; index += 1) {
+      const part = parts[index]!;
+      const start = ends[index]! - part.size;
+      const piece = Math.min(end, ends[index]!) - at;
+      bytes.set(await partReader(uploads, part)(at - start, piece), at - offset);
+      at += piece;
+    }
+    return bytes;
+  };
+}
+
+/** The index of the first of these ascending numbers that is greater. */
+function firstAfter(ends: readonly number[], offset: number): number {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ends[middle]! > offset) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function partReader(uploads: Uploads, { id, size, blockSize }: Part): Read {
   return async (offset, length) => {
     checkRange(offset, length);
     const end = Math.min(size, offset + length);

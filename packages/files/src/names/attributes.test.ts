@@ -90,7 +90,7 @@ test("attributes of the content end with it, and the others stay", () => {
   names.make(live);
   expect(names.at("x")).toEqual({ tag: "1" });
   names.make({ kind: "remove", path: "x", isDeep: false, ifVersion: null, sealed: [contentIn(live)] });
-  expect(names.state.attributeBytes).toBe(0);
+  expect(names.state.extraBytes).toBe(0);
 });
 
 test("a change of attributes has a condition, and leaves version and time", () => {

@@ -1,8 +1,11 @@
 import { LeaseholdError } from "leasehold/common";
-import { attributeBytes, changeAttributes, withoutContent } from "./attributes.js";
-import { type Names, type NamesState, find, placeOf, rootId } from "./state.js";
+import { changeAttributes, withoutContent } from "./attributes.js";
+import { extraBytes } from "./records.js";
+import { type Names, type NamesState, find, partsOf, placeOf, rootId } from "./state.js";
+import { emptyContent } from "./types.js";
 import type {
   Change,
+  Composition,
   Content,
   Entry,
   Fact,
@@ -10,6 +13,7 @@ import type {
   FolderChange,
   MoveChange,
   Name,
+  Part,
   PutChange,
   RemoveChange,
   TouchChange,
@@ -18,6 +22,10 @@ import type {
 /** What one change may copy: names, and bytes of their records, which are one block of the journal. */
 const copiedMax = 8_000;
 const copiedBytesMax = 2.5 * 2 ** 20;
+/** The contents of which one may be made. */
+export const partsMax = 10_000;
+/** Names in a folder that are looked at for a file. */
+const lookedMax = 8_000;
 
 /** A change must wait until these live contents accept no more writes. */
 export class Unsealed extends Error {
@@ -146,12 +154,38 @@ export class Draft implements Names {
     const folder = this.#folderFor(path, makeFolders);
     // A file that becomes live keeps what it has.
     if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
-    if (content.id !== "" && !mayName(content.id))
+    const composed = change.compose && this.#composed(change, change.compose);
+    if (composed === undefined && content.id !== "" && !mayName(content.id))
       throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
     const attributes = changeAttributes(withoutContent(there?.entry.attributes), change.attributes);
-    const entry: FileEntry = { kind: "file", content, version: version(), modifiedMs, attributes };
+    const made = composed?.content ?? content;
+    const entry: FileEntry = { kind: "file", content: made, version: version(), modifiedMs, attributes };
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
+    if (composed !== undefined) this.#drop(composed.folder);
     return { entry, existed: there !== undefined };
+  }
+
+  #composed({ path, content, sealed }: PutChange, { folder: from, files }: Composition) {
+    const folder = find(this, from);
+    if (folder?.entry.kind !== "folder") throw missing(from);
+    if (folder.id === rootId || path.startsWith(`${from}/`) || from.startsWith(`${path}/`))
+      throw new LeaseholdError("INVALID_PATH", `one of ${from} and ${path} is within the other`);
+    this.#mustBeSealed([folder], sealed);
+    const parts: Part[] = [];
+    let size = 0;
+    for (const [name, version] of files) {
+      const entry = this.child(folder.id, name)?.entry;
+      const isRight = entry?.kind === "file" && entry.version === version && !entry.content.isLive;
+      if (!isRight) throw changed(`${from}/${name}`);
+      for (const { id, size, blockSize, checksum } of partsOf(entry.content))
+        parts.push({ id, size, blockSize, checksum });
+      size += entry.content.size;
+      if (parts.length > partsMax)
+        throw new LeaseholdError("UNSUPPORTED", `a file is made of at most ${partsMax} others`);
+    }
+    const { id } = content;
+    const whole = parts.length === 0 ? emptyContent : { ...emptyContent, id, size, parts };
+    return { folder, content: whole };
   }
 
   #makeFolder({ path, makeFolders, ...change }: FolderChange, { nowMs }: Circumstances): Made {
@@ -203,16 +237,42 @@ export class Draft implements Names {
     return { entry: made!, existed: target !== undefined };
   }
 
-  #remove({ path, isDeep, ifVersion, sealed }: RemoveChange): Made {
+  #remove({ path, isDeep, ifVersion, sealed, foldersOnly = false, pruneIn }: RemoveChange): Made {
     const there = find(this, path);
     if (there === undefined) throw missing(path);
     if (there.id === rootId) throw new LeaseholdError("INVALID_PATH", "the root is always there");
     if (ifVersion !== null) checkVersion(path, there, ifVersion, sealed);
     if (there.entry.kind === "folder" && !isDeep && !isEmpty(this.children(there.id, "")))
       throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
+    if (foldersOnly && this.#mayHaveFile(there))
+      throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
     this.#mustBeSealed([there], sealed);
     this.#drop(there);
+    if (pruneIn !== undefined) this.#prune(path, pruneIn);
     return { entry: null, existed: true };
+  }
+
+  /** Whether a file is found below; also true if there is too much to look at. */
+  #mayHaveFile(top: Name): boolean {
+    const all = [top];
+    for (let at = 0; at < all.length; at += 1) {
+      const { id, entry } = all[at]!;
+      if (entry.kind === "file" || all.length > lookedMax) return true;
+      for (const child of this.children(id, "")) {
+        all.push(child);
+        if (all.length > lookedMax) return true;
+      }
+    }
+    return false;
+  }
+
+  #prune(path: string, within: string): void {
+    for (let end = path.lastIndexOf("/"); end > within.length; end = path.lastIndexOf("/", end - 1)) {
+      const folder = find(this, path.slice(0, end));
+      if (!path.startsWith(`${within}/`) || folder === undefined) return;
+      if (folder.entry.attributes !== undefined || !isEmpty(this.children(folder.id, ""))) return;
+      this.#drop(folder);
+    }
   }
 
   /** A name that is moved or copied to itself. */
@@ -355,7 +415,7 @@ export class Draft implements Names {
 
 /** The name as JSON in UTF-8, and the rest of a fact. */
 export function factBytesMax(name: string, entry?: Entry): number {
-  return 3 * name.length + 200 + attributeBytes(entry?.attributes);
+  return 3 * name.length + 200 + (entry === undefined ? 0 : extraBytes(entry));
 }
 
 function withAttributes<E extends Entry>(entry: E, { attributes: changes }: TouchChange | MoveChange): E {

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "leasehold/common";
-import type { Attributes, Content, Fact } from "./types.js";
+import { attributeBytes } from "./attributes.js";
+import type { Attributes, Content, Entry, Fact, Part } from "./types.js";
 
 /** One block of the journal of names: a batch of changes, or a part of a snapshot. Both are facts. */
 export interface NamesRecord {
@@ -20,8 +21,11 @@ type FileFields = [
   size: number,
   blockSize: number,
   checksum: number,
-  attributes?: Attributes,
+  attributes?: Attributes | null,
+  parts?: readonly PartFields[],
 ];
+
+type PartFields = [id: string, size: number, blockSize: number, checksum: number];
 
 type Fields = [id: number] | FolderFields | FileFields;
 
@@ -51,7 +55,9 @@ function fieldsOf([id, name]: Fact): Fields {
   const { id: content, isLive, size, blockSize, checksum } = entry.content;
   const live = isLive ? 1 : 0;
   const { modifiedMs, version } = entry;
-  return [id, parent, name.name, modifiedMs, version, content, live, size, blockSize, checksum, ...last];
+  const { parts } = entry.content;
+  const end = parts === undefined ? last : ([attributes ?? null, parts.map(partFields)] as const);
+  return [id, parent, name.name, modifiedMs, version, content, live, size, blockSize, checksum, ...end];
 }
 
 function factOf(fields: Fields): Fact {
@@ -61,12 +67,31 @@ function factOf(fields: Fields): Fact {
     const [, , , , attributes] = fields as FolderFields;
     return [id, { id, parent, name, entry: { kind: "folder", modifiedMs, ...some(attributes) } }];
   }
-  const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes] = fields as FileFields;
-  const content: Content = { id: contentId, isLive: isLive === 1, size, blockSize, checksum };
+  const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes, parts] =
+    fields as FileFields;
+  const whole = { id: contentId, isLive: isLive === 1, size, blockSize, checksum };
+  const content: Content = parts === undefined ? whole : { ...whole, parts: parts.map(partOf) };
   const entry = { kind: "file", content, version, modifiedMs, ...some(attributes) } as const;
   return [id, { id, parent, name, entry }];
 }
 
-function some(attributes: Attributes | undefined): { readonly attributes?: Attributes } {
-  return attributes === undefined ? {} : { attributes };
+function partFields({ id, size, blockSize, checksum }: Part): PartFields {
+  return [id, size, blockSize, checksum];
+}
+
+function partOf([id, size, blockSize, checksum]: PartFields): Part {
+  return { id, size, blockSize, checksum };
+}
+
+function some(attributes: Attributes | null | undefined): { readonly attributes?: Attributes } {
+  return attributes === undefined || attributes === null ? {} : { attributes };
+}
+
+/** The upper bound of the length of a part in a record. */
+const partBytes = 96;
+
+/** The upper bound of the length in a record of what most entries do not have. */
+export function extraBytes(entry: Entry): number {
+  const parts = entry.kind === "file" ? (entry.content.parts?.length ?? 0) : 0;
+  return parts * partBytes + attributeBytes(entry.attributes);
 }

@@ -1,6 +1,6 @@
 import sortedBtree from "sorted-btree";
-import { attributeBytes } from "./attributes.js";
-import type { Content, Fact, FileEntry, Found, Name } from "./types.js";
+import { extraBytes } from "./records.js";
+import type { Content, Fact, FileEntry, Found, Name, Part } from "./types.js";
 
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
@@ -31,8 +31,8 @@ export class NamesState implements Names {
   /** How many names each content has. */
   readonly #uses = new Map<string, number>();
   readonly #live = new Set<number>();
-  /** The upper bound of the length of all attributes in records. */
-  attributeBytes = 0;
+  /** The upper bound of the length in records of all that most names do not have. */
+  extraBytes = 0;
 
   get size(): number {
     return this.#byId.size - 1;
@@ -75,15 +75,15 @@ export class NamesState implements Names {
   }
 
   /** Immutable contents in the order of their names' places after that one, and the last place. */
-  contents(after: string, limit: number): { readonly contents: Content[]; readonly next?: string } {
-    const contents: Content[] = [];
+  contents(after: string, limit: number): { readonly contents: Part[]; readonly next?: string } {
+    const contents: Part[] = [];
     let seen = 0;
     for (const [place, { entry }] of this.#byPlace.entries(after)) {
       if (place === after) continue;
       seen += 1;
-      if (entry.kind === "file" && !entry.content.isLive && entry.content.id !== "")
-        contents.push(entry.content);
-      if (seen === limit) return { contents, next: place };
+      if (entry.kind === "file" && !entry.content.isLive)
+        for (const part of partsOf(entry.content)) contents.push(part);
+      if (seen === limit || contents.length >= limit) return { contents, next: place };
     }
     return { contents };
   }
@@ -96,15 +96,14 @@ export class NamesState implements Names {
       if (name === null) continue;
       this.#byId.set(id, name);
       this.#byPlace.set(placeOf(name), name);
-      this.attributeBytes += attributeBytes(name.entry.attributes);
+      this.extraBytes += extraBytes(name.entry);
       if (name.entry.kind === "file") this.#use(id, name.entry);
     }
   }
 
   #use(id: number, { content }: FileEntry): void {
     if (content.isLive) this.#live.add(id);
-    if (content.id === "") return;
-    this.#uses.set(content.id, (this.#uses.get(content.id) ?? 0) + 1);
+    for (const part of partsOf(content)) this.#uses.set(part.id, (this.#uses.get(part.id) ?? 0) + 1);
   }
 
   /** Without recursion, as a folder that was moved may be deeper than any path. */
@@ -120,16 +119,16 @@ export class NamesState implements Names {
   #forgetOne(name: Name): void {
     const { id, entry } = name;
     this.#byId.delete(id);
-    this.attributeBytes -= attributeBytes(entry.attributes);
+    this.extraBytes -= extraBytes(entry);
     // A name that was moved in its place has replaced it there already.
     if (this.#byPlace.get(placeOf(name)) === name) this.#byPlace.delete(placeOf(name));
     if (entry.kind === "folder") return;
     this.#live.delete(id);
-    const { id: content } = entry.content;
-    if (content === "") return;
-    const uses = this.#uses.get(content)! - 1;
-    if (uses > 0) this.#uses.set(content, uses);
-    else this.#uses.delete(content);
+    for (const part of partsOf(entry.content)) {
+      const uses = this.#uses.get(part.id)! - 1;
+      if (uses > 0) this.#uses.set(part.id, uses);
+      else this.#uses.delete(part.id);
+    }
   }
 
   /** Removes names whose folder was removed: a snapshot beside changes may contain them. */
@@ -145,6 +144,11 @@ export class NamesState implements Names {
     }
     for (const name of this.#byId.values()) if (!known.get(name.id)!) this.#forgetOne(name);
   }
+}
+
+/** The contents that disks have of one. */
+export function partsOf(content: Content): readonly Part[] {
+  return content.parts ?? (content.id === "" ? [] : [content]);
 }
 
 /** What a path names; undefined if nothing. */

@@ -11,7 +11,12 @@ export interface Content {
   readonly blockSize: number;
   /** Over the tags of its blocks, which are checksums of their bytes. */
   readonly checksum: number;
+  /** The contents that it is made of, in order. Then no disk has a content with its own id. */
+  readonly parts?: readonly Part[] | undefined;
 }
+
+/** A content that never changes and is not empty, in another. */
+export type Part = Pick<Content, "id" | "size" | "blockSize" | "checksum">;
 
 /** The content of a file of 0 bytes. */
 export const emptyContent: Content = { id: "", isLive: false, size: 0, blockSize: 1, checksum: 0 };
@@ -70,9 +75,17 @@ export interface PutChange extends Affecting {
   readonly ifVersion: string | null;
   /** The id of the content that the name must have: a file becomes live, or is emptied. */
   readonly ifContent: string | null;
+  /** Its content is made of those of these files, gets the id of `content`, and the folder is removed. */
+  readonly compose?: Composition | undefined;
   /** The time of modification that a client keeps for the file; otherwise that of the change. */
   readonly modifiedMs?: number | undefined;
   readonly attributes?: AttributeChanges | undefined;
+}
+
+export interface Composition {
+  readonly folder: string;
+  /** Files of the folder, which must have these versions. */
+  readonly files: readonly (readonly [name: string, version: string])[];
 }
 
 export interface FolderChange {
@@ -100,6 +113,10 @@ export interface RemoveChange extends Affecting {
   readonly kind: "remove";
   readonly path: string;
   readonly isDeep: boolean;
+  /** Refuses a folder in which there is any file, however deep. */
+  readonly foldersOnly?: boolean | undefined;
+  /** Removes folders above it, within this one, that are empty then and have no attributes. */
+  readonly pruneIn?: string | undefined;
   readonly ifVersion: string | null;
 }
 
@@ -125,7 +142,13 @@ export type NamesOperation =
   /** Files in order of their paths, wherever they are below the prefix. */
   | { readonly kind: "files"; readonly prefix: string; readonly after: string; readonly limit: number }
   /** What is in a folder, folders with a slash at the end of their names in order. */
-  | { readonly kind: "children"; readonly path: string; readonly after: string; readonly limit: number }
+  | {
+      readonly kind: "children";
+      readonly path: string;
+      readonly prefix?: string | undefined;
+      readonly after: string;
+      readonly limit: number;
+    }
   /** Announces a content, which alone may be named then. Fails as the change would now. */
   | { readonly kind: "begin"; readonly change: PutChange }
   /** Withdraws an announcement: its upload has failed, and no change will name the content. */
@@ -144,7 +167,7 @@ export interface NamesResult {
   readonly found?: readonly Found[];
   /** Where the next page begins; absent on the last. */
   readonly next?: string;
-  readonly contents?: readonly Content[];
+  readonly contents?: readonly Part[];
   readonly unnamed?: readonly string[];
   /** A change: whether the name existed before. */
   readonly existed?: boolean;

@@ -1,10 +1,9 @@
 import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
-import { attributeBytes } from "../names/attributes.js";
-import { type Circumstances, Draft, factBytesMax, HalfMade, Unsealed } from "../names/draft.js";
-import { decodeNames, encodeNames } from "../names/records.js";
+import { type Circumstances, Draft, factBytesMax, HalfMade, partsMax, Unsealed } from "../names/draft.js";
+import { decodeNames, encodeNames, extraBytes } from "../names/records.js";
 import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
-import type { Change, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
+import type { Change, Entry, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
 import { forEachOf } from "./each.js";
 import { checkPath, TenureOver } from "./failures.js";
 import { namesKey } from "./keys.js";
@@ -134,7 +133,7 @@ export class NamesPrimary implements Serving {
           (each) => each.path,
         );
       case "children":
-        return this.#children(operation.path, operation.after, operation.limit);
+        return this.#children(operation);
       case "begin": {
         const { change } = operation;
         const entry = find(this.#state, change.path)?.entry ?? null;
@@ -159,14 +158,20 @@ export class NamesPrimary implements Serving {
     return {};
   }
 
-  #children(path: string, after: string, limit: number): NamesResult {
+  #children({
+    path,
+    prefix: begin = "",
+    after,
+    limit,
+  }: NamesOperation & { readonly kind: "children" }): NamesResult {
     const folder = find(this.#state, path);
     if (folder?.entry.kind !== "folder") return { entry: folder?.entry ?? null };
     const prefix = path === "" ? "" : `${path}/`;
     const state = this.#state;
     const found = function* (): Generator<Found & { readonly place: string }> {
-      for (const child of state.children(folder.id, after)) {
+      for (const child of state.children(folder.id, after > begin ? after : begin)) {
         const place = placeOf(child).slice(`${folder.id} `.length);
+        if (!place.startsWith(begin)) return;
         if (place > after) yield { path: prefix + child.name, entry: child.entry, place };
       }
     };
@@ -271,7 +276,7 @@ export class NamesPrimary implements Serving {
 
   /** Not on a disk that it would fill: removals need the rest. */
   async #mustSnapshot(): Promise<boolean> {
-    const { size, attributeBytes: more } = this.#state;
+    const { size, extraBytes: more } = this.#state;
     if (this.tenure.isOver || this.#records <= Math.max(recordsMin, size * recordsPerName)) return false;
     return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName + more);
   }
@@ -305,14 +310,22 @@ export class NamesPrimary implements Serving {
   }
 }
 
+/** Lists tell no parts: there may be thousands of each. */
+function withoutParts(entry: Entry): Entry {
+  if (entry.kind === "folder" || entry.content.parts === undefined) return entry;
+  const { parts: _, ...content } = entry.content;
+  return { ...entry, content };
+}
+
 function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each: T) => string): NamesResult {
   const found: Found[] = [];
   let last: T | undefined;
   let bytes = 0;
   for (const each of all) {
     if (found.length === limit || bytes > pageBytes) return { found, next: cursor(last!) };
-    found.push({ path: each.path, entry: each.entry });
-    bytes += attributeBytes(each.entry.attributes);
+    const entry = withoutParts(each.entry);
+    found.push({ path: each.path, entry });
+    bytes += extraBytes(entry);
     last = each;
   }
   return { found };
@@ -327,6 +340,11 @@ function checkOperation(operation: NamesOperation): void {
     throw new LeaseholdError("INVALID_RANGE", `limit is 1 to ${listedMax}`);
   if (operation.kind === "unnamed" && operation.contents.length > listedMax)
     throw new LeaseholdError("INVALID_RANGE", `at most ${listedMax} contents are asked for`);
+  if (operation.kind === "commit" && operation.change.kind === "put") {
+    const { files = [] } = operation.change.compose ?? {};
+    if (files.length > partsMax)
+      throw new LeaseholdError("INVALID_RANGE", `a file is made of at most ${partsMax} others`);
+  }
   if (operation.kind === "begin" || operation.kind === "commit") {
     const { change } = operation;
     for (const path of "to" in change ? [change.from, change.to] : [change.path]) checkPath(path);

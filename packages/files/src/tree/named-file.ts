@@ -1,7 +1,8 @@
 import { LeaseholdError, timeLeft } from "leasehold/common";
 import { fixedReader } from "../contents/reader.js";
 import { emptyContent } from "../names/types.js";
-import type { Content, FileEntry, PutChange } from "../names/types.js";
+import { partsOf } from "../names/state.js";
+import type { Content, FileEntry, Part, PutChange } from "../names/types.js";
 import { isLeaseholdError } from "../protocol/failures.js";
 import type { FilesNode } from "../protocol/files-node.js";
 import { bytesPerCallMax, noBytes, type Operation, type OperationResult } from "../protocol/messages.js";
@@ -123,9 +124,14 @@ export class NamedFile extends FileMethods {
 
   /** The number of nodes that have all of a content that never changes, after they have fetched it. */
   async #nodesThatHold(content: Content, signal: AbortSignal | undefined): Promise<number> {
+    let fewest = this.#objects.parts.nodes.length;
+    for (const part of partsOf(content)) fewest = Math.min(fewest, await this.#nodesWith(part, signal));
+    return fewest;
+  }
+
+  async #nodesWith(part: Part, signal: AbortSignal | undefined): Promise<number> {
     const { nodes, peers, settings } = this.#objects.parts;
-    if (content.id === "") return nodes.length;
-    const { id, size, blockSize, checksum } = content;
+    const { id, size, blockSize, checksum } = part;
     const hold = { content: id, blocks: Math.ceil(size / blockSize), checksum, tag: null };
     const asked = nodes.map(async (node) => {
       for (let left = Infinity; ;) {

@@ -236,3 +236,35 @@ test("an upload that breaks off, and an empty one, leave no announcement", async
   const { unnamed } = await cluster.during(cluster.nodes.get(primary)!.router.names(ask));
   expect(unnamed).toEqual(announced);
 });
+
+test("a file is composed of others at another node, read across them, and its contents are kept", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const files = cluster.named.get(other)!;
+  const parts = await cluster.during(
+    Promise.all([long, "x", long].map((content, at) => files.put(`u/${at}`, of(content)))),
+  );
+  const named = parts.map(({ path, version }) => [path.slice(2), version] as const);
+  const attributes = { "content.etag": "1" };
+  const stat = await cluster.during(files.compose("g", "id", "u", named, { attributes }));
+  expect(stat).toMatchObject({ size: 41, attributes });
+  expect(await cluster.during(files.compose("g", "id", "u", named))).toEqual(stat);
+  const whole = `${long}x${long}`;
+  for (const name of [primary, other]) {
+    const view = await cluster.during(cluster.named.get(name)!.entry("g"));
+    if (view?.kind !== "file") throw new Error("it is no file");
+    for (let offset = 0; offset <= 42; offset += 1)
+      for (const length of [0, 1, 9, 21, 50])
+        expect(text(await view.read(offset, length))).toBe(whole.slice(offset, offset + length));
+  }
+  const listed = await cluster.during(files.children("", { prefix: "g" }));
+  expect(listed.entries).toMatchObject([{ path: "g", size: 41, attributes }]);
+  await cluster.cluster.advance("60s");
+  expect(await uploadsAt(cluster, primary)).toHaveLength(4);
+  const file = await cluster.during(files.open("g"));
+  await cluster.during(file.append(bytes("y")));
+  expect(await cluster.during(contentAt(files, "g"))).toBe(`${whole}y`);
+  expect(await cluster.during(files.stat("g"))).not.toHaveProperty("attributes");
+  await cluster.cluster.advance("60s");
+  expect(await uploadsAt(cluster, primary)).toHaveLength(1);
+});

@@ -15,6 +15,7 @@ import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
 import type {
+  ChildrenOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -24,6 +25,7 @@ import type {
   FilesStatus,
   FileStat,
   FileView,
+  ComposeOptions,
   FolderOptions,
   FolderStat,
   ListFilesOptions,
@@ -218,6 +220,26 @@ export class NamedFiles implements Files, Answerer {
     throw uncertain;
   }
 
+  async compose(
+    path: string,
+    id: string,
+    folder: string,
+    files: readonly (readonly [name: string, version: string])[],
+    options: ComposeOptions = {},
+  ): Promise<FileStat> {
+    checkPath(path);
+    checkPath(folder);
+    if (!/^[A-Za-z0-9]{1,64}$/.test(id))
+      throw new LeaseholdError("INVALID_RANGE", "an id has 1 to 64 letters and digits");
+    const { ifVersion = null, ifMissing = false, makeFolders = true, modifiedMs, attributes } = options;
+    checkTime(modifiedMs);
+    const content = { ...emptyContent, id };
+    const how = { ifMissing, ifVersion, ifContent: null, makeFolders, modifiedMs, attributes };
+    const wish = { kind: "put", path, content, compose: { folder, files }, ...how } as const;
+    const { entry } = await this.#names.change(wish, options.signal);
+    return statOf(path, fileIn(entry ?? undefined, path));
+  }
+
   async makeFolder(path: string, options: FolderOptions = {}): Promise<void> {
     checkPath(path);
     const { makeFolders = true, attributes, signal } = options;
@@ -236,10 +258,10 @@ export class NamedFiles implements Files, Answerer {
     return next === undefined ? { files } : { files, next };
   }
 
-  async children(folder: string, options: ListFilesOptions = {}): Promise<EntryList> {
-    const { after = "", limit = listedMax, signal } = options;
+  async children(folder: string, options: ChildrenOptions = {}): Promise<EntryList> {
+    const { prefix, after = "", limit = listedMax, signal } = options;
     checkLimit(limit);
-    const ask = { kind: "children", path: folder, after, limit } as const;
+    const ask = { kind: "children", path: folder, prefix, after, limit } as const;
     const { entry, found = [], next } = await this.#names.ask(ask, signal);
     if (entry?.kind !== "folder")
       throw new LeaseholdError("FILE_NOT_FOUND", `there is no folder ${JSON.stringify(folder)}`);
@@ -249,8 +271,10 @@ export class NamedFiles implements Files, Answerer {
 
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
     checkPath(path);
-    const { ifVersion = null, recursive = false, signal } = options;
-    await this.#names.change({ kind: "remove", path, isDeep: recursive, ifVersion }, signal);
+    const { ifVersion = null, recursive = false, pruneIn, signal } = options;
+    const [isDeep, foldersOnly] = [recursive !== false, recursive === "folders"];
+    const wish = { kind: "remove", path, isDeep, foldersOnly, pruneIn, ifVersion } as const;
+    await this.#names.change(wish, signal);
   }
 
   async touch(path: string, options: TouchOptions): Promise<void> {

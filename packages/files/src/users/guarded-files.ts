@@ -1,5 +1,7 @@
 import { LeaseholdError } from "leasehold/common";
 import type {
+  ChildrenOptions,
+  ComposeOptions,
   CopyOptions,
   Entry,
   EntryList,
@@ -63,6 +65,18 @@ export class GuardedFiles implements Files {
     return this.#files.put(path, bytes, options);
   }
 
+  async compose(
+    path: string,
+    id: string,
+    folder: string,
+    files: readonly (readonly [name: string, version: string])[],
+    options?: ComposeOptions,
+  ): Promise<FileStat> {
+    this.#mustRead(folder);
+    this.mustWrite(path, folder);
+    return this.#files.compose(path, id, folder, files, options);
+  }
+
   async makeFolder(path: string, options?: FolderOptions): Promise<void> {
     this.mustWrite(path);
     return this.#files.makeFolder(path, options);
@@ -73,7 +87,7 @@ export class GuardedFiles implements Files {
     return { files: files.filter(({ path }) => this.#rights.mayRead(path)), ...more };
   }
 
-  async children(folder: string, options?: ListFilesOptions): Promise<EntryList> {
+  async children(folder: string, options?: ChildrenOptions): Promise<EntryList> {
     if (!this.#rights.maySee(folder)) throw missing(folder);
     const { entries, ...more } = await this.#files.children(folder, options);
     return { entries: entries.filter((entry) => this.#isSeen(entry)), ...more };
@@ -81,6 +95,7 @@ export class GuardedFiles implements Files {
 
   async remove(path: string, options?: RemoveOptions): Promise<void> {
     this.mustWrite(path);
+    if (options?.pruneIn !== undefined) this.mustWrite(options.pruneIn);
     return this.#files.remove(path, options);
   }
 
