@@ -27,6 +27,12 @@ export const filed: readonly Filed[] = [
     seed: 57,
   },
   {
+    name: "B: a copy counts whose damaged block is nowhere else",
+    faults: { filesDamagedCopyCounts: true },
+    breaks: "progress",
+    seed: 27_122_488,
+  },
+  {
     name: "B: a repair with another version",
     faults: { filesRepairOfAnyVersion: true },
     breaks: "linearizability",

@@ -1,5 +1,5 @@
 import { backOffMs, majorityOf, Pauses, getOrInsert, LeaseholdError } from "leasehold/common";
-import { isLeaseholdError } from "./failures.js";
+import { isLeaseholdError, NowhereError } from "./failures.js";
 import type { StoredBlock } from "../ports.js";
 import { forEachOf } from "./each.js";
 import {
@@ -45,6 +45,8 @@ export class Copies {
   readonly #ended = new AbortController();
   /** A replica refused the epoch: a later one has begun. */
   superseded = false;
+  /** This node's copy has a damaged block in a version that no other copy has. */
+  hasLost = false;
 
   constructor(parts: NodeParts, path: string, epoch: bigint) {
     this.#parts = parts;
@@ -100,6 +102,7 @@ export class Copies {
     const { signal } = this.#ended;
     const failures: string[] = [];
     let isDamaged = true;
+    let isNowhere = true;
     for (const node of nodes) {
       if (signal.aborted) throw new LeaseholdError("NO_QUORUM", `the tenure of ${path} is over`);
       try {
@@ -108,15 +111,15 @@ export class Copies {
         const { body } = await this.#parts.peers.ask(node, "fetch", { path, index, tag }, options);
         return body;
       } catch (error) {
+        isNowhere &&= isLeaseholdError(error, "FILE_DAMAGED");
         isDamaged &&= isLeaseholdError(error, "FILE_DAMAGED", "STORE_CORRUPT");
         failures.push(`${node}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
+    const message = `no node that answers has block ${index} of ${path} in version ${tag}: ${failures.join("; ")}`;
+    if (isNowhere) throw new NowhereError("FILE_DAMAGED", message);
     // A node that has not answered may have it.
-    throw new LeaseholdError(
-      isDamaged ? "FILE_DAMAGED" : "NO_QUORUM",
-      `no node that answers has block ${index} of ${path} in version ${tag}: ${failures.join("; ")}`,
-    );
+    throw new LeaseholdError(isDamaged ? "FILE_DAMAGED" : "NO_QUORUM", message);
   }
 
   /** Reads a block of this node's own copy, and repairs it if it is damaged. */
@@ -127,11 +130,11 @@ export class Copies {
     } catch (error) {
       const tag = (await replica.tags(this.path)).get(index);
       if (tag === undefined || !isLeaseholdError(error, "STORE_CORRUPT")) throw error;
-      const bytes = await this.fetch(
-        index,
-        tag,
-        nodes.filter((other) => other !== node),
-      );
+      const others = nodes.filter((other) => other !== node);
+      const bytes = await this.fetch(index, tag, others).catch((failure: unknown) => {
+        this.hasLost ||= failure instanceof NowhereError;
+        throw failure;
+      });
       await replica.repair(this.path, index, tag, bytes);
       return { tag, bytes };
     }

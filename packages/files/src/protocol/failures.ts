@@ -11,6 +11,9 @@ export function isLeaseholdError(error: unknown, ...codes: readonly ErrorCode[])
 /** The primary's tenure is over and the operation was not begun: the next primary may do it. */
 export class TenureOver extends Error {}
 
+/** No copy that was asked has the block in this version, not even damaged. */
+export class NowhereError extends LeaseholdError {}
+
 export const notFound = (path: string): LeaseholdError =>
   new LeaseholdError("FILE_NOT_FOUND", `there is no file ${JSON.stringify(path)}`);
 

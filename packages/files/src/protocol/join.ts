@@ -88,7 +88,7 @@ async function registerAt(
 async function adoptPromises(node: string, replica: Replica, peers: Peers, timeoutMs: number): Promise<void> {
   for (let after = ""; ;) {
     const { answer } = await peers.ask(node, "promises", { after }, { timeoutMs });
-    for (const [path, epoch] of answer.promises) await replica.adoptPromise(path, BigInt(epoch));
+    for (const [path, epoch] of answer.promises) await replica.forget(path, BigInt(epoch));
     if (answer.promises.length < pathsPerPage) return;
     after = answer.promises.at(-1)![0];
   }

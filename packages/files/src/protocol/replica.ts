@@ -180,8 +180,8 @@ export class Replica {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, ({ meta }) => Promise.resolve(meta));
   }
 
-  /** Takes over a promise that a majority of the others knows, after this node's disk was lost. */
-  adoptPromise(path: string, epoch: bigint): Promise<void> {
+  /** The copy of this file is lost, but for a promise that a majority knows. */
+  forget(path: string, epoch: bigint): Promise<void> {
     return this.#use(path, async (kept) => {
       const promised = kept.meta.promised > epoch ? kept.meta.promised : epoch;
       await this.#writeMeta(path, kept, { promised, base: undefined, header: undefined });

@@ -35,7 +35,14 @@ export async function reset(parts: NodeParts, copies: Copies, time: () => () => 
   const counting = promises.filter(({ base }) => BigInt(base!) === newestBase);
   const found = await findNewest(copies, counting);
   await takeOver(parts, copies, found);
-  await copies.completeMajority(time());
+  try {
+    await copies.completeMajority(time());
+  } catch (error) {
+    // The other copies have gone on without the version that is damaged here, and cannot be completed from
+    // this one. It counts as lost from now on, so the next reset finds what they have.
+    if (copies.hasLost) await parts.replica.forget(copies.path, copies.epoch);
+    throw error;
+  }
 }
 
 async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): Promise<Found> {
