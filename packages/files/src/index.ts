@@ -36,4 +36,6 @@ export type {
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";
 export { openUsers, type Users, type UsersOptions } from "./users/users.js";
+export { serveS3, type S3Options } from "./s3/server.js";
+export type { FrontServer, ListenOptions } from "./webdav/listen.js";
 export { serveWebdav, type WebdavOptions, type WebdavServer } from "./webdav/server.js";

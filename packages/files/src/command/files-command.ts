@@ -141,7 +141,11 @@ function addNodes(files: Command, finish: Finish): void {
     )
     .option("--member <id=host:port>", "address of each node as a member; once for each", collect)
     .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
-    .option("--http-cert <file>", "certificate for clients of WebDAV, PEM (default: that of --tls-cert)")
+    .option("--s3 <host:port>", "where it serves the S3 API (default: nowhere)")
+    .option(
+      "--http-cert <file>",
+      "certificate for clients of WebDAV and S3, PEM (default: that of --tls-cert)",
+    )
     .option("--http-key <file>", "private key of --http-cert, PEM")
     .option("--users <file>", "users with passwords and rights; a line of files user for each")
     .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")

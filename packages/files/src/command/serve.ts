@@ -3,6 +3,7 @@ import { parseDuration } from "leasehold/common";
 import { type Member, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
 import { startFiles } from "../node/start.js";
+import { serveS3 } from "../s3/server.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
 import type { Logger } from "leasehold/runtime";
@@ -25,6 +26,7 @@ export interface ServeOptions extends FilesOptions {
   readonly node?: readonly string[];
   readonly member?: readonly string[];
   readonly http?: string;
+  readonly s3?: string;
   readonly httpCert?: string;
   readonly httpKey?: string;
   readonly user?: string;
@@ -39,6 +41,8 @@ export interface ServeNews {
   readonly type: "serving";
   readonly id: string;
   readonly url: string;
+  /** The address of the S3 API, if it is served. */
+  readonly s3?: string;
 }
 
 /** Time limit of a clean shutdown, ms; then the process exits anyway. */
@@ -56,6 +60,9 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { id, dir } = options;
   if (options.user !== undefined && options.users !== undefined)
     throw usageError("--user (LEASEHOLD_FILES_USER) and --users exclude each other");
+  // A signature is checked with the password, of which that file has only a hash.
+  if (options.s3 !== undefined && options.users !== undefined)
+    throw usageError("--s3 needs the one user of --user (LEASEHOLD_FILES_USER), and not --users");
   if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
   const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
   const security = securityOf(options);
@@ -105,17 +112,15 @@ async function serveFiles(
     const fault = (text: string): void => sayError(`warning: ${text}`);
     const users = options.users === undefined ? undefined : await openUsers(options.users, { fault });
     if (users !== undefined) stops.push(async () => users.close());
-    const { hostname, port } = new URL(`http://${options.http ?? `127.0.0.1:${localFilesPort}`}`);
-    const front = await serveWebdav(files, leases, {
-      host: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port),
-      credentials: options.user,
-      users,
-      tls: certificateOf(options),
-      fault,
-    });
+    const { user: credentials } = options;
+    const common = { credentials, tls: certificateOf(options), fault };
+    const at = addressIn(options.http ?? `127.0.0.1:${localFilesPort}`);
+    const front = await serveWebdav(files, leases, { ...common, ...at, users });
     stops.unshift(() => front.close());
-    announce(id, front.url, options);
+    const s3 =
+      options.s3 === undefined ? undefined : await serveS3(files, { ...common, ...addressIn(options.s3) });
+    if (s3 !== undefined) stops.unshift(() => s3.close());
+    announce(options, { type: "serving", id, url: front.url, ...(s3 && { s3: s3.url }) });
     await stopped;
   } finally {
     // The HTTP server stops first, so that requests in flight can end.
@@ -124,10 +129,16 @@ async function serveFiles(
   return exitCode("ok");
 }
 
-function announce(id: string, url: string, { output = "table" }: ServeOptions): void {
-  const news: ServeNews = { type: "serving", id, url };
+function announce({ output = "table" }: ServeOptions, news: ServeNews): void {
+  const { id, url, s3 } = news;
   tellParent(news);
-  sayLine(output === "table" ? `${id} serves ${url}` : toJson(news));
+  const text = `${id} serves ${url}${s3 === undefined ? "" : ` and S3 ${s3}`}`;
+  sayLine(output === "table" ? text : toJson(news));
+}
+
+function addressIn(text: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(`http://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
 /** `a=host:port`, once for each. */

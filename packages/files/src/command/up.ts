@@ -39,7 +39,7 @@ const newsMax = 8;
 /** `leasehold files up`: three nodes on this machine, until interrupted. */
 export async function filesUp(options: FilesUpOptions): Promise<number> {
   if (options.output === "json") throw usageError("files up runs until it is stopped: -o must be table");
-  const ports = await freePorts(options.port, 3 * ids.length);
+  const ports = await freePorts(options.port, 4 * ids.length);
   const stop = new AbortController();
   const stopWatch = listenToSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => stop.abort());
   const cluster = new LocalNodes(resolve(options.dir), ports);
@@ -103,8 +103,9 @@ class LocalNodes {
     ]);
     for (const [index, id] of ids.entries()) {
       const own = ["--id", id, "--dir", resolve(this.directory, id), "--http", at(0, index)];
+      const s3 = ["--s3", at(3, index)];
       const times = ["--ttl-max", `${ttlMaxMs}ms`, "--max-clock-skew", `${maxClockSkewMs}ms`];
-      const args = ["files", "serve", ...own, ...lists, ...times];
+      const args = ["files", "serve", ...own, ...s3, ...lists, ...times];
       this.#processes.start({ name: id, module: "../main.js", args });
     }
   }
@@ -140,6 +141,7 @@ class LocalNodes {
       `  npx leasehold files put${nodes} package.json`,
       `  npx leasehold files ls${nodes}`,
       `  rclone lsf --webdav-url ${this.urls[0]} :webdav:`,
+      `S3: http://127.0.0.1:${this.#ports[3 * ids.length]}, path style, ${s3Keys()}`,
       `each node's files are in ${this.directory}`,
     ];
   }
@@ -158,6 +160,13 @@ class LocalNodes {
     if (this.news.length > newsMax) this.news.shift();
     this.onNews(line);
   }
+}
+
+/** The nodes have this process' environment. */
+function s3Keys(): string {
+  const user = process.env["LEASEHOLD_FILES_USER"];
+  if (user === undefined) return "any access key and secret";
+  return `access key ${user.slice(0, user.indexOf(":"))}, and its password of LEASEHOLD_FILES_USER as the secret`;
 }
 
 async function statusOf(nodes: Nodes, url: URL): Promise<Found> {

@@ -13,6 +13,24 @@ interface FoundFile extends DavEntry {
   readonly view: FileView;
 }
 
+/**
+ * Bytes of a file, with the next pieces on their way.
+ *
+ * @throws Refusal 409 if the content is gone: the response would mix two
+ */
+export async function* piecesOf(view: FileView, offset: number, length: number): AsyncGenerator<Uint8Array> {
+  const end = offset + length;
+  const begin = (at: number) => (at < end ? keep(view.read(at, Math.min(pieceBytes, end - at))) : undefined);
+  const underWay = Array.from({ length: piecesMax }, (_, index) => begin(offset + index * pieceBytes));
+  for (let at = offset; at < end; at += pieceBytes) {
+    const bytes = await underWay.shift()!;
+    underWay.push(begin(at + piecesMax * pieceBytes));
+    if (bytes.length < Math.min(pieceBytes, end - at))
+      throw new Refusal(409, `/${view.path} has changed while it was read`);
+    yield bytes;
+  }
+}
+
 /** The tree of replicated files for WebDAV. */
 export class FilesTree implements DavTree {
   readonly #files: GuardedFiles;
@@ -42,19 +60,8 @@ export class FilesTree implements DavTree {
   }
 
   /** @throws Refusal 409 if the content is gone: the response would mix two */
-  async *read(entry: DavEntry, offset: number, length: number): AsyncGenerator<Uint8Array> {
-    const { view } = entry as FoundFile;
-    const end = offset + length;
-    const begin = (at: number) =>
-      at < end ? keep(view.read(at, Math.min(pieceBytes, end - at))) : undefined;
-    const underWay = Array.from({ length: piecesMax }, (_, index) => begin(offset + index * pieceBytes));
-    for (let at = offset; at < end; at += pieceBytes) {
-      const bytes = await underWay.shift()!;
-      underWay.push(begin(at + piecesMax * pieceBytes));
-      if (bytes.length < Math.min(pieceBytes, end - at))
-        throw new Refusal(409, `/${entry.path} has changed while it was read`);
-      yield bytes;
-    }
+  read(entry: DavEntry, offset: number, length: number): AsyncGenerator<Uint8Array> {
+    return piecesOf((entry as FoundFile).view, offset, length);
   }
 
   async write(path: string, bytes: AsyncIterable<Uint8Array>, how: PutHow): Promise<DavEntry> {

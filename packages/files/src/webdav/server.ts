@@ -1,16 +1,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { LeaseholdError, type Leases } from "leasehold/common";
-import { isLoopback } from "leasehold/runtime";
 import type { Files } from "../types.js";
 import { GuardedFiles } from "../users/guarded-files.js";
 import { Rights } from "../users/rights.js";
 import type { Users } from "../users/users.js";
-import { watchCertificate } from "./certificate.js";
 import { FilesTree } from "./files-tree.js";
 import { leaseLocks } from "./lease-locks.js";
+import { checkHost, type FrontServer, idleMs, listen, type ListenOptions, requestsMax } from "./listen.js";
 import { Locks } from "./locks.js";
 import { checkConditions, methods, pathOf } from "./methods.js";
 import { Refusal } from "./refusal.js";
@@ -22,43 +19,19 @@ export const processingHeader = "leasehold-processing";
 const processingMs = 2_000;
 /** The stable code of an error, for programs. */
 export const codeHeader = "leasehold-error";
-/** Concurrent requests; each has two pieces of a file in memory. */
-const requestsMax = 64;
-/** Connections; those above the limit of requests are idle keep-alive connections. */
-const connectionsMax = 512;
-/** Idle timeout of a client, ms. */
-const idleMs = 60_000;
 /** Methods whose duration grows with the files, while nothing is sent. */
 const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
 /** The prefix of the leases that are WebDAV's locks. */
 const lockPrefix = "leasehold/webdav";
-/** Time limit for requests in flight at shutdown, ms. */
-const closeMs = 2_000;
 
-export interface WebdavOptions {
-  /** Default: `127.0.0.1`. Any other address than loopback requires a user and `tls`. */
-  readonly host?: string | undefined;
-  /** 0 (default): the system chooses. */
-  readonly port?: number | undefined;
+export interface WebdavOptions extends ListenOptions {
   /** `name:password` of the one user, who may do everything. Default: no authentication. */
   readonly credentials?: string | undefined;
   /** The users that may make requests, instead of `credentials`. Not closed by `close`. */
   readonly users?: Users | undefined;
-  /**
-   * The certificate with its chain, and its private key: each PEM text, or the path of a PEM file, which is
-   * read again within 5 s of a change. Default: HTTP without TLS.
-   */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Receives faults, of which clients get only the status. Default: none. */
-  readonly fault?: ((text: string) => void) | undefined;
 }
 
-export interface WebdavServer {
-  /** The address of the server: `http://host:port`, or `https`. */
-  readonly url: string;
-  /** Waits at most 2 s for requests in flight. Idempotent. */
-  close(): Promise<void>;
-}
+export type WebdavServer = FrontServer;
 
 /**
  * Serves a node's files by WebDAV, classes 1 and 2 (RFC 4918), for `rclone`, `cadaver`, `davfs2` and file
@@ -72,54 +45,25 @@ export async function serveWebdav(
   leases: Leases,
   options: WebdavOptions = {},
 ): Promise<WebdavServer> {
-  const { host = "127.0.0.1", port: wanted = 0 } = options;
   const { credentials, users } = options;
   if (credentials !== undefined && users !== undefined)
     throw new LeaseholdError("INVALID_CONFIG", "WebDAV has either one user's credentials or a file of users");
   const isOpen = credentials === undefined && users === undefined;
-  if (!isLoopback(host) && (isOpen || options.tls === undefined))
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `WebDAV beyond loopback (${host}) needs a user with a password, and TLS`,
-    );
   const locks = new Locks(leaseLocks(leases, lockPrefix));
   const front = new Front(options, files, locks);
-  const listener = (request: IncomingMessage, response: ServerResponse) =>
-    void front.serve(request, response);
-  // A long upload is no fault; a silent client is.
-  const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
-  const certificate = options.tls && (await watchCertificate(options.tls, options.fault));
-  const server: Server =
-    certificate === undefined
-      ? createServer(limits, listener)
-      : createTlsServer({ ...limits, ...certificate.pems }, listener);
-  if (certificate !== undefined) certificate.changed = (pems) => (server as TlsServer).setSecureContext(pems);
-  server.maxConnections = connectionsMax;
-  server.setTimeout(idleMs);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(wanted, host, () => resolve());
-  }).catch((error: Error) => {
-    certificate?.close();
-    throw new LeaseholdError("INVALID_CONFIG", `WebDAV cannot listen: ${error.message}`, { cause: error });
-  });
-  const { port } = server.address() as AddressInfo;
+  const server = await listen(
+    "WebDAV",
+    isOpen,
+    options,
+    (request, response) => void front.serve(request, response),
+  );
   return {
-    url: `${schemeOf(options)}://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    url: server.url,
     close: async () => {
-      certificate?.close();
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeIdleConnections();
-      const late = setTimeout(() => server.closeAllConnections(), closeMs);
-      await closed;
-      clearTimeout(late);
+      await server.close();
       await locks.close();
     },
   };
-}
-
-function schemeOf({ tls }: WebdavOptions): "http" | "https" {
-  return tls === undefined ? "http" : "https";
 }
 
 class Front {
@@ -151,7 +95,8 @@ class Front {
     response.on("error", () => undefined);
     try {
       if (this.#underWay > requestsMax) throw new Refusal(503, "the node has reached its limit of requests");
-      this.#checkHost(request);
+      if (this.#expected === undefined && this.#options.users === undefined)
+        checkHost(request, this.#options);
       await this.#answer(request, response, await this.#rightsOf(request));
     } catch (error) {
       this.#refuse(request, response, error);
@@ -175,19 +120,6 @@ class Front {
     const call = { request, response, path, tree, locks: this.#locks };
     await checkConditions(call);
     await method(call);
-  }
-
-  /**
-   * Protects against DNS rebinding: without a password, a page in a browser of this machine could send
-   * requests by a host name that resolves to loopback, so only our own names are accepted.
-   */
-  #checkHost({ headers }: IncomingMessage): void {
-    if (this.#expected !== undefined || this.#options.users !== undefined) return;
-    if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
-      throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
-    // A page of another site can send requests to loopback, but its browser adds the origin.
-    if (headers.origin !== undefined && headers.origin !== `${schemeOf(this.#options)}://${headers.host}`)
-      throw new Refusal(403, "pages of other sites are not served");
   }
 
   /** @throws Refusal 401 */

@@ -1,0 +1,106 @@
+import { type IncomingMessage, type RequestListener, type Server, createServer } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { LeaseholdError } from "leasehold/common";
+import { isLoopback } from "leasehold/runtime";
+import { watchCertificate } from "./certificate.js";
+import { Refusal } from "./refusal.js";
+
+/** Concurrent requests; each has two pieces of a file in memory. */
+export const requestsMax = 64;
+/** Connections; those above the limit of requests are idle keep-alive connections. */
+const connectionsMax = 512;
+/** Idle timeout of a client, ms. */
+export const idleMs = 60_000;
+/** Time limit for requests in flight at shutdown, ms. */
+const closeMs = 2_000;
+
+/** Where a server for clients listens. */
+export interface ListenOptions {
+  /** Default: `127.0.0.1`. Any other address than loopback requires a user and `tls`. */
+  readonly host?: string | undefined;
+  /** 0 (default): the system chooses. */
+  readonly port?: number | undefined;
+  /**
+   * The certificate with its chain, and its private key: each PEM text, or the path of a PEM file, which is
+   * read again within 5 s of a change. Default: HTTP without TLS.
+   */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Receives faults, of which clients get only the status. Default: none. */
+  readonly fault?: ((text: string) => void) | undefined;
+}
+
+export interface FrontServer {
+  /** The address of the server: `http://host:port`, or `https`. */
+  readonly url: string;
+  /** Waits at most 2 s for requests in flight. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens for clients.
+ *
+ * @param what the protocol, for messages
+ * @param isOpen whether there is no user
+ * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
+ */
+export async function listen(
+  what: string,
+  isOpen: boolean,
+  options: ListenOptions,
+  listener: RequestListener,
+): Promise<FrontServer> {
+  const { host = "127.0.0.1", port: wanted = 0, tls, fault } = options;
+  if (!isLoopback(host) && (isOpen || tls === undefined))
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${what} beyond loopback (${host}) needs a user with a password, and TLS`,
+    );
+  // A long upload is no fault; a silent client is.
+  const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
+  const certificate = tls && (await watchCertificate(tls, fault));
+  const server: Server =
+    certificate === undefined
+      ? createServer(limits, listener)
+      : createTlsServer({ ...limits, ...certificate.pems }, listener);
+  if (certificate !== undefined) certificate.changed = (pems) => (server as TlsServer).setSecureContext(pems);
+  server.maxConnections = connectionsMax;
+  server.setTimeout(idleMs);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(wanted, host, () => resolve());
+  }).catch((error: Error) => {
+    certificate?.close();
+    throw new LeaseholdError("INVALID_CONFIG", `${what} cannot listen: ${error.message}`, { cause: error });
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${schemeOf(options)}://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    close: async () => {
+      certificate?.close();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeIdleConnections();
+      const late = setTimeout(() => server.closeAllConnections(), closeMs);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}
+
+function schemeOf({ tls }: ListenOptions): "http" | "https" {
+  return tls === undefined ? "http" : "https";
+}
+
+/**
+ * Protects a server without users against DNS rebinding: a page in a browser of this machine could send
+ * requests by a host name that resolves to loopback, so only our own names are accepted.
+ *
+ * @throws Refusal 403
+ */
+export function checkHost({ headers }: IncomingMessage, options: ListenOptions): void {
+  if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
+    throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
+  // A page of another site can send requests to loopback, but its browser adds the origin.
+  if (headers.origin !== undefined && headers.origin !== `${schemeOf(options)}://${headers.host}`)
+    throw new Refusal(403, "pages of other sites are not served");
+}
