@@ -310,6 +310,26 @@ export const stored: readonly Stored[] = [
     },
   },
   {
+    // Two contend at once for what a leader left half renewed, and the one that has read its last record loses.
+    name: "S: a renewal takes a loser's record for a successor's",
+    faults: { loserEndsHold: true },
+    ground: "oracle",
+    breaks: "leader",
+    seed: 167,
+    plan: {
+      ...calm,
+      kinds: ["atomic", "atomic", "atomic"],
+      leaseMs: 800,
+      clockRateError: 0,
+      clockDrift: 0,
+      processes: 4,
+      sluggishRate: 0.3,
+      cancelRate: 0.1,
+      tornRate: 0.1,
+      endMs: 40_000,
+    },
+  },
+  {
     // One joins those whom it sees, while another has read a store that had come back empty.
     name: "S: a reader joins an epoch than which another got a greater one",
     faults: { readerJoinsOlderEpoch: true },

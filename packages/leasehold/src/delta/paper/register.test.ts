@@ -154,7 +154,7 @@ test("the answer to an earlier read does not undo a holder's own write in its me
   const [late, later, silent] = bench.media as [MemoryMedium, MemoryMedium, MemoryMedium];
   const [before, after] = [1n, 2n].map((number) => recordOf({ number, writer: "alice" }));
   const write = (record: DeltaRecord) => alice.run(register.sendQuietly(record, () => true, bench.now()));
-  const read = () => bench.wait(alice.run(register.readByHolder(bench.now())));
+  const read = () => bench.wait(alice.run(register.readByHolder(bench.now(), () => true)));
   await bench.wait(write(before!));
   late.latencyMs.answer = 30;
   expect(await read()).toMatchObject({ value: { number: 1n } });

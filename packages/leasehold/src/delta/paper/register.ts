@@ -65,6 +65,10 @@ interface Failed {
   readonly failed: unknown;
 }
 
+function valuesOf<Value>(reading: readonly Value[] | Failed): readonly Value[] | undefined {
+  return "failed" in reading ? undefined : reading;
+}
+
 /**
  * Whether `next` may replace this content of an atomic store. A cell that was never written may always be
  * replaced. A returned value is written instead of `next`, here and wherever `next` has not been written yet.
@@ -120,7 +124,7 @@ export class RegularRegister<Value extends Stamp> {
    * @throws LeaseholdError `STORE_FORGOTTEN`
    */
   read(begun: BothClocks): Protocol<ReadResult<Value>> {
-    return this.#read(begun, false);
+    return this.#read(begun, false, () => true);
   }
 
   /**
@@ -129,9 +133,14 @@ export class RegularRegister<Value extends Stamp> {
    * is announced before its pause of 2δ begins, so a read that misses it ended before that pause, and so did
    * the write that followed an earlier read: the contender finds that write when it reads again, or the
    * holder finds the announcement. See `docs/internals/storage-leases.md`.
+   *
+   * Until `settles` is true of the stores' values, the read goes on after a majority has answered.
    */
-  readByHolder(begun: BothClocks): Protocol<ReadResult<Value>> {
-    return this.#read(begun, true);
+  readByHolder(
+    begun: BothClocks,
+    settles: (stores: ReadSeen<Value>["stores"]) => boolean,
+  ): Protocol<ReadResult<Value>> {
+    return this.#read(begun, true, settles);
   }
 
   /** False when no store that the last read counts had announcements since {@link markRead}. */
@@ -144,7 +153,11 @@ export class RegularRegister<Value extends Stamp> {
     for (const store of stores) this.#news.delete(store);
   }
 
-  *#read(begun: BothClocks, byHolder: boolean): Protocol<ReadResult<Value>> {
+  *#read(
+    begun: BothClocks,
+    byHolder: boolean,
+    settles: (stores: ReadSeen<Value>["stores"]) => boolean,
+  ): Protocol<ReadResult<Value>> {
     if (this.#farm instanceof LastingFarm) this.#farm.check();
     const { size, majority } = this.#farm;
     const requests = Array.from({ length: size }, (_, store) => this.#readRequest(store, byHolder));
@@ -157,7 +170,8 @@ export class RegularRegister<Value extends Stamp> {
     const enough = (answers: readonly (StoreAnswer | undefined)[]) => {
       const failed = take(answers);
       // Counts valid answers, not all answers: a damaged store must not block the others.
-      return size - failed < majority || count(readings) - failed >= majority;
+      if (size - failed < majority) return true;
+      return count(readings) - failed >= majority && settles(readings.map(valuesOf));
     };
     const sentBefore = this.#sent;
     // A late answer does not count, but a later read need not fetch it again: unless this process has written

@@ -29,9 +29,9 @@ async function stage(kinds: typeof slotted | typeof atomic) {
     return seen.kind === "read" ? seen.value : undefined;
   };
   /** The record of a successor, which has read the register. */
-  const succeed = (number = held.record.number + 1n) => {
+  const succeed = (number = held.record.number + 1n, at: readonly number[] = [0, 1, 2]) => {
     const content = encodeRecord(recordOf({ writer: "bob", number, epoch: held.record.epoch + (1n << 40n) }));
-    for (const medium of bench.media) medium.plant(x, content, kinds === slotted ? "bob" : "");
+    for (const store of at) bench.media[store]!.plant(x, content, kinds === slotted ? "bob" : "");
   };
   return { bench, alice, site, held, read, succeed };
 }
@@ -81,6 +81,44 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     const { bench, alice, site, held, succeed } = await stage(kinds);
     succeed(held.record.number);
     expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("hold");
+  });
+
+  describe("a contender that has lost with a greater number, as it alone had read a crashed one's record", () => {
+    /** A renewal whose reads get their first majority from the store with that record and one other. */
+    async function renewedDespite(loserAt: readonly number[], afterMs: number, silent = false) {
+      const { bench, alice, site, held, succeed } = await stage(kinds);
+      for (const [store, medium] of bench.media.entries())
+        medium.latencyMs = { request: 1, answer: store === 0 ? 2 : 0 };
+      const renewing = alice.run(renewEventuallyND(site, held));
+      await bench.world.advance(afterMs);
+      succeed(held.record.number + 2n, loserAt);
+      if (silent) bench.media[0]!.stall("requests");
+      return bench.wait(renewing);
+    }
+
+    test.each([
+      ["before a renewal begins", 0],
+      ["in its pause", delayMs],
+    ])("takes no hold away: it wrote %s", async (_when, afterMs) => {
+      expect((await renewedDespite([1], afterMs)).state).toBe("hold");
+    });
+
+    test.each([
+      ["before a renewal begins", 0],
+      ["in its pause", delayMs],
+    ])(
+      "is taken for a successor while a store that may have its record is silent: it wrote %s",
+      async (_when, afterMs) => {
+        expect(await renewedDespite([1], afterMs, true)).toMatchObject({ because: "lost" });
+      },
+    );
+
+    test.each([
+      ["before a renewal begins", 0],
+      ["in its pause", delayMs],
+    ])("is no loser if a majority has its record: it wrote %s", async (_when, afterMs) => {
+      expect(await renewedDespite([0, 1], afterMs)).toMatchObject({ because: "lost" });
+    });
   });
 
   test("a contender that crashed after it had read a store that came back empty takes no hold away", async () => {

@@ -3,7 +3,7 @@ import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
 import { elapsedMs } from "../../common/both-clocks.js";
 import { type MayReplace, numberAfter } from "./register.js";
-import type { Site } from "./site.js";
+import type { Seen, Site } from "./site.js";
 import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
@@ -26,14 +26,16 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
 
 /**
  * Fig. 5, renewal where the bound holds only eventually (◇ND): read; if it is not mine, false; write a fresh
- * timestamp; delay(2δ); read; true if and only if it is what I wrote.
+ * timestamp; delay(2δ); read; true if and only if it is what I wrote. It amends the figure: a record that too
+ * few stores have to be a successor's is passed over.
  */
 export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
   if (held.remainingMs(begun) === 0) return new Idle("lost");
-  const cur = yield* site.register.readByHolder(begun);
+  const isNoSuccessor = (stores: Seen["stores"]) => site.isNoSuccessor(stores, held.record);
+  const cur = yield* site.register.readByHolder(begun, isNoSuccessor);
   if (cur.cancelled) return new Idle("cancelled");
-  if (cur.kind === "unanswered" || !site.isNoSuccessor(cur, held.record)) return new Idle("lost");
+  if (cur.kind === "unanswered" || !isNoSuccessor(cur.stores)) return new Idle("lost");
   const ts = site.renewed(held.record, numberAfter(cur), cur);
   const mayReplace: MayReplace<DeltaRecord> = (content, next) => site.mayRenewOver(content, cur, next);
   const written = yield* site.register.sendQuietly(ts, mayReplace, cur.ended);
@@ -42,10 +44,15 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
     return new Idle("lost");
   const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) };
   if (pause.cancelled) return new Idle("cancelled", ts);
-  const again = yield* site.register.readByHolder(pause.now);
+  const isMine = (stores: Seen["stores"]) => site.isStillMine(stores, ts);
+  const again = yield* site.register.readByHolder(pause.now, isMine);
   if (again.cancelled) return new Idle("cancelled", ts);
-  const isMine = again.kind === "read" && site.isMine(again, ts);
-  if (!isMine || elapsedMs(pause.now, again.ended) >= site.delayMs) return new Idle("lost");
+  if (
+    again.kind === "unanswered" ||
+    !isMine(again.stores) ||
+    elapsedMs(pause.now, again.ended) >= site.delayMs
+  )
+    return new Idle("lost");
   return stillHeld(new Held(ts, cur.ended), held, again.ended);
 }
 

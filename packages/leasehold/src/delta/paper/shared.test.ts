@@ -197,6 +197,21 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(site.isMine(seenOf([own, { ...writer, number: 4n }], [crashed]), own)).toBe(true);
   });
 
+  test("a reader keeps its lease beside a writer that has lost, and loses it to one that a majority shows", () => {
+    const { environment } = new PaperBench(kinds).player("m");
+    const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
+    const own = recordOf({ readers: ["m"], writer: "m", number: 5n });
+    const reader = recordOf({ readers: ["z"], writer: "z", number: 9n });
+    const writer = recordOf({ writer: "w", number: 7n });
+    const verdicts = (...stores: (readonly DeltaRecord[] | undefined)[]) => [
+      site.isNoSuccessor(stores, own),
+      site.isStillMine(stores, own),
+    ];
+    expect(verdicts([own, writer], [own, reader], [reader])).toEqual([true, true]);
+    expect(verdicts([own, writer], undefined, [own])).toEqual([false, false]);
+    expect(verdicts([own, writer], [writer], [own])).toEqual([false, false]);
+  });
+
   test("no reader shortens the Δ by which a writer waits for another reader", async () => {
     const library = new Library(kinds);
     const { held } = await library.reader("a");

@@ -35,6 +35,10 @@ export class ReaderSite extends Site {
     return [held, ...readersIn(seen)].reduce(covering, super.renewed(held, number, seen));
   }
 
+  protected override endsHold(record: DeltaRecord): boolean {
+    return !isReaders(record);
+  }
+
   protected override mustWaitFor(record: DeltaRecord): boolean {
     return !isReaders(record);
   }
@@ -51,10 +55,6 @@ export class ReaderSite extends Site {
    */
   override isLatest(again: Seen, { epoch }: DeltaRecord): boolean {
     return readersIn(again).every((other) => other.epoch <= epoch);
-  }
-
-  override isNoSuccessor(seen: Seen, held: DeltaRecord): boolean {
-    return othersIn(seen).every(({ number }) => number <= held.number);
   }
 
   override mayTake(content: DeltaRecord, seen: Seen, next: DeltaRecord): boolean | DeltaRecord {

@@ -176,12 +176,17 @@ export class Site {
   }
 
   /**
-   * Whether a hold continues despite the record that its renewal finds at its start. A greater record of the same
-   * number was written by a contender that had not read this hold's record and has lost against it, perhaps
+   * Whether a hold continues despite the records that its renewal finds at its start. A greater record of the
+   * same number was written by a contender that had not read this hold's record and has lost against it, perhaps
    * by crashing half-way: only a greater number can be a successor's.
    */
-  isNoSuccessor({ value }: Seen, held: DeltaRecord): boolean {
-    return value !== undefined && value.number <= held.number;
+  isNoSuccessor(stores: Seen["stores"], held: DeltaRecord): boolean {
+    return this.#areTooFew(stores, ({ number }) => number > held.number);
+  }
+
+  /** Whether a renewal that reads `stores` after its pause continues the hold by the record that it wrote. */
+  isStillMine(stores: Seen["stores"], record: DeltaRecord): boolean {
+    return this.#areTooFew(stores, (other) => compareStamps(other, record) > 0);
   }
 
   /**
@@ -205,6 +210,11 @@ export class Site {
   /** Records by which others may hold must not be freed: neither after a failed claim, nor by a release. */
   get isShared(): boolean {
     return false;
+  }
+
+  /** Whether this record, if it is the later one, ends the hold of a process that has another. */
+  protected endsHold(_record: DeltaRecord): boolean {
+    return true;
   }
 
   /** Whether a process that finds this held record must wait for its end. */
@@ -245,6 +255,18 @@ export class Site {
   #isFree({ stores }: Seen): boolean {
     const free = stores.filter((shown) => shown?.every(isFree) === true).length;
     return this.register.isAtomic && free >= this.environment.farm.majority;
+  }
+
+  /**
+   * Whether no majority can have shown a `later` record before this read began, as a successor's does. One at
+   * fewer stores is a loser's: a contender that alone has read what a crashed one left may lose with a greater
+   * number than the winner's. A store that has not answered may have such a record.
+   */
+  #areTooFew(stores: Seen["stores"], later: (record: DeltaRecord) => boolean): boolean {
+    const { size, majority } = this.environment.farm;
+    const isClear = (record: DeltaRecord) => !this.endsHold(record) || !later(record);
+    const clear = stores.filter((shown) => shown?.every(isClear) === true).length;
+    return size - clear < majority;
   }
 
   /** The records whose end must be awaited; `undefined` stands for a register that was never written. */
