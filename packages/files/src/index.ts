@@ -29,9 +29,11 @@ export type {
   MoveOptions,
   OpenFileOptions,
   PutOptions,
+  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
+  Usage,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";

@@ -2,10 +2,11 @@ import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
 import { type Circumstances, Draft, factBytesMax, HalfMade, partsMax, Unsealed } from "../names/draft.js";
 import { decodeNames, encodeNames, extraBytes } from "../names/records.js";
+import { leftIn } from "../names/usage.js";
 import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
 import type { Change, Entry, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
 import { forEachOf } from "./each.js";
-import { checkPath, TenureOver } from "./failures.js";
+import { checkPath, checkQuota, TenureOver } from "./failures.js";
 import { namesKey } from "./keys.js";
 import { noBytes } from "./messages.js";
 import type { Outcome, Serving } from "./serving.js";
@@ -84,7 +85,7 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    this.#state.dropOrphans();
+    this.#state.endReplay();
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
   }
@@ -97,7 +98,7 @@ export class NamesPrimary implements Serving {
     });
     for (const bytes of records) {
       const { nextId, facts } = decodeNames(bytes);
-      this.#state.apply(facts);
+      this.#state.replay(facts);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
     }
   }
@@ -125,7 +126,7 @@ export class NamesPrimary implements Serving {
     if (this.tenure.isOver) throw new TenureOver();
     switch (operation.kind) {
       case "lookup":
-        return { entry: find(this.#state, operation.path)?.entry ?? null };
+        return this.#lookup(operation.path);
       case "files":
         return pageOf(
           filesBelow(this.#state, operation.prefix, operation.after),
@@ -153,6 +154,13 @@ export class NamesPrimary implements Serving {
     }
   }
 
+  #lookup(path: string): NamesResult {
+    const name = find(this.#state, path);
+    if (name?.entry.kind !== "folder") return { entry: name?.entry ?? null };
+    const { entry, id } = name;
+    return { entry, usage: this.#state.usage.of(id), left: leftIn(this.#state, id) };
+  }
+
   async #complete(lacks: string): Promise<NamesResult> {
     await this.tenure.completeCopies(lacks);
     return {};
@@ -172,7 +180,8 @@ export class NamesPrimary implements Serving {
       for (const child of state.children(folder.id, after > begin ? after : begin)) {
         const place = placeOf(child).slice(`${folder.id} `.length);
         if (!place.startsWith(begin)) return;
-        if (place > after) yield { path: prefix + child.name, entry: child.entry, place };
+        const usage = child.entry.kind === "folder" ? { usage: state.usage.of(child.id) } : {};
+        if (place > after) yield { path: prefix + child.name, entry: child.entry, place, ...usage };
       }
     };
     return { entry: folder.entry, ...pageOf(found(), limit, ({ place }) => place) };
@@ -324,14 +333,19 @@ function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each:
   for (const each of all) {
     if (found.length === limit || bytes > pageBytes) return { found, next: cursor(last!) };
     const entry = withoutParts(each.entry);
-    found.push({ path: each.path, entry });
+    found.push({ path: each.path, entry, ...(each.usage && { usage: each.usage }) });
     bytes += extraBytes(entry);
     last = each;
   }
   return { found };
 }
 
-const refusals: ReadonlySet<string> = new Set(["FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED"]);
+const refusals: ReadonlySet<string> = new Set([
+  "FILE_NOT_FOUND",
+  "FILE_EXISTS",
+  "FILE_CHANGED",
+  "QUOTA_EXCEEDED",
+]);
 const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
 
 /** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for what another node must not ask. */
@@ -348,5 +362,6 @@ function checkOperation(operation: NamesOperation): void {
   if (operation.kind === "begin" || operation.kind === "commit") {
     const { change } = operation;
     for (const path of "to" in change ? [change.from, change.to] : [change.path]) checkPath(path);
+    if (change.kind === "quota" && change.quota !== null) checkQuota(change.quota);
   }
 }
