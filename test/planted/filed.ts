@@ -103,9 +103,9 @@ export const named: readonly Filed[] = [
     seed: 172,
   },
   {
-    name: "N: what a move brings is not compared with a quota",
-    faults: { quotaOfMoves: true },
-    breaks: "linearizability",
+    name: "N: a content is collected by the nodes that it is placed on",
+    faults: { placedContentsCollected: true },
+    breaks: "progress",
     seed: 1,
   },
   {

@@ -72,7 +72,7 @@ export class FilesCluster {
   readonly named = new Map<string, NamedFiles>();
   /** Awaited before a question to another node arrives. */
   before: (to: string, kind: Kind, ask: Asks[Kind], from: string) => Promise<void> | void = () => undefined;
-  readonly #stores: readonly MemoryBlockStore[];
+  readonly #stores: Map<string, MemoryBlockStore>;
   readonly #leasesOf: (leases: Leases) => Leases;
   #lives = 0;
 
@@ -83,7 +83,7 @@ export class FilesCluster {
     leasesOf: (leases: Leases) => Leases,
     isNamed: boolean,
   ) {
-    this.#stores = stores;
+    this.#stores = new Map(stores.map((store, at) => [names[at]!, store]));
     this.#leasesOf = leasesOf;
     this.#isNamed = isNamed;
   }
@@ -114,6 +114,7 @@ export class FilesCluster {
     const options: FilesNodeOptions = {
       node: name,
       nodes: names,
+      joins: !names.includes(name),
       addresses: {},
       world: this.cluster.world,
       leases: this.#leasesOf(this.cluster.open(name)),
@@ -130,6 +131,7 @@ export class FilesCluster {
         idleMs: 60_000,
         scrubPauseMs: 10_000,
         announcedMs: 60_000,
+        rebalanceBytesPerS: 1e9,
         graceMs: 5_000,
         sweepPauseMs: 100,
       },
@@ -142,7 +144,14 @@ export class FilesCluster {
   }
 
   storeOf(name: string): MemoryBlockStore {
-    return this.#stores[names.indexOf(name)]!;
+    return this.#stores.get(name)!;
+  }
+
+  /** A node with an empty disk that the list of nodes has or will have. */
+  async join(name: string, store = new MemoryBlockStore()): Promise<void> {
+    this.#stores.set(name, store);
+    this.reachable.add(name);
+    await this.start(name);
   }
 
   /** What comes of it while virtual time passes. */

@@ -14,15 +14,14 @@ import type {
   FolderStat,
   ListFilesOptions,
   MoveOptions,
+  NodesReport,
   PutOptions,
-  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
 } from "../../packages/files/src/types.js";
 import { Draft } from "../../packages/files/src/names/draft.js";
 import { filesBelow, find, NamesState } from "../../packages/files/src/names/state.js";
-import { leftIn } from "../../packages/files/src/names/usage.js";
 import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
@@ -68,14 +67,10 @@ export class MemoryFiles implements Files {
   }
 
   async entry(path: string): Promise<FileView | FolderStat | undefined> {
-    const name = find(this.#names, path);
-    if (name === undefined) return undefined;
-    const { entry, id } = name;
+    const entry = find(this.#names, path)?.entry;
+    if (entry === undefined) return undefined;
     const { modifiedMs, attributes } = entry;
-    if (entry.kind === "folder") {
-      const [usage, left] = [this.#names.usage.of(id), leftIn(this.#names, id)];
-      return { kind: "folder", path, modifiedMs, attributes, usage, left, quota: entry.quota };
-    }
+    if (entry.kind === "folder") return { kind: "folder", path, modifiedMs, attributes };
     const { content, version } = entry;
     const bytes = this.#contentOf(content);
     const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length);
@@ -169,8 +164,12 @@ export class MemoryFiles implements Files {
     return this.#move("copy", from, to, options);
   }
 
-  async setQuota(path: string, quota: Quota | null): Promise<void> {
-    this.#make({ kind: "quota", path, quota });
+  nodes(): Promise<NodesReport> {
+    return Promise.resolve({ version: 1, copies: 3, nodes: [] });
+  }
+
+  changeNodes(): Promise<NodesReport> {
+    throw new LeaseholdError("UNSUPPORTED", "files in memory have no nodes");
   }
 
   status(): FilesStatus {
@@ -180,7 +179,7 @@ export class MemoryFiles implements Files {
       state: "serving",
       peers: [{ node: "b", address: "127.0.0.1:1", reachable: true, behind: 0 }],
       primaries: [],
-      counters: { ...nothing, collected: 0 },
+      counters: { ...nothing, collected: 0, placed: 0 },
     };
   }
 
@@ -201,6 +200,6 @@ export class MemoryFiles implements Files {
 
   #circumstances() {
     const version = () => `v${(this.#versions += 1)}`;
-    return { version, nowMs, mayName: () => true };
+    return { version, nowMs, mayName: () => [], mayPlace: () => undefined, keepers: [] };
   }
 }

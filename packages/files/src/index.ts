@@ -27,13 +27,14 @@ export type {
   FolderStat,
   ListFilesOptions,
   MoveOptions,
+  NodesChange,
+  NodesOptions,
+  NodesReport,
   OpenFileOptions,
   PutOptions,
-  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
-  Usage,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";

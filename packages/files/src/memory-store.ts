@@ -6,8 +6,6 @@ type Content = StoredBlock | undefined;
 
 interface MemoryFile {
   meta: string;
-  /** It was created, and not synced since. */
-  isNew: boolean;
   /** The blocks as reads see them. */
   readonly blocks: Map<number, StoredBlock>;
   /** For each changed block: its content at the last sync, and each one since. */
@@ -45,9 +43,7 @@ export class MemoryBlockStore implements BlockStore {
   crash(loses: () => boolean): void {
     this.#life += 1;
     this.#isClosed = false;
-    for (const [path, file] of this.#files) {
-      if (file.isNew && loses()) this.#files.delete(path);
-      file.isNew = false;
+    for (const file of this.#files.values()) {
       for (const [index, contents] of file.unsynced) {
         const kept = contents.find((_, at) => at === contents.length - 1 || loses());
         setContent(file, index, kept);
@@ -100,15 +96,8 @@ export class MemoryBlockStore implements BlockStore {
 
   writeMeta(path: string, meta: string): Promise<void> {
     return this.#run(() => {
-      const file = getOrInsert(this.#files, path, () => newFile(meta));
-      file.meta = meta;
-      file.isNew = false;
-    });
-  }
-
-  create(path: string, meta: string): Promise<void> {
-    return this.#run(() => {
-      getOrInsert(this.#files, path, () => ({ ...newFile(meta), isNew: true }));
+      const make = () => ({ meta, blocks: new Map(), unsynced: new Map(), rotten: new Set<number>() });
+      getOrInsert(this.#files, path, make).meta = meta;
     });
   }
 
@@ -158,10 +147,7 @@ export class MemoryBlockStore implements BlockStore {
 
   sync(path: string): Promise<void> {
     return this.#run(() => {
-      const file = this.#files.get(path);
-      if (file === undefined) return;
-      file.isNew = false;
-      file.unsynced.clear();
+      this.#files.get(path)?.unsynced.clear();
     });
   }
 
@@ -195,10 +181,6 @@ export class MemoryBlockStore implements BlockStore {
     if (life !== this.#life) return new Promise(() => undefined);
     return result;
   }
-}
-
-function newFile(meta: string): MemoryFile {
-  return { meta, isNew: false, blocks: new Map(), unsynced: new Map(), rotten: new Set() };
 }
 
 function setContent(file: MemoryFile, index: number, content: Content): void {

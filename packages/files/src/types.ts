@@ -40,8 +40,6 @@ export interface PutOptions extends ConditionOptions {
   readonly ifMissing?: boolean | undefined;
   /** Makes missing folders above the path. Default true; otherwise `FILE_NOT_FOUND`. */
   readonly makeFolders?: boolean | undefined;
-  /** The size, if it is known: an upload beyond a quota is then refused before it is sent. */
-  readonly size?: number | undefined;
   /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
   readonly modifiedMs?: number | undefined;
   /**
@@ -120,25 +118,6 @@ export interface FolderStat {
   readonly modifiedMs: number;
   /** As {@link FileStat.attributes}. */
   readonly attributes?: Attributes | undefined;
-  readonly usage: Usage;
-  /** The folder's own quota. */
-  readonly quota?: Quota | undefined;
-  /** What the quotas of the folder and of those above it leave. Not in lists. */
-  readonly left?: Quota | undefined;
-}
-
-/** What is in a folder, however deep. */
-export interface Usage {
-  /** Of its files. Copies count in full, and files that are written in place count 0. */
-  readonly bytes: number;
-  /** The number of files and folders. */
-  readonly files: number;
-}
-
-/** The greatest {@link Usage} that a change may bring about; null: no limit. */
-export interface Quota {
-  readonly bytes: number | null;
-  readonly files: number | null;
 }
 
 export type Entry = (FileStat & { readonly kind: "file" }) | FolderStat;
@@ -214,6 +193,45 @@ export interface ReplicatedFile extends AsyncDisposable {
    */
   sync(options?: FileCallOptions): Promise<number>;
   close(): Promise<void>;
+}
+
+/** The nodes of a cluster. */
+export interface NodesReport {
+  /** Rises with each change of the list. */
+  readonly version: number;
+  /** On how many nodes a put file is, in folders that say nothing else. */
+  readonly copies: number;
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly address: string;
+    /** What may fail with it. Empty: nothing else does. */
+    readonly zone: string;
+    /** `new`: the node has not come yet; `draining`: its contents are placed on others. */
+    readonly state: "new" | "serving" | "draining";
+    /** Whether it keeps the names, and files that are written in place. Such a node cannot be removed. */
+    readonly keepsNames: boolean;
+    /** Contents that are to be on it. */
+    readonly contents: number;
+  }[];
+}
+
+/**
+ * - `add`: a node may come, with `joins`; or changes the address or zone of one that is there
+ * - `drain`, `serve`: its contents are placed on other nodes, and it gets no new ones; or it gets some again
+ * - `remove`: a node without contents leaves
+ * - `copies`: on how many nodes put files are
+ */
+export type NodesChange =
+  | {
+      readonly what: "add";
+      readonly node: { readonly id: string; readonly address: string; readonly zone: string };
+    }
+  | { readonly what: "drain" | "serve" | "remove"; readonly id: string }
+  | { readonly what: "copies"; readonly copies: number };
+
+export interface NodesOptions extends FileCallOptions {
+  /** Rejects with `FILE_CHANGED` unless the list has this {@link NodesReport.version}. */
+  readonly ifList?: number | undefined;
 }
 
 /** Replicated files, from one of their nodes. Any node accepts any call and forwards it to the primary. */
@@ -294,15 +312,15 @@ export interface Files extends AsyncDisposable {
    * Copies by one change of names: the contents are shared until one of them is written. As {@link rename}.
    */
   copy(from: string, to: string, options?: CopyOptions): Promise<boolean>;
+  /** The list of nodes. */
+  nodes(options?: FileCallOptions): Promise<NodesReport>;
   /**
-   * Sets the quota of a folder, or with null removes it. Changes that would bring more into the folder are
-   * refused with `QUOTA_EXCEEDED`; what is there stays. The quota moves with the folder, and is not copied.
+   * Changes the list of nodes, which is a part of the names.
    *
-   * @param quota integers of 0 or more
-   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS` for a file, `INVALID_PATH` for the root,
-   *   `INVALID_RANGE`, and what {@link ReplicatedFile} names.
+   * @throws LeaseholdError `INVALID_CONFIG` if the list does not allow it, `FILE_CHANGED`, and what {@link
+   *   ReplicatedFile} names.
    */
-  setQuota(folder: string, quota: Quota | null, options?: FileCallOptions): Promise<void>;
+  changeNodes(change: NodesChange, options?: NodesOptions): Promise<NodesReport>;
   /** The state of this node, without asking others. */
   status(): FilesStatus;
   /** Releases its files' leases and stops serving. Idempotent. */
@@ -313,8 +331,8 @@ export interface FilesStatus {
   readonly node: string;
   /**
    * `serving`; `waiting`: the node has an empty disk and cannot join yet (a new cluster begins when all nodes
-   * are present, a replaced disk needs a majority of the others); `rebuilding`: it serves, and copies the
-   * files that its disk had lost.
+   * are present, a replaced disk needs a majority of the others, and an added node the names);
+   * `rebuilding`: it serves, and copies files that its disk has lost or that are to be there.
    */
   readonly state: "waiting" | "rebuilding" | "serving" | "closed";
   /** Files that are left to copy and their total, while `rebuilding`. */
@@ -347,5 +365,7 @@ export interface FilesStatus {
     readonly repaired: number;
     /** Contents that no path had any more, removed from this node's disk. */
     readonly collected: number;
+    /** Contents that this node has taken over from others, because nodes came or went. */
+    readonly placed: number;
   };
 }

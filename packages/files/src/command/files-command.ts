@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type Finish, examples, collectEndpoints } from "leasehold/cli";
+import type { NodesChange } from "../types.js";
 
 /** `leasehold files …`: its commands share how nodes are found. */
 export function addCommand(program: Command, finish: Finish): void {
@@ -19,6 +20,7 @@ export function addCommand(program: Command, finish: Finish): void {
   addTransfers(files, finish);
   addChanges(files, finish);
   addNodes(files, finish);
+  addList(files, finish);
 }
 
 function client(command: Command): Command {
@@ -98,17 +100,6 @@ function addChanges(files: Command, finish: Finish): void {
       const { move } = await import("./commands.js");
       finish(await move(from, to, command.optsWithGlobals()));
     });
-  client(files.command("quota"))
-    .description("show how much is in a folder, and set how much there may be")
-    .argument("<folder>", "the folder")
-    .option("--bytes <size>", "the most bytes, such as 10GB; copies count in full", parseBytes)
-    .option("--files <count>", "the most files and folders in it", parseCount)
-    .option("--none", "remove the quota")
-    .addHelpText("after", examples("leasehold files quota backups --bytes 10GB --files 100000"))
-    .action(async (folder: string, _options: unknown, command: Command) => {
-      const { quota } = await import("./commands.js");
-      finish(await quota(folder, command.optsWithGlobals()));
-    });
   client(files.command("status"))
     .description("show the state of every node, and the nodes that it sees")
     .action(async (_options: unknown, command: Command) => {
@@ -150,6 +141,7 @@ function addNodes(files: Command, finish: Finish): void {
       "address of each node for the others, this one included; once for each",
       collect,
     )
+    .option("--join", "it was added with files node add: --node is where it and some of the others are")
     .option("--member <id=host:port>", "address of each node as a member; once for each", collect)
     .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
     .option("--s3 <host:port>", "where it serves the S3 API (default: nowhere)")
@@ -160,6 +152,10 @@ function addNodes(files: Command, finish: Finish): void {
     .option("--http-key <file>", "private key of --http-cert, PEM")
     .option("--users <file>", "users with passwords and rights; a line of files user for each")
     .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
+    .option(
+      "--rebalance-rate <bytes>",
+      "bytes per second that it fetches of files that it lacks, or that are placed on it (default: 33554432)",
+    )
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
     .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")
     .addOption(
@@ -173,23 +169,70 @@ function addNodes(files: Command, finish: Finish): void {
     });
 }
 
+function addList(files: Command, finish: Finish): void {
+  const node = files
+    .command("node")
+    .description("list, add, drain and remove nodes while files are used")
+    .helpCommand(false);
+  const does = (name: string, description: string): Command =>
+    client(node.command(name)).description(description);
+  const change = (command: Command, changeOf: (id: string, given: GivenNode) => NodesChange): void => {
+    command.action(async (id: string, given: GivenNode, self: Command) => {
+      const { changeNodes } = await import("./node-list.js");
+      finish(await changeNodes(changeOf(id, given), self.optsWithGlobals()));
+    });
+  };
+  does("ls", "show the list of nodes, and how many contents are to be on each").action(
+    async (_options: unknown, self: Command) => {
+      const { listNodes } = await import("./node-list.js");
+      finish(await listNodes(self.optsWithGlobals()));
+    },
+  );
+  change(
+    does("add", "let a node come, which is started with files serve --join; or change its address or zone")
+      .argument("<id=host:port>", "its id, and its address for the other nodes")
+      .option(
+        "--zone <zone>",
+        "what may fail with it: copies are in different zones, if there are enough",
+        "",
+      ),
+    (text, { zone = "" }) => ({ what: "add", node: { ...nodeOf(text), zone } }),
+  );
+  change(
+    does("drain", "place the contents of a node on others, and give it no new ones").argument(
+      "<id>",
+      "the node",
+    ),
+    (id) => ({ what: "drain", id }),
+  );
+  change(does("serve", "give a drained node contents again").argument("<id>", "the node"), (id) => ({
+    what: "serve",
+    id,
+  }));
+  change(
+    does("remove", "remove a node that has no contents any more").argument("<id>", "the node"),
+    (id) => ({
+      what: "remove",
+      id,
+    }),
+  );
+  change(
+    does("copies", "on how many nodes each file is that is put").argument("<n>", "the number"),
+    (copies) => ({ what: "copies", copies: Number(copies) }),
+  );
+}
+
+interface GivenNode {
+  readonly zone?: string;
+}
+
+function nodeOf(text: string): { readonly id: string; readonly address: string } {
+  const at = text.indexOf("=");
+  return { id: text.slice(0, Math.max(0, at)), address: text.slice(at + 1) };
+}
+
 function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
-}
-
-const units: Readonly<Record<string, number>> = { "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
-
-function parseBytes(text: string): number {
-  const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([kMGT]?B)?$/.exec(text) ?? [];
-  const bytes = Math.floor(Number(number) * units[unit]!);
-  if (number === "" || !Number.isSafeInteger(bytes))
-    throw new InvalidArgumentError("It is a number of bytes, or of kB, MB, GB or TB.");
-  return bytes;
-}
-
-function parseCount(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("It is a number.");
-  return Number(text);
 }
 
 function parsePort(text: string): number {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "leasehold/common";
-import { type Member, startMember } from "leasehold";
+import { type Leases, open, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
 import { startFiles } from "../node/start.js";
 import { serveS3 } from "../s3/server.js";
@@ -25,6 +25,8 @@ export interface ServeOptions extends FilesOptions {
   readonly dir?: string;
   readonly node?: readonly string[];
   readonly member?: readonly string[];
+  readonly join?: boolean;
+  readonly rebalanceRate?: string;
   readonly http?: string;
   readonly s3?: string;
   readonly httpCert?: string;
@@ -66,6 +68,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
   const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
   const security = securityOf(options);
+  // A node that was added need not be a member of the cluster of the leases.
+  if (!Object.hasOwn(members, id)) return serveBesideMembers(id, dir, nodes, members, options, stopped);
   const member = await startMember({
     id,
     members,
@@ -78,9 +82,29 @@ export async function serve(options: ServeOptions): Promise<number> {
     logger,
   });
   try {
-    return await serveFiles(id, dir, nodes, member, options, stopped);
+    return await serveFiles(id, dir, nodes, member.leases, options, stopped);
   } finally {
     await Promise.race([member.close(), sleep(closeMsMax)]);
+  }
+}
+
+async function serveBesideMembers(
+  id: string,
+  dir: string,
+  nodes: Readonly<Record<string, string>>,
+  members: Readonly<Record<string, string>>,
+  options: ServeOptions,
+  stopped: Promise<void>,
+): Promise<number> {
+  const leases = await open(`flease://${Object.values(members).join(",")}`, {
+    name: `files-${id}`,
+    ...(options.cluster !== undefined && { cluster: options.cluster }),
+    ...securityOf(options),
+  });
+  try {
+    return await serveFiles(id, dir, nodes, leases, options, stopped);
+  } finally {
+    await Promise.race([leases.close(), sleep(closeMsMax)]);
   }
 }
 
@@ -88,7 +112,7 @@ async function serveFiles(
   id: string,
   directory: string,
   nodes: Readonly<Record<string, string>>,
-  { leases }: Member,
+  leases: Leases,
   options: ServeOptions,
   stopped: Promise<void>,
 ): Promise<number> {
@@ -101,9 +125,11 @@ async function serveFiles(
     const files = await startFiles({
       node: id,
       nodes,
+      joins: options.join,
       leases,
       store,
       blockSize,
+      rebalanceRate: options.rebalanceRate === undefined ? undefined : Number(options.rebalanceRate),
       cluster,
       ...security,
       logger,

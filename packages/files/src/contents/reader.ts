@@ -1,17 +1,22 @@
 import type { Content, Part } from "../names/types.js";
 import { forEachOf } from "../protocol/each.js";
 import { checkRange } from "../protocol/failures.js";
-import { type Uploads, zerosTag } from "../protocol/uploads.js";
+import { type Uploads, type Where, zerosTag } from "../protocol/uploads.js";
 
 /** Blocks of one call that are read concurrently. */
 const blocksAtOnce = 8;
 
 type Read = (offset: number, length: number) => Promise<Uint8Array>;
 
-/** Reads a content that never changes, from this node's disk or, what is missing there, from another's. */
-export function fixedReader(uploads: Uploads, content: Content): Read {
+/**
+ * Reads a content that never changes, from this node's disk or, what is missing there, from another's.
+ *
+ * @param nodes those that have any of it
+ */
+export function fixedReader(uploads: Uploads, content: Content, nodes: readonly string[]): Read {
   const { parts } = content;
-  if (parts === undefined) return partReader(uploads, content);
+  if (parts === undefined) return partReader(uploads, content, { nodes, keeps: true });
+  const wheres = parts.map((): Where => ({ nodes, keeps: false }));
   const ends: number[] = [];
   for (const { size } of parts) ends.push((ends.at(-1) ?? 0) + size);
   return async (offset, length) => {
@@ -23,7 +28,7 @@ export function fixedReader(uploads: Uploads, content: Content): Read {
       const part = parts[index]!;
       const start = ends[index]! - part.size;
       const piece = Math.min(end, ends[index]!) - at;
-      bytes.set(await partReader(uploads, part)(at - start, piece), at - offset);
+      bytes.set(await partReader(uploads, part, wheres[index]!)(at - start, piece), at - offset);
       at += piece;
     }
     return bytes;
@@ -41,7 +46,7 @@ function firstAfter(ends: readonly number[], offset: number): number {
   return low;
 }
 
-function partReader(uploads: Uploads, { id, size, blockSize }: Part): Read {
+function partReader(uploads: Uploads, { id, size, blockSize }: Part, where: Where): Read {
   return async (offset, length) => {
     checkRange(offset, length);
     const end = Math.min(size, offset + length);
@@ -49,14 +54,14 @@ function partReader(uploads: Uploads, { id, size, blockSize }: Part): Read {
     const first = Math.floor(offset / blockSize);
     const count = Math.floor((end - 1) / blockSize) - first + 1;
     if (count === 1) {
-      const block = await uploads.read(id, first);
+      const block = await uploads.read(id, first, where);
       if (block.tag === zerosTag) return new Uint8Array(end - offset);
       return block.bytes.subarray(offset - first * blockSize, end - first * blockSize);
     }
     const bytes = new Uint8Array(end - offset);
     const indices = Array.from({ length: count }, (_, at) => first + at);
     await forEachOf(indices, blocksAtOnce, async (index) => {
-      const block = await uploads.read(id, index);
+      const block = await uploads.read(id, index, where);
       if (block.tag === zerosTag) return;
       const start = index * blockSize;
       const from = Math.max(offset, start);

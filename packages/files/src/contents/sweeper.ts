@@ -1,7 +1,9 @@
-import type { Pauses } from "leasehold/common";
-import type { NamesOperation, NamesResult } from "../names/types.js";
+import { LeaseholdError, type Pauses } from "leasehold/common";
+import type { Holder } from "../names/nodes.js";
+import type { NamesOperation, NamesResult, PlacedContent } from "../names/types.js";
 import type { BlockStore } from "../ports.js";
 import { forEachOf } from "../protocol/each.js";
+import type { Asks } from "../protocol/messages.js";
 import type { NodeParts } from "../protocol/settings.js";
 import { livePrefix, uploadPrefix } from "../protocol/keys.js";
 import type { Uploads } from "../protocol/uploads.js";
@@ -21,17 +23,19 @@ export interface SweepParts {
 }
 
 /**
- * Compares this node's contents with the names: it fetches contents that it lacks, and collects those without
- * a name. Names are asked twice, so that a content is kept for a while for its readers; the second question
- * comes when the node takes nothing of the content any more.
+ * Compares this node's contents with the names: it fetches contents that it lacks, takes those that it is to
+ * have, and collects those that have no name or are placed elsewhere. Names are asked twice, so that a
+ * content is kept for a while for its readers; the second question comes when the node takes nothing of it.
  */
 export class Sweeper {
   /** Contents that this node lacks, and those that it has looked at; undefined when nothing was lacking. */
   filling: { left: number; readonly total: number } | undefined;
-  readonly counters = { collected: 0, filled: 0 };
+  readonly counters = { collected: 0, filled: 0, placed: 0 };
   readonly #sweep: SweepParts;
   readonly #pauses: Pauses;
   #isClosed = false;
+  /** When the next block may be fetched, by the steady clock. */
+  #freeAtMs = -Infinity;
   #loops: Promise<unknown> = Promise.resolve();
 
   constructor(sweep: SweepParts, pauses: Pauses) {
@@ -77,31 +81,74 @@ export class Sweeper {
 
   /** One pass over all names. */
   async #fill(): Promise<void> {
-    const { ask, uploads } = this.#sweep;
+    const { ask, uploads, parts } = this.#sweep;
     for (let after = ""; !this.#isClosed;) {
-      const { contents = [], next } = await ask({ kind: "contents", after, limit: contentsPerPage });
-      const lacking: (typeof contents)[number][] = [];
-      for (const content of contents) {
-        const blocks = Math.ceil(content.size / content.blockSize);
-        if ((await uploads.missing(content.id, blocks)).length > 0) lacking.push(content);
-      }
+      const { contents = [], next } = await ask({
+        kind: "contents",
+        node: parts.node,
+        after,
+        limit: contentsPerPage,
+      });
+      const lacking: PlacedContent[] = [];
+      for (const content of contents)
+        if (content.step !== undefined || (await uploads.missing(content.id, blocksOf(content))).length > 0)
+          lacking.push(content);
       if (lacking.length > 0) this.filling = { left: lacking.length, total: lacking.length };
-      await forEachOf(lacking, contentsAtOnce, async ({ id, size, blockSize, checksum }) => {
-        const hold = { content: id, blocks: Math.ceil(size / blockSize), checksum, tag: null };
-        for (let left = Infinity; left > 0 && !this.#isClosed;) {
-          const { missing } = await uploads.hold(hold, new Uint8Array(0));
-          if (missing >= left) return;
-          left = missing;
-        }
+      await forEachOf(lacking, contentsAtOnce, async (content) => {
+        const holder = await this.#take(content).catch(() => undefined);
         if (this.filling !== undefined) this.filling.left -= 1;
+        if (holder === undefined) return;
         this.counters.filled += 1;
-      }).catch(() => undefined);
+        await this.#place(content, holder).catch(() => undefined);
+      });
       if (next === undefined) break;
       after = next;
       if (lacking.length === 0) await this.#pause();
     }
     // A name may have been removed meanwhile: what is still lacking, the next pass finds.
     this.filling = undefined;
+  }
+
+  /** Fetches what is missing of a content; undefined if no node gives it. */
+  async #take(content: PlacedContent): Promise<Holder | undefined> {
+    const { uploads, parts } = this.#sweep;
+    for (let left = Infinity; !this.#isClosed;) {
+      const pace = () => this.#pace(Math.min(content.size, content.blockSize));
+      const { missing, node, disk } = await uploads.hold(holdOf(content), new Uint8Array(0), pace);
+      if (missing === 0) return { node, disk };
+      if (missing >= left) return undefined;
+      left = missing;
+    }
+    throw new LeaseholdError("CLOSED", `node ${parts.node} was closed`);
+  }
+
+  /** So that rebalancing leaves calls of programs their share of disks and network. */
+  async #pace(bytes: number): Promise<void> {
+    const waitMs = Math.max(0, this.#freeAtMs - this.#nowMs);
+    const perMs = this.#sweep.parts.settings.rebalanceBytesPerS / 1_000;
+    this.#freeAtMs = this.#nowMs + waitMs + bytes / perMs;
+    if (waitMs > 0 && !this.#isClosed) await this.#pauses.pause(waitMs);
+  }
+
+  /**
+   * Makes the step that the names want of this node. The nodes of the new placement say that they have the
+   * content on disk; the names check that they are a majority, and that the new one is among them.
+   */
+  async #place(content: PlacedContent, here: Holder): Promise<void> {
+    const { parts, ask } = this.#sweep;
+    const { id, nodes: before, step } = content;
+    if (step === undefined) return;
+    const others = step.nodes.filter((node) => node !== parts.node);
+    const { operationTimeoutMs: timeoutMs } = parts.settings;
+    const asked = await Promise.allSettled(
+      others.map((node) => parts.peers.ask(node, "hold", holdOf(content), { timeoutMs })),
+    );
+    const holders = [here];
+    for (const each of asked)
+      if (each.status === "fulfilled" && each.value.answer.missing === 0)
+        holders.push({ node: each.value.answer.node, disk: each.value.answer.disk });
+    await ask({ kind: "commit", change: { kind: "place", content: id, before, ...step, holders } });
+    this.counters.placed += 1;
   }
 
   /** One pass over this node's contents of one kind; returns those that no name has. */
@@ -112,7 +159,7 @@ export class Sweeper {
       const keys = await store.listFiles(prefix, after, contentsPerPage);
       const contents = keys.map((key) => key.slice(prefix.length));
       if (contents.length === 0) break;
-      const { unnamed = [] } = await ask({ kind: "unnamed", contents });
+      const { unnamed = [] } = await ask({ kind: "unnamed", contents, node: parts.node });
       for (const content of unnamed) {
         const sinceMs = before.get(content) ?? this.#nowMs;
         const isLongSo = this.#nowMs - sinceMs >= parts.settings.graceMs;
@@ -128,7 +175,7 @@ export class Sweeper {
   async #collect(prefix: string, content: string): Promise<boolean> {
     const { parts, uploads, ask, collectLive } = this.#sweep;
     const isUnnamed = async (): Promise<boolean> => {
-      const { unnamed = [] } = await ask({ kind: "unnamed", contents: [content] });
+      const { unnamed = [] } = await ask({ kind: "unnamed", contents: [content], node: parts.node });
       return unnamed.includes(content);
     };
     if (prefix === uploadPrefix) {
@@ -141,6 +188,13 @@ export class Sweeper {
     this.counters.collected += 1;
     return true;
   }
+}
+
+const blocksOf = ({ size, blockSize }: PlacedContent): number => Math.ceil(size / blockSize);
+
+function holdOf(content: PlacedContent): Asks["hold"] {
+  const { id, checksum, nodes } = content;
+  return { content: id, blocks: blocksOf(content), checksum, tag: null, nodes };
 }
 
 /** Contents without a name, and since when this is known, by the steady clock. */

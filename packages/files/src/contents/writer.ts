@@ -1,9 +1,9 @@
 import { backOffMs, LeaseholdError, majorityOf, Pauses } from "leasehold/common";
+import type { Holder } from "../names/nodes.js";
 import type { Content } from "../names/types.js";
 import { isLeaseholdError } from "../protocol/failures.js";
 import { noBytes } from "../protocol/messages.js";
 import type { NodeParts } from "../protocol/settings.js";
-import { validVotes } from "../protocol/standings.js";
 import { type Checksum, checksumOfTags, tagOfBlock, zerosTag } from "../protocol/uploads.js";
 
 /** Blocks of one upload that wait for a majority. */
@@ -14,8 +14,8 @@ const pauseBaseMs = 20;
 const pauseMsMax = 500;
 
 /**
- * Writes one content that never changes to all nodes. It is durable when `seal` has resolved, and seen by
- * nobody before it has a name.
+ * Writes one content that never changes to the nodes that it is placed on. It is durable when `seal` has
+ * resolved, and seen by nobody before it has a name.
  */
 export class ContentWriter {
   readonly id: string;
@@ -23,6 +23,10 @@ export class ContentWriter {
   readonly #checksum: Checksum;
   readonly #pauses: Pauses;
   readonly #signal: AbortSignal | undefined;
+  /** The nodes that the content is to be on. */
+  #nodes: readonly string[] = [];
+  /** Nodes that have had blocks of it. */
+  readonly #given = new Set<string>();
   readonly #tags: string[] = [];
   readonly #toNode = new Map<string, number>();
   readonly #underWay = new Set<Promise<void>>();
@@ -37,6 +41,12 @@ export class ContentWriter {
     this.#checksum = checksum;
     this.#signal = signal;
     this.#pauses = new Pauses(parts.world.timers);
+  }
+
+  /** Must be called before the first byte, and whenever the content was announced again. */
+  place(nodes: readonly string[]): void {
+    this.#nodes = nodes;
+    for (const node of nodes) this.#given.add(node);
   }
 
   /** Takes all bytes. The first block waits for the second, as a content of one block is one request. */
@@ -60,25 +70,26 @@ export class ContentWriter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Resolves when a majority of nodes has all of it on disk. */
-  async seal(): Promise<Content> {
+  /** Resolves when a majority of its nodes has all of it on disk. */
+  async seal(): Promise<{ readonly content: Content; readonly holders: readonly Holder[] }> {
     const { blockSize } = this.#parts.settings;
     const checksum = checksumOfTags(this.#checksum, this.#tags);
     const content = { id: this.id, isLive: false, size: this.#size, blockSize, checksum };
-    if (this.#tags.length === 0) return { ...content, id: "" };
+    if (this.#tags.length === 0) return { content: { ...content, id: "" }, holders: [] };
     const blocks = this.#tags.length;
     const isSmall = blocks === 1;
-    const ask = { content: this.id, blocks, checksum, tag: isSmall ? this.#tags[0]! : null };
+    const tag = isSmall ? this.#tags[0]! : null;
+    const ask = { content: this.id, blocks, checksum, tag, nodes: [...this.#given] };
     const body = isSmall ? this.#first! : noBytes;
     const { operationTimeoutMs: timeoutMs } = this.#parts.settings;
-    const votes: { node: string; generations: Readonly<Record<string, number>> }[] = [];
+    const holders: Holder[] = [];
     let missing = new Map<string, number>();
     await this.#atMajority(
-      () => validVotes(votes).length >= majorityOf(this.#parts.nodes.length),
+      () => holders.length >= majorityOf(this.#nodes.length),
       async (node, progressed) => {
         const { answer } = await this.#parts.peers.ask(node, "hold", ask, { body, timeoutMs });
         if (answer.missing === 0) {
-          votes.push(answer);
+          holders.push({ node, disk: answer.disk });
           return;
         }
         if (answer.missing < (missing.get(node) ?? Infinity)) progressed();
@@ -86,13 +97,13 @@ export class ContentWriter {
         throw new LeaseholdError("NO_QUORUM", `${node} lacks ${answer.missing} blocks`);
       },
     );
-    return content;
+    return { content, holders };
   }
 
   /** Removes what nodes have of it. Only if no change can have named it. */
   discard(): void {
     this.end();
-    for (const node of this.#parts.nodes)
+    for (const node of this.#given)
       this.#parts.peers
         .ask(node, "discard", { content: this.id }, { timeoutMs: this.#parts.settings.answerTimeoutMs })
         .catch(() => undefined);
@@ -110,7 +121,7 @@ export class ContentWriter {
     const ask = { content: this.id, index, tag: this.#tags[index]! };
     const acknowledged = new Set<string>();
     const sending = this.#atMajority(
-      () => acknowledged.size >= majorityOf(this.#parts.nodes.length),
+      () => acknowledged.size >= majorityOf(this.#nodes.length),
       async (node) => {
         const waiting = this.#toNode.get(node) ?? 0;
         if (waiting >= blocksToNodeMax) throw new LeaseholdError("OVERLOADED", `${node} is slow`);
@@ -138,7 +149,8 @@ export class ContentWriter {
     isEnough: () => boolean,
     work: (node: string, progressed: () => void) => Promise<void>,
   ): Promise<void> {
-    const { nodes, world, settings } = this.#parts;
+    const { world, settings } = this.#parts;
+    const nodes = this.#nodes;
     const nowMs = (): number => world.clock.monotonicMs();
     let untilMs = nowMs() + settings.operationTimeoutMs;
     const progressed = (): void => void (untilMs = nowMs() + settings.operationTimeoutMs);

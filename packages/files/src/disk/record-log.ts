@@ -3,9 +3,7 @@ import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/jour
 import type { Disk, DiskFile } from "./disk.js";
 
 /** Its kind and format; then the checksum that the first batch continues. */
-const magic = Buffer.from("LHFIDX4\n", "latin1");
-/** Of the format before, without small blocks: such a log is written anew before anything is added to it. */
-const magicBefore = Buffer.from("LHFIDX3\n", "latin1");
+const magic = Buffer.from("LHFIDX3\n", "latin1");
 const headBytes = 16;
 /** Before each record in a batch: its length. */
 const lengthBytes = 4;
@@ -13,12 +11,11 @@ const lengthBytes = 4;
  * Zeros that are durable before batches are written into them. So a crash leaves of a batch only sectors as
  * written, or zeros, which distinguishes it from damage.
  */
-const roomBytesMin = 64 * 1024;
-const roomBytesMax = 1024 * 1024;
+const roomBytes = 64 * 1024;
 /** Bytes written at a time while a log is rewritten, so that other work gets its turn. */
 const pieceBytes = 1024 * 1024;
 /** A log is rewritten when that would halve it, and when it has at least this length. */
-const rewriteBytesMinDefault = 16 * 1024 * 1024;
+const rewriteBytesMin = 4 * 1024 * 1024;
 
 /** Something that is to become durable, and what follows from how that ends. */
 interface Entry {
@@ -29,17 +26,6 @@ interface Entry {
   readonly abandoned: () => void;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-}
-
-/** What the owner of a log provides. */
-export interface RecordLogPorts {
-  /** The records of a log that is written anew. */
-  readonly live: () => Iterable<Uint8Array>;
-  /** Called before a log is written anew: makes durable what only its records had until then. */
-  readonly beforeAnew: () => Promise<void>;
-  /** Called before each write; rejects if the log must not be written. */
-  readonly mayWrite: () => Promise<void>;
-  readonly rewriteBytesMin?: number | undefined;
 }
 
 function nameOf(sequence: number): string {
@@ -53,7 +39,7 @@ function nameOf(sequence: number): string {
  */
 export class RecordLog {
   readonly #disk: Disk;
-  readonly #ports: RecordLogPorts;
+  readonly #live: () => Iterable<Uint8Array>;
   #sequence: number;
   #file: DiskFile;
   #bytes: number;
@@ -70,10 +56,9 @@ export class RecordLog {
   #draining: Promise<void> | undefined;
   #isClosed = false;
 
-  private constructor(disk: Disk, ports: RecordLogPorts, begin: Begin) {
+  private constructor(disk: Disk, live: () => Iterable<Uint8Array>, begin: Begin) {
     this.#disk = disk;
-    this.#ports = ports;
-    if (begin.isBefore) this.#doubtful = [];
+    this.#live = live;
     this.#sequence = begin.sequence;
     this.#file = begin.file;
     this.#bytes = begin.bytes;
@@ -87,9 +72,14 @@ export class RecordLog {
    * Reads the log, and cuts off an unfinished write at its end.
    *
    * @param take is given each record, in order.
+   * @param live the records of a rewritten log
    * @throws LeaseholdError `STORE_CORRUPT` for what no crash leaves behind
    */
-  static async open(disk: Disk, take: (payload: Buffer) => void, ports: RecordLogPorts): Promise<RecordLog> {
+  static async open(
+    disk: Disk,
+    take: (payload: Buffer) => void,
+    live: () => Iterable<Uint8Array>,
+  ): Promise<RecordLog> {
     const sequences = (await disk.names(""))
       .map((name) => Number(/^index-(\d{9})\.log$/.exec(name)?.[1] ?? Number.NaN))
       .filter((sequence) => !Number.isNaN(sequence))
@@ -100,7 +90,7 @@ export class RecordLog {
     await disk.syncFolder("");
     // A crash happened after a log was rewritten and before the former one was removed.
     for (const before of older) await disk.remove(nameOf(before));
-    return new RecordLog(disk, ports, begin);
+    return new RecordLog(disk, live, begin);
   }
 
   /** Resolves when it is durable, with everything appended before it; rejects with the disk's error. */
@@ -128,8 +118,6 @@ export class RecordLog {
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0);
       try {
-        await this.#ports.mayWrite();
-        const { rewriteBytesMin = rewriteBytesMinDefault } = this.#ports;
         const isLong = this.#bytes > Math.max(rewriteBytesMin, 2 * this.#bytesWhenNew);
         if (this.#doubtful !== undefined || isLong) await this.#beginAnew();
       } catch (error) {
@@ -164,8 +152,7 @@ export class RecordLog {
 
   async #makeRoom(end: number): Promise<void> {
     if (end <= this.#roomEnd) return;
-    // A short log takes little room of a disk that may be nearly full.
-    const roomEnd = end + Math.max(roomBytesMin, Math.min(roomBytesMax, this.#bytes));
+    const roomEnd = end + roomBytes;
     await this.#file.write(Buffer.alloc(roomEnd - this.#roomEnd), this.#roomEnd);
     await this.#file.sync();
     this.#roomEnd = roomEnd;
@@ -181,8 +168,7 @@ export class RecordLog {
 
   async #beginAnew(): Promise<void> {
     const before = this.#file;
-    await this.#ports.beforeAnew();
-    const begin = await beginLog(this.#disk, this.#sequence + 1, this.#ports.live());
+    const begin = await beginLog(this.#disk, this.#sequence + 1, this.#live());
     this.#sequence = begin.sequence;
     this.#file = begin.file;
     this.#bytes = begin.bytes;
@@ -212,8 +198,6 @@ interface Begin {
   readonly bytes: number;
   readonly chain: number;
   readonly batches: number;
-  /** It has the format before. */
-  readonly isBefore: boolean;
 }
 
 /**
@@ -250,7 +234,7 @@ async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>
     await file.sync();
     await disk.rename(building, nameOf(sequence));
     await disk.syncFolder("");
-    return { sequence, file, bytes, chain, batches, isBefore: false };
+    return { sequence, file, bytes, chain, batches };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
@@ -307,8 +291,7 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
     // failed. So it is written again, and is durable before it counts.
     await file.write(all.subarray(last, offset), last);
     await file.sync();
-    const isBefore = !all.subarray(0, magic.length).equals(magic);
-    return { sequence, file, bytes: offset, chain, batches, isBefore };
+    return { sequence, file, bytes: offset, chain, batches };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
@@ -320,7 +303,7 @@ function chainOfHead(sequence: number, all: Buffer): number {
   const head = all.subarray(0, headBytes);
   if (head.length < headBytes || head.readUInt32LE(12) !== checksumOf(head.subarray(0, 12), 0))
     throw damaged(sequence, 0);
-  if (![magic, magicBefore].some((known) => head.subarray(0, magic.length).equals(known)))
+  if (!head.subarray(0, magic.length).equals(magic))
     throw new LeaseholdError("VERSION_MISMATCH", `${nameOf(sequence)} is of another version of Leasehold`);
   return head.readUInt32LE(12);
 }

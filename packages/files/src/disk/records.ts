@@ -4,13 +4,11 @@ import { LeaseholdError } from "leasehold/common";
 export interface Placed {
   readonly index: number;
   readonly tag: string;
-  /** In units of the data file, or the number of its slot if the block is small. */
+  /** In units of the data file. */
   readonly start: number;
   readonly bytes: number;
   /** Over the content, the file, the index and the tag. */
   readonly checksum: number;
-  /** It is among the small blocks of all files, and not in the file's own data file. */
-  readonly isSmall: boolean;
 }
 
 /** A record of a node's index: the last record about a file or block counts. */
@@ -19,8 +17,6 @@ export type IndexRecord =
   /** A file and the number of its data file. */
   | { readonly kind: "file"; readonly id: number; readonly path: string; readonly meta: string }
   | { readonly kind: "blocks"; readonly id: number; readonly placed: readonly Placed[] }
-  /** A small block with its bytes, which its slot may not have after a crash. */
-  | { readonly kind: "small"; readonly id: number; readonly placed: Placed; readonly content: Uint8Array }
   | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] }
   /** The file was removed with its blocks. */
   | { readonly kind: "gone"; readonly id: number };
@@ -28,24 +24,12 @@ export type IndexRecord =
 /** Blocks in one record, which is durable as a whole or not at all. */
 export const blocksPerRecord = 512;
 
-/** The first byte of a record with content: then come the length of its JSON, the JSON, and the content. */
-const withContent = 1;
-const headBytes = 3;
-
+/** JSON has no zero bytes, so an unwritten sector differs from a record. */
 export function encodeRecord(record: IndexRecord): Uint8Array {
-  if (record.kind !== "small") return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
-  const { id, placed, content } = record;
-  const { index, tag, start, checksum } = placed;
-  const json = Buffer.from(JSON.stringify([id, index, tag, start, checksum]), "utf8");
-  const bytes = Buffer.allocUnsafe(headBytes + json.length + content.length);
-  bytes[0] = withContent;
-  bytes.writeUInt16LE(json.length, 1);
-  bytes.set(json, headBytes);
-  bytes.set(content, headBytes + json.length);
-  return bytes;
+  return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
 }
 
-function fieldsOf(record: Exclude<IndexRecord, { kind: "small" }>): unknown[] {
+function fieldsOf(record: IndexRecord): unknown[] {
   switch (record.kind) {
     case "node":
       return ["n", record.record];
@@ -55,9 +39,7 @@ function fieldsOf(record: Exclude<IndexRecord, { kind: "small" }>): unknown[] {
       return [
         "b",
         record.id,
-        record.placed.map(({ index, tag, start, bytes, checksum, isSmall }) =>
-          isSmall ? [index, tag, start, bytes, checksum, 1] : [index, tag, start, bytes, checksum],
-        ),
+        record.placed.map(({ index, tag, start, bytes, checksum }) => [index, tag, start, bytes, checksum]),
       ];
     case "removed":
       return ["r", record.id, record.indices];
@@ -69,13 +51,12 @@ function fieldsOf(record: Exclude<IndexRecord, { kind: "small" }>): unknown[] {
 type Fields =
   | ["n", string]
   | ["f", number, string, string]
-  | ["b", number, [number, string, number, number, number, 1?][]]
+  | ["b", number, [number, string, number, number, number][]]
   | ["r", number, number[]]
   | ["g", number];
 
 /** Decodes a payload that the log's checksum has verified. */
 export function decodeRecord(payload: Buffer): IndexRecord {
-  if (payload[0] === withContent) return decodeSmall(payload);
   const fields = JSON.parse(payload.toString("utf8")) as Fields;
   switch (fields[0]) {
     case "n":
@@ -86,13 +67,12 @@ export function decodeRecord(payload: Buffer): IndexRecord {
       return {
         kind: "blocks",
         id: fields[1],
-        placed: fields[2].map(([index, tag, start, bytes, checksum, isSmall]) => ({
+        placed: fields[2].map(([index, tag, start, bytes, checksum]) => ({
           index,
           tag,
           start,
           bytes,
           checksum,
-          isSmall: isSmall === 1,
         })),
       };
     case "r":
@@ -102,18 +82,4 @@ export function decodeRecord(payload: Buffer): IndexRecord {
     default:
       throw new LeaseholdError("VERSION_MISMATCH", "the index is of another version of Leasehold");
   }
-}
-
-function decodeSmall(payload: Buffer): IndexRecord {
-  const jsonEnd = headBytes + payload.readUInt16LE(1);
-  const content = payload.subarray(jsonEnd);
-  const [id, index, tag, start, checksum] = JSON.parse(payload.toString("utf8", headBytes, jsonEnd)) as [
-    number,
-    number,
-    string,
-    number,
-    number,
-  ];
-  const placed = { index, tag, start, bytes: content.length, checksum, isSmall: true };
-  return { kind: "small", id, placed, content };
 }

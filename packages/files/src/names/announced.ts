@@ -9,7 +9,7 @@ const announcedMax = 100_000;
  * it, as announcements end with the primary's tenure.
  */
 export class Announced {
-  readonly #endsMs = new Map<string, number>();
+  readonly #all = new Map<string, { readonly endMs: number; readonly nodes: readonly string[] }>();
   readonly #nowMs: () => number;
   readonly #lastsMs: number;
 
@@ -19,22 +19,28 @@ export class Announced {
   }
 
   has(content: string): boolean {
-    return (this.#endsMs.get(content) ?? -Infinity) > this.#nowMs();
+    return this.nodesOf(content) !== undefined;
+  }
+
+  /** The nodes that the content was announced for. */
+  nodesOf(content: string): readonly string[] | undefined {
+    const announced = this.#all.get(content);
+    return announced !== undefined && announced.endMs > this.#nowMs() ? announced.nodes : undefined;
   }
 
   /** @throws LeaseholdError `OVERLOADED` */
-  add(content: string): void {
+  add(content: string, nodes: readonly string[]): void {
     const nowMs = this.#nowMs();
-    for (const [oldest, endMs] of this.#endsMs) {
+    for (const [oldest, { endMs }] of this.#all) {
       if (endMs > nowMs) break;
-      this.#endsMs.delete(oldest);
+      this.#all.delete(oldest);
     }
-    this.#endsMs.delete(content);
-    if (this.#endsMs.size >= announcedMax) throw new LeaseholdError("OVERLOADED", "too many uploads at once");
-    this.#endsMs.set(content, nowMs + this.#lastsMs);
+    this.#all.delete(content);
+    if (this.#all.size >= announcedMax) throw new LeaseholdError("OVERLOADED", "too many uploads at once");
+    this.#all.set(content, { endMs: nowMs + this.#lastsMs, nodes });
   }
 
   remove(content: string): void {
-    this.#endsMs.delete(content);
+    this.#all.delete(content);
   }
 }

@@ -5,7 +5,13 @@ import { decodeNames, encodeNames } from "./records.js";
 import { find, NamesState } from "./state.js";
 import type { AttributeChanges, Attributes, Change } from "./types.js";
 
-const circumstances = { version: () => "v", nowMs: 5, mayName: () => true };
+const circumstances = {
+  version: () => "v",
+  nowMs: 5,
+  mayName: () => [],
+  mayPlace: () => undefined,
+  keepers: [],
+};
 
 /** Names whose changes are written, read and applied, as a replay does. */
 class Written {
@@ -38,7 +44,7 @@ const put = (path: string, attributes?: AttributeChanges, isLive = false): Chang
   attributes,
 });
 
-const contentIn = (change: Change): string => ("content" in change ? change.content.id : "");
+const contentIn = (change: Change): string => (change.kind === "put" ? change.content.id : "");
 
 const touch = (path: string, attributes: AttributeChanges, ifVersion: string | null = null): Change => ({
   kind: "touch",

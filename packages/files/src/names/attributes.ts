@@ -1,4 +1,5 @@
 import { LeaseholdError } from "leasehold/common";
+import { nodesMax } from "./nodes.js";
 import type { AttributeChanges, Attributes } from "./types.js";
 
 /** Attributes of one name, and the bytes of their names and values in UTF-8. */
@@ -10,6 +11,15 @@ export const attributeBytesMax = 8 * 1024;
  * them. All others stay with the name.
  */
 const ofContent = "content.";
+
+/** The attribute of a folder: on how many nodes the files in it are, and in its folders without one. */
+export const copiesAttribute = "leasehold.copies";
+
+/** Undefined if the attributes say nothing. */
+export function copiesIn(attributes: Attributes | undefined): number | undefined {
+  const copies = Number(attributes?.[copiesAttribute]);
+  return Number.isInteger(copies) && copies >= 1 && copies <= nodesMax ? copies : undefined;
+}
 
 const encoder = new TextEncoder();
 

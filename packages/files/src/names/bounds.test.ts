@@ -21,13 +21,13 @@ const depth = 20_000;
 
 test("folders that were moved into one another, deeper than the stack, are removed and dropped", () => {
   const state = new NamesState();
-  state.replay(Array.from({ length: depth }, (_, at) => folder(at + 1, at)));
-  state.endReplay();
+  state.apply(Array.from({ length: depth }, (_, at) => folder(at + 1, at)));
+  state.dropOrphans();
   expect(state.size).toBe(depth);
   state.apply([[1, null]]);
   expect(state.size).toBe(0);
-  state.replay(Array.from({ length: depth }, (_, at) => folder(at + 2, at + 1)));
-  state.endReplay();
+  state.apply(Array.from({ length: depth }, (_, at) => folder(at + 2, at + 1)));
+  state.dropOrphans();
   expect(state.size).toBe(0);
 });
 
@@ -49,7 +49,13 @@ test("a change of one file does not look through all that are written in place",
   const fixed = { ...emptyContent, id: "fixed" };
   state.apply([[1, fileOf(1, fixed)]]);
   state.liveIds = () => expect.unreachable("all live contents were looked through");
-  const circumstances = { version: () => "w", nowMs: 0, mayName: () => true };
+  const circumstances = {
+    version: () => "w",
+    nowMs: 0,
+    mayName: () => [],
+    mayPlace: () => undefined,
+    keepers: [],
+  };
   const draft = new Draft(state);
   const move = {
     kind: "move",

@@ -8,7 +8,9 @@ let versions = 0;
 const circumstances = {
   version: () => `v${(versions += 1)}`,
   nowMs: 5,
-  mayName: (id: string) => id !== "made",
+  mayName: () => [],
+  mayPlace: () => undefined,
+  keepers: [],
 };
 
 class Written {
@@ -17,10 +19,11 @@ class Written {
   make(...changes: readonly Change[]): void {
     const draft = new Draft(this.state);
     for (const change of changes) draft.make(change, circumstances);
-    const record = encodeNames({ nextId: this.state.nextId, facts: draft.facts });
+    const record = encodeNames(draft.record());
     // With the number of the next name, and brackets.
     if (record.length > draft.bytes + 32) throw new Error("a record is longer than is thought");
-    this.state.apply(decodeNames(record).facts);
+    const { facts, placements } = decodeNames(record);
+    this.state.apply(facts, placements);
   }
 
   contentAt(path: string): Content | undefined {
@@ -53,13 +56,26 @@ const code = (text: string) => expect.objectContaining({ code: text }) as Error;
 test("a file is made of others by one change, which removes their folder", () => {
   const names = new Written();
   names.make(put("u/1", "a"), put("u/2", "b", 5), put("u/none", "", 0), put("u/more", "c"));
+  names.state.apply(
+    [],
+    [
+      ["a", ["n1"]],
+      ["b", ["n1", "n2"]],
+    ],
+  );
   const change = compose(names, "f/x", ["2", "none", "1", "2"]);
   names.make(change);
   expect(names.contentAt("f/x")).toMatchObject({ id: "made", size: 13, isLive: false });
   expect(names.contentAt("f/x")!.parts!.map(({ id }) => id)).toEqual(["b", "a", "b"]);
   expect(find(names.state, "u")).toBeUndefined();
   expect(["a", "b", "c", "made"].map((id) => names.state.isNamed(id))).toEqual([true, true, false, false]);
-  expect(names.state.contents("", 100).contents.map(({ id }) => id)).toEqual(["b", "a", "b"]);
+  const record = names.state.recordOf([[1, find(names.state, "f/x")!]]);
+  expect(decodeNames(encodeNames(record)).placements).toEqual([
+    ["b", ["n1", "n2"]],
+    ["a", ["n1"]],
+  ]);
+  const { contents } = names.state.contents("n1", "", 100, () => undefined);
+  expect(contents.map(({ id }) => id)).toEqual(["b", "a", "b"]);
   // A repeated change finds its own file.
   const again = new Draft(names.state);
   expect(again.make(change, circumstances)).toMatchObject({ existed: true });

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "leasehold/common";
 import { changeAttributes, withoutContent } from "./attributes.js";
-import { extraBytes } from "./records.js";
-import { type Names, type NamesState, find, partsOf, pathOf, placeOf, rootId } from "./state.js";
+import { changedNodes, type Holder, isHeld, type NodeChange, type NodeList } from "./nodes.js";
+import { extraBytes, type NamesRecord, nodesBytes, placedBytesMax } from "./records.js";
+import { contentsIn, type Names, type NamesState, find, partsOf, placeOf, rootId } from "./state.js";
 import { emptyContent } from "./types.js";
 import type {
   Change,
@@ -11,18 +12,14 @@ import type {
   Fact,
   FileEntry,
   FolderChange,
-  FolderEntry,
   MoveChange,
   Name,
   Part,
+  PlaceChange,
   PutChange,
-  Quota,
-  QuotaChange,
   RemoveChange,
   TouchChange,
-  Usage,
 } from "./types.js";
-import { foldersFrom, minus, noUsage, ownUsage, UsageTable } from "./usage.js";
 
 /** What one change may copy: names, and bytes of their records, which are one block of the journal. */
 const copiedMax = 8_000;
@@ -48,8 +45,16 @@ export class HalfMade extends Error {}
 export interface Circumstances {
   readonly version: () => string;
   readonly nowMs: number;
-  /** Whether the content was announced, and may be named. */
-  readonly mayName: (content: string) => boolean;
+  /**
+   * The nodes of a content that may be named: it was announced. Empty: it is written in place.
+   *
+   * @throws LeaseholdError `STORE_FORGOTTEN`
+   */
+  readonly mayName: (change: PutChange) => readonly string[];
+  /** @throws LeaseholdError `STORE_FORGOTTEN` if the nodes that are new may collect the content. */
+  readonly mayPlace: (change: PlaceChange) => void;
+  /** Nodes that keep the names. */
+  readonly keepers: readonly string[];
 }
 
 /** What a change has made of its path. */
@@ -63,7 +68,10 @@ export class Draft implements Names {
   readonly #state: NamesState;
   readonly #byId = new Map<number, Name | null>();
   readonly #byPlace = new Map<string, Name | null>();
-  readonly #usage: UsageTable;
+  readonly #placements = new Map<string, readonly string[]>();
+  /** Sets of nodes that are in the record. */
+  readonly #sets = new Set<string>();
+  list: NodeList;
   #facts: Fact[] = [];
   #nextId: number;
   /** The upper bound of the length of its record. */
@@ -72,18 +80,36 @@ export class Draft implements Names {
   constructor(state: NamesState) {
     this.#state = state;
     this.#nextId = state.nextId;
-    this.#usage = new UsageTable(state.usage);
+    this.list = state.list;
   }
 
   get facts(): readonly Fact[] {
     return this.#facts;
   }
 
+  get isEmpty(): boolean {
+    return this.#facts.length === 0 && this.#placements.size === 0 && this.list === this.#state.list;
+  }
+
+  /** What to write, and to apply when it is written. */
+  record(): NamesRecord {
+    const placements = new Map(this.#placements);
+    for (const content of contentsIn(this.#facts)) {
+      const nodes = this.placementOf(content);
+      if (nodes.length > 0) placements.set(content, nodes);
+    }
+    const list = this.list === this.#state.list ? undefined : this.list;
+    return { nextId: this.#state.nextId, facts: this.#facts, placements: [...placements], list };
+  }
+
+  placementOf(content: string): readonly string[] {
+    return this.#placements.get(content) ?? this.#state.placementOf(content);
+  }
+
   /**
    * Makes a change or, if it throws, nothing of it.
    *
-   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`,
-   *   `QUOTA_EXCEEDED`
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`
    * @throws Unsealed
    */
   make(change: Change, circumstances: Circumstances): Made {
@@ -139,9 +165,46 @@ export class Draft implements Names {
         return this.#remove(change);
       case "touch":
         return this.#touch(change);
-      case "quota":
-        return this.#setQuota(change);
+      case "nodes":
+        return this.#changeNodes(change.change, circumstances.keepers);
+      case "place":
+        return this.#place(change, circumstances);
     }
+  }
+
+  #changeNodes(change: NodeChange, keepers: readonly string[]): Made {
+    const placedOn = (node: string): number => {
+      const here = [...this.#placements.values()].filter((nodes) => nodes.includes(node));
+      return this.#state.placedOn(node) + here.length;
+    };
+    this.list = changedNodes(this.list, change, { keepers, placedOn });
+    this.bytes += listBytesMax;
+    return { entry: null, existed: true };
+  }
+
+  #place(change: PlaceChange, { mayPlace }: Circumstances): Made {
+    const { content, before, nodes, holders } = change;
+    const now = this.placementOf(content);
+    if (now.length === 0 || now.join() !== before.join())
+      throw new LeaseholdError("FILE_CHANGED", `content ${content} was placed on other nodes meanwhile`);
+    this.#mustBeHeld(nodes, holders);
+    if (!nodes.every((node) => now.includes(node) || isHeld(this.list, [node], holders)))
+      throw new LeaseholdError("STORE_FORGOTTEN", `a node does not have content ${content} yet`);
+    mayPlace(change);
+    this.#setPlacement(content, nodes);
+    return { entry: null, existed: true };
+  }
+
+  #setPlacement(content: string, nodes: readonly string[]): void {
+    this.#placements.set(content, nodes);
+    this.bytes += this.#bytesOf([content]);
+  }
+
+  /** A content is placed on nodes of the list when most of them have it on disk. */
+  #mustBeHeld(nodes: readonly string[], holders: readonly Holder[]): void {
+    const isListed = nodes.every((id) => this.list.nodes.some((node) => node.id === id));
+    if (!isListed || !isHeld(this.list, nodes, holders))
+      throw new LeaseholdError("STORE_FORGOTTEN", "no majority of a content's nodes has it on its disk");
   }
 
   #put(change: PutChange, { version, nowMs, mayName }: Circumstances): Made {
@@ -165,12 +228,12 @@ export class Draft implements Names {
     // A file that becomes live keeps what it has.
     if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
     const composed = change.compose && this.#composed(change, change.compose);
-    if (composed === undefined && content.id !== "" && !mayName(content.id))
-      throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
+    const nodes = composed !== undefined || content.id === "" ? [] : mayName(change);
+    if (nodes.length > 0) this.#mustBeHeld(nodes, change.holders ?? []);
     const attributes = changeAttributes(withoutContent(there?.entry.attributes), change.attributes);
     const made = composed?.content ?? content;
     const entry: FileEntry = { kind: "file", content: made, version: version(), modifiedMs, attributes };
-    this.#mustFit(folder, ownUsage(entry), there, composed?.folder);
+    if (nodes.length > 0) this.#setPlacement(content.id, nodes);
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
     if (composed !== undefined) this.#drop(composed.folder);
     return { entry, existed: there !== undefined };
@@ -205,7 +268,6 @@ export class Draft implements Names {
     const folder = this.#folderFor(path, makeFolders);
     const attributes = changeAttributes(undefined, change.attributes);
     const entry: Entry = { kind: "folder", modifiedMs: nowMs, attributes };
-    this.#mustFit(folder, ownUsage(entry));
     this.#set({ ...this.#placeIn(folder, path, nowMs), entry });
     return { entry, existed: false };
   }
@@ -218,7 +280,6 @@ export class Draft implements Names {
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     this.#mustBeSealed([source, ...(target === undefined ? [] : [target])], sealed);
-    this.#mustFit(folder, this.#usage.ofName(source), target, source);
     if (target !== undefined) this.#drop(target);
     this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: top });
     return { entry: top, existed: target !== undefined };
@@ -233,14 +294,12 @@ export class Draft implements Names {
     const folder = this.#folderFor(to, makeFolders);
     const copied = isDeep ? this.#below(source) : [source];
     this.#mustBeSealed([...copied, ...(target === undefined ? [] : [target])], sealed);
-    this.#mustFit(folder, isDeep ? this.#usage.ofName(source) : ownUsage(source.entry), target);
     if (target !== undefined) this.#drop(target);
     const ids = new Map<number, number>();
     let made: Entry | undefined;
     for (const { id, parent, name, entry: own } of copied) {
       const old = id === source.id ? top : own;
-      const entry: Entry =
-        old.kind === "file" ? { ...old, version: version() } : withoutQuota({ ...old, modifiedMs: nowMs });
+      const entry = old.kind === "file" ? { ...old, version: version() } : { ...old, modifiedMs: nowMs };
       const place =
         id === source.id
           ? this.#placeIn(folder, to, nowMs)
@@ -285,10 +344,7 @@ export class Draft implements Names {
     for (let end = path.lastIndexOf("/"); end > within.length; end = path.lastIndexOf("/", end - 1)) {
       const folder = find(this, path.slice(0, end));
       if (!path.startsWith(`${within}/`) || folder === undefined) return;
-      const isMore =
-        (folder.entry.kind === "folder" && folder.entry.quota !== undefined) ||
-        folder.entry.attributes !== undefined;
-      if (isMore || !isEmpty(this.children(folder.id, ""))) return;
+      if (folder.entry.attributes !== undefined || !isEmpty(this.children(folder.id, ""))) return;
       this.#drop(folder);
     }
   }
@@ -321,53 +377,6 @@ export class Draft implements Names {
     return { entry, existed: true };
   }
 
-  #setQuota({ path, quota }: QuotaChange): Made {
-    const there = find(this, path);
-    if (there === undefined) throw missing(path);
-    if (there.entry.kind === "file") throw exists(path, "a file");
-    const entry: Entry = { ...withoutQuota(there.entry), ...(quota && { quota }) };
-    this.#set({ ...there, entry });
-    return { entry, existed: true };
-  }
-
-  /**
-   * Checks the quotas of all folders whose use would grow. Each folder's change is the sum of what comes and
-   * of what leaves, so that a replaced file counts once, and a move within a folder does not count.
-   *
-   * @param gone names that the change replaces or takes from elsewhere
-   * @throws LeaseholdError `QUOTA_EXCEEDED`
-   */
-  #mustFit({ folder, missing: made }: Place, coming: Usage, ...gone: readonly (Name | undefined)[]): void {
-    const changes = new Map<number, Usage>();
-    const count = (parent: number, { bytes, files }: Usage): void => {
-      for (const id of foldersFrom(this, parent)) {
-        const sum = changes.get(id) ?? noUsage;
-        changes.set(id, { bytes: sum.bytes + bytes, files: sum.files + files });
-      }
-    };
-    count(folder.id, { ...coming, files: coming.files + made.length });
-    for (const name of gone) if (name !== undefined) count(name.parent, minus(this.#usage.ofName(name)));
-    for (const [id, change] of changes) {
-      const { entry } = this.byId(id)!;
-      const quota = entry.kind === "folder" ? entry.quota : undefined;
-      if (quota !== undefined) this.#mustFitInto(id, quota, change);
-    }
-  }
-
-  #mustFitInto(id: number, quota: Quota, change: Usage): void {
-    const usage = this.#usage.of(id);
-    for (const what of ["bytes", "files"] as const) {
-      const most = quota[what];
-      const wanted = usage[what] + change[what];
-      if (most === null || change[what] <= 0 || wanted <= most) continue;
-      const path = pathOf(this, id);
-      throw new LeaseholdError(
-        "QUOTA_EXCEEDED",
-        `${path} would have ${wanted} ${what}, and its quota is ${most}`,
-      );
-    }
-  }
-
   #source({ from, to, ifVersion, sealed }: MoveChange): Name {
     const source = find(this, from);
     if (source === undefined) throw missing(from);
@@ -387,7 +396,10 @@ export class Draft implements Names {
   }
 
   /** The folder of a path: the nearest that exists, if the missing ones are to be made. */
-  #folderFor(path: string, makeFolders: boolean): Place {
+  #folderFor(
+    path: string,
+    makeFolders: boolean,
+  ): { readonly folder: Name; readonly missing: readonly string[] } {
     const parts = path.split("/").slice(0, -1);
     let folder = this.byId(rootId)!;
     for (const [index, part] of parts.entries()) {
@@ -404,7 +416,11 @@ export class Draft implements Names {
   }
 
   /** Makes the missing folders, and a place for the last part of the path. */
-  #placeIn({ folder, missing }: Place, path: string, nowMs: number): Omit<Name, "entry"> {
+  #placeIn(
+    { folder, missing }: { readonly folder: Name; readonly missing: readonly string[] },
+    path: string,
+    nowMs: number,
+  ): Omit<Name, "entry"> {
     let parent = folder.id;
     for (const name of missing) {
       const id = this.#newId();
@@ -421,6 +437,7 @@ export class Draft implements Names {
     for (let at = 0; at < all.length; at += 1) {
       const { id, name, entry } = all[at]!;
       bytes += factBytesMax(name, entry);
+      if (entry.kind === "file") bytes += placedBytesMax * partsOf(entry.content).length;
       if (all.length > copiedMax || bytes > copiedBytesMax)
         throw new LeaseholdError(
           "UNSUPPORTED",
@@ -456,19 +473,29 @@ export class Draft implements Names {
 
   #set(name: Name): void {
     const before = this.byId(name.id);
-    if (before !== undefined) {
-      this.#byPlace.set(placeOf(before), null);
-      this.#usage.add(this, before.parent, minus(this.#usage.ofName(before)));
-    }
+    if (before !== undefined) this.#byPlace.set(placeOf(before), null);
     this.#byId.set(name.id, name);
-    this.#usage.add(this, name.parent, this.#usage.ofName(name));
     this.#byPlace.set(placeOf(name), name);
     this.#facts.push([name.id, name]);
-    this.bytes += factBytesMax(name.name, name.entry);
+    this.bytes += factBytesMax(name.name, name.entry) + this.#bytesOf(contentsIn([[name.id, name]]));
+  }
+
+  /** Of their placements in the record; those on the same nodes share the names of these. */
+  #bytesOf(contents: Iterable<string>): number {
+    let bytes = 0;
+    for (const content of contents) {
+      const nodes = this.placementOf(content);
+      if (nodes.length === 0) continue;
+      bytes += placedBytesMax;
+      const set = nodes.join();
+      if (this.#sets.has(set)) continue;
+      this.#sets.add(set);
+      bytes += nodesBytes(nodes);
+    }
+    return bytes;
   }
 
   #drop(name: Name): void {
-    this.#usage.add(this, name.parent, minus(this.#usage.ofName(name)));
     this.#byId.set(name.id, null);
     this.#byPlace.set(placeOf(name), null);
     this.#facts.push([name.id, null]);
@@ -476,25 +503,18 @@ export class Draft implements Names {
   }
 }
 
-/** The folder of a path: the nearest that exists, and the missing ones between it and the path. */
-interface Place {
-  readonly folder: Name;
-  readonly missing: readonly string[];
-}
-
 /** The name as JSON in UTF-8, and the rest of a fact. */
 export function factBytesMax(name: string, entry?: Entry): number {
   return 3 * name.length + 200 + (entry === undefined ? 0 : extraBytes(entry));
-}
-
-function withoutQuota({ kind, modifiedMs, attributes }: FolderEntry): FolderEntry {
-  return { kind, modifiedMs, attributes };
 }
 
 function withAttributes<E extends Entry>(entry: E, { attributes: changes }: TouchChange | MoveChange): E {
   if (changes === undefined) return entry;
   return { ...entry, attributes: changeAttributes(entry.attributes, changes) };
 }
+
+/** The list of nodes, and its field. */
+const listBytesMax = 64 * 1024;
 
 function isEmpty(names: Iterable<Name>): boolean {
   return names[Symbol.iterator]().next().done === true;

@@ -1,21 +1,19 @@
-import { LeaseholdError } from "leasehold/common";
+import { getOrInsert, LeaseholdError } from "leasehold/common";
 import { attributeBytes } from "./attributes.js";
-import type { Attributes, Content, Entry, Fact, Part } from "./types.js";
+import type { NodeList } from "./nodes.js";
+import type { Attributes, Content, Entry, Fact, Part, Placement } from "./types.js";
 
 /** One block of the journal of names: a batch of changes, or a part of a snapshot. Both are facts. */
 export interface NamesRecord {
   readonly nextId: number;
   readonly facts: readonly Fact[];
+  /** Those of the contents that are in the facts, and those that have changed. */
+  readonly placements?: readonly Placement[];
+  /** The list of nodes, if it has changed. */
+  readonly list?: NodeList | undefined;
 }
 
-type FolderFields = [
-  id: number,
-  parent: number,
-  name: string,
-  modifiedMs: number,
-  attributes?: Attributes | null,
-  quota?: [bytes: number | null, files: number | null],
-];
+type FolderFields = [id: number, parent: number, name: string, modifiedMs: number, attributes?: Attributes];
 
 type FileFields = [
   id: number,
@@ -39,30 +37,53 @@ type Fields = [id: number] | FolderFields | FileFields;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export function encodeNames({ nextId, facts }: NamesRecord): Uint8Array {
-  return encoder.encode(JSON.stringify([nextId, ...facts.map(fieldsOf)]));
+export function encodeNames({ nextId, facts, placements = [], list }: NamesRecord): Uint8Array {
+  return encoder.encode(JSON.stringify([nextId, facts.map(fieldsOf), grouped(placements), list ?? null]));
 }
 
 /** @throws LeaseholdError `FILE_DAMAGED` */
 export function decodeNames(bytes: Uint8Array): NamesRecord {
   try {
-    const [nextId, ...facts] = JSON.parse(decoder.decode(bytes)) as [number, ...Fields[]];
-    return { nextId, facts: facts.map(factOf) };
+    const [nextId, facts, placements, list] = JSON.parse(decoder.decode(bytes)) as [
+      number,
+      Fields[],
+      Grouped[],
+      NodeList | null,
+    ];
+    return {
+      nextId,
+      facts: facts.map(factOf),
+      placements: placements.flatMap(ungrouped),
+      list: list ?? undefined,
+    };
   } catch (cause) {
     throw new LeaseholdError("FILE_DAMAGED", "a record of names cannot be read", { cause });
   }
 }
+
+/** Contents on the same nodes. */
+type Grouped = readonly [nodes: readonly string[], contents: readonly string[]];
+
+function grouped(placements: readonly Placement[]): Grouped[] {
+  const groups = new Map<string, { readonly nodes: readonly string[]; readonly contents: string[] }>();
+  for (const [content, nodes] of placements)
+    getOrInsert(groups, nodes.join(), () => ({ nodes, contents: [] })).contents.push(content);
+  return [...groups.values()].map(({ nodes, contents }) => [nodes, contents]);
+}
+
+const ungrouped = ([nodes, contents]: Grouped): Placement[] => contents.map((content) => [content, nodes]);
+
+/** The upper bound of the length of a content's id, and of a set of nodes, in the placements of a record. */
+export const placedBytesMax = 72;
+export const nodesBytes = (nodes: readonly string[]): number =>
+  nodes.reduce((sum, node) => sum + node.length + 3, 8);
 
 function fieldsOf([id, name]: Fact): Fields {
   if (name === null) return [id];
   const { parent, entry } = name;
   const { attributes } = entry;
   const last = attributes === undefined ? ([] as const) : ([attributes] as const);
-  if (entry.kind === "folder") {
-    const { quota, modifiedMs } = entry;
-    if (quota === undefined) return [id, parent, name.name, modifiedMs, ...last];
-    return [id, parent, name.name, modifiedMs, attributes ?? null, [quota.bytes, quota.files]];
-  }
+  if (entry.kind === "folder") return [id, parent, name.name, entry.modifiedMs, ...last];
   const { id: content, isLive, size, blockSize, checksum } = entry.content;
   const live = isLive ? 1 : 0;
   const { modifiedMs, version } = entry;
@@ -74,11 +95,9 @@ function fieldsOf([id, name]: Fact): Fields {
 function factOf(fields: Fields): Fact {
   if (fields.length === 1) return [fields[0], null];
   const [id, parent, name, modifiedMs] = fields;
-  if (fields.length <= 6) {
-    const [, , , , attributes, quota] = fields as FolderFields;
-    const limits = quota && { quota: { bytes: quota[0], files: quota[1] } };
-    const entry = { kind: "folder", modifiedMs, ...limits, ...some(attributes ?? undefined) } as const;
-    return [id, { id, parent, name, entry }];
+  if (fields.length <= 5) {
+    const [, , , , attributes] = fields as FolderFields;
+    return [id, { id, parent, name, entry: { kind: "folder", modifiedMs, ...some(attributes) } }];
   }
   const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes, parts] =
     fields as FileFields;

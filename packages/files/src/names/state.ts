@@ -1,7 +1,8 @@
 import sortedBtree from "sorted-btree";
-import { extraBytes } from "./records.js";
-import type { Content, Fact, FileEntry, Found, Name, Part } from "./types.js";
-import { minus, UsageTable } from "./usage.js";
+import { extraBytes, type NamesRecord } from "./records.js";
+import { copiesIn } from "./attributes.js";
+import { noNodes, type NodeList } from "./nodes.js";
+import type { Content, Fact, FileEntry, Found, Name, Part, PlacedContent, Placement } from "./types.js";
 
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
@@ -29,12 +30,16 @@ export class NamesState implements Names {
   nextId = rootId + 1;
   readonly #byId = new Map<number, Name>([[rootId, root]]);
   readonly #byPlace = new BTree<string, Name>(undefined, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  list: NodeList = noNodes;
   /** How many names each content has. */
   readonly #uses = new Map<string, number>();
+  /** The nodes that each content is on; contents on the same nodes share one array. */
+  readonly #placements = new Map<string, readonly string[]>();
+  readonly #sets = new Map<string, readonly string[]>();
+  readonly #placedOn = new Map<string, number>();
   readonly #live = new Set<number>();
   /** The upper bound of the length in records of all that most names do not have. */
   extraBytes = 0;
-  readonly usage = new UsageTable();
 
   get size(): number {
     return this.#byId.size - 1;
@@ -76,42 +81,96 @@ export class NamesState implements Names {
     for (const name of all) if (this.#byId.get(name.id) === name) yield name;
   }
 
-  /** Immutable contents in the order of their names' places after that one, and the last place. */
-  contents(after: string, limit: number): { readonly contents: Part[]; readonly next?: string } {
-    const contents: Part[] = [];
+  /** Empty for a content without a name, and for one that is written in place. */
+  placementOf(content: string): readonly string[] {
+    return this.#placements.get(content) ?? [];
+  }
+
+  /** A part of a snapshot. */
+  recordOf(facts: readonly Fact[]): NamesRecord {
+    const placements = new Map<string, readonly string[]>();
+    for (const content of contentsIn(facts)) {
+      const nodes = this.placementOf(content);
+      if (nodes.length > 0) placements.set(content, nodes);
+    }
+    return { nextId: this.nextId, facts, placements: [...placements], list: this.list };
+  }
+
+  /** How many contents are on that node. */
+  placedOn(node: string): number {
+    return this.#placedOn.get(node) ?? 0;
+  }
+
+  /** On how many nodes the files of that folder are to be. */
+  copiesIn(folder: number): number {
+    for (let name = this.byId(folder); name !== undefined; name = this.byId(name.parent)) {
+      const copies = copiesIn(name.entry.attributes);
+      if (copies !== undefined) return copies;
+    }
+    return this.list.copies;
+  }
+
+  /** Of the content of a file, which other names may have, too: these keep what they have. */
+  copiesOf({ parent }: Name, content: string): number {
+    const copies = this.copiesIn(parent);
+    const isShared = (this.#uses.get(content) ?? 0) > 1;
+    return isShared ? Math.max(copies, this.placementOf(content).length) : copies;
+  }
+
+  /** Immutable contents on that node, in the order of their names' places after that one. */
+  contents(
+    node: string,
+    after: string,
+    limit: number,
+    stepOf: (name: Name, content: string, nodes: readonly string[]) => PlacedContent["step"],
+  ): { readonly contents: PlacedContent[]; readonly next?: string } {
+    const contents: PlacedContent[] = [];
     let seen = 0;
-    for (const [place, { entry }] of this.#byPlace.entries(after)) {
+    for (const [place, name] of this.#byPlace.entries(after)) {
       if (place === after) continue;
       seen += 1;
-      if (entry.kind === "file" && !entry.content.isLive)
-        for (const part of partsOf(entry.content)) contents.push(part);
-      if (seen === limit || contents.length >= limit) return { contents, next: place };
+      const { entry } = name;
+      const parts = entry.kind === "file" && !entry.content.isLive ? partsOf(entry.content) : [];
+      seen += parts.length;
+      for (const { id, size, blockSize, checksum } of parts) {
+        const nodes = this.placementOf(id);
+        const step = nodes.length === 0 ? undefined : stepOf(name, id, nodes);
+        if (step !== undefined || nodes.includes(node))
+          contents.push({ id, size, blockSize, checksum, nodes, ...(step && { step }) });
+      }
+      if (seen >= limit) return { contents, next: place };
     }
     return { contents };
   }
 
-  apply(facts: readonly Fact[]): void {
-    for (const fact of facts) this.#apply(fact, true);
-  }
-
-  /** Applies facts of a journal, whose use is counted at the end: {@link endReplay}. */
-  replay(facts: readonly Fact[]): void {
-    for (const fact of facts) this.#apply(fact, false);
-  }
-
-  #apply([id, name]: Fact, isCounted: boolean): void {
-    this.nextId = Math.max(this.nextId, id + 1);
-    const before = this.#byId.get(id);
-    if (before !== undefined) {
-      if (isCounted) this.usage.add(this, before.parent, minus(this.usage.ofName(before)));
-      this.#forget(before, name === null);
+  apply(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
+    this.list = list;
+    for (const [id, name] of facts) {
+      this.nextId = Math.max(this.nextId, id + 1);
+      const before = this.#byId.get(id);
+      if (before !== undefined) this.#forget(before, name === null);
+      if (name === null) continue;
+      this.#byId.set(id, name);
+      this.#byPlace.set(placeOf(name), name);
+      this.extraBytes += extraBytes(name.entry);
+      if (name.entry.kind === "file") this.#use(id, name.entry);
     }
-    if (name === null) return;
-    this.#byId.set(id, name);
-    if (isCounted) this.usage.add(this, name.parent, this.usage.ofName(name));
-    this.#byPlace.set(placeOf(name), name);
-    this.extraBytes += extraBytes(name.entry);
-    if (name.entry.kind === "file") this.#use(id, name.entry);
+    for (const [content, nodes] of placements) if (this.#uses.has(content)) this.#place(content, nodes);
+  }
+
+  #place(content: string, nodes: readonly string[]): void {
+    this.#unplace(content);
+    if (nodes.length === 0) return;
+    const key = nodes.join();
+    const shared = this.#sets.get(key) ?? [...nodes];
+    this.#sets.set(key, shared);
+    this.#placements.set(content, shared);
+    for (const node of shared) this.#placedOn.set(node, this.placedOn(node) + 1);
+  }
+
+  #unplace(content: string): void {
+    for (const node of this.placementOf(content)) this.#placedOn.set(node, this.placedOn(node) - 1);
+    this.#placements.delete(content);
   }
 
   #use(id: number, { content }: FileEntry): void {
@@ -126,7 +185,6 @@ export class NamesState implements Names {
       if (withAllBelow && name.entry.kind === "folder")
         for (const child of this.children(name.id, "")) all.push(child);
       this.#forgetOne(name);
-      if (withAllBelow) this.usage.forget(name.id);
     }
   }
 
@@ -140,21 +198,17 @@ export class NamesState implements Names {
     this.#live.delete(id);
     for (const part of partsOf(entry.content)) {
       const uses = this.#uses.get(part.id)! - 1;
-      if (uses > 0) this.#uses.set(part.id, uses);
-      else this.#uses.delete(part.id);
+      if (uses > 0) {
+        this.#uses.set(part.id, uses);
+        continue;
+      }
+      this.#uses.delete(part.id);
+      this.#unplace(part.id);
     }
   }
 
-  /**
-   * Ends a replay. A snapshot beside changes may contain names whose folder was removed, and names before
-   * their folder: it removes the former, and counts anew what is in each folder.
-   */
-  endReplay(): void {
-    this.#dropOrphans();
-    this.usage.count(this.#byId.values());
-  }
-
-  #dropOrphans(): void {
+  /** Removes names whose folder was removed: a snapshot beside changes may contain them. */
+  dropOrphans(): void {
     const known = new Map<number, boolean>([[rootId, true]]);
     for (const name of this.#byId.values()) {
       const way: Name[] = [];
@@ -166,6 +220,12 @@ export class NamesState implements Names {
     }
     for (const name of this.#byId.values()) if (!known.get(name.id)!) this.#forgetOne(name);
   }
+}
+
+/** The ids of the contents that disks have of these names. */
+export function* contentsIn(facts: readonly Fact[]): Generator<string> {
+  for (const [, name] of facts)
+    if (name?.entry.kind === "file") for (const { id } of partsOf(name.entry.content)) yield id;
 }
 
 /** The contents that disks have of one. */
@@ -183,12 +243,15 @@ export function find(names: Names, path: string): Name | undefined {
   return found;
 }
 
-/** The path of a name. */
-export function pathOf(names: Names, id: number): string {
-  const parts: string[] = [];
-  for (let name = names.byId(id); name !== undefined && name.parent >= 0; name = names.byId(name.parent))
-    parts.unshift(name.name);
-  return parts.join("/");
+/** The nearest folder above a path that exists. */
+export function folderAbove(names: Names, path: string): number {
+  let folder = rootId;
+  for (const part of path.split("/").slice(0, -1)) {
+    const next = names.child(folder, part);
+    if (next?.entry.kind !== "folder") return folder;
+    folder = next.id;
+  }
+  return folder;
 }
 
 /** Files below a prefix of paths, in the order of `<` on their paths. */

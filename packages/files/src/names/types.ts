@@ -1,4 +1,5 @@
 /** Names of files: a path names a content, and each change of names happens whole or not at all. */
+import type { Holder, NodeChange, NodeList } from "./nodes.js";
 
 /** The content that a name has. */
 export interface Content {
@@ -27,23 +28,9 @@ export type Attributes = Readonly<Record<string, string>>;
 /** Sets attributes; null removes one. */
 export type AttributeChanges = Readonly<Record<string, string | null>>;
 
-/** What is in a folder, however deep: bytes of its files, and the number of its files and folders. */
-export interface Usage {
-  readonly bytes: number;
-  readonly files: number;
-}
-
-/** The greatest use that changes may bring about; null: no limit. */
-export interface Quota {
-  readonly bytes: number | null;
-  readonly files: number | null;
-}
-
 export interface FolderEntry {
   readonly kind: "folder";
   readonly modifiedMs: number;
-  /** Absent: none. It stays with the folder when that is moved, and is not copied. */
-  readonly quota?: Quota | undefined;
   /** Absent: none. */
   readonly attributes?: Attributes | undefined;
 }
@@ -73,6 +60,9 @@ export interface Name {
 /** What a change makes of the name with that id; null: it and everything below are removed. */
 export type Fact = readonly [id: number, name: Name | null];
 
+/** The nodes that a content is on. Facts of names whose contents have them are in the same record. */
+export type Placement = readonly [content: string, nodes: readonly string[]];
+
 /** Live contents that are moved, dropped or shared by a change: they must accept no more writes. */
 interface Affecting {
   /** Ids of live contents that have been sealed. Their versions were checked then. */
@@ -83,6 +73,8 @@ export interface PutChange extends Affecting {
   readonly kind: "put";
   readonly path: string;
   readonly content: Content;
+  /** Nodes that have all of the content on disk: a majority of those for which it was announced. */
+  readonly holders?: readonly Holder[];
   /** Makes the folders above it that are missing. */
   readonly makeFolders: boolean;
   readonly ifMissing: boolean;
@@ -143,20 +135,34 @@ export interface TouchChange extends Affecting {
   readonly ifVersion: string | null;
 }
 
-/** Sets the quota of a folder, or removes it. What the folder has already stays. */
-export interface QuotaChange {
-  readonly kind: "quota";
-  readonly path: string;
-  readonly quota: Quota | null;
+/** Changes the list of nodes. */
+export type NodesChange = { readonly kind: "nodes"; readonly change: NodeChange };
+
+/** Places a content on other nodes. */
+export interface PlaceChange {
+  readonly kind: "place";
+  readonly content: string;
+  readonly before: readonly string[];
+  readonly nodes: readonly string[];
+  /** From the names: until it ends, the node that is new does not collect the content. */
+  readonly ticket: string;
+  /** As those of a put, with each node that is new. */
+  readonly holders: readonly Holder[];
 }
 
-export type Change = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange | QuotaChange;
+export type NameChange = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange;
+export type Change = NameChange | NodesChange | PlaceChange;
+
+/** A content and the nodes that it is on. */
+export interface PlacedContent extends Part {
+  readonly nodes: readonly string[];
+  /** The asking node has to place it on these nodes, with this ticket. */
+  readonly step?: { readonly nodes: readonly string[]; readonly ticket: string };
+}
 
 export interface Found {
   readonly path: string;
   readonly entry: Entry;
-  /** Of a folder. */
-  readonly usage?: Usage;
 }
 
 /** Operations on names, at their primary. */
@@ -172,28 +178,40 @@ export type NamesOperation =
       readonly after: string;
       readonly limit: number;
     }
-  /** Announces a content, which alone may be named then. Fails as the change would now. */
-  | { readonly kind: "begin"; readonly change: PutChange }
+  /**
+   * Announces a content, which alone may be named then. Fails as the change would now.
+   *
+   * - `avoid`: nodes that cannot be reached, where others can take the content
+   */
+  | { readonly kind: "begin"; readonly change: PutChange; readonly avoid?: readonly string[] }
   /** Withdraws an announcement: its upload has failed, and no change will name the content. */
   | { readonly kind: "end"; readonly content: string }
   | { readonly kind: "commit"; readonly change: Change }
-  /** Those of these contents that no name has and that no change can name without a new announcement. */
-  | { readonly kind: "unnamed"; readonly contents: readonly string[] }
+  /**
+   * Those of these contents that no name has and that no change can name without a new announcement; of a
+   * node, also those that have names and are not to be there.
+   */
+  | { readonly kind: "unnamed"; readonly contents: readonly string[]; readonly node?: string }
   /** Completes the copies of the names, also of that node, which does not know the state of its own. */
   | { readonly kind: "complete"; readonly lacks: string }
-  /** Contents of all files, in pages. */
-  | { readonly kind: "contents"; readonly after: string; readonly limit: number };
+  /** Contents of all files that are on that node, in pages. */
+  | { readonly kind: "contents"; readonly node: string; readonly after: string; readonly limit: number }
+  /** The nodes that a content is on. */
+  | { readonly kind: "placement"; readonly content: string }
+  /** The list of nodes, and how many contents each has. */
+  | { readonly kind: "list" };
 
 export interface NamesResult {
   /** What the path names; after a change, what it names now. Null: nothing. */
   readonly entry?: Entry | null;
-  /** A looked up folder: its use, and what the quotas of it and the folders above leave. */
-  readonly usage?: Usage;
-  readonly left?: Quota;
   readonly found?: readonly Found[];
   /** Where the next page begins; absent on the last. */
   readonly next?: string;
-  readonly contents?: readonly Part[];
+  readonly contents?: readonly PlacedContent[];
+  /** The nodes of the content that was announced or looked at. */
+  readonly nodes?: readonly string[];
+  readonly list?: NodeList;
+  readonly counts?: Readonly<Record<string, number>>;
   readonly unnamed?: readonly string[];
   /** A change: whether the name existed before. */
   readonly existed?: boolean;

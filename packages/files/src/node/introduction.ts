@@ -17,7 +17,8 @@ const version = 2;
 export interface Self {
   readonly cluster: string;
   readonly node: string;
-  readonly nodes: readonly string[];
+  /** Whether a node of that name belongs to the cluster, as far as this one knows. */
+  knows(node: string): boolean;
 }
 
 const codes: Partial<Record<AuthCause, ErrorCode>> = {
@@ -68,7 +69,7 @@ export function admitted(self: Self, proof: Proof, head: unknown): string {
   const [node, to] = [textOrEmpty(said["node"]), textOrEmpty(said["to"])];
   checkPeer(self, node, proof);
   checkCluster(self, textOrEmpty(said["cluster"]));
-  if (!self.nodes.includes(node) || node === self.node)
+  if (!self.knows(node) || node === self.node)
     throw new LeaseholdError(
       "PERMISSION_DENIED",
       `${JSON.stringify(node)} is not one of the other nodes here`,

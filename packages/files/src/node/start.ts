@@ -1,7 +1,16 @@
 import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import { crc32 } from "node:zlib";
-import { type World, LeaseholdError, parseDuration, type Duration, type Leases } from "leasehold/common";
 import {
+  type World,
+  getOrInsert,
+  LeaseholdError,
+  parseDuration,
+  type Duration,
+  type Leases,
+} from "leasehold/common";
+import {
+  type Address,
   parseAddress,
   type Logger,
   silent,
@@ -15,6 +24,7 @@ import type { Answered, AskOptions, Asks, Kind, Peers } from "../protocol/messag
 import type { Files } from "../types.js";
 import { Channel, type Dial } from "./channel.js";
 import { dial } from "./dial.js";
+import type { Self } from "./introduction.js";
 import { Listener } from "./listener.js";
 import { nodeCredentials } from "./security.js";
 
@@ -28,10 +38,14 @@ export interface StartFilesOptions extends SecurityOptions {
   /** The name of this node, a key of `nodes`. */
   readonly node: string;
   /**
-   * The `host:port` of each node: all of them, the same at each. The list cannot be changed later. A majority
-   * of them must run; three survive the loss of one, five that of two.
+   * The `host:port` of each of the one to five nodes that the cluster begins with, the same at each. They
+   * keep the names, of which a majority of them must run: three survive the loss of one, five that of two.
+   * Other nodes are added by {@link Files.changeNodes}; such a node `joins`, and has itself and some of the
+   * others here.
    */
   readonly nodes: Readonly<Record<string, string>>;
+  /** The node was added to a cluster that is there already. Default false. */
+  readonly joins?: boolean | undefined;
   /**
    * The address to listen on, if it differs from the one in `nodes`. Beyond loopback `key`, `keyFile` or
    * `tls` is required.
@@ -54,6 +68,11 @@ export interface StartFilesOptions extends SecurityOptions {
   readonly timeout?: Duration | undefined;
   /** Idle time after which a file's lease is released. Default `"1m"`. */
   readonly idle?: Duration | undefined;
+  /**
+   * Bytes per second that this node fetches of contents that it lacks or that are placed on it anew. Default
+   * 32 MiB.
+   */
+  readonly rebalanceRate?: number | undefined;
   /** The pause between two blocks of the scrub. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
   /** Receives refused connections, once a minute for each cause. Default: none. */
@@ -62,6 +81,10 @@ export interface StartFilesOptions extends SecurityOptions {
 
 const ttlDefaultMs = 5_000;
 const blockSizeDefault = 256 * 2 ** 10;
+const rebalanceBytesPerSDefault = 32 * 2 ** 20;
+const rebalanceBytesPerSMin = 64 * 2 ** 10;
+/** They keep the names, of which each has all. */
+const foundersMax = 5;
 const blockSizeMin = 512;
 const blockSizeMax = 4 * 2 ** 20;
 
@@ -83,34 +106,38 @@ const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate", "piece
  *   nodes; `UNREACHABLE` if it cannot listen; `INVALID_URL`, `INVALID_DURATION`, `STORE_CORRUPT`.
  */
 export async function startFiles(options: StartFilesOptions): Promise<Files> {
-  const { node, nodes, leases, store, cluster = "leasehold", logger = silent } = options;
+  const { node, nodes, joins = false, leases, store, cluster = "leasehold", logger = silent } = options;
   checkNodes(options);
   const settings = settingsOf(options);
   const own = parseAddress(options.listen ?? nodes[node]!);
   const addresses = new Map(Object.entries(nodes).map(([name, text]) => [name, parseAddress(text)]));
-  const self = { cluster, node, nodes: [...addresses.keys()] };
   const world = realWorld();
+  const self: Self = { cluster, node, knows: (name) => addressesOf(name).length > 0 };
   const credentials = await nodeCredentials(options, self, [own, ...addresses.values()], world, logger);
   const refused = refusalsTo(logger, world);
-  const channels = new Map<string, readonly [Channel, Channel]>();
-  for (const [name, address] of addresses) {
-    const connect: Dial = async (signal) => {
+  const addressesOf = (name: string): readonly Address[] =>
+    started.addressesOf(name).map((text) => parseAddress(text));
+  const connect = async (name: string, signal: AbortSignal): Promise<Socket> => {
+    let failure: unknown = new LeaseholdError("UNREACHABLE", `node ${name} is not in the list of nodes`);
+    for (const address of addressesOf(name)) {
       try {
         return await dial(self, credentials, name, address, signal);
       } catch (error) {
         if (isRefusal(error)) refused(`to node ${name}`, error);
-        throw error;
+        failure = error;
       }
-    };
-    channels.set(name, [new Channel(name, connect), new Channel(name, connect)]);
-  }
+    }
+    throw failure;
+  };
+  const channels = new Channels(connect);
   const peers: Peers = {
     ask: <K extends Kind>(to: string, kind: K, ask: Asks[K], how: AskOptions): Promise<Answered<K>> =>
-      channels.get(to)![bulk.has(kind) ? 1 : 0].ask(kind, ask, how),
+      channels.to(to, bulk.has(kind)).ask(kind, ask, how),
   };
   const started = new StartedFiles({
     node,
     nodes: Object.keys(nodes),
+    joins,
     addresses: nodes,
     world,
     leases,
@@ -129,7 +156,7 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
   });
   started.onClosed = async () => {
     credentials?.close();
-    for (const each of channels.values()) for (const channel of each) channel.close();
+    channels.close();
     await listener.close();
   };
   try {
@@ -142,6 +169,29 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
   return started;
 }
 
+/** Connections to the other nodes, two for each. */
+class Channels {
+  readonly #connect: (name: string, signal: AbortSignal) => Promise<Socket>;
+  readonly #all = new Map<string, readonly [Channel, Channel]>();
+
+  constructor(connect: (name: string, signal: AbortSignal) => Promise<Socket>) {
+    this.#connect = connect;
+  }
+
+  /** Of nodes that have left, no more than the list of nodes can have are kept. */
+  to(name: string, isBulk: boolean): Channel {
+    const pair = getOrInsert(this.#all, name, () => {
+      const dialled: Dial = (signal) => this.#connect(name, signal);
+      return [new Channel(name, dialled), new Channel(name, dialled)] as const;
+    });
+    return pair[isBulk ? 1 : 0];
+  }
+
+  close(): void {
+    for (const pair of this.#all.values()) for (const channel of pair) channel.close();
+  }
+}
+
 /** A node and its sockets. */
 class StartedFiles extends NamedFiles {
   onClosed: () => Promise<void> = () => Promise.resolve();
@@ -152,7 +202,12 @@ class StartedFiles extends NamedFiles {
   }
 }
 
-function checkNodes({ node, nodes, blockSize = blockSizeDefault }: StartFilesOptions): void {
+function checkNodes({ node, nodes, joins, blockSize = blockSizeDefault }: StartFilesOptions): void {
+  if (joins !== true && Object.keys(nodes).length > foundersMax)
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `a cluster begins with ${foundersMax} nodes at most; others join it`,
+    );
   const wrong = Object.keys(nodes).find((name) => !/^[A-Za-z0-9._-]{1,64}$/.test(name));
   if (wrong !== undefined)
     throw new LeaseholdError("INVALID_CONFIG", `${JSON.stringify(wrong)} is not a name of a node`);
@@ -175,9 +230,15 @@ function settingsOf(options: StartFilesOptions) {
     announcedMs,
     graceMs,
     sweepPauseMs,
+    rebalanceBytesPerS: rateOf(options.rebalanceRate ?? rebalanceBytesPerSDefault),
     idleMs: parseDuration(options.idle ?? "1m", "idle"),
     scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),
   };
+}
+
+function rateOf(bytesPerS: number): number {
+  if (bytesPerS >= rebalanceBytesPerSMin) return bytesPerS;
+  throw new LeaseholdError("INVALID_CONFIG", `rebalanceRate is ${rebalanceBytesPerSMin} bytes/s or more`);
 }
 
 function isRefusal(error: unknown): error is LeaseholdError {

@@ -33,8 +33,10 @@ const listedMax = 1_000;
 
 export interface FilesNodeOptions {
   readonly node: string;
-  /** All nodes, in any order. */
+  /** The nodes that the cluster begins with, in any order; those to ask, if `joins`. */
   readonly nodes: readonly string[];
+  /** The node was added to a cluster that is there already. */
+  readonly joins?: boolean;
   readonly addresses: Readonly<Record<string, string>>;
   readonly world: World;
   readonly leases: Leases;
@@ -56,43 +58,63 @@ export class FilesNode implements Answerer {
   readonly parts: NodeParts;
   readonly router: Router;
   readonly uploads: Uploads;
-  readonly #standings: Standings;
+  readonly standings: Standings;
   readonly #replica: Replica;
   readonly #upkeep: Upkeep;
   #isClosed = false;
 
   constructor(options: FilesNodeOptions) {
-    const { node, nodes, world, leases, store, settings } = options;
+    const { node, nodes, joins = false, world, leases, store, settings } = options;
     this.#options = options;
-    this.#standings = new Standings(store, node, nodes, options.newId);
-    this.#replica = new Replica(store, this.#standings);
+    const standings = new Standings(store, node, joins ? [] : nodes, options.newId);
+    this.standings = standings;
+    this.#replica = new Replica(store, standings);
     const peers: Peers = { ask: (to, kind, ask, how) => this.#ask(to, kind, ask, how) };
+    const reachable = (): ReadonlyMap<string, boolean> => this.#upkeep.reachable;
     this.parts = {
       node,
-      nodes: this.#standings.nodes,
+      get nodes() {
+        return standings.nodes;
+      },
+      get everybody() {
+        return standings.everybody;
+      },
+      get unreachable() {
+        return [...reachable()].filter(([, isSo]) => !isSo).map(([other]) => other);
+      },
+      get founders() {
+        const { founders } = standings;
+        return Object.entries(founders).map(([id, disk]) => ({
+          id,
+          disk,
+          address: options.addresses[id] ?? "",
+        }));
+      },
       world,
       leases,
       replica: this.#replica,
       peers,
       settings,
-      isJoined: () => this.#standings.joined,
+      isJoined: () => standings.joined,
     };
     this.router = new Router(this.parts);
     const pauses = new Pauses(world.timers);
-    this.uploads = new Uploads(store, this.#standings, this.parts, options.checksum);
-    this.#upkeep = new Upkeep(this.parts, store, this.#standings, this.router, this.uploads, pauses);
+    const placementOf = async (content: string): Promise<readonly string[]> =>
+      (await this.router.names({ kind: "placement", content })).nodes ?? [];
+    this.uploads = new Uploads(store, standings, this.parts, placementOf, options.checksum);
+    this.#upkeep = new Upkeep(this.parts, store, standings, nodes, this.router, this.uploads, pauses);
   }
 
   /** @throws LeaseholdError `CONFIG_MISMATCH`, `STORE_CORRUPT`. */
   async begin(): Promise<void> {
-    await this.#standings.load();
+    await this.standings.load();
     this.#upkeep.begin();
   }
 
   async answer<K extends Kind>(kind: K, ask: Asks[K], body: Uint8Array): Promise<Answered<K>> {
     if (this.#isClosed) throw new LeaseholdError("CLOSED");
     const { router, uploads } = this;
-    const asked = { replica: this.#replica, standings: this.#standings, router, uploads };
+    const asked = { replica: this.#replica, standings: this.standings, router, uploads };
     return answerOf(asked, kind, ask, body);
   }
 
@@ -130,25 +152,28 @@ export class FilesNode implements Answerer {
   }
 
   status(): FilesStatus {
-    const { node, nodes, addresses } = this.#options;
+    const { node, addresses } = this.#options;
+    const { list, everybody } = this.standings;
+    const addressOf = (id: string): string =>
+      list.nodes.find((each) => each.id === id)?.address || (addresses[id] ?? "");
     const primaries = this.router.tenures;
     const { rebuilding, reachable, counters } = this.#upkeep;
-    const joined = this.#standings.joined;
+    const joined = this.standings.joined;
     const state = this.#isClosed ? "closed" : !joined ? "waiting" : rebuilding ? "rebuilding" : "serving";
     return {
       node,
       state,
       ...(rebuilding && { rebuilding: { ...rebuilding } }),
-      peers: nodes
+      peers: everybody
         .filter((other) => other !== node)
         .map((other) => ({
           node: other,
-          address: addresses[other] ?? "",
+          address: addressOf(other),
           reachable: reachable.get(other) ?? false,
           behind: primaries.filter(({ copies }) => copies.behind.has(other)).length,
         })),
       primaries: primaries.slice(0, listedMax).map(({ path, epoch }) => ({ path, epoch: String(epoch) })),
-      counters: { ...this.router.counters, ...counters, collected: 0 },
+      counters: { ...this.router.counters, ...counters, collected: 0, placed: 0 },
     };
   }
 

@@ -16,11 +16,13 @@ import { othersNeeded, type Standings } from "./standings.js";
  */
 export async function tryToJoin(
   standings: Standings,
+  contacts: readonly string[],
   replica: Replica,
   peers: Peers,
   timeoutMs: number,
 ): Promise<boolean> {
   const { node: self, nodes, store } = standings;
+  if (!standings.isKeeper) return follow(standings, contacts, peers, timeoutMs);
   const others = await askAll(standings, peers, timeoutMs);
   const joined = others.filter((other) => other.joined);
   const generations = joined.map((other) => other.generations);
@@ -47,6 +49,26 @@ export async function tryToJoin(
   for (const other of told) await adoptPromises(other, replica, peers, timeoutMs);
   await standings.join(founders, generation, generations);
   return true;
+}
+
+/** A node that was added to a cluster keeps contents only: it learns which nodes to ask for their names. */
+async function follow(
+  standings: Standings,
+  contacts: readonly string[],
+  peers: Peers,
+  timeoutMs: number,
+): Promise<boolean> {
+  for (const node of contacts.filter((each) => each !== standings.node)) {
+    try {
+      const { answer } = await peers.ask(node, "standing", {}, { timeoutMs });
+      if (!answer.joined) continue;
+      await standings.follow(answer);
+      return true;
+    } catch {
+      // Another one may know.
+    }
+  }
+  return false;
 }
 
 async function askAll(

@@ -1,3 +1,4 @@
+import type { Holder } from "../names/nodes.js";
 import type { NamesOperation, NamesResult } from "../names/types.js";
 import type { FileStat } from "../types.js";
 
@@ -35,7 +36,13 @@ export interface Asks {
    * An operation for the file's primary, with its time limit. Its body is the data to write; the answer's is
    * the data read.
    */
-  operate: { readonly path: string; readonly operation: OperationAny; readonly timeoutMs: number };
+  operate: {
+    readonly path: string;
+    readonly operation: OperationAny;
+    readonly timeoutMs: number;
+    /** The sender can't be the primary, and has found none: the node becomes it if it can. */
+    readonly begins?: boolean;
+  };
   /** A block of a content that never changes. Its bytes are the body. */
   piece: PieceName & { readonly tag: string };
   /**
@@ -47,6 +54,8 @@ export interface Asks {
     readonly blocks: number;
     readonly checksum: number;
     readonly tag: string | null;
+    /** Nodes that may have what is missing. */
+    readonly nodes: readonly string[];
   };
   /** A block of a content that never changes. */
   bit: PieceName;
@@ -105,9 +114,7 @@ export interface Answers {
   discard: Record<never, never>;
 }
 
-export interface HoldAnswer {
-  readonly node: string;
-  readonly generations: Generations;
+export interface HoldAnswer extends Holder {
   /** Blocks that are not here yet: 0 if the whole content is on disk. */
   readonly missing: number;
 }
@@ -123,7 +130,7 @@ export interface ListedFile {
 /** The state that a node reports. */
 export interface Standing {
   readonly node: string;
-  /** The list of nodes in its settings. */
+  /** The nodes that keep the names, as far as it knows. */
   readonly nodes: readonly string[];
   readonly store: string;
   readonly joined: boolean;

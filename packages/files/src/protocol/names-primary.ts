@@ -1,12 +1,21 @@
 import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
 import { type Circumstances, Draft, factBytesMax, HalfMade, partsMax, Unsealed } from "../names/draft.js";
-import { decodeNames, encodeNames, extraBytes } from "../names/records.js";
-import { leftIn } from "../names/usage.js";
-import { filesBelow, find, NamesState, placeOf } from "../names/state.js";
-import type { Change, Entry, Fact, Found, NamesOperation, NamesResult } from "../names/types.js";
+import { noNodes, placementOf, stepTo } from "../names/nodes.js";
+import { decodeNames, encodeNames, extraBytes, type NamesRecord } from "../names/records.js";
+import { filesBelow, find, folderAbove, NamesState, partsOf, placeOf } from "../names/state.js";
+import type {
+  Change,
+  Entry,
+  Fact,
+  Found,
+  NamesOperation,
+  NamesResult,
+  PlaceChange,
+  PutChange,
+} from "../names/types.js";
 import { forEachOf } from "./each.js";
-import { checkPath, checkQuota, TenureOver } from "./failures.js";
+import { checkPath, TenureOver } from "./failures.js";
 import { namesKey } from "./keys.js";
 import { noBytes } from "./messages.js";
 import type { Outcome, Serving } from "./serving.js";
@@ -53,6 +62,9 @@ export class NamesPrimary implements Serving {
   readonly #parts: NodeParts;
   readonly #state = new NamesState();
   readonly #announced: Announced;
+  /** Contents that are being placed on another node: it does not collect them meanwhile. */
+  readonly #moves: Announced;
+  #tickets = 0;
   readonly #waiting: Waiting[] = [];
   #isDraining = false;
   #nextRecord = 0;
@@ -63,7 +75,9 @@ export class NamesPrimary implements Serving {
   constructor(parts: NodeParts, lease: Lease) {
     this.#parts = parts;
     this.tenure = new Tenure(parts, lease, namesKey);
-    this.#announced = new Announced(() => parts.world.clock.monotonicMs(), parts.settings.announcedMs);
+    const nowMs = (): number => parts.world.clock.monotonicMs();
+    this.#announced = new Announced(nowMs, parts.settings.announcedMs);
+    this.#moves = new Announced(nowMs, parts.settings.announcedMs);
   }
 
   /** Names are needed by everything: their primary stays. */
@@ -85,9 +99,17 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    this.#state.endReplay();
+    this.#state.dropOrphans();
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
+    if (this.#state.list.version === 0) await this.#found();
+  }
+
+  /** The nodes that the cluster began with are the first list. */
+  async #found(): Promise<void> {
+    const nodes = this.#parts.founders.map((node) => ({ ...node, zone: "", state: "serving" as const }));
+    const list = { ...noNodes, version: 1, nodes };
+    await this.#write({ nextId: this.#state.nextId, facts: [], list });
   }
 
   /** A few records at a time: the node's leases are renewed between them, and memory is for these only. */
@@ -97,8 +119,8 @@ export class NamesPrimary implements Serving {
       records[at] = (await this.tenure.copies.readHere(index))?.bytes ?? noBytes;
     });
     for (const bytes of records) {
-      const { nextId, facts } = decodeNames(bytes);
-      this.#state.replay(facts);
+      const { nextId, facts, placements, list } = decodeNames(bytes);
+      this.#state.apply(facts, placements, list);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
     }
   }
@@ -125,8 +147,12 @@ export class NamesPrimary implements Serving {
   #read(operation: Exclude<NamesOperation, { kind: "commit" | "complete" }>): NamesResult {
     if (this.tenure.isOver) throw new TenureOver();
     switch (operation.kind) {
-      case "lookup":
-        return this.#lookup(operation.path);
+      case "lookup": {
+        const entry = find(this.#state, operation.path)?.entry ?? null;
+        if (entry?.kind !== "file") return { entry };
+        const all = partsOf(entry.content).flatMap(({ id }) => this.#state.placementOf(id));
+        return { entry, nodes: [...new Set(all)] };
+      }
       case "files":
         return pageOf(
           filesBelow(this.#state, operation.prefix, operation.after),
@@ -139,26 +165,57 @@ export class NamesPrimary implements Serving {
         const { change } = operation;
         const entry = find(this.#state, change.path)?.entry ?? null;
         this.#check(change);
-        this.#announced.add(change.content.id);
-        return { entry };
+        const { list } = this.#state;
+        const { id, isLive } = change.content;
+        const copies = this.#state.copiesIn(folderAbove(this.#state, change.path));
+        const nodes = isLive ? [] : placementOf(list, copies, id, operation.avoid);
+        if (nodes.length === 0 && !isLive)
+          throw new LeaseholdError("NO_QUORUM", "no node takes contents: all are draining, or have no disk");
+        this.#announced.add(id, nodes);
+        return { entry, nodes };
       }
       case "end":
         this.#announced.remove(operation.content);
         return {};
       case "unnamed":
         return {
-          unnamed: operation.contents.filter((id) => !this.#state.isNamed(id) && !this.#announced.has(id)),
+          unnamed: operation.contents.filter(
+            (id) => !this.#isToBeAt(operation.node, id) && !this.#announced.has(id),
+          ),
         };
       case "contents":
-        return this.#state.contents(operation.after, operation.limit);
+        return this.#contents(operation);
+      case "placement":
+        return { nodes: this.#state.placementOf(operation.content) };
+      case "list":
+        return this.#list();
     }
   }
 
-  #lookup(path: string): NamesResult {
-    const name = find(this.#state, path);
-    if (name?.entry.kind !== "folder") return { entry: name?.entry ?? null };
-    const { entry, id } = name;
-    return { entry, usage: this.#state.usage.of(id), left: leftIn(this.#state, id) };
+  #contents({ node, after, limit }: NamesOperation & { kind: "contents" }): NamesResult {
+    const state = this.#state;
+    return state.contents(node, after, limit, (name, content, nodes) => {
+      const wanted = placementOf(state.list, state.copiesOf(name, content), content);
+      const step = stepTo(nodes, wanted);
+      if (step?.taker !== node) return undefined;
+      const ticket = `${this.tenure.epoch.toString(36)}.${(this.#tickets += 1)}`;
+      this.#moves.add(content, [node, ticket]);
+      return { nodes: step.nodes, ticket };
+    });
+  }
+
+  /** Whether the names place the content on that node, or anywhere, or are about to. */
+  #isToBeAt(node: string | undefined, content: string): boolean {
+    if (!this.#state.isNamed(content)) return false;
+    if (this.#moves.nodesOf(content)?.[0] === node) return true;
+    const nodes = this.#state.placementOf(content);
+    return node === undefined || nodes.length === 0 || nodes.includes(node);
+  }
+
+  #list(): NamesResult {
+    const { list } = this.#state;
+    const counts = Object.fromEntries(list.nodes.map(({ id }) => [id, this.#state.placedOn(id)]));
+    return { list, counts };
   }
 
   async #complete(lacks: string): Promise<NamesResult> {
@@ -180,8 +237,7 @@ export class NamesPrimary implements Serving {
       for (const child of state.children(folder.id, after > begin ? after : begin)) {
         const place = placeOf(child).slice(`${folder.id} `.length);
         if (!place.startsWith(begin)) return;
-        const usage = child.entry.kind === "folder" ? { usage: state.usage.of(child.id) } : {};
-        if (place > after) yield { path: prefix + child.name, entry: child.entry, place, ...usage };
+        if (place > after) yield { path: prefix + child.name, entry: child.entry, place };
       }
     };
     return { entry: folder.entry, ...pageOf(found(), limit, ({ place }) => place) };
@@ -192,7 +248,7 @@ export class NamesPrimary implements Serving {
     try {
       new Draft(this.#state).make(
         change,
-        this.#circumstances(() => true),
+        this.#circumstances(() => []),
       );
     } catch (error) {
       if (!(error instanceof Unsealed)) throw error;
@@ -234,9 +290,9 @@ export class NamesPrimary implements Serving {
       while (decided < batch.length && draft.bytes < recordBytes)
         answers.push(this.#decide(draft, named, batch[decided++]!, hasRoom));
       for (const waiting of batch.splice(decided).toReversed()) this.#waiting.unshift(waiting);
-      if (draft.facts.length > 0) await this.#write(draft.facts);
+      if (!draft.isEmpty) await this.#write(draft.record());
       // Until here the announcement, and from here the name, protects the content from collection.
-      for (const content of named) this.#announced.remove(content);
+      for (const content of named) for (const each of [this.#announced, this.#moves]) each.remove(content);
     } catch (error) {
       for (const { reject } of batch) reject(error);
       return;
@@ -244,7 +300,7 @@ export class NamesPrimary implements Serving {
     for (const answer of answers) answer();
   }
 
-  /** @param named contents that this batch has named: a late duplicate names none of them again. */
+  /** @param named contents that this batch has named or placed: a late duplicate names none of them again. */
   #decide(
     draft: Draft,
     named: Set<string>,
@@ -253,12 +309,20 @@ export class NamesPrimary implements Serving {
   ): () => void {
     try {
       if (left() === 0) throw new LeaseholdError("NO_QUORUM", "timed out: other changes of names came first");
-      if (!hasRoom && change.kind !== "remove")
+      if (!hasRoom && change.kind !== "remove" && change.kind !== "place" && change.kind !== "nodes")
         throw new LeaseholdError("STORE_FULL", `node ${this.#parts.node} has no room`);
-      const mayName = (content: string): boolean => this.#announced.has(content) && !named.has(content);
+      const mayName = ({ path, content: { id } }: PutChange): readonly string[] => {
+        const nodes = this.#announced.nodesOf(id);
+        if (nodes !== undefined && !named.has(id)) return nodes;
+        throw new LeaseholdError(
+          "STORE_FORGOTTEN",
+          `the content of ${path} was not announced to this primary`,
+        );
+      };
       const made = draft.make(change, this.#circumstances(mayName));
       if (change.kind === "put") named.add(change.content.id);
-      return () => resolve({ ...made, isDone: draft.facts.length > 0 });
+      if (change.kind === "place") named.add(change.content);
+      return () => resolve({ ...made, isDone: !draft.isEmpty });
     } catch (error) {
       if (error instanceof HalfMade) throw error;
       if (error instanceof Unsealed) return () => resolve({ unsealed: error.contents });
@@ -266,21 +330,27 @@ export class NamesPrimary implements Serving {
     }
   }
 
-  #circumstances(mayName: (content: string) => boolean): Circumstances {
+  #circumstances(mayName: Circumstances["mayName"]): Circumstances {
     const epoch = this.tenure.epoch.toString(36);
     const version = (): string => `${epoch}.${(this.#versions += 1).toString(36)}`;
     const nowMs = Math.max(0, Math.floor(readBothClocks(this.#parts.world.clock).wallMs));
-    return { version, nowMs, mayName };
+    const mayPlace = ({ content, before, nodes, ticket }: PlaceChange): void => {
+      const [taker, given] = this.#moves.nodesOf(content) ?? [];
+      const isKnown = nodes.every((node) => before.includes(node) || node === taker);
+      if (given !== ticket || !isKnown)
+        throw new LeaseholdError("STORE_FORGOTTEN", `content ${content} may have been collected meanwhile`);
+    };
+    return { version, nowMs, mayName, mayPlace, keepers: this.#parts.nodes };
   }
 
-  async #write(facts: readonly Fact[]): Promise<void> {
-    const bytes = encodeNames({ nextId: this.#state.nextId, facts });
+  async #write(record: NamesRecord): Promise<void> {
+    const bytes = encodeNames(record);
     if (bytes.length > recordBytesMax) throw new Error(`a record of names has ${bytes.length} bytes`);
     const { tenure } = this;
     await tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime());
     this.#nextRecord += 1;
     this.#records += 1;
-    this.#state.apply(facts);
+    this.#state.apply(record.facts, record.placements, record.list);
   }
 
   /** Not on a disk that it would fill: removals need the rest. */
@@ -306,7 +376,7 @@ export class NamesPrimary implements Serving {
           size += factBytesMax(next.value.name, next.value.entry);
         }
       }
-      const bytes = encodeNames({ nextId: this.#state.nextId, facts });
+      const bytes = encodeNames(this.#state.recordOf(facts));
       const stamp = tenure.nextStamp(0);
       floor ??= stamp;
       await tenure.setBlock(this.#nextRecord, stamp, bytes, false, tenure.operationTime());
@@ -333,19 +403,14 @@ function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each:
   for (const each of all) {
     if (found.length === limit || bytes > pageBytes) return { found, next: cursor(last!) };
     const entry = withoutParts(each.entry);
-    found.push({ path: each.path, entry, ...(each.usage && { usage: each.usage }) });
+    found.push({ path: each.path, entry });
     bytes += extraBytes(entry);
     last = each;
   }
   return { found };
 }
 
-const refusals: ReadonlySet<string> = new Set([
-  "FILE_NOT_FOUND",
-  "FILE_EXISTS",
-  "FILE_CHANGED",
-  "QUOTA_EXCEEDED",
-]);
+const refusals: ReadonlySet<string> = new Set(["FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED"]);
 const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
 
 /** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for what another node must not ask. */
@@ -361,7 +426,7 @@ function checkOperation(operation: NamesOperation): void {
   }
   if (operation.kind === "begin" || operation.kind === "commit") {
     const { change } = operation;
+    if (change.kind === "nodes" || change.kind === "place") return;
     for (const path of "to" in change ? [change.from, change.to] : [change.path]) checkPath(path);
-    if (change.kind === "quota" && change.quota !== null) checkQuota(change.quota);
   }
 }

@@ -47,9 +47,9 @@ const handlers: Handlers = {
   },
   promises: ({ replica }, { after }) => replica.promises(after),
   primary: ({ router }, { path }) => Promise.resolve({ isHere: router.primaryHere(path) !== undefined }),
-  operate: async ({ router }, { path, operation, timeoutMs }, bytes) => {
+  operate: async ({ router }, { path, operation, timeoutMs, begins }, bytes) => {
     checkOperation(operation, bytes);
-    const outcome = await router.operateHere(path, operation, bytes, timeoutMs);
+    const outcome = await router.operateHere(path, operation, bytes, timeoutMs, begins);
     return { answer: { result: outcome?.result ?? null }, body: outcome?.bytes ?? noBytes };
   },
   piece: async ({ uploads }, ask, bytes) => {

@@ -81,7 +81,13 @@ export class Router {
     operation: OperationAny,
     bytes: Uint8Array,
     timeoutMs: number,
+    begins = false,
   ): Promise<Outcome | undefined> {
+    if (begins && this.primaryHere(path) === undefined) {
+      const { clock } = this.#parts.world;
+      const left = timeLeft(() => clock.monotonicMs(), timeoutMs);
+      await this.#pauses.within(this.#beginning.get(path) ?? this.#begin(path, left), left());
+    }
     const primary = this.primaryHere(path);
     if (primary === undefined) return undefined;
     try {
@@ -176,6 +182,7 @@ export class Router {
     }
     const hint = this.#hints.get(path);
     if (hint !== undefined) return this.#forward(hint, call);
+    if (!this.#mayBePrimary) return this.#tryFromOutside(call);
     const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
     if ((await this.#pauses.within(beginning, left())) !== undefined) return "primary known";
     const node = await this.#findPrimary(path, left);
@@ -184,7 +191,24 @@ export class Router {
     return "primary known";
   }
 
-  async #forward(node: string, call: Call): Promise<Outcome | undefined> {
+  /** Only nodes that have copies are primaries. */
+  get #mayBePrimary(): boolean {
+    return this.#parts.nodes.includes(this.#parts.node);
+  }
+
+  async #tryFromOutside(call: Call): Promise<Outcome | "primary known" | undefined> {
+    const { path, left } = call;
+    const { nodes, world } = this.#parts;
+    const found = await this.#findPrimary(path, left);
+    if (found !== undefined) {
+      this.#remember(path, found);
+      return "primary known";
+    }
+    const node = nodes[Math.floor(world.random.next() * nodes.length)];
+    return node === undefined ? undefined : this.#forward(node, call, true);
+  }
+
+  async #forward(node: string, call: Call, begins = false): Promise<Outcome | undefined> {
     const { path, operation, bytes, left, signal } = call;
     this.counters.forwarded += 1;
     call.isGiven = true;
@@ -192,13 +216,16 @@ export class Router {
       const timeoutMs = left();
       // The primary times out first, so that it can report the outcome.
       const grace = Math.min(this.#parts.settings.answerTimeoutMs, timeoutMs / 4);
-      const ask = { path, operation, timeoutMs: timeoutMs - grace };
+      const ask = { path, operation, timeoutMs: timeoutMs - grace, begins };
       const { answer, body } = await this.#parts.peers.ask(node, "operate", ask, {
         body: bytes,
         timeoutMs,
         signal,
       });
-      if (answer.result !== null) return { result: answer.result, bytes: body };
+      if (answer.result !== null) {
+        if (begins) this.#remember(path, node);
+        return { result: answer.result, bytes: body };
+      }
       this.#hints.delete(path);
       return undefined;
     } catch (error) {
@@ -249,7 +276,7 @@ export class Router {
   async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
     const { leases, settings } = this.#parts;
     // The disk is empty, and may have replaced another.
-    if (!this.#parts.isJoined()) return undefined;
+    if (!this.#parts.isJoined() || !this.#mayBePrimary) return undefined;
     const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
     if (free !== undefined) return free;
     if ((await this.#findPrimary(path, left)) !== undefined) return undefined;
@@ -309,6 +336,8 @@ const reading: ReadonlySet<OperationAny["kind"]> = new Set<OperationAny["kind"]>
   "end",
   "unnamed",
   "contents",
+  "placement",
+  "list",
   "complete",
 ]);
 const changes = ({ kind }: OperationAny): boolean => !reading.has(kind);

@@ -1,12 +1,19 @@
 import type { World, Leases } from "leasehold/common";
+import type { NodeEntry } from "../names/nodes.js";
 import type { Peers } from "./messages.js";
 import type { Replica } from "./replica.js";
 
 /** Dependencies and settings that the parts of one node share. */
 export interface NodeParts {
   readonly node: string;
-  /** All nodes, including this one. */
+  /** The nodes that keep the names, and files that are written in place. */
   readonly nodes: readonly string[];
+  /** All nodes that are known. */
+  readonly everybody: readonly string[];
+  /** Nodes that did not answer when they were last asked. */
+  readonly unreachable: readonly string[];
+  /** The nodes that the cluster began with, and their disks of then. */
+  readonly founders: readonly Pick<NodeEntry, "id" | "address" | "disk">[];
   readonly world: World;
   readonly leases: Leases;
   readonly replica: Replica;
@@ -39,6 +46,8 @@ export interface FilesSettings {
   readonly announcedMs: number;
   /** How long a content that no name has must be unused before a node collects it, ms. */
   readonly graceMs: number;
+  /** Bytes of contents that a node fetches per second to fill its disk, or because they are placed anew. */
+  readonly rebalanceBytesPerS: number;
   /** The pause between two pages of contents that are compared with their names, ms. */
   readonly sweepPauseMs: number;
 }

@@ -1,16 +1,22 @@
 import { majorityOf, LeaseholdError } from "leasehold/common";
+import { type NodeEntry, type NodeList, noNodes } from "../names/nodes.js";
 import type { BlockStore } from "../ports.js";
 import type { Asks, Generations, Standing } from "./messages.js";
 
 /** The record of a node's disk. */
 interface NodeRecord {
   readonly store: string;
+  /** Nodes that keep the names, and files written in place. Empty until a node that was added knows. */
   readonly nodes: readonly string[];
   readonly founders: Readonly<Record<string, string>> | null;
   /** The generation of each node's disk, as far as this node knows. */
   readonly generations: Generations;
   /** The last registered disk of each node. */
   readonly stores: Readonly<Record<string, string>>;
+  /** The newest list of nodes that this node has seen. */
+  readonly list: NodeList;
+  /** The list has had this disk: from then on the node keeps contents. */
+  readonly isListed: boolean;
 }
 
 /**
@@ -26,11 +32,12 @@ export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes)
  */
 export class Standings {
   readonly node: string;
-  readonly nodes: readonly string[];
   /** The incarnation of this process. */
   readonly incarnation: string;
   readonly #store: BlockStore;
   readonly #newId: () => string;
+  /** The nodes that the cluster begins with. Empty for a node that was added to it. */
+  readonly #founding: readonly string[];
   #record: NodeRecord | undefined;
   /** Serialises the writes of registrations. */
   #writing: Promise<void> = Promise.resolve();
@@ -38,25 +45,57 @@ export class Standings {
   constructor(store: BlockStore, node: string, nodes: readonly string[], newId: () => string) {
     this.#store = store;
     this.node = node;
-    this.nodes = nodes.toSorted();
+    this.#founding = nodes.toSorted();
     this.#newId = newId;
     this.incarnation = newId();
   }
 
-  /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk is of another list of nodes, or of another node. */
+  /** The nodes that keep the names, and files that are written in place. */
+  get nodes(): readonly string[] {
+    return this.#record?.nodes ?? this.#founding;
+  }
+
+  /** All nodes that are known: of the list, or before there is one, those that begin. */
+  get everybody(): readonly string[] {
+    const { nodes } = this.list;
+    return nodes.length === 0 ? this.nodes : nodes.map(({ id }) => id);
+  }
+
+  get isKeeper(): boolean {
+    return this.nodes.includes(this.node);
+  }
+
+  get list(): NodeList {
+    return this.#record?.list ?? noNodes;
+  }
+
+  get isListed(): boolean {
+    return this.#record?.isListed ?? false;
+  }
+
+  /** The disks that the cluster began with. */
+  get founders(): Readonly<Record<string, string>> {
+    return this.#record?.founders ?? {};
+  }
+
+  /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk is of another cluster, or of another node. */
   async load(): Promise<void> {
     const text = await this.#store.readNode();
     if (text === undefined) {
-      const generations = Object.fromEntries(this.nodes.map((node) => [node, 0]));
-      const record = { store: this.#newId(), nodes: this.nodes, founders: null, generations, stores: {} };
-      await this.#write({ ...record, stores: { [this.node]: record.store } });
+      const nodes = this.#founding;
+      const generations = Object.fromEntries(nodes.map((node) => [node, 0]));
+      const store = this.#newId();
+      const stores = { [this.node]: store };
+      const none = { list: noNodes, isListed: false, founders: null };
+      await this.#write({ store, nodes, generations, stores, ...none });
       return;
     }
     const { node, ...record } = JSON.parse(text) as NodeRecord & { node: string };
-    if (node !== this.node || String(record.nodes) !== String(this.nodes))
+    const isOther = this.#founding.length > 0 && String(record.nodes) !== String(this.#founding);
+    if (node !== this.node || isOther)
       throw new LeaseholdError(
         "CONFIG_MISMATCH",
-        `the disk belongs to node ${node} of ${record.nodes.join(", ")}, and this is ${this.node} of ${this.nodes.join(", ")}`,
+        `the disk belongs to node ${node} of ${record.nodes.join(", ")}, and this is ${this.node} of ${this.#founding.join(", ")}`,
       );
     this.#record = record;
   }
@@ -84,6 +123,43 @@ export class Standings {
         "STORE_FORGOTTEN",
         `node ${this.node} has an empty disk and has not joined yet`,
       );
+  }
+
+  /** @throws LeaseholdError `STORE_FORGOTTEN` unless the list of nodes has this disk. */
+  assertListed(): void {
+    this.assertJoined();
+    if (!this.isListed || this.#isReplaced)
+      throw new LeaseholdError("STORE_FORGOTTEN", `the list of nodes does not have the disk of ${this.node}`);
+  }
+
+  /** Another disk has come in the place of this one, which is of the past. */
+  get #isReplaced(): boolean {
+    const disk = this.list.nodes.find(({ id }) => id === this.node)?.disk ?? "";
+    return disk !== "" && disk !== this.store;
+  }
+
+  get entry(): NodeEntry | undefined {
+    return this.list.nodes.find(({ id }) => id === this.node);
+  }
+
+  /** Remembers a list of nodes, unless it is older than what is known. */
+  async learn(list: NodeList): Promise<void> {
+    if (list.version <= this.list.version) return;
+    await this.#change((record) => {
+      if (list.version <= record.list.version) return record;
+      const disk = list.nodes.find(({ id }) => id === this.node)?.disk;
+      return { ...record, list, isListed: record.isListed || disk === record.store };
+    });
+  }
+
+  /** A node that was added to a cluster takes over what a node of it knows. */
+  follow({ nodes, founders, generations }: Standing): Promise<void> {
+    return this.#change((record) => ({
+      ...record,
+      nodes,
+      founders,
+      generations: newestGenerations([record.generations, generations]),
+    }));
   }
 
   /** @throws LeaseholdError `UNREACHABLE` before the disk's record was read. */
@@ -120,12 +196,16 @@ export class Standings {
   ): Promise<void> {
     return this.#change((record) => {
       const generations = newestGenerations([record.generations, ...heard, { [this.node]: generation }]);
-      return { ...record, founders, generations, stores: { ...founders, ...record.stores } };
+      const isListed = record.isListed || founders[this.node] === record.store;
+      return { ...record, founders, generations, isListed, stores: { ...founders, ...record.stores } };
     });
   }
 
   #change(change: (record: NodeRecord) => NodeRecord): Promise<void> {
-    const changed = this.#writing.then(() => this.#write(change(this.#record!)));
+    const changed = this.#writing.then(async () => {
+      const record = change(this.#record!);
+      if (record !== this.#record) await this.#write(record);
+    });
     this.#writing = changed.catch(() => undefined);
     return changed;
   }

@@ -28,6 +28,7 @@ export class Upkeep {
   readonly #parts: NodeParts;
   readonly #store: BlockStore;
   readonly #standings: Standings;
+  readonly #contacts: readonly string[];
   readonly #router: Router;
   readonly #uploads: Uploads;
   readonly #pauses: Pauses;
@@ -38,6 +39,7 @@ export class Upkeep {
     parts: NodeParts,
     store: BlockStore,
     standings: Standings,
+    contacts: readonly string[],
     router: Router,
     uploads: Uploads,
     pauses: Pauses,
@@ -45,6 +47,7 @@ export class Upkeep {
     this.#parts = parts;
     this.#store = store;
     this.#standings = standings;
+    this.#contacts = contacts;
     this.#router = router;
     this.#uploads = uploads;
     this.#pauses = pauses;
@@ -77,13 +80,14 @@ export class Upkeep {
   }
 
   async #look(): Promise<void> {
-    const { peers, replica, settings, nodes, node: self } = this.#parts;
+    const { peers, replica, settings, everybody, node: self } = this.#parts;
     this.#router.tidy();
     if (!this.#standings.joined) {
-      await tryToJoin(this.#standings, replica, peers, settings.answerTimeoutMs);
+      await tryToJoin(this.#standings, this.#contacts, replica, peers, settings.answerTimeoutMs);
       return;
     }
-    await Promise.all(nodes.filter((node) => node !== self).map((node) => this.#lookAfter(node)));
+    for (const node of this.reachable.keys()) if (!everybody.includes(node)) this.reachable.delete(node);
+    await Promise.all(everybody.filter((node) => node !== self).map((node) => this.#lookAfter(node)));
   }
 
   /** Checks whether another node is present, and completes its copies of the files whose primary is here. */
@@ -154,8 +158,11 @@ export class Upkeep {
     this.counters.scrubbed += 1;
     if (!(await this.#uploads.isDamaged(content, index))) return;
     this.counters.damaged += 1;
-    await this.#uploads.read(content, index);
-    this.counters.repaired += 1;
+    const isRepaired = await this.#uploads.read(content, index, { nodes: [], keeps: true }).then(
+      () => true,
+      () => false,
+    );
+    if (isRepaired) this.counters.repaired += 1;
   }
 
   async #scrubBlock(path: string, index: number): Promise<void> {

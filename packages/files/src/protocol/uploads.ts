@@ -15,6 +15,13 @@ const blocksAtOnce = 4;
 /** The tag of a block of zeros, which is stored without its bytes. */
 export const zerosTag = "0.z";
 
+/** The nodes that have a content, as far as a reader knows. */
+export interface Where {
+  nodes: readonly string[];
+  /** They have all of it: what this node lacks, it keeps if it is one of them. */
+  keeps: boolean;
+}
+
 /** A number over bytes: equal bytes have equal numbers, and others seldom. */
 export type Checksum = (bytes: Uint8Array) => number;
 
@@ -34,19 +41,32 @@ export class Uploads {
   readonly #store: BlockStore;
   readonly #standings: Standings;
   readonly #parts: NodeParts;
+  /** The nodes that the names place a content on. */
+  readonly placementOf: (content: string) => Promise<readonly string[]>;
   readonly #checksum: Checksum;
   readonly #pauses: Pauses;
   /** By content, while it is used. */
   readonly #turns = new Map<string, Turns>();
+  /** Contents that have a record in the store, of those that are written. */
+  readonly #made = new Set<string>();
   /** When contents were last used here, by the steady clock. */
   readonly #usedMs = new Map<string, number>();
+  /** Records that are being made. */
+  readonly #records = new Map<string, Promise<void>>();
   /** Contents whose collection has begun: the node neither takes nor claims them. */
   readonly #condemned = new Set<string>();
 
-  constructor(store: BlockStore, standings: Standings, parts: NodeParts, checksum: Checksum) {
+  constructor(
+    store: BlockStore,
+    standings: Standings,
+    parts: NodeParts,
+    placementOf: (content: string) => Promise<readonly string[]>,
+    checksum: Checksum,
+  ) {
     this.#store = store;
     this.#standings = standings;
     this.#parts = parts;
+    this.placementOf = placementOf;
     this.#checksum = checksum;
     this.#pauses = new Pauses(parts.world.timers);
   }
@@ -62,8 +82,16 @@ export class Uploads {
     if (index % blocksPerSync === blocksPerSync - 1) await this.#store.sync(uploadPrefix + content);
   }
 
-  /** Whether the whole content is on disk here, after some time to fetch what is missing. */
-  async hold({ content, blocks, checksum, tag }: Asks["hold"], bytes: Uint8Array): Promise<HoldAnswer> {
+  /**
+   * Whether the whole content is on disk here, after some time to fetch what is missing.
+   *
+   * @param pace awaited before each block
+   */
+  async hold(
+    { content, blocks, checksum, tag, nodes }: Asks["hold"],
+    bytes: Uint8Array,
+    pace: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<HoldAnswer> {
     if (tag !== null) await this.piece({ content, index: 0, tag }, bytes);
     const { clock } = this.#parts.world;
     const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.answerTimeoutMs / 2);
@@ -76,7 +104,9 @@ export class Uploads {
       }
       const before = missing.length;
       await forEachOf(missing, blocksAtOnce, async (index) => {
-        if (left() > 0) await this.#fetch(content, index);
+        if (left() === 0) return;
+        await pace();
+        await this.#fetch(content, index, nodes, true);
       }).catch(() => undefined);
       const now = (await this.#missing(content, blocks)).length;
       if (now > 0 && left() === 0) return this.#answer(now);
@@ -98,8 +128,12 @@ export class Uploads {
     throw new LeaseholdError("FILE_DAMAGED", `this node does not have block ${index} of that content`);
   }
 
-  /** A block, from this node or another. It is restored here if it was missing or damaged. */
-  async read(content: string, index: number): Promise<StoredBlock> {
+  /**
+   * A block, from this node or another. It is restored here if it belongs here and was missing or damaged.
+   *
+   * @param where the nodes that have the content; it is updated when they are others
+   */
+  async read(content: string, index: number, where: Where): Promise<StoredBlock> {
     this.touch(content);
     const here = await this.#readHere(content, index);
     if (here !== undefined) return here;
@@ -107,7 +141,7 @@ export class Uploads {
     const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
     for (let failed = 0; ; failed += 1) {
       try {
-        return await this.#fetch(content, index);
+        return await this.#fetchAnywhere(content, index, where);
       } catch (error) {
         if (left() === 0 || !isLeaseholdError(error, "NO_QUORUM")) throw error;
         await this.#pauses.pause(Math.min(left(), backOffMs(random, failed, 20, 500)));
@@ -144,6 +178,7 @@ export class Uploads {
       return await this.#inTurn(content, wholeFile, async () => {
         if (!(await mayBeRemoved())) return false;
         await this.#store.removeFile(uploadPrefix + content);
+        this.#made.delete(content);
         this.#usedMs.delete(content);
         return true;
       });
@@ -165,7 +200,13 @@ export class Uploads {
     this.#assertWanted(content);
     this.touch(content);
     const key = uploadPrefix + content;
-    await this.#store.create(key, "1");
+    if (!this.#made.has(content)) {
+      await this.#inTurnOfRecord(content, async () => {
+        if (this.#made.has(content)) return;
+        if ((await this.#store.readMeta(key)) === undefined) await this.#store.writeMeta(key, "1");
+        this.#made.add(content);
+      });
+    }
     await this.#store.writeBlock(key, index, tag, bytes);
   }
 
@@ -174,6 +215,7 @@ export class Uploads {
     await this.#store.sync(key);
     const entries = (await this.#store.listBlocks(key)).filter(({ index }) => index < blocks);
     const tags = entries.map(({ tag }) => tag ?? "");
+    this.#made.delete(content);
     if (entries.length !== blocks || checksumOfTags(this.#checksum, tags) !== checksum)
       throw new LeaseholdError("FILE_DAMAGED", "the blocks of a content are not those that were sent");
   }
@@ -193,9 +235,30 @@ export class Uploads {
     }
   }
 
-  /** Fetches a block from another node, and keeps it here if that is possible. */
-  async #fetch(content: string, index: number): Promise<StoredBlock> {
-    const { node, nodes, peers, settings } = this.#parts;
+  /** The names may have placed the content on other nodes since the caller looked. */
+  async #fetchAnywhere(content: string, index: number, where: Where): Promise<StoredBlock> {
+    for (;;) {
+      const { nodes } = where;
+      try {
+        return await this.#fetch(content, index, nodes, where.keeps && nodes.includes(this.#parts.node));
+      } catch (error) {
+        const now = await this.placementOf(content);
+        // No name has it any more, or it is where it was.
+        if (now.length === 0 || now.join() === nodes.join()) throw error;
+        where.nodes = now;
+        where.keeps = true;
+      }
+    }
+  }
+
+  /** @param keeps whether the block belongs here, too */
+  async #fetch(
+    content: string,
+    index: number,
+    nodes: readonly string[],
+    keeps: boolean,
+  ): Promise<StoredBlock> {
+    const { node, peers, settings } = this.#parts;
     const failures: string[] = [];
     let isDamaged = true;
     for (const other of nodes.filter((each) => each !== node)) {
@@ -203,9 +266,7 @@ export class Uploads {
         const { answerTimeoutMs: timeoutMs } = settings;
         const { answer, body } = await peers.ask(other, "bit", { content, index }, { timeoutMs });
         const { tag } = answer;
-        await this.piece({ content, index, tag }, body).catch((error: unknown) => {
-          if (!isLeaseholdError(error, "STORE_FULL", "STORE_FORGOTTEN")) throw error;
-        });
+        if (keeps) await this.#keep(content, index, tag, body);
         return { tag, bytes: body };
       } catch (error) {
         isDamaged &&= isLeaseholdError(error, "FILE_DAMAGED", "STORE_CORRUPT");
@@ -219,15 +280,26 @@ export class Uploads {
     );
   }
 
+  async #keep(content: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
+    await this.piece({ content, index, tag }, bytes).catch((error: unknown) => {
+      if (!isLeaseholdError(error, "STORE_FULL", "STORE_FORGOTTEN")) throw error;
+    });
+  }
+
   #answer(missing: number): HoldAnswer {
-    const { node, generations } = this.#standings;
-    return { node, generations, missing };
+    const { node, store } = this.#standings;
+    return { node, disk: store, missing };
   }
 
   #assertWanted(content: string): void {
-    this.#standings.assertJoined();
+    this.#standings.assertListed();
     if (this.#condemned.has(content))
       throw new LeaseholdError("STORE_FORGOTTEN", "the content is being collected here");
+  }
+
+  /** The store allows one write of a record at a time. */
+  async #inTurnOfRecord(content: string, work: () => Promise<void>): Promise<void> {
+    await getOrInsert(this.#records, content, () => work().finally(() => this.#records.delete(content)));
   }
 
   async #inTurn<T>(content: string, scope: typeof wholeFile, work: () => Promise<T>): Promise<T> {

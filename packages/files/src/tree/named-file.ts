@@ -65,10 +65,11 @@ export class NamedFile extends FileMethods {
     bytes: Uint8Array,
     signal: AbortSignal | undefined,
   ): Promise<FileOutcome> {
-    const entry = fileIn(await this.#names.lookup(this.path, signal), this.path);
+    const looked = await this.#names.look(this.path, signal);
+    const entry = fileIn(looked.entry, this.path);
     const isReading = operation.kind === "read" || operation.kind === "stat" || operation.kind === "sync";
     const { content } = entry;
-    if (isReading && !content.isLive) return this.#readFixed(entry, operation, signal);
+    if (isReading && !content.isLive) return this.#readFixed(entry, looked.nodes, operation, signal);
     // The name was looked at during this call, so a sealed content is still what it had then.
     if (isReading) return this.#tryLive(content.id, { ...operation, sealed: true }, bytes, signal, true);
     if (content.isLive) {
@@ -78,7 +79,7 @@ export class NamedFile extends FileMethods {
         if (!isLeaseholdError(error, "FILE_CHANGED")) throw error;
       }
     }
-    await this.#makeLive(entry, signal);
+    await this.#makeLive(entry, looked.nodes, signal);
     throw new Superseded();
   }
 
@@ -106,6 +107,7 @@ export class NamedFile extends FileMethods {
 
   async #readFixed(
     { content, version, modifiedMs }: FileEntry,
+    nodes: readonly string[],
     operation: Operation,
     signal: AbortSignal | undefined,
   ): Promise<FileOutcome> {
@@ -114,25 +116,36 @@ export class NamedFile extends FileMethods {
     const result: OperationResult = { stat, blockSize };
     if (operation.kind === "read") {
       const { offset, length } = operation;
-      const bytes = await fixedReader(this.#objects.uploads, content)(offset, length);
+      const bytes = await fixedReader(this.#objects.uploads, content, nodes)(offset, length);
       return { result, bytes };
     }
     if (operation.kind === "sync")
-      return { result: { ...result, nodes: await this.#nodesThatHold(content, signal) }, bytes: noBytes };
+      return {
+        result: { ...result, nodes: await this.#nodesThatHold(content, nodes, signal) },
+        bytes: noBytes,
+      };
     return { result, bytes: noBytes };
   }
 
   /** The number of nodes that have all of a content that never changes, after they have fetched it. */
-  async #nodesThatHold(content: Content, signal: AbortSignal | undefined): Promise<number> {
-    let fewest = this.#objects.parts.nodes.length;
-    for (const part of partsOf(content)) fewest = Math.min(fewest, await this.#nodesWith(part, signal));
-    return fewest;
+  async #nodesThatHold(
+    content: Content,
+    among: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    let fewest = Infinity;
+    for (const part of partsOf(content)) {
+      const isWhole = content.parts === undefined;
+      const nodes = isWhole ? among : await this.#objects.uploads.placementOf(part.id);
+      fewest = Math.min(fewest, await this.#nodesWith(part, nodes, signal));
+    }
+    return fewest === Infinity ? this.#objects.parts.nodes.length : fewest;
   }
 
-  async #nodesWith(part: Part, signal: AbortSignal | undefined): Promise<number> {
-    const { nodes, peers, settings } = this.#objects.parts;
+  async #nodesWith(part: Part, nodes: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+    const { peers, settings } = this.#objects.parts;
     const { id, size, blockSize, checksum } = part;
-    const hold = { content: id, blocks: Math.ceil(size / blockSize), checksum, tag: null };
+    const hold = { content: id, blocks: Math.ceil(size / blockSize), checksum, tag: null, nodes };
     const asked = nodes.map(async (node) => {
       for (let left = Infinity; ;) {
         const options = { timeoutMs: settings.operationTimeoutMs, signal };
@@ -148,7 +161,11 @@ export class NamedFile extends FileMethods {
   /**
    * Copies the content to one that is written in place, and gives it the name if that still has the content.
    */
-  async #makeLive(entry: FileEntry, signal: AbortSignal | undefined): Promise<void> {
+  async #makeLive(
+    entry: FileEntry,
+    nodes: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { path } = this;
     const id = this.#newId();
     const { content: old } = entry;
@@ -164,8 +181,8 @@ export class NamedFile extends FileMethods {
     };
     const sealed = old.isLive ? [old.id] : [];
     try {
-      await this.#names.announce({ ...wish, sealed }, signal);
-      await this.#copyTo(id, old, signal);
+      await this.#names.announce({ ...wish, sealed }, [], signal);
+      await this.#copyTo(id, old, nodes, signal);
       await this.#names.ask({ kind: "commit", change: { ...wish, sealed } }, signal);
       this.#live = id;
     } catch (error) {
@@ -175,12 +192,17 @@ export class NamedFile extends FileMethods {
     }
   }
 
-  async #copyTo(id: string, old: Content, signal: AbortSignal | undefined): Promise<void> {
+  async #copyTo(
+    id: string,
+    old: Content,
+    nodes: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { router, uploads } = this.#objects;
     const key = livePrefix + id;
     await router.operate(key, { kind: "open", create: "always" }, noBytes, signal);
     const size = old.isLive ? await this.#sizeOf(old.id, signal) : old.size;
-    const fixed = fixedReader(uploads, old);
+    const fixed = fixedReader(uploads, old, nodes);
     let isHole = false;
     for (let offset = 0; offset < size; offset += bytesPerCallMax) {
       const length = Math.min(bytesPerCallMax, size - offset);

@@ -124,7 +124,7 @@ test("a content is not collected if it has a name at the second look", async () 
   expect(await uploads.collect(content, () => Promise.resolve(false))).toBe(false);
   expect(await uploadsAt(cluster, "a")).toEqual([key]);
   // Until it knows, the node neither takes nor claims the content.
-  const hold = { content, blocks: 3, checksum: 0, tag: null };
+  const hold = { content, blocks: 3, checksum: 0, tag: null, nodes: [] };
   const asked = uploads.collect(content, async () => {
     await expect(uploads.hold(hold, bytes(""))).rejects.toMatchObject({ code: "STORE_FORGOTTEN" });
     return true;

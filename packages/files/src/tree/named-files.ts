@@ -2,6 +2,7 @@ import { LeaseholdError, Pauses } from "leasehold/common";
 import { fixedReader } from "../contents/reader.js";
 import { Sweeper } from "../contents/sweeper.js";
 import { ContentWriter } from "../contents/writer.js";
+import { noNodes } from "../names/nodes.js";
 import {
   emptyContent,
   type Entry as NamedEntry,
@@ -10,15 +11,7 @@ import {
   type Found,
   type PutChange,
 } from "../names/types.js";
-import { noUsage } from "../names/usage.js";
-import {
-  checkPath,
-  checkQuota,
-  checkRange,
-  checkTime,
-  isLeaseholdError,
-  notFound,
-} from "../protocol/failures.js";
+import { checkPath, checkRange, checkTime, isLeaseholdError, notFound } from "../protocol/failures.js";
 import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
@@ -38,16 +31,18 @@ import type {
   FolderStat,
   ListFilesOptions,
   MoveOptions,
+  NodesChange,
+  NodesOptions,
+  NodesReport,
   OpenFileOptions,
   PutOptions,
-  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
-  Usage,
 } from "../types.js";
 import { FileUncertainError } from "../uncertain.js";
 import { NamedFile } from "./named-file.js";
+import { Listing } from "./listing.js";
 import { fileIn, liveVersion, NamesClient, type Wish } from "./names-client.js";
 
 /** The limit of a list. */
@@ -62,6 +57,7 @@ export class NamedFiles implements Files, Answerer {
   readonly #options: FilesNodeOptions;
   readonly #names: NamesClient;
   readonly #sweeper: Sweeper;
+  readonly #listing: Listing;
 
   constructor(options: FilesNodeOptions) {
     this.#options = options;
@@ -78,12 +74,14 @@ export class NamedFiles implements Files, Answerer {
       },
       new Pauses(options.world.timers),
     );
+    this.#listing = new Listing(objects, this.#names, options.addresses[options.node] ?? "");
   }
 
   /** @throws LeaseholdError `CONFIG_MISMATCH`, `STORE_CORRUPT`. */
   async begin(): Promise<void> {
     await this.objects.begin();
     this.#sweeper.begin();
+    this.#listing.begin();
   }
 
   answer<K extends Kind>(kind: K, ask: Asks[K], body: Uint8Array): Promise<Answered<K>> {
@@ -131,11 +129,11 @@ export class NamedFiles implements Files, Answerer {
   async entry(path: string, { signal }: FileCallOptions = {}): Promise<FileView | FolderStat | undefined> {
     if (path !== "") checkPath(path);
     for (let looks = 1; ; looks += 1) {
-      const { entry, usage, left } = await this.#names.ask({ kind: "lookup", path }, signal);
-      if (entry === undefined || entry === null) return undefined;
-      if (entry.kind === "folder") return { ...folderStat(path, entry, usage), left };
+      const { entry, nodes } = await this.#names.look(path, signal);
+      if (entry === undefined) return undefined;
+      if (entry.kind === "folder") return folderStat(path, entry);
       try {
-        return await this.#viewOf(path, entry, signal);
+        return await this.#viewOf(path, entry, nodes, signal);
       } catch (error) {
         if (looks === looksMax || !isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
       }
@@ -152,17 +150,20 @@ export class NamedFiles implements Files, Answerer {
     const given = options.attributes;
     const early = typeof given === "function" ? undefined : given;
     const wish = { kind: "put", path, makeFolders, modifiedMs, attributes: early, ...conditions } as const;
-    const announced = { ...emptyContent, id: writer.id, size: options.size ?? 0 };
+    const announced = { ...emptyContent, id: writer.id };
     let isOursAlone = true;
     try {
-      const before = await this.#names.announce({ ...wish, content: announced, sealed: [] }, signal);
+      const change = { ...wish, content: announced, sealed: [] };
+      const { entry: before, nodes } = await this.#names.announce(change, parts.unreachable, signal);
+      writer.place(nodes);
       await writer.write(bytes);
-      const content = await writer.seal();
+      const { content, holders } = await writer.seal();
       isOursAlone = false;
       // All empty files share one content.
       if (content.id !== writer.id) this.#names.withdraw(writer.id);
       const attributes = typeof given === "function" ? given() : given;
-      return statOf(path, await this.#name({ ...wish, content, attributes }, before, writer, signal));
+      const put = { ...wish, content, attributes, holders };
+      return statOf(path, await this.#name(put, before, writer, signal));
     } catch (error) {
       if (isOursAlone) {
         writer.discard();
@@ -180,17 +181,19 @@ export class NamedFiles implements Files, Answerer {
    * tells whether it was made; it is repeated only if the name is as it was before.
    */
   async #name(
-    wish: Wish<PutChange>,
+    first: Wish<PutChange>,
     before: NamedEntry | undefined,
     writer: ContentWriter,
     signal: AbortSignal | undefined,
   ): Promise<FileEntry> {
+    let wish = first;
     let uncertain: FileUncertainError | undefined;
     for (let tries = 0; ; tries += 1) {
       try {
         if (tries > 0) {
-          await this.#names.announce({ ...wish, sealed: [] }, signal);
-          await writer.seal();
+          const { unreachable } = this.objects.parts;
+          writer.place((await this.#names.announce({ ...wish, sealed: [] }, unreachable, signal)).nodes);
+          wish = { ...first, holders: (await writer.seal()).holders };
         }
         const { entry } = await this.#names.change(wish, signal);
         return fileIn(entry ?? undefined, wish.path);
@@ -294,12 +297,6 @@ export class NamedFiles implements Files, Answerer {
     await this.#names.change({ kind: "touch", path, modifiedMs, attributes, ifVersion }, signal);
   }
 
-  async setQuota(path: string, quota: Quota | null, { signal }: FileCallOptions = {}): Promise<void> {
-    checkPath(path);
-    if (quota !== null) checkQuota(quota);
-    await this.#names.change({ kind: "quota", path, quota }, signal);
-  }
-
   rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
     return this.#move("move", from, to, options);
   }
@@ -317,16 +314,47 @@ export class NamedFiles implements Files, Answerer {
     return (await this.#names.change(wish, signal)).existed === true;
   }
 
+  /** Where another node may be reached. Empty: it is not of this cluster. */
+  addressesOf(node: string): readonly string[] {
+    const { list } = this.objects.standings;
+    const listed = list.nodes.find(({ id }) => id === node);
+    if (list.version > 0 && listed === undefined) return [];
+    const known = [listed?.address ?? "", this.#options.addresses[node] ?? ""];
+    return [...new Set(known)].filter((address) => address !== "");
+  }
+
+  async nodes({ signal }: FileCallOptions = {}): Promise<NodesReport> {
+    const { list = noNodes, counts = {} } = await this.#names.ask({ kind: "list" }, signal);
+    const { nodes: keepers } = this.objects.parts;
+    const nodes = list.nodes.map(({ disk, ...node }) => ({
+      ...node,
+      state: disk === "" ? ("new" as const) : node.state,
+      keepsNames: keepers.includes(node.id),
+      contents: counts[node.id] ?? 0,
+    }));
+    return { version: list.version, copies: list.copies, nodes };
+  }
+
+  async changeNodes(change: NodesChange, options: NodesOptions = {}): Promise<NodesReport> {
+    const { ifList = null, signal } = options;
+    const wanted = { kind: "nodes", change: { ...change, ifList } } as const;
+    await this.#names.ask({ kind: "commit", change: wanted }, signal);
+    return this.nodes({ signal });
+  }
+
   status(): FilesStatus {
     const status = this.objects.status();
     const { filling, counters } = this.#sweeper;
-    const all = { ...status.counters, collected: counters.collected };
+    const { collected, placed } = counters;
+    const all = { ...status.counters, collected, placed };
+    const { joined, isListed } = this.objects.standings;
+    if (joined && !isListed) return { ...status, state: "waiting", counters: all };
     if (status.state !== "serving" || filling === undefined) return { ...status, counters: all };
     return { ...status, state: "rebuilding", rebuilding: { ...filling }, counters: all };
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#sweeper.close(), this.objects.close()]);
+    await Promise.all([this.#listing.close(), this.#sweeper.close(), this.objects.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -337,10 +365,15 @@ export class NamedFiles implements Files, Answerer {
     return new NamedFile(this.objects, this.#names, path, () => this.#newContentId());
   }
 
-  async #viewOf(path: string, entry: FileEntry, signal: AbortSignal | undefined): Promise<FileView> {
+  async #viewOf(
+    path: string,
+    entry: FileEntry,
+    nodes: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<FileView> {
     const { content } = entry;
     if (content.isLive) return this.#liveView(path, entry, signal);
-    const fixed = fixedReader(this.objects.uploads, content);
+    const fixed = fixedReader(this.objects.uploads, content, nodes);
     const read: FileView["read"] = async (offset, length, options = {}) => {
       try {
         return await fixed(offset, length);
@@ -383,8 +416,8 @@ export class NamedFiles implements Files, Answerer {
       entry.kind === "file" && entry.content.isLive ? [livePrefix + entry.content.id] : [],
     );
     const stats = await this.objects.stats(live, signal);
-    return found.flatMap(({ path, entry, usage }): Entry[] => {
-      if (entry.kind === "folder") return [folderStat(path, entry, usage)];
+    return found.flatMap(({ path, entry }): Entry[] => {
+      if (entry.kind === "folder") return [folderStat(path, entry)];
       const { attributes } = entry;
       const { id, isLive } = entry.content;
       if (!isLive) return [{ kind: "file", ...statOf(path, entry) }];
@@ -404,16 +437,8 @@ function statOf(path: string, { content, version, modifiedMs, attributes }: File
   return { path, size: content.size, version, modifiedMs, ...(attributes && { attributes }) };
 }
 
-function folderStat(path: string, entry: FolderEntry, usage: Usage = noUsage): FolderStat {
-  const { modifiedMs, attributes, quota } = entry;
-  return {
-    kind: "folder",
-    path,
-    modifiedMs,
-    usage,
-    ...(quota && { quota }),
-    ...(attributes && { attributes }),
-  };
+function folderStat(path: string, { modifiedMs, attributes }: FolderEntry): FolderStat {
+  return { kind: "folder", path, modifiedMs, ...(attributes && { attributes }) };
 }
 
 function noFile(path: string, isFolder: boolean): LeaseholdError {

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "leasehold/common";
-import type { Change, Entry, NamesOperation, NamesResult, PutChange } from "../names/types.js";
+import type { Change, Entry, NameChange, NamesOperation, NamesResult, PutChange } from "../names/types.js";
 import { isLeaseholdError, notFound } from "../protocol/failures.js";
 import type { Router } from "../protocol/router.js";
 import { livePrefix } from "../protocol/keys.js";
@@ -8,7 +8,7 @@ import { livePrefix } from "../protocol/keys.js";
 const triesMax = 50;
 
 /** A change without the live contents that it found sealed. */
-export type Wish<C extends Change = Change> = C extends unknown ? Omit<C, "sealed"> : never;
+export type Wish<C extends NameChange = NameChange> = C extends unknown ? Omit<C, "sealed"> : never;
 
 /** Changes and looks at names, from any node. */
 export class NamesClient {
@@ -23,12 +23,24 @@ export class NamesClient {
   }
 
   async lookup(path: string, signal: AbortSignal | undefined): Promise<Entry | undefined> {
-    return (await this.ask({ kind: "lookup", path }, signal)).entry ?? undefined;
+    return (await this.look(path, signal)).entry;
   }
 
-  /** @returns what the path names now */
-  async announce(change: PutChange, signal: AbortSignal | undefined): Promise<Entry | undefined> {
-    return (await this.ask({ kind: "begin", change }, signal)).entry ?? undefined;
+  /** What the path names, and the nodes that its content is on. */
+  async look(path: string, signal: AbortSignal | undefined): Promise<Looked> {
+    return lookedAt(await this.ask({ kind: "lookup", path }, signal));
+  }
+
+  /**
+   * @param avoid nodes that cannot be reached
+   * @returns what the path names now, and the nodes that the content is to be on
+   */
+  async announce(
+    change: PutChange,
+    avoid: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<Looked> {
+    return lookedAt(await this.ask({ kind: "begin", change, avoid }, signal));
   }
 
   /** Best effort: an announcement that is not withdrawn ends by its time. */
@@ -77,6 +89,13 @@ export class NamesClient {
     });
   }
 }
+
+export interface Looked {
+  readonly entry: Entry | undefined;
+  readonly nodes: readonly string[];
+}
+
+const lookedAt = ({ entry, nodes = [] }: NamesResult): Looked => ({ entry: entry ?? undefined, nodes });
 
 /** The version of a file that is written in place: that of its content, which is named after it. */
 export function liveVersion(stamp: string, content: string): string {

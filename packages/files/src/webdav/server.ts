@@ -10,6 +10,7 @@ import { leaseLocks } from "./lease-locks.js";
 import { checkHost, type FrontServer, idleMs, listen, type ListenOptions, requestsMax } from "./listen.js";
 import { Locks } from "./locks.js";
 import { checkConditions, methods, pathOf } from "./methods.js";
+import { answerNodes } from "./nodes.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
@@ -109,6 +110,10 @@ class Front {
 
   async #answer(request: IncomingMessage, response: ServerResponse, rights: Rights): Promise<void> {
     const path = pathOf(request.url ?? "");
+    if (path === "" && request.method === "POST") {
+      await answerNodes(new GuardedFiles(this.#files, rights), request, response);
+      return;
+    }
     const method = methods[request.method ?? ""];
     if (method === undefined) throw new Refusal(405, `${request.method} is not served`);
     if (path === "" && request.method === "GET") {
@@ -172,7 +177,6 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_CHANGED: 412,
   INVALID_PATH: 400,
   STORE_FULL: 507,
-  QUOTA_EXCEEDED: 507,
   NO_QUORUM: 503,
   UNREACHABLE: 503,
   OVERLOADED: 503,
@@ -182,6 +186,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_DAMAGED: 500,
   UNSUPPORTED: 403,
   PERMISSION_DENIED: 403,
+  INVALID_CONFIG: 409,
 };
 
 function refusalOf(
@@ -190,8 +195,7 @@ function refusalOf(
   if (error instanceof Refusal) return error;
   if (error instanceof LeaseholdError) {
     const status = statusByCode[error.code] ?? 500;
-    const rule = error.code === "QUOTA_EXCEEDED" ? "quota-not-exceeded" : undefined;
-    return { status, message: `${error.code}: ${error.message}`, rule };
+    return { status, message: `${error.code}: ${error.message}`, rule: undefined };
   }
   const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { status: 500, message: "a fault of this server", rule: undefined, fault };

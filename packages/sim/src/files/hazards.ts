@@ -1,4 +1,5 @@
 import { Chaos } from "../kit/chaos.js";
+import type { NodesChange, NodesReport } from "@leasehold/files/inner/types.js";
 import type { FilesWorld, Machine } from "./world.js";
 
 /** The longest time that a machine is down, stopped, cut off or full, ms. */
@@ -33,6 +34,7 @@ export class FilesHazards {
       { everyMs: plan.rotEveryMs, untilMs, happens: () => this.#rot() },
       { everyMs: plan.fullEveryMs, untilMs, happens: () => this.#fill() },
       { everyMs: plan.wipeEveryMs, untilMs, happens: () => this.#wipe() },
+      { everyMs: plan.nodesEveryMs, untilMs, happens: () => void this.#changeNodes() },
     ]);
     world.after(untilMs, () => this.#heal());
   }
@@ -138,7 +140,9 @@ export class FilesHazards {
   /** Wipes one disk at a time: the next one when the former has been rebuilt. */
   #wipe(): void {
     const { random, counters, machines } = this.#world;
-    const isBusy = machines.some(({ isUp, files }) => isUp && files.status().state !== "serving");
+    const isBusy = machines.some(
+      ({ isUp, files, named }) => isUp && (named ?? files).status().state !== "serving",
+    );
     const before = this.#wiped;
     if (isBusy || (before !== undefined && (!before.isUp || before.files.status().counters.scrubbed === 0)))
       return;
@@ -150,13 +154,55 @@ export class FilesHazards {
     this.#restartSoon(machine);
   }
 
+  /** Adds, drains or removes a node, or changes the number of copies, at a node that is up. */
+  async #changeNodes(): Promise<void> {
+    const { machines, random, counters } = this.#world;
+    const at = machines.find(({ isUp, named }) => isUp && named !== undefined);
+    const list = await at?.named!.nodes().catch(() => undefined);
+    if (at === undefined || list === undefined) return;
+    const change = this.#nodesChange(list);
+    if (change === undefined) return;
+    this.#world.say(`${at.id}: ${JSON.stringify(change)}`);
+    const isMade = await at.named!.changeNodes(change, { ifList: list.version }).then(
+      () => true,
+      (error: unknown) => this.#world.say(`${at.id}: ${String(error)}`),
+    );
+    if (isMade !== true) return;
+    if (change.what === "add") counters.added += 1;
+    if (change.what === "drain") counters.drained += 1;
+    const machine = "id" in change ? machines.find(({ id }) => id === change.id) : undefined;
+    if (change.what !== "remove" || machine === undefined) return;
+    counters.removed += 1;
+    if (machine.isUp) this.#world.crash(machine, random.chance(0.5));
+  }
+
+  #nodesChange({ nodes }: NodesReport): NodesChange | undefined {
+    const { machines, random } = this.#world;
+    const spares = machines.filter(({ id }) => !nodes.some((node) => node.id === id));
+    const empty = nodes.filter(({ state, contents }) => state !== "serving" && contents === 0);
+    const gone = empty.filter(({ keepsNames, state }) => !keepsNames && state === "draining");
+    const serving = nodes.filter(({ state }) => state === "serving");
+    const at = random.next();
+    if (spares.length > 0 && at < 0.4) {
+      const machine = random.pick(spares);
+      if (!machine.isUp) this.#restartSoon(machine);
+      const zone = random.pick(["", "east", "west"]);
+      return { what: "add", node: { id: machine.id, address: `${machine.id}:1`, zone } };
+    }
+    if (gone.length > 0 && at < 0.7) return { what: "remove", id: random.pick(gone).id };
+    if (serving.length > 2 && at < 0.85) return { what: "drain", id: random.pick(serving).id };
+    if (at < 0.95) return { what: "serve", id: random.pick(nodes).id };
+    return { what: "copies", copies: random.pick([2, 3]) };
+  }
+
   #heal(): void {
     this.#world.say("all is well from now on");
     for (const machine of this.#world.machines) {
       machine.side = 0;
       this.#world.cutOff(machine, false);
       machine.isFull = false;
-      if (!machine.isUp) this.#world.start(machine);
+      // Others are started when the list of nodes is known.
+      if (!machine.isUp && !machine.joins) this.#world.start(machine);
       else this.#world.resume(machine);
     }
   }

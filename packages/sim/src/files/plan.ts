@@ -5,6 +5,8 @@ import type { SimRandom } from "../kit/random.js";
 export interface FilesPlan {
   readonly seed: number;
   readonly nodes: number;
+  /** Nodes that may be added, in runs of names. */
+  readonly spares: number;
   readonly files: number;
   /** The length of files in units: with few, operations overlap. */
   readonly units: number;
@@ -31,6 +33,8 @@ export interface FilesPlan {
   readonly rotEveryMs: number;
   readonly fullEveryMs: number;
   readonly wipeEveryMs: number;
+  /** The mean time between changes of the list of nodes, in runs of names. */
+  readonly nodesEveryMs: number;
   /** The time of the last fault. */
   readonly stableFromMs: number;
 }
@@ -45,6 +49,7 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
   return {
     seed,
     nodes: random.chance(0.2) ? 5 : 3,
+    spares: 0,
     files: 1 + random.below(2),
     units: random.pick([2, 4, 8]),
     clients: random.pick([3, 6]),
@@ -65,6 +70,7 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
     rotEveryMs: wipes ? Infinity : often(random, 800),
     fullEveryMs: random.chance(0.8) ? Infinity : 3_000,
     wipeEveryMs: wipes ? 2_500 : Infinity,
+    nodesEveryMs: Infinity,
     stableFromMs: 8_000,
   };
 }
@@ -80,6 +86,7 @@ export const filesFeatures = new Features({
   rot: less({ rotEveryMs: Infinity }),
   "full-disks": less({ fullEveryMs: Infinity }),
   wipes: less({ wipeEveryMs: Infinity }),
+  "node-changes": less({ spares: 0, nodesEveryMs: Infinity }),
   loss: less({ lossRate: 0 }),
   duplicates: less({ duplicateRate: 0 }),
   "late-messages": less({ lateRate: 0 }),
@@ -105,6 +112,9 @@ export const filesCounters = () => ({
   full: 0,
   wiped: 0,
   rebuilt: 0,
+  added: 0,
+  drained: 0,
+  removed: 0,
   undecided: 0,
 });
 

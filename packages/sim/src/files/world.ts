@@ -21,6 +21,8 @@ const lateMsMax = 3_000;
 export interface Machine {
   readonly id: string;
   readonly store: MemoryBlockStore;
+  /** Was not there when the cluster began. */
+  readonly joins: boolean;
   isUp: boolean;
   isPaused: boolean;
   isFull: boolean;
@@ -93,6 +95,10 @@ export class FilesWorld {
     this.cluster = makeCluster({ ttlMax: 5_000, seed: plan.seed });
   }
 
+  get founders(): Machine[] {
+    return this.machines.filter(({ joins }) => !joins);
+  }
+
   get nowMs(): number {
     return this.cluster.world.clock.monotonicMs();
   }
@@ -114,9 +120,12 @@ export class FilesWorld {
   }
 
   begin(): void {
-    const ids = Array.from({ length: this.plan.nodes }, (_, index) => `n${index + 1}`);
-    for (const id of ids) {
-      const machine: Pick<Machine, "id"> & Partial<Machine> = { id };
+    const { nodes, spares } = this.plan;
+    for (let index = 1; index <= nodes + spares; index += 1) {
+      const machine: Pick<Machine, "id" | "joins"> & Partial<Machine> = {
+        id: `n${index}`,
+        joins: index > nodes,
+      };
       const store = new MemoryBlockStore({
         latency: () => this.#pause(machine as Machine, this.random.next() * this.plan.diskMsMax),
         roomBytes: () => (machine.isFull === true ? 0 : Infinity),
@@ -124,7 +133,7 @@ export class FilesWorld {
       Object.assign(machine, { store, isUp: false, isPaused: false, isFull: false, life: 0, side: 0 });
       this.machines.push(machine as Machine);
     }
-    for (const machine of this.machines) this.start(machine);
+    for (const machine of this.founders) this.start(machine);
   }
 
   start(machine: Machine): void {
@@ -138,7 +147,8 @@ export class FilesWorld {
     machine.leases = this.cluster.open(name);
     const options: FilesNodeOptions = {
       node: machine.id,
-      nodes: this.machines.map(({ id }) => id),
+      nodes: this.founders.map(({ id }) => id),
+      joins: machine.joins,
       addresses: {},
       world,
       leases: machine.leases,
@@ -155,6 +165,7 @@ export class FilesWorld {
         idleMs: plan.idleMs,
         scrubPauseMs: 200,
         announcedMs: 2_000,
+        rebalanceBytesPerS: 1e5,
         graceMs: 500,
         sweepPauseMs: 100,
       },

@@ -13,9 +13,7 @@ const minima: Readonly<Record<string, number>> = {
   rename: 50,
   copy: 30,
   list: 50,
-  quota: 20,
-  overQuota: 3,
-  brokenOff: 15,
+  brokenOff: 20,
   stalled: 30,
   collected: 50,
   uncertain: 20,
@@ -28,7 +26,7 @@ describe("random runs of files by path", () => {
     const { counters, failed } = await simulateNamesMany({
       makeCluster,
       firstSeed: 1,
-      goOn: (runs) => runs < 30,
+      goOn: (runs) => runs < 24,
     });
     expect(failed && failureText(failed)).toBeUndefined();
     const seldom = Object.entries(minima).filter(

@@ -17,13 +17,17 @@ const beginMs = 1_500;
 /** Time for what was affected to be served and complete again. */
 const settleMs = 5_000;
 /** Time for the last calls, for copies to be complete, and for garbage to be collected. */
-const lastMs = 12_000;
+const lastMs = 16_000;
 
 /** One run of files by path: names and contents, with several writers of each path. */
 export async function simulateNames(options: FilesSimOptions): Promise<NamesSimResult> {
   const { seed, makeCluster, only, plan: changed, without, story } = options;
   const random = new SimRandom(seed);
-  const drawn = { ...drawFilesPlan(seed, random), clients: random.pick([2, 4]) };
+  const drawn = {
+    ...drawFilesPlan(seed, random),
+    clients: random.pick([2, 4]),
+    ...(random.chance(0.5) && { spares: 2, nodesEveryMs: random.pick([150, 500]) }),
+  };
   const plan = filesFeatures.without(
     { ...drawn, thinkMs: Math.max(60, 2 * drawn.thinkMs), ...changed },
     without,
@@ -68,23 +72,43 @@ async function finish(
     if (!isDone) world.report("progress", "not all files are served in the end");
   });
   const named = world.machines[0]!.named!;
+  let list = await named.nodes();
+  for (const machine of world.machines) {
+    const isListed = list.nodes.some(({ id }) => id === machine.id);
+    if (isListed && !machine.isUp) world.start(machine);
+    if (!isListed && machine.isUp) world.crash(machine, false);
+  }
   await untilDone(() => client.perform(world.machines[0]!, { kind: "list" }));
   const { files } = await named.list("");
+  const reading = world.machines.filter(({ isUp }) => isUp);
   for (const [index, { path }] of files.entries())
-    await untilDone(() =>
-      client.perform(world.machines[index % world.machines.length]!, { kind: "read", path }),
-    );
+    await untilDone(() => client.perform(reading[index % reading.length]!, { kind: "read", path }));
   isDone = true;
   // The longest announcement, the grace of contents, and a few passes.
-  await new Promise<void>((resolve) => world.after(4_500, resolve));
-  const [first, ...others] = world.machines.map((machine) => contentsOf(machine));
+  await new Promise<void>((resolve) => world.after(world.plan.spares > 0 ? 8_000 : 4_500, resolve));
+  list = await named.nodes();
+  for (const { id, state, contents } of list.nodes)
+    if (state === "draining" && contents > 0)
+      world.report("progress", `${id} is drained, and has ${contents} contents in the end`);
+  const { router, parts } = named.objects;
+  const keepers = world.machines.filter(({ id }) => parts.nodes.includes(id));
+  const [first, ...others] = keepers.map((machine) => blocksOf(machine, livePrefix));
   for (const other of others)
     if (other !== first) world.report("agreement", `contents differ in the end: ${first} and ${other}`);
-  const { contents = [] } = await named.objects.router.names({ kind: "contents", after: "", limit: 1_000 });
-  const uploads = new Set(contents.map(({ id }) => uploadPrefix + id));
-  const here = new Set(keysOf(world.machines[0]!).filter((key) => key.startsWith(uploadPrefix)));
-  if ([...uploads].sort().join() !== [...here].sort().join())
-    world.report("agreement", `named are ${[...uploads].join()}, and there are ${[...here].join()}`);
+  const blocks = new Map<string, string>();
+  for (const machine of world.machines.filter(({ id }) => list.nodes.some((node) => node.id === id))) {
+    const ask = { kind: "contents", node: machine.id, after: "", limit: 1_000 } as const;
+    const { contents = [] } = await router.names(ask);
+    const placed = new Set(contents.map(({ id }) => uploadPrefix + id));
+    const here = new Set(keysOf(machine).filter((key) => key.startsWith(uploadPrefix)));
+    if ([...placed].sort().join() !== [...here].sort().join())
+      world.report("agreement", `${machine.id} has ${[...here].join()}, and not ${[...placed].join()}`);
+    for (const key of here) {
+      const mine = blocksOf(machine, key);
+      if (mine !== (blocks.get(key) ?? mine)) world.report("agreement", `copies of ${key} differ in the end`);
+      blocks.set(key, mine);
+    }
+  }
 }
 
 async function untilDone(perform: () => Promise<boolean>): Promise<void> {
@@ -93,10 +117,10 @@ async function untilDone(perform: () => Promise<boolean>): Promise<void> {
 
 const keysOf = ({ store }: Machine): string[] => store.healthyBlocks().map(({ path }) => path);
 
-function contentsOf({ store }: Machine): string {
+function blocksOf({ store }: Machine, prefix: string): string {
   return store
     .healthyBlocks()
-    .filter(({ path }) => path.startsWith(uploadPrefix) || path.startsWith(livePrefix))
+    .filter(({ path }) => path.startsWith(prefix))
     .map(({ path, index, tag }) => `${path}/${index} ${tag}`)
     .sort()
     .join(", ");

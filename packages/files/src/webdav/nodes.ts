@@ -1,0 +1,45 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { isRecord, LeaseholdError } from "leasehold/common";
+import type { Files, NodesChange } from "../types.js";
+
+/** The type of a request about the list of nodes: no form of a browser can send it. */
+export const nodesType = "application/vnd.leasehold.nodes+json";
+
+const bytesMax = 4_096;
+
+/** Answers a change of the list of nodes, or null, with the list. */
+export async function answerNodes(
+  files: Files,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.headers["content-type"] !== nodesType)
+    throw new LeaseholdError("INVALID_PATH", `a request for the list of nodes has the type ${nodesType}`);
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) {
+    text += String(chunk);
+    if (text.length > bytesMax) throw new LeaseholdError("INVALID_PATH", "the request is too long");
+  }
+  const change = changeIn(text);
+  const report = change === null ? await files.nodes() : await files.changeNodes(change);
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(`${JSON.stringify(report)}\n`);
+}
+
+function changeIn(text: string): NodesChange | null {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    throw new LeaseholdError("INVALID_PATH", "the request is no JSON");
+  }
+  if (given === null) return null;
+  const { what, id, copies, node } = isRecord(given) ? given : {};
+  if ((what === "drain" || what === "serve" || what === "remove") && typeof id === "string")
+    return { what, id };
+  if (what === "copies" && typeof copies === "number") return { what, copies };
+  const { id: added, address, zone } = isRecord(node) ? node : {};
+  const isNode = typeof added === "string" && typeof address === "string" && typeof zone === "string";
+  if (what === "add" && isNode) return { what, node: { id: added, address, zone } };
+  throw new LeaseholdError("INVALID_PATH", "this is no change of the list of nodes");
+}
