@@ -22,7 +22,7 @@ const urls = () => [0, 1, 2].map((n) => `http://127.0.0.1:${port + n}`).join();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "leasehold-nodes-"));
-  [port] = (await freePorts(9)) as [number];
+  [port] = (await freePorts(12)) as [number];
   up = spawn(process.execPath, [main, "files", "up", "--port", String(port), "--dir", join(folder, "nodes")]);
   up.stdout!.on("data", (text) => (said += String(text)));
   writeFileSync(join(folder, "dense"), content);

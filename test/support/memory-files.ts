@@ -91,9 +91,11 @@ export class MemoryFiles implements Files {
       sealed: [],
     } as const;
     new Draft(this.#names).make({ ...wish, content: emptyContent }, this.#circumstances());
+    let length = 0;
     for await (const part of bytes) {
-      this.onWrite(path, Buffer.concat(parts).length);
+      this.onWrite(path, length);
       parts.push(part);
+      length += part.length;
     }
     const whole = Buffer.concat(parts);
     const content: Content = { ...emptyContent, id: `c${(this.#versions += 1)}`, size: whole.length };
