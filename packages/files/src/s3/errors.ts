@@ -73,6 +73,7 @@ const codes: Readonly<Record<string, S3Code>> = {
   INVALID_PATH: "InvalidArgument",
   INVALID_RANGE: "MetadataTooLarge",
   STORE_FULL: "QuotaExceeded",
+  QUOTA_EXCEEDED: "QuotaExceeded",
   NO_QUORUM: "SlowDown",
   UNREACHABLE: "SlowDown",
   OVERLOADED: "SlowDown",
