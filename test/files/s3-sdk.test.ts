@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
 import {
   ChecksumAlgorithm,
   CompleteMultipartUploadCommand,
@@ -352,7 +353,11 @@ describe("uploads in parts", () => {
     expect(await get("big", { Range: `bytes=${partBytes - 2}-${partBytes + 1}` })).toBe(
       bytes.toString("latin1", partBytes - 2, partBytes + 2),
     );
-    const head = await s3.send(new HeadObjectCommand({ Bucket, Key: "big" }));
+    // The SDK sends a CRC of each part, and those of the parts tell that of the whole.
+    const sum = Buffer.alloc(4);
+    sum.writeUInt32BE(crc32(bytes));
+    const head = await s3.send(new HeadObjectCommand({ Bucket, Key: "big", ChecksumMode: "ENABLED" }));
+    expect([done.ChecksumCRC32, head.ChecksumCRC32]).toEqual(Array(2).fill(sum.toString("base64")));
     expect(head).toMatchObject({ ContentType: "a/b", Metadata: { m: "1" }, ContentLength: bytes.length });
     const { entries } = await files.children(".s3-uploads");
     expect(entries).toEqual([]);
@@ -401,6 +406,9 @@ describe("uploads in parts", () => {
     expect(await nameOf(complete(Parts.toReversed()))).toBe("InvalidPartOrder");
     expect(await nameOf(complete([{ PartNumber: 2, ETag: one.ETag }]))).toBe("InvalidPart");
     expect(await nameOf(complete([{ PartNumber: 1, ETag: '"0"' }]))).toBe("InvalidPart");
+    const withSum = [{ PartNumber: 1, ETag: one.ETag, ChecksumCRC32: "AAAAAA==" }];
+    expect(await nameOf(complete(withSum))).toBe("InvalidPart");
+    expect(await nameOf(complete(Parts.slice(0, 1), { ChecksumCRC32: "AAAAAA==" }))).toBe("BadDigest");
     await put(target.Key, "there");
     expect(await nameOf(complete(Parts, { IfNoneMatch: "*" }))).toBe("PreconditionFailed");
     const { ETag } = await complete(Parts, { IfMatch: `"${md5("there")}"` });

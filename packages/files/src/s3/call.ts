@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Files, FileView } from "../types.js";
 import { type Chunked, unchunked } from "./chunks.js";
 import { S3Error } from "./errors.js";
@@ -40,13 +40,18 @@ export function header({ request }: Call, name: string): string | undefined {
   return Array.isArray(value) ? value.join(",") : value;
 }
 
-/** The body, whose length and checksums are checked before its end. */
+/**
+ * The body, whose length and checksums are checked before its end.
+ *
+ * @param headers with the checksums of the body
+ */
 export function bodyOf(
   call: Call,
   bytesMax: number,
+  headers: IncomingHttpHeaders = call.request.headers,
 ): { readonly bytes: AsyncIterable<Uint8Array>; readonly sums: BodySums } {
   const { request, chunked } = call;
-  const sums = new BodySums(request.headers, call.sha256);
+  const sums = new BodySums(headers, call.sha256);
   const length = header(call, chunked === undefined ? "content-length" : "x-amz-decoded-content-length");
   if (length === undefined || !/^\d{1,16}$/.test(length))
     throw new S3Error("MissingContentLength", "the length of the body is not told");
@@ -70,9 +75,9 @@ export function bodyOf(
 }
 
 /** A body of XML. @throws S3Error */
-export async function xmlTextOf(call: Call): Promise<string> {
+export async function xmlTextOf(call: Call, headers?: IncomingHttpHeaders): Promise<string> {
   const pieces: Uint8Array[] = [];
-  for await (const piece of bodyOf(call, xmlBytesMax).bytes) pieces.push(piece);
+  for await (const piece of bodyOf(call, xmlBytesMax, headers).bytes) pieces.push(piece);
   return Buffer.concat(pieces).toString("utf8");
 }
 

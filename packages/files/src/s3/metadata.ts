@@ -6,7 +6,7 @@ import { S3Error } from "./errors.js";
 
 /** The attributes of an object's content; another content of the same name begins without them. */
 const etagAttribute = "content.etag";
-const sumAttribute = "content.sum.";
+export const sumAttribute = "content.sum.";
 const metaAttribute = "content.meta.";
 /** Headers that are kept with an object, and told with it. */
 const kept: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { AwsClient } from "aws4fetch";
@@ -210,4 +211,21 @@ test("of writes whose conditions held before any was made, the second is refused
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412]);
     expect(answers.find(({ status }) => status === 412)!.code).toBe("PreconditionFailed");
   }
+});
+
+test("an object of parts is compared with the checksum over those of its parts, if the client sends one", async () => {
+  const { ask, files } = await serve();
+  const sha256 = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest();
+  const created = await ask("bucket/a?uploads", { method: "POST" });
+  const [, upload] = /<UploadId>([0-9a-f]{32})</.exec(created.text)!;
+  const headers = { "x-amz-checksum-sha256": sha256("x").toString("base64") };
+  const part = await ask(`bucket/a?uploadId=${upload}&partNumber=1`, { method: "PUT", body: "x", headers });
+  const body = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.get("etag")}</ETag></Part></CompleteMultipartUpload>`;
+  const complete = (sum: string) =>
+    ask(`bucket/a?uploadId=${upload}`, { method: "POST", body, headers: { "x-amz-checksum-sha256": sum } });
+  const right = sha256(sha256("x")).toString("base64");
+  for (const wrong of [right, `${right}-2`, headers["x-amz-checksum-sha256"]])
+    expect((await complete(wrong)).code).toBe("BadDigest");
+  expect((await complete(`${right}-1`)).status).toBe(200);
+  expect(files.paths).toEqual(["bucket/a"]);
 });

@@ -88,7 +88,8 @@ class Front {
     response.setHeader("x-amz-request-id", requestId);
     const { socket } = request;
     // The end of an upload, and changes that wait for a majority, are silent for long.
-    request.once("end", () => socket.setTimeout(0));
+    const unlimited = (): void => void socket.setTimeout(0);
+    request.once("end", unlimited);
     // Errors after a client has disconnected are ignored; its response is cut off.
     response.on("error", () => undefined);
     try {
@@ -100,6 +101,8 @@ class Front {
       this.#refuse(request, response, error, requestId);
     } finally {
       this.#underWay -= 1;
+      // Its end may come later, within the next request's time.
+      request.off("end", unlimited);
       socket.setTimeout(idleMs);
     }
   }

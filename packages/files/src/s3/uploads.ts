@@ -4,10 +4,20 @@ import type { Attributes, Files, FileStat, FolderStat } from "../types.js";
 import { piecesOf } from "../webdav/files-tree.js";
 import { answer, bodyOf, type Call, conditionOf, header, putBytesMax, xmlTextOf } from "./call.js";
 import { underCondition } from "./conditional.js";
+import { checksumHeader, checksums } from "./checksums.js";
+import { combined, isCombined, type SummedPart } from "./combined-checksums.js";
 import { S3Error } from "./errors.js";
 import { encodeStrictly, pathOfKey, uploadsFolder } from "./keys.js";
 import { limitOf } from "./listing.js";
-import { attributesOf, BodySums, etagAttribute, etagOf, etagOfParts, refuseUnsupported } from "./metadata.js";
+import {
+  attributesOf,
+  BodySums,
+  etagAttribute,
+  etagOf,
+  etagOfParts,
+  refuseUnsupported,
+  sumAttribute,
+} from "./metadata.js";
 import { mustHaveBucket, sourceOf } from "./objects.js";
 import { childrenOf, documentIn, documentOf, elements, textOf, timeText, Xml } from "./xml.js";
 
@@ -247,11 +257,14 @@ export async function abortUpload(call: Call): Promise<void> {
 export async function completeUpload(call: Call): Promise<void> {
   const { files, bucket, key } = call;
   const { path } = pathOfKey(bucket, key);
-  const wanted = wantedParts(await xmlTextOf(call));
+  // Other checksums in the headers are those of the object.
+  const md5 = header(call, "content-md5");
+  const wanted = wantedParts(await xmlTextOf(call, md5 === undefined ? {} : { "content-md5": md5 }));
   const done = await completedBefore(call, path);
   if (done !== undefined) return complete(call, done);
   const folder = await uploadOf(call);
   const parts = chosenParts(await partsOf(files, folder.id), wanted);
+  const sums = sumsOfObject(call, parts);
   const etag = etagOfParts(parts.map(({ attributes }) => attributes![etagAttribute]!));
   const condition = await conditionOf(call, path);
   const names = parts.map(
@@ -261,6 +274,7 @@ export async function completeUpload(call: Call): Promise<void> {
     ...condition,
     attributes: {
       ...objectAttributes(folder.attributes),
+      ...sums,
       [etagAttribute]: etag,
       [uploadAttribute]: folder.id,
     },
@@ -293,6 +307,9 @@ function complete(call: Call, stat: FileStat): void {
     ["Bucket", bucket],
     ["Key", key],
     ["ETag", etagOf(stat)],
+    ...[...checksums.keys()].map(
+      (name) => [sumElement(name), stat.attributes?.[sumAttribute + name]] as const,
+    ),
   ]);
   answer(call, 200, {}, documentOf("CompleteMultipartUploadResult", result));
 }
@@ -305,6 +322,41 @@ function objectAttributes(attributes: Attributes = {}): Record<string, string> {
 interface WantedPart {
   readonly number: number;
   readonly etag: string;
+  /** Its checksums, by their attributes. */
+  readonly sums: ReadonlyMap<string, string>;
+}
+
+const sumElement = (name: string): string => `Checksum${name.toUpperCase()}`;
+
+/**
+ * The checksums of the object that its parts tell: a CRC of the whole. One that the client sends is compared,
+ * also if it is one over those of the parts (`…-N`).
+ *
+ * @throws S3Error `BadDigest`
+ */
+function sumsOfObject(call: Call, parts: readonly FileStat[]): Record<string, string> {
+  const sums: Record<string, string> = {};
+  for (const name of checksums.keys()) {
+    const expected = header(call, checksumHeader + name);
+    const all = parts.flatMap(({ attributes, size }) => {
+      const sum = attributes?.[sumAttribute + name];
+      return sum === undefined ? [] : [{ sum, bytes: size }];
+    });
+    const isKnown = all.length === parts.length;
+    const isOfParts = expected?.includes("-") === true;
+    const whole = isKnown && isCombined(name) ? combined(name, all) : undefined;
+    const found = isOfParts && isKnown ? overParts(name, all) : whole;
+    if (expected !== undefined && expected !== found)
+      throw new S3Error("BadDigest", `the object's ${name} is not ${expected}, or its parts do not tell it`);
+    if (whole !== undefined) sums[sumAttribute + name] = whole;
+  }
+  return sums;
+}
+
+function overParts(name: string, parts: readonly SummedPart[]): string {
+  const sum = checksums.get(name)!();
+  for (const part of parts) sum.add(Buffer.from(part.sum, "base64"));
+  return `${sum.end()}-${parts.length}`;
 }
 
 /** @throws S3Error `MalformedXML`, `InvalidPartOrder` */
@@ -312,6 +364,12 @@ function wantedParts(text: string): WantedPart[] {
   const parts = childrenOf(documentIn(text, "CompleteMultipartUpload"), "Part").map((part) => ({
     number: Number(textOf(part, "PartNumber") ?? NaN),
     etag: (textOf(part, "ETag") ?? "").replaceAll('"', ""),
+    sums: new Map(
+      [...checksums.keys()].flatMap((name) => {
+        const sum = textOf(part, sumElement(name));
+        return sum === undefined ? [] : [[sumAttribute + name, sum] as const];
+      }),
+    ),
   }));
   if (parts.length === 0 || parts.length > partsMax || parts.some(({ number }) => !Number.isInteger(number)))
     throw new S3Error("MalformedXML", `an upload is completed with 1 to ${partsMax} parts`);
@@ -323,10 +381,13 @@ function wantedParts(text: string): WantedPart[] {
 
 /** @throws S3Error `InvalidPart`, `EntityTooSmall` */
 function chosenParts(there: ReadonlyMap<number, FileStat>, wanted: readonly WantedPart[]): FileStat[] {
-  return wanted.map(({ number, etag }, at) => {
+  return wanted.map(({ number, etag, sums }, at) => {
     const part = there.get(number);
     if (part?.attributes?.[etagAttribute] === undefined || part.attributes[etagAttribute] !== etag)
       throw new S3Error("InvalidPart", `part ${number} was not uploaded, or has another ETag`);
+    for (const [name, sum] of sums)
+      if (part.attributes[name] !== sum)
+        throw new S3Error("InvalidPart", `part ${number} has another ${name}`);
     if (at < wanted.length - 1 && part.size < partBytesMin)
       throw new S3Error("EntityTooSmall", `part ${number} has less than ${partBytesMin} bytes`);
     return part;
