@@ -12,6 +12,7 @@ import { commitOf, machineOf } from "./machine.mjs";
 import { freePort } from "./processes.mjs";
 import { rowOf, save } from "./results.mjs";
 import { Room, until } from "./room.mjs";
+import { whole } from "./files-whole.mjs";
 
 const output = fileURLToPath(new URL("results/files.json", import.meta.url));
 const room = new Room(process.env["BENCH_ROOT"] ?? "/var/tmp");
@@ -323,6 +324,7 @@ async function large() {
 }
 
 const parts = {
+  whole: () => whole(room, add),
   throughput,
   peer,
   failover,

@@ -153,7 +153,7 @@ export class CrashDisk implements Disk {
       if (inode.seen.length < position + some.length)
         inode.seen = resized(inode.seen, position + some.length);
       inode.seen.set(some, position);
-      inode.changes.push({ position, bytes: Uint8Array.from(some) });
+      inode.changes.push({ position, bytes: some.slice() });
     };
     // The kernel takes a write page by page, and a page is whole sectors.
     const part = (): Uint8Array => {

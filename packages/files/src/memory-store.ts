@@ -6,6 +6,8 @@ type Content = StoredBlock | undefined;
 
 interface MemoryFile {
   meta: string;
+  /** It was created, and not synced since. */
+  isNew: boolean;
   /** The blocks as reads see them. */
   readonly blocks: Map<number, StoredBlock>;
   /** For each changed block: its content at the last sync, and each one since. */
@@ -43,7 +45,9 @@ export class MemoryBlockStore implements BlockStore {
   crash(loses: () => boolean): void {
     this.#life += 1;
     this.#isClosed = false;
-    for (const file of this.#files.values()) {
+    for (const [path, file] of this.#files) {
+      if (file.isNew && loses()) this.#files.delete(path);
+      file.isNew = false;
       for (const [index, contents] of file.unsynced) {
         const kept = contents.find((_, at) => at === contents.length - 1 || loses());
         setContent(file, index, kept);
@@ -96,8 +100,15 @@ export class MemoryBlockStore implements BlockStore {
 
   writeMeta(path: string, meta: string): Promise<void> {
     return this.#run(() => {
-      const make = () => ({ meta, blocks: new Map(), unsynced: new Map(), rotten: new Set<number>() });
-      getOrInsert(this.#files, path, make).meta = meta;
+      const file = getOrInsert(this.#files, path, () => newFile(meta));
+      file.meta = meta;
+      file.isNew = false;
+    });
+  }
+
+  create(path: string, meta: string): Promise<void> {
+    return this.#run(() => {
+      getOrInsert(this.#files, path, () => ({ ...newFile(meta), isNew: true }));
     });
   }
 
@@ -147,7 +158,10 @@ export class MemoryBlockStore implements BlockStore {
 
   sync(path: string): Promise<void> {
     return this.#run(() => {
-      this.#files.get(path)?.unsynced.clear();
+      const file = this.#files.get(path);
+      if (file === undefined) return;
+      file.isNew = false;
+      file.unsynced.clear();
     });
   }
 
@@ -181,6 +195,10 @@ export class MemoryBlockStore implements BlockStore {
     if (life !== this.#life) return new Promise(() => undefined);
     return result;
   }
+}
+
+function newFile(meta: string): MemoryFile {
+  return { meta, isNew: false, blocks: new Map(), unsynced: new Map(), rotten: new Set() };
 }
 
 function setContent(file: MemoryFile, index: number, content: Content): void {

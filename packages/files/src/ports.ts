@@ -64,6 +64,8 @@ export interface BlockStore {
   readMeta(path: string): Promise<string | undefined>;
   /** At most 4 KiB. Durable when it resolves. Blocks may be written only after the first metadata. */
   writeMeta(path: string, meta: string): Promise<void>;
+  /** Gives a file its first metadata, durable with its next `sync`. Does nothing if it has metadata. */
+  create(path: string, meta: string): Promise<void>;
   /**
    * Paths with metadata (readable or not) and this prefix, in the order of `<` on strings of JavaScript: the
    * first `limit` after `after`. Fewer than `limit` means that there are no more.

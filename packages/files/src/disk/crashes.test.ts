@@ -27,6 +27,7 @@ class Life {
   crashes = 0;
   refusals = 0;
   removals = 0;
+  creations = 0;
 
   constructor(seed: number) {
     this.#random = new Xorshift(seed * 2_654_435_761);
@@ -71,7 +72,7 @@ class Life {
     if (this.#busy.has(key) || (what >= 0.2 && !this.#meta.has(path))) return;
     this.#busy.add(key);
     try {
-      if (what < 0.2) await this.#writeMeta(path);
+      if (what < 0.2) await (this.#chance(0.5) ? this.#create(path) : this.#writeMeta(path));
       else if (what < 0.65) await this.#write(path, index);
       else if (what < 0.75) await this.#remove(path, index);
       else await this.#sync(path);
@@ -92,10 +93,18 @@ class Life {
     }
   }
 
+  /** A file that a crash may take back until it is synced. */
+  async #create(path: string): Promise<void> {
+    if (this.#meta.has(path)) return;
+    await this.#store.create(path, "new").catch((error) => this.#refused(error));
+    this.creations += 1;
+    this.#meta.set(path, new Set(["none", "new"]));
+  }
+
   async #write(path: string, index: number): Promise<void> {
     const tag = `t.${(this.#writes += 1)}`;
     const expected = this.#at(path, index);
-    const bytes = contentOf(tag, [0, 1, 511, 4_096, 4_097, 9_000][this.#below(6)]!);
+    const bytes = contentOf(tag, [0, 1, 1_025, 4_097, 66_000, 68_000, 70_000][this.#below(7)]!);
     const change = { at: this.#writes, tag };
     expected.since.push(change);
     try {
@@ -140,6 +149,8 @@ class Life {
       this.#refused(error);
       return;
     }
+    const meta = this.#meta.get(path);
+    if (meta?.has("new") === true) meta.delete("none");
     for (const [key, expected] of this.#expected) {
       if (busy.has(key) || !key.startsWith(`${path} `)) continue;
       const synced = expected.since.filter(({ at }) => at <= begun);
@@ -167,7 +178,11 @@ class Life {
     for (;;) {
       if (this.#chance(0.3)) this.#disk.callsLeft = 1 + this.#below(12);
       try {
-        this.#store = await DirectoryStore.open({ disk: this.#disk, reserveBytes: 0 });
+        this.#store = await DirectoryStore.open({
+          disk: this.#disk,
+          reserveBytes: 0,
+          rewriteBytesMin: 2_000,
+        });
         this.#disk.callsLeft = Infinity;
         return;
       } catch (error) {
@@ -183,7 +198,7 @@ class Life {
       const found = (await this.#store.readMeta(path)) ?? "none";
       const may = [...this.#meta.get(path)!, ...(this.#maybeGone.has(path) ? ["none"] : [])];
       assert(may.includes(found), `${path} has the metadata ${found}`);
-      if (found === "none") this.#meta.delete(path);
+      if (found === "none") this.#forget(path);
       else this.#meta.set(path, new Set([found]));
     }
     for (const [key, expected] of this.#expected) {
@@ -196,6 +211,11 @@ class Life {
       expected.since = [];
     }
     this.#maybeGone.clear();
+  }
+
+  #forget(path: string): void {
+    this.#meta.delete(path);
+    for (const key of this.#expected.keys()) if (key.startsWith(`${path} `)) this.#expected.delete(key);
   }
 
   async #check(): Promise<void> {
@@ -251,7 +271,7 @@ function isDown(error: unknown): boolean {
 
 describe("a node's directory", () => {
   test("has the synced or a later state of each block, whole, after any crash, full disk or failure", async () => {
-    let [crashes, refusals, removals] = [0, 0, 0];
+    let [crashes, refusals, removals, creations] = [0, 0, 0, 0];
     for (let seed = 1; seed <= 10 * effort; seed += 1) {
       const life = new Life(seed);
       try {
@@ -262,9 +282,11 @@ describe("a node's directory", () => {
       crashes += life.crashes;
       refusals += life.refusals;
       removals += life.removals;
+      creations += life.creations;
     }
     expect(crashes).toBeGreaterThan(20 * effort);
     expect(refusals).toBeGreaterThan(20 * effort);
     expect(removals).toBeGreaterThan(5 * effort);
+    expect(creations).toBeGreaterThan(3 * effort);
   });
 });

@@ -1,9 +1,11 @@
 import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { crc32 } from "node:zlib";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CrashDisk } from "../../../../test/support/crash-disk.js";
 import { Xorshift } from "leasehold/common";
+import { checksumOf, layBatch } from "leasehold/journal";
 import type { BlockStore } from "../ports.js";
 import { DirectoryStore, openBlockDirectory } from "./directory-store.js";
 
@@ -95,9 +97,9 @@ describe("a directory", () => {
     await store.writeBlock("a/b", 0, "1", bytes("x"));
     await store.sync("a/b");
     const names = await readdir(folder, { recursive: true });
-    expect(names.filter((name) => !/^(lock|index-\d+\.log|data-\d\d(\/\d+\.blocks)?)$/.test(name))).toEqual(
-      [],
-    );
+    expect(
+      names.filter((name) => !/^(lock|index-\d+\.log|(data-\d\d|small)(\/\d+\.blocks)?)$/.test(name)),
+    ).toEqual([]);
     expect(await store.listFiles("a", "", 10)).toEqual(["a", "a/b"]);
     expect(await store.listFiles("", "a", 2)).toEqual(["a/b", "con"]);
     expect(await store.readMeta("CON")).toBe("CON");
@@ -126,11 +128,46 @@ test("an index that is begun anew has a durable name before anything in it count
   expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
 });
 
+test("an index of the version before is read, and written anew before anything is added", async () => {
+  const disk = new CrashDisk(() => 0);
+  const head = Buffer.alloc(16);
+  head.write("LHFIDX3\n", "latin1");
+  head.writeUInt32LE(checksumOf(head.subarray(0, 12), 0), 12);
+  const content = bytes("of before");
+  const checksum = crc32(content, crc32("1 0 1.a"));
+  const records = [
+    ["n", "node"],
+    ["f", 1, "a", "meta"],
+    ["b", 1, [[0, "1.a", 0, content.length, checksum]]],
+  ];
+  const parts = records.flatMap((record) => {
+    const length = Buffer.alloc(4);
+    const text = Buffer.from(JSON.stringify(record));
+    length.writeUInt32LE(text.length);
+    return [length, text];
+  });
+  const index = await disk.open("index-000000001.log");
+  await index.write(head, 0);
+  await index.write(layBatch(parts, head.readUInt32LE(12), 16, 1).bytes, 16);
+  await (await disk.open("data-01/1.blocks")).write(content, 0);
+  const store = await DirectoryStore.open({ disk });
+  expect((await store.readBlock("a", 0))?.bytes).toEqual(content);
+  await store.writeBlock("a", 1, "2.a", bytes("small"));
+  await store.sync("a");
+  expect([...disk.contents().keys()].filter((name) => name.startsWith("index"))).toEqual([
+    "index-000000002.log",
+  ]);
+  disk.kill();
+  const again = await DirectoryStore.open({ disk });
+  expect((await again.readBlock("a", 0))?.bytes).toEqual(content);
+  expect((await again.readBlock("a", 1))?.bytes).toEqual(bytes("small"));
+});
+
 describe("bits that flip", () => {
   test("in a block are detected by the next read, which fails; other blocks are whole", async () => {
     await withBlocks();
     const store = await restart();
-    await rot(await dataFile(), 4_096 + 150_000);
+    await rot(await dataFile(), 150_000);
     await expect(store.readBlock("a", 7)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
     expect((await store.readBlock("a", 0))?.bytes).toEqual(bytes("first"));
     expect(await store.listBlocks("a")).toHaveLength(2);
@@ -196,13 +233,16 @@ describe("room", () => {
     const used = [...disk.contents().values()].reduce((sum, size) => sum + size, 0);
     disk.room = used + 5_000;
     expect(await store.hasRoom(5_000)).toBe(false);
+    await expect(store.writeBlock("a", 0, "2", Buffer.alloc(70_000, 2))).rejects.toMatchObject({
+      code: "STORE_FULL",
+    });
     await expect(store.writeBlock("a", 0, "2", Buffer.alloc(10_000, 2))).rejects.toMatchObject({
       code: "STORE_FULL",
     });
     expect((await store.readBlock("a", 0))?.tag).toBe("1");
-    disk.room = used + 50_000;
+    disk.room = used + 200_000;
     expect(await store.hasRoom(5_000)).toBe(true);
-    await store.writeBlock("a", 0, "2", Buffer.alloc(10_000, 2));
+    await store.writeBlock("a", 0, "2", Buffer.alloc(70_000, 2));
     await store.sync("a");
     expect((await store.readBlock("a", 0))?.tag).toBe("2");
   });
@@ -212,10 +252,10 @@ describe("room", () => {
     await store.writeMeta("a", "meta");
     for (let round = 0; round < 20; round += 1) {
       for (let index = 0; index < 10; index += 1)
-        await store.writeBlock("a", index, `${round}`, Buffer.alloc(8_192, round));
+        await store.writeBlock("a", index, `${round}`, Buffer.alloc(81_920, round));
       await store.sync("a");
     }
-    expect(disk.contents().get("data-01/1.blocks")).toBeLessThanOrEqual(20 * 8_192);
+    expect(disk.contents().get("data-01/1.blocks")).toBeLessThanOrEqual(20 * 81_920);
     for (let index = 0; index < 10; index += 1) await store.removeBlock("a", index);
     await store.sync("a");
     expect(disk.contents().get("data-01/1.blocks")).toBe(0);
@@ -226,7 +266,7 @@ describe("room", () => {
     const [disk, store] = await memory();
     for (const path of ["a", "b"]) {
       await store.writeMeta(path, "meta");
-      await store.writeBlock(path, 0, "1", Buffer.alloc(8_192, 1));
+      await store.writeBlock(path, 0, "1", Buffer.alloc(81_920, 1));
       await store.sync(path);
     }
     await store.removeFile("a");
@@ -249,7 +289,7 @@ describe("room", () => {
   test("that is being freed is not allocated before it is", async () => {
     const [disk, store] = await memory();
     await store.writeMeta("a", "meta");
-    await store.writeBlock("a", 0, "1", Buffer.alloc(8_192, 1));
+    await store.writeBlock("a", 0, "1", Buffer.alloc(81_920, 1));
     await store.sync("a");
     await store.removeBlock("a", 0);
     const { open } = disk;
@@ -270,7 +310,7 @@ describe("room", () => {
     await again.removeBlock("a", 0);
     const synced = again.sync("a");
     await isCut;
-    const written = again.writeBlock("a", 1, "2", Buffer.alloc(8_192, 2));
+    const written = again.writeBlock("a", 1, "2", Buffer.alloc(81_920, 2));
     for (let turns = 0; turns < 50; turns += 1) await Promise.resolve();
     goOn();
     await Promise.all([synced, written]);
@@ -282,13 +322,13 @@ describe("room", () => {
     await store.writeMeta("a", "meta");
     await store.writeBlock("a", 0, "1", bytes("x"));
     await store.sync("a");
-    for (let round = 0; round < 100; round += 1) await store.writeNode("n".repeat(60_000) + round);
+    for (let round = 0; round < 350; round += 1) await store.writeNode("n".repeat(60_000) + round);
     const indices = [...disk.contents()].filter(([name]) => name.startsWith("index"));
     expect(indices).toHaveLength(1);
-    expect(indices[0]![1]).toBeLessThan(4 * 1024 * 1024);
+    expect(indices[0]![1]).toBeLessThan(8 * 1024 * 1024);
     disk.kill();
     const again = await DirectoryStore.open({ disk });
-    expect((await again.readNode())?.endsWith("n99")).toBe(true);
+    expect((await again.readNode())?.endsWith("n349")).toBe(true);
     expect((await again.readBlock("a", 0))?.tag).toBe("1");
   });
 });

@@ -8,6 +8,7 @@ import type { Disk } from "./disk.js";
 import { nodeDisk } from "./node-disk.js";
 import { RecordLog } from "./record-log.js";
 import { type IndexRecord, blocksPerRecord, decodeRecord, encodeRecord } from "./records.js";
+import { SmallBlocks, smallBytesMax } from "./small-blocks.js";
 import { Block, StoredFile, unitBytes } from "./stored-file.js";
 
 // The package is CommonJS, whose `exports` is the class.
@@ -23,6 +24,8 @@ export interface DirectoryStoreOptions {
   readonly isOurs?: () => Promise<boolean>;
   readonly closed?: () => Promise<void>;
   readonly reserveBytes?: number;
+  /** The least length of an index that is written anew. */
+  readonly rewriteBytesMin?: number;
 }
 
 /**
@@ -47,14 +50,16 @@ export async function openBlockDirectory(folder: string): Promise<BlockStore> {
 }
 
 /**
- * A node's blocks in a directory: a data file for each file, and one index with each block's position and
- * checksum. A block is never overwritten: it gets a free extent, and counts when its record is durable, after
- * its bytes. An interrupted write therefore leaves the block as it was.
+ * A node's blocks in a directory: a data file for each file, one for small blocks of each length, and one
+ * index with each block's position and checksum. A block is never overwritten: it gets a free place, and
+ * counts when its record is durable, after its bytes or with them. An interrupted write therefore leaves the
+ * block as it was.
  */
 export class DirectoryStore implements BlockStore {
   readonly #disk: Disk;
   readonly #options: DirectoryStoreOptions;
   readonly #data: DataFiles;
+  readonly #small: SmallBlocks;
   readonly #files = new BTree<string, StoredFile>(undefined, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
   readonly #underWay = new Set<Promise<unknown>>();
   #log!: RecordLog;
@@ -66,6 +71,7 @@ export class DirectoryStore implements BlockStore {
     this.#options = options;
     this.#disk = options.disk;
     this.#data = new DataFiles(options.disk);
+    this.#small = new SmallBlocks(options.disk);
   }
 
   static async open(options: DirectoryStoreOptions): Promise<DirectoryStore> {
@@ -84,16 +90,30 @@ export class DirectoryStore implements BlockStore {
     if (names.some((name) => dataFolder.test(name)) && !names.some((name) => /^index-\d+\.log$/.test(name)))
       throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks exist");
     const byId = new Map<number, StoredFile>();
-    this.#log = await RecordLog.open(
-      this.#disk,
-      (payload) => this.#restore(decodeRecord(payload), byId),
-      () => this.#everything(),
-    );
+    this.#log = await RecordLog.open(this.#disk, (payload) => this.#restore(decodeRecord(payload), byId), {
+      live: () => this.#everything(),
+      beforeAnew: () => this.#small.sync(),
+      mayWrite: () => this.#mustBeOurs(),
+      rewriteBytesMin: this.#options.rewriteBytesMin,
+    });
     for (const file of byId.values()) {
       file.restored();
       this.#files.set(file.path, file);
     }
+    await this.#restoreSmall();
     await this.#data.removeOthers(byId);
+  }
+
+  /** Writes the small blocks whose bytes are in the index: their slots may not have them. */
+  async #restoreSmall(): Promise<void> {
+    const small: Block[] = [];
+    for (const file of this.#files.values())
+      for (const block of file.seen()) if (block.isSmall) small.push(block);
+    await this.#small.restored(small);
+    for (const block of small) {
+      if (block.content !== undefined) await this.#small.write(block.start, block.content);
+      block.content = undefined;
+    }
   }
 
   #restore(record: IndexRecord, byId: Map<number, StoredFile>): void {
@@ -105,12 +125,15 @@ export class DirectoryStore implements BlockStore {
         const { id, path, meta } = record;
         this.#lastId = Math.max(this.#lastId, id);
         const file = byId.get(id);
-        if (file === undefined) byId.set(id, new StoredFile(id, path, meta));
+        if (file === undefined) byId.set(id, new StoredFile(id, path, meta, this.#small));
         else file.meta = meta;
         break;
       }
       case "blocks":
         byId.get(record.id)?.restore(record.placed, []);
+        break;
+      case "small":
+        byId.get(record.id)?.restoreSmall(record.placed, record.content);
         break;
       case "removed":
         byId.get(record.id)?.restore([], record.indices);
@@ -151,12 +174,26 @@ export class DirectoryStore implements BlockStore {
   writeMeta(path: string, meta: string): Promise<void> {
     return this.#run(async () => {
       const known = this.#files.get(path);
-      const file = known ?? new StoredFile((this.#lastId += 1), path, meta);
+      const file = known ?? this.#newFile(path, meta);
       await this.#append({ kind: "file", id: file.id, path, meta }, () => {
         file.meta = meta;
+        file.isNew = false;
         if (known === undefined) this.#files.set(path, file);
       });
     });
+  }
+
+  create(path: string, meta: string): Promise<void> {
+    return this.#run(async () => {
+      if (this.#files.has(path)) return;
+      const file = this.#newFile(path, meta);
+      file.isNew = true;
+      this.#files.set(path, file);
+    });
+  }
+
+  #newFile(path: string, meta: string): StoredFile {
+    return new StoredFile((this.#lastId += 1), path, meta, this.#small);
   }
 
   listFiles(prefix: string, after: string, limit: number): Promise<string[]> {
@@ -186,7 +223,7 @@ export class DirectoryStore implements BlockStore {
       block.uses += 1;
       try {
         const bytes = new Uint8Array(block.bytes);
-        const filled = block.bytes === 0 ? 0 : await this.#data.read(file.id, bytes, block.start * unitBytes);
+        const filled = await this.#fill(file, block, bytes);
         if (filled < bytes.length || checksumOf(file.id, index, block.tag, bytes) !== block.checksum)
           throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is damaged`);
         return { tag: block.tag, bytes };
@@ -196,24 +233,52 @@ export class DirectoryStore implements BlockStore {
     });
   }
 
+  async #fill(file: StoredFile, block: Block, bytes: Uint8Array): Promise<number> {
+    if (block.isSmall) return this.#small.read(block.start, bytes);
+    return block.bytes === 0 ? 0 : this.#data.read(file.id, bytes, block.start * unitBytes);
+  }
+
   writeBlock(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
     return this.#run(async () => {
       const file = this.#fileOf(path);
-      await this.#made(file);
-      while (file.cutting !== undefined) await file.cutting;
       const checksum = checksumOf(file.id, index, tag, bytes);
-      const place = file.takePlace(bytes.length);
-      file.writing += 1;
-      try {
-        if (bytes.length > 0) await this.#data.write(file.id, bytes, place.start * unitBytes);
-      } catch (error) {
-        file.givePlace(place);
-        throw error;
-      } finally {
-        file.writing -= 1;
+      const placed = { index, tag, bytes: bytes.length, checksum };
+      if (bytes.length > smallBytesMax) {
+        const start = await this.#writeOwn(file, bytes);
+        return file.change(index, new Block({ ...placed, start, isSmall: false }));
       }
-      file.change(index, new Block({ index, tag, start: place.start, bytes: bytes.length, checksum }));
+      const content = Buffer.from(bytes);
+      const start = await this.#writeSmall(content);
+      file.change(index, new Block({ ...placed, start, isSmall: true }, content));
     });
+  }
+
+  async #writeSmall(bytes: Uint8Array): Promise<number> {
+    const start = this.#small.take(bytes.length);
+    try {
+      await this.#small.write(start, bytes);
+    } catch (error) {
+      this.#small.give({ start, bytes: bytes.length });
+      throw error;
+    }
+    return start;
+  }
+
+  /** Writes to the file's own data file. */
+  async #writeOwn(file: StoredFile, bytes: Uint8Array): Promise<number> {
+    await this.#made(file);
+    while (file.cutting !== undefined) await file.cutting;
+    const place = file.takePlace(bytes.length);
+    file.writing += 1;
+    try {
+      await this.#data.write(file.id, bytes, place.start * unitBytes);
+    } catch (error) {
+      file.givePlace(place);
+      throw error;
+    } finally {
+      file.writing -= 1;
+    }
+    return place.start;
   }
 
   removeBlock(path: string, index: number): Promise<void> {
@@ -227,9 +292,12 @@ export class DirectoryStore implements BlockStore {
     return this.#run(async () => {
       const file = this.#files.get(path);
       if (file === undefined) return;
-      await this.#append({ kind: "gone", id: file.id }, () => this.#files.delete(path));
+      await this.#append({ kind: "gone", id: file.id }, () => {
+        this.#files.delete(path);
+        file.drop();
+      });
       // A crash before leaves a data file without a record, which the next start removes.
-      await this.#data.remove(file.id);
+      if (file.made !== undefined) await this.#data.remove(file.id);
     });
   }
 
@@ -255,6 +323,7 @@ export class DirectoryStore implements BlockStore {
     await Promise.allSettled(this.#underWay);
     await this.#log.close();
     await this.#data.close();
+    await this.#small.close();
     await this.#options.closed?.();
   }
 
@@ -268,22 +337,25 @@ export class DirectoryStore implements BlockStore {
   }
 
   async #syncNow(file: StoredFile): Promise<void> {
-    await this.#mustBeOurs();
     if (file.syncFailure !== undefined) throw file.syncFailure;
     const taken = file.changed().map((index) => ({ index, block: file.at(index) }));
-    if (taken.length === 0) return;
     const placed = taken.filter(({ block }) => block !== undefined);
     const removed = taken.filter(({ block }) => block === undefined);
+    const small = placed.filter(({ block }) => block!.isSmall);
+    const own = placed.filter(({ block }) => !block!.isSmall);
     for (const { block } of placed) block!.uses += 1;
     try {
-      if (placed.some(({ block }) => block!.bytes > 0)) await this.#data.sync(file.id);
+      if (own.length > 0) await this.#data.sync(file.id);
     } catch (error) {
       for (const { block } of placed) file.release(block);
       file.syncFailure = diskError("the disk could not sync; the node must be restarted", error);
       throw error;
     }
+    // In this order in the index: the file is before its blocks.
     await Promise.all([
-      ...pieces(placed).map((some) =>
+      ...(file.isNew ? [this.#recordNew(file)] : []),
+      ...small.map((change) => this.#commitSmall(file, change)),
+      ...pieces(own).map((some) =>
         this.#commit(file, some, { kind: "blocks", id: file.id, placed: some.map(({ block }) => block!) }),
       ),
       ...pieces(removed).map((some) =>
@@ -291,6 +363,17 @@ export class DirectoryStore implements BlockStore {
       ),
     ]);
     await this.#cut(file);
+  }
+
+  #recordNew(file: StoredFile): Promise<void> {
+    const { id, path, meta } = file;
+    return this.#append({ kind: "file", id, path, meta }, () => (file.isNew = false));
+  }
+
+  #commitSmall(file: StoredFile, change: Change): Promise<void> {
+    const { id } = file;
+    const { content, ...placed } = change.block!;
+    return this.#commit(file, [change], { kind: "small", id, placed, content: content! });
   }
 
   #commit(file: StoredFile, changes: readonly Change[], record: IndexRecord): Promise<void> {
@@ -323,9 +406,8 @@ export class DirectoryStore implements BlockStore {
     }
   }
 
-  async #append(record: IndexRecord, committed: () => void): Promise<void> {
-    await this.#mustBeOurs();
-    await this.#log.append(encodeRecord(record), committed, () => undefined);
+  #append(record: IndexRecord, committed: () => void): Promise<void> {
+    return this.#log.append(encodeRecord(record), committed, () => undefined);
   }
 
   async #mustBeOurs(): Promise<void> {

@@ -3,9 +3,13 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from "node:
 import { join } from "node:path";
 import type { Disk, DiskFile } from "./disk.js";
 
+/** How long the free space is believed, ms: every write asks for it. */
+const freeMs = 50;
+
 /** The disk below a directory of this machine. */
 export function nodeDisk(root: string): Disk {
   const at = (name: string): string => join(root, name);
+  let free = { bytes: 0, atMs: -Infinity };
   return {
     open: async (name) => new NodeFile(await open(at(name), constants.O_RDWR | constants.O_CREAT, 0o600)),
     names: (folder) => unlessMissing(readdir(at(folder)), []),
@@ -13,8 +17,10 @@ export function nodeDisk(root: string): Disk {
     rename: (from, to) => rename(at(from), at(to)),
     remove: (name) => rm(at(name), { force: true }),
     free: async () => {
+      if (performance.now() - free.atMs < freeMs) return free.bytes;
       const { bavail, bsize } = await statfs(root);
-      return bavail * bsize;
+      free = { bytes: bavail * bsize, atMs: performance.now() };
+      return free.bytes;
     },
     syncFolder: async (folder) => {
       const handle = await open(at(folder), "r");

@@ -3,7 +3,9 @@ import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/jour
 import type { Disk, DiskFile } from "./disk.js";
 
 /** Its kind and format; then the checksum that the first batch continues. */
-const magic = Buffer.from("LHFIDX3\n", "latin1");
+const magic = Buffer.from("LHFIDX4\n", "latin1");
+/** Of the format before, without small blocks: such a log is written anew before anything is added to it. */
+const magicBefore = Buffer.from("LHFIDX3\n", "latin1");
 const headBytes = 16;
 /** Before each record in a batch: its length. */
 const lengthBytes = 4;
@@ -11,11 +13,12 @@ const lengthBytes = 4;
  * Zeros that are durable before batches are written into them. So a crash leaves of a batch only sectors as
  * written, or zeros, which distinguishes it from damage.
  */
-const roomBytes = 64 * 1024;
+const roomBytesMin = 64 * 1024;
+const roomBytesMax = 1024 * 1024;
 /** Bytes written at a time while a log is rewritten, so that other work gets its turn. */
 const pieceBytes = 1024 * 1024;
 /** A log is rewritten when that would halve it, and when it has at least this length. */
-const rewriteBytesMin = 4 * 1024 * 1024;
+const rewriteBytesMinDefault = 16 * 1024 * 1024;
 
 /** Something that is to become durable, and what follows from how that ends. */
 interface Entry {
@@ -26,6 +29,17 @@ interface Entry {
   readonly abandoned: () => void;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** What the owner of a log provides. */
+export interface RecordLogPorts {
+  /** The records of a log that is written anew. */
+  readonly live: () => Iterable<Uint8Array>;
+  /** Called before a log is written anew: makes durable what only its records had until then. */
+  readonly beforeAnew: () => Promise<void>;
+  /** Called before each write; rejects if the log must not be written. */
+  readonly mayWrite: () => Promise<void>;
+  readonly rewriteBytesMin?: number | undefined;
 }
 
 function nameOf(sequence: number): string {
@@ -39,7 +53,7 @@ function nameOf(sequence: number): string {
  */
 export class RecordLog {
   readonly #disk: Disk;
-  readonly #live: () => Iterable<Uint8Array>;
+  readonly #ports: RecordLogPorts;
   #sequence: number;
   #file: DiskFile;
   #bytes: number;
@@ -56,9 +70,10 @@ export class RecordLog {
   #draining: Promise<void> | undefined;
   #isClosed = false;
 
-  private constructor(disk: Disk, live: () => Iterable<Uint8Array>, begin: Begin) {
+  private constructor(disk: Disk, ports: RecordLogPorts, begin: Begin) {
     this.#disk = disk;
-    this.#live = live;
+    this.#ports = ports;
+    if (begin.isBefore) this.#doubtful = [];
     this.#sequence = begin.sequence;
     this.#file = begin.file;
     this.#bytes = begin.bytes;
@@ -72,14 +87,9 @@ export class RecordLog {
    * Reads the log, and cuts off an unfinished write at its end.
    *
    * @param take is given each record, in order.
-   * @param live the records of a rewritten log
    * @throws LeaseholdError `STORE_CORRUPT` for what no crash leaves behind
    */
-  static async open(
-    disk: Disk,
-    take: (payload: Buffer) => void,
-    live: () => Iterable<Uint8Array>,
-  ): Promise<RecordLog> {
+  static async open(disk: Disk, take: (payload: Buffer) => void, ports: RecordLogPorts): Promise<RecordLog> {
     const sequences = (await disk.names(""))
       .map((name) => Number(/^index-(\d{9})\.log$/.exec(name)?.[1] ?? Number.NaN))
       .filter((sequence) => !Number.isNaN(sequence))
@@ -90,7 +100,7 @@ export class RecordLog {
     await disk.syncFolder("");
     // A crash happened after a log was rewritten and before the former one was removed.
     for (const before of older) await disk.remove(nameOf(before));
-    return new RecordLog(disk, live, begin);
+    return new RecordLog(disk, ports, begin);
   }
 
   /** Resolves when it is durable, with everything appended before it; rejects with the disk's error. */
@@ -118,6 +128,8 @@ export class RecordLog {
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0);
       try {
+        await this.#ports.mayWrite();
+        const { rewriteBytesMin = rewriteBytesMinDefault } = this.#ports;
         const isLong = this.#bytes > Math.max(rewriteBytesMin, 2 * this.#bytesWhenNew);
         if (this.#doubtful !== undefined || isLong) await this.#beginAnew();
       } catch (error) {
@@ -152,7 +164,8 @@ export class RecordLog {
 
   async #makeRoom(end: number): Promise<void> {
     if (end <= this.#roomEnd) return;
-    const roomEnd = end + roomBytes;
+    // A short log takes little room of a disk that may be nearly full.
+    const roomEnd = end + Math.max(roomBytesMin, Math.min(roomBytesMax, this.#bytes));
     await this.#file.write(Buffer.alloc(roomEnd - this.#roomEnd), this.#roomEnd);
     await this.#file.sync();
     this.#roomEnd = roomEnd;
@@ -168,7 +181,8 @@ export class RecordLog {
 
   async #beginAnew(): Promise<void> {
     const before = this.#file;
-    const begin = await beginLog(this.#disk, this.#sequence + 1, this.#live());
+    await this.#ports.beforeAnew();
+    const begin = await beginLog(this.#disk, this.#sequence + 1, this.#ports.live());
     this.#sequence = begin.sequence;
     this.#file = begin.file;
     this.#bytes = begin.bytes;
@@ -198,6 +212,8 @@ interface Begin {
   readonly bytes: number;
   readonly chain: number;
   readonly batches: number;
+  /** It has the format before. */
+  readonly isBefore: boolean;
 }
 
 /**
@@ -234,7 +250,7 @@ async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>
     await file.sync();
     await disk.rename(building, nameOf(sequence));
     await disk.syncFolder("");
-    return { sequence, file, bytes, chain, batches };
+    return { sequence, file, bytes, chain, batches, isBefore: false };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
@@ -291,7 +307,8 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
     // failed. So it is written again, and is durable before it counts.
     await file.write(all.subarray(last, offset), last);
     await file.sync();
-    return { sequence, file, bytes: offset, chain, batches };
+    const isBefore = !all.subarray(0, magic.length).equals(magic);
+    return { sequence, file, bytes: offset, chain, batches, isBefore };
   } catch (error) {
     await file.close().catch(() => undefined);
     throw error;
@@ -303,7 +320,7 @@ function chainOfHead(sequence: number, all: Buffer): number {
   const head = all.subarray(0, headBytes);
   if (head.length < headBytes || head.readUInt32LE(12) !== checksumOf(head.subarray(0, 12), 0))
     throw damaged(sequence, 0);
-  if (!head.subarray(0, magic.length).equals(magic))
+  if (![magic, magicBefore].some((known) => head.subarray(0, magic.length).equals(known)))
     throw new LeaseholdError("VERSION_MISMATCH", `${nameOf(sequence)} is of another version of Leasehold`);
   return head.readUInt32LE(12);
 }

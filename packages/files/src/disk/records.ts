@@ -4,11 +4,13 @@ import { LeaseholdError } from "leasehold/common";
 export interface Placed {
   readonly index: number;
   readonly tag: string;
-  /** In units of the data file. */
+  /** In units of the data file, or the number of its slot if the block is small. */
   readonly start: number;
   readonly bytes: number;
   /** Over the content, the file, the index and the tag. */
   readonly checksum: number;
+  /** It is among the small blocks of all files, and not in the file's own data file. */
+  readonly isSmall: boolean;
 }
 
 /** A record of a node's index: the last record about a file or block counts. */
@@ -17,6 +19,8 @@ export type IndexRecord =
   /** A file and the number of its data file. */
   | { readonly kind: "file"; readonly id: number; readonly path: string; readonly meta: string }
   | { readonly kind: "blocks"; readonly id: number; readonly placed: readonly Placed[] }
+  /** A small block with its bytes, which its slot may not have after a crash. */
+  | { readonly kind: "small"; readonly id: number; readonly placed: Placed; readonly content: Uint8Array }
   | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] }
   /** The file was removed with its blocks. */
   | { readonly kind: "gone"; readonly id: number };
@@ -24,12 +28,24 @@ export type IndexRecord =
 /** Blocks in one record, which is durable as a whole or not at all. */
 export const blocksPerRecord = 512;
 
-/** JSON has no zero bytes, so an unwritten sector differs from a record. */
+/** The first byte of a record with content: then come the length of its JSON, the JSON, and the content. */
+const withContent = 1;
+const headBytes = 3;
+
 export function encodeRecord(record: IndexRecord): Uint8Array {
-  return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
+  if (record.kind !== "small") return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
+  const { id, placed, content } = record;
+  const { index, tag, start, checksum } = placed;
+  const json = Buffer.from(JSON.stringify([id, index, tag, start, checksum]), "utf8");
+  const bytes = Buffer.allocUnsafe(headBytes + json.length + content.length);
+  bytes[0] = withContent;
+  bytes.writeUInt16LE(json.length, 1);
+  bytes.set(json, headBytes);
+  bytes.set(content, headBytes + json.length);
+  return bytes;
 }
 
-function fieldsOf(record: IndexRecord): unknown[] {
+function fieldsOf(record: Exclude<IndexRecord, { kind: "small" }>): unknown[] {
   switch (record.kind) {
     case "node":
       return ["n", record.record];
@@ -39,7 +55,9 @@ function fieldsOf(record: IndexRecord): unknown[] {
       return [
         "b",
         record.id,
-        record.placed.map(({ index, tag, start, bytes, checksum }) => [index, tag, start, bytes, checksum]),
+        record.placed.map(({ index, tag, start, bytes, checksum, isSmall }) =>
+          isSmall ? [index, tag, start, bytes, checksum, 1] : [index, tag, start, bytes, checksum],
+        ),
       ];
     case "removed":
       return ["r", record.id, record.indices];
@@ -51,12 +69,13 @@ function fieldsOf(record: IndexRecord): unknown[] {
 type Fields =
   | ["n", string]
   | ["f", number, string, string]
-  | ["b", number, [number, string, number, number, number][]]
+  | ["b", number, [number, string, number, number, number, 1?][]]
   | ["r", number, number[]]
   | ["g", number];
 
 /** Decodes a payload that the log's checksum has verified. */
 export function decodeRecord(payload: Buffer): IndexRecord {
+  if (payload[0] === withContent) return decodeSmall(payload);
   const fields = JSON.parse(payload.toString("utf8")) as Fields;
   switch (fields[0]) {
     case "n":
@@ -67,12 +86,13 @@ export function decodeRecord(payload: Buffer): IndexRecord {
       return {
         kind: "blocks",
         id: fields[1],
-        placed: fields[2].map(([index, tag, start, bytes, checksum]) => ({
+        placed: fields[2].map(([index, tag, start, bytes, checksum, isSmall]) => ({
           index,
           tag,
           start,
           bytes,
           checksum,
+          isSmall: isSmall === 1,
         })),
       };
     case "r":
@@ -82,4 +102,18 @@ export function decodeRecord(payload: Buffer): IndexRecord {
     default:
       throw new LeaseholdError("VERSION_MISMATCH", "the index is of another version of Leasehold");
   }
+}
+
+function decodeSmall(payload: Buffer): IndexRecord {
+  const jsonEnd = headBytes + payload.readUInt16LE(1);
+  const content = payload.subarray(jsonEnd);
+  const [id, index, tag, start, checksum] = JSON.parse(payload.toString("utf8", headBytes, jsonEnd)) as [
+    number,
+    number,
+    string,
+    number,
+    number,
+  ];
+  const placed = { index, tag, start, bytes: content.length, checksum, isSmall: true };
+  return { kind: "small", id, placed, content };
 }

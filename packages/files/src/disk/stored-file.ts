@@ -1,5 +1,6 @@
 import { type Extent, Extents } from "./extents.js";
 import type { Placed } from "./records.js";
+import type { SmallBlocks } from "./small-blocks.js";
 
 /** The allocation unit of data files, which no two blocks share. */
 export const unitBytes = 4_096;
@@ -11,10 +12,15 @@ export class Block implements Placed {
   readonly start: number;
   readonly bytes: number;
   readonly checksum: number;
+  readonly isSmall: boolean;
+  /** The bytes of a small block, until its record in the index is durable. */
+  content: Uint8Array | undefined;
   /** Users: the visible state, the durable state, a record in flight, a read. */
   uses = 1;
 
-  constructor({ index, tag, start, bytes, checksum }: Placed) {
+  constructor({ index, tag, start, bytes, checksum, isSmall }: Placed, content?: Uint8Array) {
+    this.isSmall = isSmall;
+    this.content = content;
     this.index = index;
     this.tag = tag;
     this.start = start;
@@ -35,6 +41,9 @@ export class StoredFile {
   readonly id: number;
   readonly path: string;
   meta: string;
+  /** The index does not have it yet: it becomes durable with its first sync. */
+  isNew = false;
+  readonly #small: SmallBlocks;
   readonly #seen = new Map<number, Block>();
   readonly #durable = new Map<number, Block | undefined>();
   #extents = new Extents();
@@ -52,7 +61,8 @@ export class StoredFile {
   /** The upper bound of its data file's length. */
   #reachBytes = 0;
 
-  constructor(id: number, path: string, meta: string) {
+  constructor(id: number, path: string, meta: string, small: SmallBlocks) {
+    this.#small = small;
     this.id = id;
     this.path = path;
     this.meta = meta;
@@ -64,11 +74,17 @@ export class StoredFile {
     for (const each of placed) this.#seen.set(each.index, new Block(each));
   }
 
+  /** The same of a small block with its bytes, which its slot may not have. */
+  restoreSmall(placed: Placed, content: Uint8Array): void {
+    this.#seen.set(placed.index, new Block(placed, content));
+  }
+
   /** Called when the index has been read. */
   restored(): void {
-    this.#extents = Extents.around([...this.#seen.values()].map(({ extent }) => extent));
+    const own = [...this.#seen.values()].filter(({ isSmall }) => !isSmall);
+    this.#extents = Extents.around(own.map(({ extent }) => extent));
     this.#reachBytes = this.#extents.end * unitBytes;
-    if (this.#seen.size > 0) this.made = Promise.resolve();
+    if (own.length > 0) this.made = Promise.resolve();
   }
 
   at(index: number): Block | undefined {
@@ -112,7 +128,17 @@ export class StoredFile {
   release(block: Block | undefined): void {
     if (block === undefined) return;
     block.uses -= 1;
-    if (block.uses === 0) this.#extents.give(block.extent);
+    if (block.uses > 0) return;
+    if (block.isSmall) this.#small.give(block);
+    else this.#extents.give(block.extent);
+  }
+
+  /** The file is gone: its blocks are only for reads that have begun. */
+  drop(): void {
+    for (const block of this.#durable.values()) this.release(block);
+    for (const block of this.#seen.values()) this.release(block);
+    this.#durable.clear();
+    this.#seen.clear();
   }
 
   /** Changes the block that reads see; the index follows with the next sync. */
@@ -127,6 +153,7 @@ export class StoredFile {
 
   /** The index has this block now. The block may have been replaced meanwhile, and may be what reads see. */
   committed(index: number, block: Block | undefined): void {
+    if (block !== undefined) block.content = undefined;
     const before = this.#durable.get(index);
     if (this.#seen.get(index) === block) this.#durable.delete(index);
     else {

@@ -47,12 +47,8 @@ export class Uploads {
   readonly #pauses: Pauses;
   /** By content, while it is used. */
   readonly #turns = new Map<string, Turns>();
-  /** Contents that have a record in the store, of those that are written. */
-  readonly #made = new Set<string>();
   /** When contents were last used here, by the steady clock. */
   readonly #usedMs = new Map<string, number>();
-  /** Records that are being made. */
-  readonly #records = new Map<string, Promise<void>>();
   /** Contents whose collection has begun: the node neither takes nor claims them. */
   readonly #condemned = new Set<string>();
 
@@ -178,7 +174,6 @@ export class Uploads {
       return await this.#inTurn(content, wholeFile, async () => {
         if (!(await mayBeRemoved())) return false;
         await this.#store.removeFile(uploadPrefix + content);
-        this.#made.delete(content);
         this.#usedMs.delete(content);
         return true;
       });
@@ -200,13 +195,7 @@ export class Uploads {
     this.#assertWanted(content);
     this.touch(content);
     const key = uploadPrefix + content;
-    if (!this.#made.has(content)) {
-      await this.#inTurnOfRecord(content, async () => {
-        if (this.#made.has(content)) return;
-        if ((await this.#store.readMeta(key)) === undefined) await this.#store.writeMeta(key, "1");
-        this.#made.add(content);
-      });
-    }
+    await this.#store.create(key, "1");
     await this.#store.writeBlock(key, index, tag, bytes);
   }
 
@@ -215,7 +204,6 @@ export class Uploads {
     await this.#store.sync(key);
     const entries = (await this.#store.listBlocks(key)).filter(({ index }) => index < blocks);
     const tags = entries.map(({ tag }) => tag ?? "");
-    this.#made.delete(content);
     if (entries.length !== blocks || checksumOfTags(this.#checksum, tags) !== checksum)
       throw new LeaseholdError("FILE_DAMAGED", "the blocks of a content are not those that were sent");
   }
@@ -295,11 +283,6 @@ export class Uploads {
     this.#standings.assertListed();
     if (this.#condemned.has(content))
       throw new LeaseholdError("STORE_FORGOTTEN", "the content is being collected here");
-  }
-
-  /** The store allows one write of a record at a time. */
-  async #inTurnOfRecord(content: string, work: () => Promise<void>): Promise<void> {
-    await getOrInsert(this.#records, content, () => work().finally(() => this.#records.delete(content)));
   }
 
   async #inTurn<T>(content: string, scope: typeof wholeFile, work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,211 @@
+import sortedBtree from "sorted-btree";
+import type { Disk, DiskFile } from "./disk.js";
+
+// The package is CommonJS, whose `exports` is the class.
+const BTree = sortedBtree.default;
+
+/** The longest small block, in bytes. Its bytes are in the record of the index, too, so it costs one sync. */
+export const smallBytesMax = 64 * 1024;
+/** The shortest slot. Each kind of slot is twice as long as the one before. */
+const slotBytesMin = 1024;
+/** Free space at the end of a file of slots that is returned to the disk. */
+const cutBytesMin = 1024 * 1024;
+
+/** Matches none of the folders of data files. */
+const folder = "small";
+
+/** A block's place, which its length determines up to the number of the slot. */
+interface Place {
+  readonly start: number;
+  readonly bytes: number;
+}
+
+/**
+ * Small blocks of all files, in slots of a few lengths, one file for each. They become durable with their
+ * record in the index, which has their bytes; here they are only synced before an index is written anew.
+ * After a crash the index writes them again.
+ */
+export class SmallBlocks {
+  readonly #disk: Disk;
+  readonly #files = new Map<number, SlotFile>();
+  /** Set when a sync has failed: the disk may have lost any of the blocks, which the index still has. */
+  #failure: unknown;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  /** The slots that are used when the index has been read, all of them. */
+  async restored(used: Iterable<Place>): Promise<void> {
+    const slots = new Map<number, Set<number>>();
+    for (const { start, bytes } of used) {
+      const slotBytes = slotBytesOf(bytes);
+      const known = slots.get(slotBytes) ?? new Set();
+      slots.set(slotBytes, known.add(start));
+    }
+    const names = new Set(await this.#disk.names(folder));
+    for (let slotBytes = slotBytesMin; slotBytes <= smallBytesMax; slotBytes *= 2) {
+      const known = slots.get(slotBytes) ?? new Set<number>();
+      if (known.size === 0 && !names.has(nameOf(slotBytes))) continue;
+      await this.#fileOf(slotBytes).restored(known);
+    }
+  }
+
+  take(bytes: number): number {
+    return bytes === 0 ? 0 : this.#fileOf(slotBytesOf(bytes)).take();
+  }
+
+  give({ start, bytes }: Place): void {
+    if (bytes > 0) this.#fileOf(slotBytesOf(bytes)).give(start);
+  }
+
+  async write(start: number, bytes: Uint8Array): Promise<void> {
+    if (bytes.length > 0) await this.#fileOf(slotBytesOf(bytes.length)).write(start, bytes);
+  }
+
+  async read(start: number, into: Uint8Array): Promise<number> {
+    return into.length === 0 ? 0 : this.#fileOf(slotBytesOf(into.length)).read(start, into);
+  }
+
+  /** Makes all blocks that have been written durable here. */
+  async sync(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      let isNamed = true;
+      for (const file of this.#files.values()) isNamed = (await file.sync()) && isNamed;
+      if (isNamed) return;
+      await this.#disk.syncFolder(folder);
+      await this.#disk.syncFolder("");
+      for (const file of this.#files.values()) file.isNamed = true;
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const file of this.#files.values()) await file.close();
+  }
+
+  #fileOf(slotBytes: number): SlotFile {
+    let file = this.#files.get(slotBytes);
+    if (file === undefined) {
+      file = new SlotFile(this.#disk, slotBytes);
+      this.#files.set(slotBytes, file);
+    }
+    return file;
+  }
+}
+
+/** Slots of one length. */
+class SlotFile {
+  /** Whether its name is durable. */
+  isNamed = false;
+  readonly #disk: Disk;
+  readonly #slotBytes: number;
+  readonly #free = new BTree<number, true>();
+  #end = 0;
+  /** The upper bound of the file's length, in slots. */
+  #reach = 0;
+  #file: Promise<DiskFile> | undefined;
+  #isDirty = false;
+  #writing = 0;
+  #cutting: Promise<void> | undefined;
+
+  constructor(disk: Disk, slotBytes: number) {
+    this.#disk = disk;
+    this.#slotBytes = slotBytes;
+  }
+
+  async restored(used: ReadonlySet<number>): Promise<void> {
+    for (const slot of used) this.#end = Math.max(this.#end, slot + 1);
+    for (let slot = 0; slot < this.#end; slot += 1) if (!used.has(slot)) this.#free.set(slot, true);
+    const file = await this.#opened();
+    const bytes = await file.size();
+    this.#reach = Math.max(this.#end, Math.ceil(bytes / this.#slotBytes));
+    await this.#cut();
+  }
+
+  /** The first free slot, so that the end of the file becomes free. */
+  take(): number {
+    const first = this.#free.minKey();
+    if (first !== undefined) this.#free.delete(first);
+    const slot = first ?? this.#end;
+    this.#end = Math.max(this.#end, slot + 1);
+    this.#reach = Math.max(this.#reach, this.#end);
+    return slot;
+  }
+
+  give(slot: number): void {
+    this.#free.set(slot, true);
+    while (this.#free.delete(this.#end - 1)) this.#end -= 1;
+    const isWorth = (this.#reach - this.#end) * this.#slotBytes >= cutBytesMin;
+    if (isWorth && this.#writing === 0 && this.#cutting === undefined)
+      this.#cutting = this.#cut()
+        .catch(() => undefined)
+        .finally(() => (this.#cutting = undefined));
+  }
+
+  async write(slot: number, bytes: Uint8Array): Promise<void> {
+    while (this.#cutting !== undefined) await this.#cutting;
+    this.#writing += 1;
+    try {
+      const file = await this.#opened();
+      await file.write(bytes, slot * this.#slotBytes);
+    } finally {
+      this.#writing -= 1;
+      this.#isDirty = true;
+    }
+  }
+
+  async read(slot: number, into: Uint8Array): Promise<number> {
+    return (await this.#opened()).read(into, slot * this.#slotBytes);
+  }
+
+  /** Returns whether its name is durable. */
+  async sync(): Promise<boolean> {
+    if (this.#isDirty) {
+      this.#isDirty = false;
+      await (await this.#opened()).sync();
+    }
+    return this.isNamed;
+  }
+
+  async close(): Promise<void> {
+    await this.#cutting;
+    await this.#file?.then((file) => file.close()).catch(() => undefined);
+  }
+
+  async #cut(): Promise<void> {
+    if (this.#reach <= this.#end) return;
+    this.#reach = this.#end;
+    const bytes = this.#end * this.#slotBytes;
+    await (await this.#opened()).truncate(bytes);
+  }
+
+  /** A failed open is tried again by the next call. */
+  async #opened(): Promise<DiskFile> {
+    this.#file ??= this.#open();
+    try {
+      return await this.#file;
+    } catch (error) {
+      this.#file = undefined;
+      throw error;
+    }
+  }
+
+  async #open(): Promise<DiskFile> {
+    await this.#disk.makeFolder(folder);
+    return this.#disk.open(`${folder}/${nameOf(this.#slotBytes)}`);
+  }
+}
+
+function nameOf(slotBytes: number): string {
+  return `${slotBytes}.blocks`;
+}
+
+function slotBytesOf(bytes: number): number {
+  let slotBytes = slotBytesMin;
+  while (slotBytes < bytes) slotBytes *= 2;
+  return slotBytes;
+}
