@@ -27,6 +27,7 @@ export function dataFileName(id: number): string {
 export class DataFiles {
   readonly #disk: Disk;
   readonly #open = new Map<number, Open>();
+  readonly #made = new Set<string>();
   /** Folders whose names are durable. */
   readonly #folders = new Set<string>();
 
@@ -50,14 +51,12 @@ export class DataFiles {
     return this.#use(id, async ({ file }) => (await file).truncate(bytes));
   }
 
-  /** Creates the file if it is missing, and makes its name durable. */
-  async make(id: number): Promise<void> {
+  /** Makes the name of the file durable. */
+  async name(id: number): Promise<void> {
     const folder = dataFolderOf(id);
-    const isNew = !this.#folders.has(folder);
-    if (isNew) await this.#disk.makeFolder(folder);
     await this.#use(id, async ({ file }) => void (await file));
     await this.#disk.syncFolder(folder);
-    if (isNew) await this.#disk.syncFolder("");
+    if (!this.#folders.has(folder)) await this.#disk.syncFolder("");
     this.#folders.add(folder);
   }
 
@@ -90,7 +89,7 @@ export class DataFiles {
     let open = this.#open.get(id);
     if (open === undefined) {
       this.#closeUnused();
-      open = { file: this.#disk.open(dataFileName(id)), users: 0 };
+      open = { file: this.#opened(id), users: 0 };
     } else {
       this.#open.delete(id);
     }
@@ -105,6 +104,13 @@ export class DataFiles {
       // The next call retries a failed open.
       else await open.file.catch(() => this.#open.get(id) === open && this.#open.delete(id));
     }
+  }
+
+  async #opened(id: number): Promise<DiskFile> {
+    const folder = dataFolderOf(id);
+    if (!this.#made.has(folder)) await this.#disk.makeFolder(folder);
+    this.#made.add(folder);
+    return this.#disk.open(dataFileName(id));
   }
 
   #closeUnused(): void {

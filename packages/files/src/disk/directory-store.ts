@@ -266,7 +266,6 @@ export class DirectoryStore implements BlockStore {
 
   /** Writes to the file's own data file. */
   async #writeOwn(file: StoredFile, bytes: Uint8Array): Promise<number> {
-    await this.#made(file);
     while (file.cutting !== undefined) await file.cutting;
     const place = file.takePlace(bytes.length);
     file.writing += 1;
@@ -297,7 +296,7 @@ export class DirectoryStore implements BlockStore {
         file.drop();
       });
       // A crash before leaves a data file without a record, which the next start removes.
-      if (file.made !== undefined) await this.#data.remove(file.id);
+      if (file.hasData) await this.#data.remove(file.id);
     });
   }
 
@@ -345,7 +344,7 @@ export class DirectoryStore implements BlockStore {
     const own = placed.filter(({ block }) => !block!.isSmall);
     for (const { block } of placed) block!.uses += 1;
     try {
-      if (own.length > 0) await this.#data.sync(file.id);
+      if (own.length > 0) await Promise.all([this.#data.sync(file.id), this.#named(file)]);
     } catch (error) {
       for (const { block } of placed) file.release(block);
       file.syncFailure = diskError("the disk could not sync; the node must be restarted", error);
@@ -396,14 +395,10 @@ export class DirectoryStore implements BlockStore {
     await cutting;
   }
 
-  async #made(file: StoredFile): Promise<void> {
-    file.made ??= this.#data.make(file.id);
-    try {
-      await file.made;
-    } catch (error) {
-      file.made = undefined;
-      throw error;
-    }
+  async #named(file: StoredFile): Promise<void> {
+    if (file.isNamed) return;
+    await this.#data.name(file.id);
+    file.isNamed = true;
   }
 
   #append(record: IndexRecord, committed: () => void): Promise<void> {

@@ -9,17 +9,17 @@ const freeMs = 50;
 /** The disk below a directory of this machine. */
 export function nodeDisk(root: string): Disk {
   const at = (name: string): string => join(root, name);
-  let free = { bytes: 0, atMs: -Infinity };
+  let free = { bytes: Promise.resolve(0), untilMs: -Infinity };
   return {
     open: async (name) => new NodeFile(await open(at(name), constants.O_RDWR | constants.O_CREAT, 0o600)),
     names: (folder) => unlessMissing(readdir(at(folder)), []),
     makeFolder: async (folder) => void (await mkdir(at(folder), { recursive: true, mode: 0o700 })),
     rename: (from, to) => rename(at(from), at(to)),
     remove: (name) => rm(at(name), { force: true }),
-    free: async () => {
-      if (performance.now() - free.atMs < freeMs) return free.bytes;
-      const { bavail, bsize } = await statfs(root);
-      free = { bytes: bavail * bsize, atMs: performance.now() };
+    free: () => {
+      const nowMs = performance.now();
+      if (nowMs >= free.untilMs)
+        free = { bytes: statfs(root).then(({ bavail, bsize }) => bavail * bsize), untilMs: nowMs + freeMs };
       return free.bytes;
     },
     syncFolder: async (folder) => {

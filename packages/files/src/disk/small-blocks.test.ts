@@ -11,23 +11,30 @@ async function write(small: SmallBlocks, fill: number): Promise<number> {
   return start;
 }
 
+/** The byte of which the slot is full. */
+async function filledWith(small: SmallBlocks, start: number): Promise<number | undefined> {
+  const found = Buffer.alloc(slotBytes);
+  expect(await small.read(start, found)).toBe(slotBytes);
+  return found.equals(full(found[0]!)) ? found[0] : undefined;
+}
+
 test("slots are used again, and those at the end are returned to the disk", async () => {
   const disk = new CrashDisk(() => 0.5);
   const small = new SmallBlocks(disk);
   const starts: number[] = [];
   for (let count = 0; count < 40; count += 1) starts.push(await write(small, count));
+  await small.sync();
   expect(disk.contents().get("small/65536.blocks")).toBe(40 * slotBytes);
   small.give({ start: 3, bytes: slotBytes });
   expect(await write(small, 3)).toBe(3);
   for (const start of starts.slice(4)) small.give({ start, bytes: slotBytes });
   await small.sync();
   expect(disk.contents().get("small/65536.blocks")).toBeLessThanOrEqual(24 * slotBytes);
-  const found = Buffer.alloc(slotBytes);
-  expect(await small.read(3, found)).toBe(slotBytes);
-  expect(found.equals(full(3))).toBe(true);
+  expect(await filledWith(small, 3)).toBe(3);
+  expect(await filledWith(new SmallBlocks(disk), 3)).toBe(3);
 });
 
-test("a slot that is being returned is not written before it is", async () => {
+test("slots that are being returned are not written before they are", async () => {
   const disk = new CrashDisk(() => 0.5);
   const { open } = disk;
   let goOn = (): void => undefined;
@@ -41,13 +48,27 @@ test("a slot that is being returned is not written before it is", async () => {
   };
   const small = new SmallBlocks(disk);
   for (let count = 0; count < 16; count += 1) await write(small, count);
+  await small.sync();
   for (let start = 0; start < 16; start += 1) small.give({ start, bytes: slotBytes });
-  const written = write(small, 77);
+  const start = await write(small, 77);
+  const synced = small.sync();
   for (let turns = 0; turns < 50; turns += 1) await Promise.resolve();
   goOn();
-  const found = Buffer.alloc(slotBytes);
-  await small.read(await written, found);
-  expect(found.equals(full(77))).toBe(true);
+  await synced;
+  expect(await filledWith(new SmallBlocks(disk), start)).toBe(77);
+});
+
+test("blocks for which the disk has no room are kept in memory, but for the one too many", async () => {
+  const disk = new CrashDisk(() => 0.5);
+  disk.room = 10_000;
+  const small = new SmallBlocks(disk);
+  const starts: number[] = [];
+  for (let count = 0; count < 15; count += 1) starts.push(await write(small, count));
+  await expect(write(small, 15)).rejects.toThrow("ENOSPC");
+  expect(await filledWith(small, starts[12]!)).toBe(12);
+  disk.room = Infinity;
+  await small.sync();
+  expect(await filledWith(new SmallBlocks(disk), starts[12]!)).toBe(12);
 });
 
 test("after a restart the slots that the index doesn't have are free", async () => {

@@ -8,6 +8,8 @@ const BTree = sortedBtree.default;
 export const smallBytesMax = 64 * 1024;
 /** The shortest slot. Each kind of slot is twice as long as the one before. */
 const slotBytesMin = 1024;
+/** Bytes of one length that wait in memory, and are written together. */
+const pendingBytesMax = 1024 * 1024;
 /** Free space at the end of a file of slots that is returned to the disk. */
 const cutBytesMin = 1024 * 1024;
 
@@ -22,8 +24,8 @@ interface Place {
 
 /**
  * Small blocks of all files, in slots of a few lengths, one file for each. They become durable with their
- * record in the index, which has their bytes; here they are only synced before an index is written anew.
- * After a crash the index writes them again.
+ * record in the index, which has their bytes; here they are written many at a time, and synced before an
+ * index is written anew. After a crash the index writes them again.
  */
 export class SmallBlocks {
   readonly #disk: Disk;
@@ -70,6 +72,7 @@ export class SmallBlocks {
   /** Makes all blocks that have been written durable here. */
   async sync(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
+    for (const file of this.#files.values()) await file.flush();
     try {
       let isNamed = true;
       for (const file of this.#files.values()) isNamed = (await file.sync()) && isNamed;
@@ -109,8 +112,12 @@ class SlotFile {
   #reach = 0;
   #file: Promise<DiskFile> | undefined;
   #isDirty = false;
-  #writing = 0;
-  #cutting: Promise<void> | undefined;
+  /** Blocks that the file does not have yet, by slot; and those of them that are being written. */
+  #pending = new Map<number, Uint8Array>();
+  #pendingBytes = 0;
+  #flushing: ReadonlyMap<number, Uint8Array> = new Map();
+  /** The file is being written or cut. */
+  #busy: Promise<void> | undefined;
 
   constructor(disk: Disk, slotBytes: number) {
     this.#disk = disk;
@@ -132,34 +139,70 @@ class SlotFile {
     if (first !== undefined) this.#free.delete(first);
     const slot = first ?? this.#end;
     this.#end = Math.max(this.#end, slot + 1);
-    this.#reach = Math.max(this.#reach, this.#end);
     return slot;
   }
 
   give(slot: number): void {
+    this.#forget(slot);
     this.#free.set(slot, true);
     while (this.#free.delete(this.#end - 1)) this.#end -= 1;
     const isWorth = (this.#reach - this.#end) * this.#slotBytes >= cutBytesMin;
-    if (isWorth && this.#writing === 0 && this.#cutting === undefined)
-      this.#cutting = this.#cut()
-        .catch(() => undefined)
-        .finally(() => (this.#cutting = undefined));
+    if (isWorth && this.#busy === undefined) void this.#alone(() => this.#cut()).catch(() => undefined);
   }
 
+  /** Rejects if too many wait that cannot be written; then this one does not wait. */
   async write(slot: number, bytes: Uint8Array): Promise<void> {
-    while (this.#cutting !== undefined) await this.#cutting;
-    this.#writing += 1;
-    try {
-      const file = await this.#opened();
-      await file.write(bytes, slot * this.#slotBytes);
-    } finally {
-      this.#writing -= 1;
-      this.#isDirty = true;
-    }
+    this.#forget(slot);
+    this.#pending.set(slot, bytes);
+    this.#pendingBytes += bytes.length;
+    if (this.#pendingBytes >= pendingBytesMax) await this.flush(pendingBytesMax);
   }
 
   async read(slot: number, into: Uint8Array): Promise<number> {
-    return (await this.#opened()).read(into, slot * this.#slotBytes);
+    const waiting = this.#pending.get(slot) ?? this.#flushing.get(slot);
+    if (waiting === undefined) return (await this.#opened()).read(into, slot * this.#slotBytes);
+    into.set(waiting.subarray(0, into.length));
+    return Math.min(waiting.length, into.length);
+  }
+
+  /** Writes the blocks that wait, neighbours together, if there are so many bytes of them. */
+  async flush(bytesMin = 1): Promise<void> {
+    while (this.#busy !== undefined) await this.#busy.catch(() => undefined);
+    if (this.#pendingBytes < bytesMin) return;
+    await this.#alone(async () => {
+      const taken = this.#pending;
+      this.#flushing = taken;
+      this.#pending = new Map();
+      this.#pendingBytes = 0;
+      try {
+        this.#isDirty = true;
+        const file = await this.#opened();
+        for (const { start, bytes } of runsOf(taken, this.#slotBytes)) {
+          this.#reach = Math.max(this.#reach, start + Math.ceil(bytes.length / this.#slotBytes));
+          await file.write(bytes, start * this.#slotBytes);
+        }
+      } catch (error) {
+        // Those that were replaced or removed meanwhile are not needed.
+        for (const [slot, bytes] of taken)
+          if (!this.#pending.has(slot) && slot < this.#end && !this.#free.has(slot)) {
+            this.#pending.set(slot, bytes);
+            this.#pendingBytes += bytes.length;
+          }
+        throw error;
+      } finally {
+        this.#flushing = new Map();
+      }
+    });
+  }
+
+  #forget(slot: number): void {
+    this.#pendingBytes -= this.#pending.get(slot)?.length ?? 0;
+    this.#pending.delete(slot);
+  }
+
+  #alone(work: () => Promise<void>): Promise<void> {
+    this.#busy = work().finally(() => (this.#busy = undefined));
+    return this.#busy;
   }
 
   /** Returns whether its name is durable. */
@@ -172,7 +215,7 @@ class SlotFile {
   }
 
   async close(): Promise<void> {
-    await this.#cutting;
+    await this.#busy?.catch(() => undefined);
     await this.#file?.then((file) => file.close()).catch(() => undefined);
   }
 
@@ -197,6 +240,21 @@ class SlotFile {
   async #open(): Promise<DiskFile> {
     await this.#disk.makeFolder(folder);
     return this.#disk.open(`${folder}/${nameOf(this.#slotBytes)}`);
+  }
+}
+
+/** Blocks in slots beside each other as one piece, with zeros between their ends and the next slots. */
+function* runsOf(
+  blocks: ReadonlyMap<number, Uint8Array>,
+  slotBytes: number,
+): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
+  const slots = [...blocks.keys()].sort((one, other) => one - other);
+  for (let from = 0, to = 1; from < slots.length; from = to, to += 1) {
+    while (slots[to] === slots[to - 1]! + 1) to += 1;
+    const last = blocks.get(slots[to - 1]!)!;
+    const bytes = Buffer.alloc((to - 1 - from) * slotBytes + last.length);
+    for (let at = from; at < to; at += 1) bytes.set(blocks.get(slots[at]!)!, (at - from) * slotBytes);
+    yield { start: slots[from]!, bytes };
   }
 }
 

@@ -47,8 +47,9 @@ export class StoredFile {
   readonly #seen = new Map<number, Block>();
   readonly #durable = new Map<number, Block | undefined>();
   #extents = new Extents();
-  /** Set once the name of its data file is durable. */
-  made: Promise<void> | undefined;
+  /** It may have a data file; and the name of that is durable. */
+  hasData = false;
+  isNamed = false;
   /** The sync in progress, and the next one, for all callers that asked since it began. */
   syncing: Promise<void> | undefined;
   syncingNext: Promise<void> | undefined;
@@ -84,7 +85,7 @@ export class StoredFile {
     const own = [...this.#seen.values()].filter(({ isSmall }) => !isSmall);
     this.#extents = Extents.around(own.map(({ extent }) => extent));
     this.#reachBytes = this.#extents.end * unitBytes;
-    if (own.length > 0) this.made = Promise.resolve();
+    if (own.length > 0) this.hasData = this.isNamed = true;
   }
 
   at(index: number): Block | undefined {
@@ -116,6 +117,7 @@ export class StoredFile {
   }
 
   takePlace(bytes: number): Extent {
+    this.hasData = true;
     const place = this.#extents.take(Math.ceil(bytes / unitBytes));
     this.#reachBytes = Math.max(this.#reachBytes, (place.start + place.units) * unitBytes);
     return place;
