@@ -9,14 +9,18 @@ const machine = vi.hoisted(() => ({
 vi.mock("node:fs", async (original) => ({
   ...(await original<typeof import("node:fs")>()),
   readdirSync: () => ["self", ...machine.processes.keys()],
-  readFileSync: (path: string) => {
-    const [, , pid = "", file] = path.split("/");
+  readFileSync: () => "",
+  openSync: (path: string) => {
+    const [, , pid = ""] = path.split("/");
     machine.beforeLook(pid);
-    const process = machine.processes.get(pid);
-    if (process === undefined) throw new Error("ENOENT");
-    if (file === "environ") return "";
-    return `${pid} (sh) S 1 ${process.group} ${process.session}${" 0".repeat(15)} 7`;
+    if (!machine.processes.has(pid)) throw new Error("ENOENT");
+    return Number(pid);
   },
+  readSync: (pid: number, into: Buffer) => {
+    const { group, session } = machine.processes.get(String(pid))!;
+    return into.write(`${pid} (sh) S 1 ${group} ${session}${" 0".repeat(15)} 7`);
+  },
+  closeSync: () => undefined,
 }));
 const kill = vi.spyOn(process, "kill").mockReturnValue(true);
 afterEach(() => {

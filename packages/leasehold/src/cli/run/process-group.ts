@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, readdirSync } from "node:fs";
 
 const isLinux = process.platform === "linux";
 
@@ -166,10 +166,21 @@ function stats(): Stat[] {
   return found;
 }
 
+/**
+ * More than the longest line of /proc/PID/stat: 52 numbers of at most 20 digits, and a short name. One buffer
+ * for all: `readFileSync` takes 64 KiB for each file of /proc, and most of the time of a look.
+ */
+const statBytes = Buffer.allocUnsafe(2_048);
+
 function readStat(processId: string): Stat | undefined {
   let text: string;
   try {
-    text = readFileSync(`/proc/${processId}/stat`, "latin1");
+    const file = openSync(`/proc/${processId}/stat`, "r");
+    try {
+      text = statBytes.toString("latin1", 0, readSync(file, statBytes));
+    } finally {
+      closeSync(file);
+    }
   } catch {
     return undefined; // The process ended meanwhile.
   }
