@@ -1,8 +1,9 @@
 // What `leasehold run x -- true` takes beside an empty `node -e 0`: medians of rounds in which all are run in turn, so that
-// what else the machine does counts for each. A third process, the guard, is started beside the acquisition.
+// what else the machine does counts for each. Processor time is that of all processes of Node that the command starts; it
+// says more than the time on a busy machine.
 //   node bench/run-cost.mjs [rounds]
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,20 +28,40 @@ const peers = members.map(([id]) =>
   spawn(process.execPath, [command, "peer", "--id", id, ...settings], { stdio: "ignore" }),
 );
 
+/** Each process of Node appends its processor time to this file when it exits. */
+const log = join(folder, "processor-times");
+const hook = join(folder, "hook.cjs");
+writeFileSync(
+  hook,
+  `process.on("exit", () => {
+    const { user, system } = process.cpuUsage();
+    require("node:fs").appendFileSync(${JSON.stringify(log)}, (user + system) / 1000 + "\\n");
+  });`,
+);
+const env = { ...process.env, NODE_OPTIONS: `--require ${hook}` };
+
 const run = (endpoints) => [command, "run", "--endpoints", endpoints, "cost", "--", "true"];
+/** The words, and how many processes of Node they start: the command, its guard, and before stores that are files the front. */
 const cases = {
-  "node -e 0": ["-e", "0"],
-  "run at a cluster of three": run(members[0][1]),
-  "run on three directories": run(`delta+file://${stores.join(",")}`),
-  "run in memory": run("memory:cost"),
-  "leasehold --version": [command, "--version"],
+  "node -e 0": [["-e", "0"], 1],
+  "run at a cluster of three": [run(members[0][1]), 2],
+  "run on three directories": [run(`delta+file://${stores.join(",")}`), 3],
+  "run in memory": [run("memory:cost"), 2],
+  "leasehold --version": [[command, "--version"], 1],
 };
 
-function timed(words) {
+async function timed([words, processes]) {
+  rmSync(log, { force: true });
   const begunMs = performance.now();
-  const { status } = spawnSync(process.execPath, words, { stdio: "ignore" });
+  const { status } = spawnSync(process.execPath, words, { stdio: "ignore", env });
+  const wholeMs = performance.now() - begunMs;
   if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}`);
-  return performance.now() - begunMs;
+  // The guard ends a moment after run.
+  for (;;) {
+    const used = existsSync(log) ? readFileSync(log, "utf8").trim().split("\n").map(Number) : [];
+    if (used.length === processes) return { wholeMs, processorMs: used.reduce((sum, ms) => sum + ms, 0) };
+    await sleep(10);
+  }
 }
 
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -50,14 +71,18 @@ try {
   await sleep(8_000);
   const times = new Map(Object.keys(cases).map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1)
-    for (const [name, words] of Object.entries(cases)) times.get(name).push(timed(words));
-  const empty = times.get("node -e 0");
+    for (const [name, each] of Object.entries(cases)) times.get(name).push(await timed(each));
+  const columns = [
+    ["time", "wholeMs"],
+    ["processor time", "processorMs"],
+  ];
   for (const [name, all] of times) {
-    const ratio = (median(all) / median(empty)).toFixed(2);
-    const least = Math.min(...all).toFixed(0);
-    process.stdout.write(
-      `${name.padEnd(26)} median ${median(all).toFixed(0).padStart(5)} ms, ${ratio} times; least ${least} ms\n`,
-    );
+    const parts = columns.map(([what, column]) => {
+      const [own, empty] = [all, times.get("node -e 0")].map((each) => each.map((time) => time[column]));
+      const [ms, least] = [median(own), Math.min(...own)].map((value) => value.toFixed(0).padStart(5));
+      return `${what}${ms} ms, ${(median(own) / median(empty)).toFixed(2)} times, least${least} ms`;
+    });
+    process.stdout.write(`${name.padEnd(26)} ${parts.join("; ")}\n`);
   }
 } finally {
   for (const peer of peers) peer.kill();
