@@ -7,13 +7,15 @@ import {
   defaultKillAfterMs,
   killAfterMsMax,
   killMarginMs,
+  mayStart,
   remainingMs,
+  startMs,
 } from "./guard-policy.js";
 
 /** The shortest timer of Node. */
 const TIMER_MS = 1;
 
-const limits = { killAfterMs: 1_000, killMarginMs: 200 };
+const limits = { killAfterMs: 1_000, killMarginMs: 200, startMs: 2_000 };
 
 function at(nowMs: number, deadlineMs: number, more: Partial<Facts> = {}): Facts {
   const both = (ms: number): Deadline => ({ monotonicMs: ms, wallMs: 1e12 + ms });
@@ -53,6 +55,14 @@ describe("what the guard does", () => {
     expect(decide(at(0, 10_000, { lost: true }), limits)).toMatchObject({ action: "kill", cause: "lost" });
   });
 
+  test("a command starts with half of the lease left, or after a renewal, and never to be terminated at once", () => {
+    expect(mayStart(at(0, 2_000), limits, false)).toBe(true);
+    expect(mayStart(at(1, 2_000), limits, false)).toBe(false);
+    expect(mayStart(at(999, 2_000), limits, true)).toBe(true);
+    expect(mayStart(at(1_000, 2_000), limits, true)).toBe(false);
+    expect(mayStart(at(0, 2_000, { orphaned: true }), limits, true)).toBe(false);
+  });
+
   test("a renewal after SIGTERM neither withdraws nor repeats it", () => {
     expect(decide(at(3_100, 8_000, { terminatedAtMs: 3_000 }), limits).action).toBe("wait");
     expect(decide(at(4_000, 8_000, { terminatedAtMs: 3_000 }), limits).action).toBe("kill");
@@ -68,7 +78,7 @@ describe("what the guard does", () => {
   });
 
   test("time to end may be 0: then SIGKILL comes without SIGTERM", () => {
-    const none = { killAfterMs: 0, killMarginMs: 200 };
+    const none = { ...limits, killAfterMs: 0 };
     expect(decide(at(3_799, 4_000), none)).toEqual({ action: "wait", wakeInMs: 1 });
     expect(decide(at(3_800, 4_000), none).action).toBe("kill");
   });
@@ -104,7 +114,7 @@ describe("for any clock readings and renewals", () => {
   test("SIGKILL has been sent when the margin begins, if each look is on time", () => {
     fc.assert(
       fc.property(scenario, ({ ttl, share, orphanedAt, renewals }) => {
-        const own = { killAfterMs: ttl * share, killMarginMs: killMarginMs(ttl) };
+        const own = { killAfterMs: ttl * share, killMarginMs: killMarginMs(ttl), startMs: startMs(ttl) };
         const pending = [...renewals].sort((a, b) => a - b);
         let now = 0;
         let deadline = ttl;

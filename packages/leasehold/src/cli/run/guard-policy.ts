@@ -19,6 +19,8 @@ export interface Limits {
   readonly killAfterMs: number;
   /** SIGKILL is sent this long before the deadline, as it has to take effect by then. */
   readonly killMarginMs: number;
+  /** A command starts when at least this much of the lease is left, or the lease has been renewed. */
+  readonly startMs: number;
 }
 
 export type Cause =
@@ -74,6 +76,14 @@ export function killAfterMsMax(ttlMs: number): number {
   return ttlMs / 2;
 }
 
+/**
+ * Half of the ttl: a renewal is requested before less is left. After a slow acquisition, a command that
+ * started at once could be ended before the first renewal is confirmed.
+ */
+export function startMs(ttlMs: number): number {
+  return ttlMs / 2;
+}
+
 export function remainingMs(now: Deadline, deadline: Deadline): number {
   return Math.min(deadline.monotonicMs - now.monotonicMs, deadline.wallMs - now.wallMs);
 }
@@ -94,6 +104,12 @@ export function decide(facts: Facts, limits: Limits): Decision {
     return { action: "terminate", cause, wakeInMs: Math.min(untilKillMs, limits.killAfterMs, LOOK_MS) };
   }
   return { action: "wait", wakeInMs: Math.min(untilKillMs, untilTerminateMs, LOOK_MS) };
+}
+
+/** Whether a command may start. It must not start only to be terminated. */
+export function mayStart(facts: Facts, limits: Limits, isRenewed: boolean): boolean {
+  const isLongEnough = isRenewed || remainingMs(facts.now, facts.deadline) >= limits.startMs;
+  return isLongEnough && decide(facts, limits).action === "wait";
 }
 
 function causeOf(facts: Facts): Cause {

@@ -17,7 +17,15 @@ import {
   send,
 } from "./guard-link.js";
 import { listenToSignals } from "../common/signals.js";
-import { type Cause, type Deadline, type Limits, decide, remainingMs } from "./guard-policy.js";
+import {
+  type Cause,
+  type Deadline,
+  type Facts,
+  type Limits,
+  decide,
+  mayStart,
+  remainingMs,
+} from "./guard-policy.js";
 import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 
 /** Signals that the guard ignores: they are for the command, and `run` passes them on. */
@@ -26,11 +34,16 @@ const IGNORED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]
 /** The pause between checks whether the last process of the command has ended. */
 const GONE_LOOK_MS = 5;
 
+/** A deadline that is later by less is the same one, read twice. */
+const RENEWED_MS = 5;
+
 type Start = Extract<ToGuard, { type: "start" }>;
 
 class Guard {
   #deadline: Deadline = { monotonicMs: 0, wallMs: 0 };
-  #limits: Limits = { killAfterMs: 0, killMarginMs: 0 };
+  #limits: Limits = { killAfterMs: 0, killMarginMs: 0, startMs: 0 };
+  /** The lease has been renewed since it was acquired. */
+  #isRenewed = false;
   #orphaned = false;
   #lost = false;
   #terminatedAtMs: number | undefined;
@@ -70,12 +83,12 @@ class Guard {
         this.#start(message);
         break;
       case "go":
-        this.#deadline = message.deadline;
+        this.#moveDeadline(message.deadline);
         this.#mayOpen = true;
         this.#lookSoon();
         break;
       case "deadline":
-        this.#deadline = message.deadline;
+        this.#moveDeadline(message.deadline);
         this.#lookSoon();
         break;
       case "lost":
@@ -89,10 +102,15 @@ class Guard {
     }
   }
 
-  #decide(): ReturnType<typeof decide> {
+  #moveDeadline(deadline: Deadline): void {
+    if (deadline.monotonicMs - this.#deadline.monotonicMs >= RENEWED_MS) this.#isRenewed = true;
+    this.#deadline = deadline;
+  }
+
+  #facts(): Facts {
     const facts = { now: now(), deadline: this.#deadline, orphaned: this.#orphaned, lost: this.#lost };
     const terminated = this.#terminatedAtMs === undefined ? {} : { terminatedAtMs: this.#terminatedAtMs };
-    return decide({ ...facts, ...terminated }, this.#limits);
+    return { ...facts, ...terminated };
   }
 
   #start({ words, variables, env, deadline, limits }: Start): void {
@@ -170,9 +188,11 @@ class Guard {
     const processes = this.#processes;
     if (processes === undefined) return;
     clearTimeout(this.#timer);
-    const { action, cause, wakeInMs } = this.#decide();
+    const facts = this.#facts();
+    const { action, cause, wakeInMs } = decide(facts, this.#limits);
     // A near deadline may still be moved while the command waits to start: then it starts.
-    if (action === "wait" && this.#mayOpen && this.#progress === "waiting") this.#open(this.#gate!);
+    const isTime = mayStart(facts, this.#limits, this.#isRenewed);
+    if (isTime && this.#mayOpen && this.#progress === "waiting") this.#open(this.#gate!);
     if (action !== "wait" && !this.#hasTime) {
       this.#cause ??= cause;
       if (action === "terminate" && this.#progress !== "waiting") {

@@ -6,7 +6,8 @@ const GUARD_PATH = fileURLToPath(new URL("./guard.js", import.meta.url));
 
 /**
  * The idle time of a guard, which costs memory. It ends after a longer wait for the lease, and another is
- * started for the command.
+ * started for the command. The time to load the command and to connect is not part of it: on a busy machine both take
+ * longer, and another guard would take as long again to start, under the lease.
  */
 const IDLE_MS_MAX = 2_000;
 
@@ -24,7 +25,7 @@ export function startGuard(path: string = GUARD_PATH): ChildProcess {
 export class GuardStarter implements Disposable {
   readonly #path: string | undefined;
   #early: ChildProcess | undefined;
-  readonly #idle: NodeJS.Timeout;
+  #idle: NodeJS.Timeout | undefined;
 
   /** @param path of another guard than the compiled one, in tests */
   constructor(path?: string) {
@@ -33,6 +34,10 @@ export class GuardStarter implements Disposable {
     // A guard that fails is started once more for the command, and its error reported then.
     this.#early.on("error", this.#forget);
     this.#early.on("exit", this.#forget);
+  }
+
+  /** The wait for the lease begins. */
+  limitIdling(): void {
     this.#idle = setTimeout(() => this[Symbol.dispose](), IDLE_MS_MAX);
     this.#idle.unref();
   }

@@ -18,7 +18,7 @@ test.skipIf(process.platform !== "linux")(
       bytes: { words: ["true"], variables: [] },
       env: { LONG: "x".repeat(200_000) },
       deadline: deadlineIn(10_000),
-      limits: { killAfterMs: 1_000, killMarginMs: 500 },
+      limits: { killAfterMs: 1_000, killMarginMs: 500, startMs: 5_000 },
       guardPath,
     });
     expect(await command.ended).toMatchObject({ kind: "not-started", code: "E2BIG" });
@@ -34,7 +34,7 @@ test.skipIf(process.platform !== "linux")(
       env: {},
       deadline: deadlineIn(20_000),
       // Too close for a command, which could not be ended in time.
-      limits: { killAfterMs: 30_000, killMarginMs: 500 },
+      limits: { killAfterMs: 30_000, killMarginMs: 500, startMs: 0 },
       guardPath,
     });
     const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
@@ -42,6 +42,26 @@ test.skipIf(process.platform !== "linux")(
     // Meanwhile both know the group.
     await sleep(500);
     command.moveDeadline(deadlineIn(60_000));
+    expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "a command waits for a renewal when less than half of the lease is left",
+  async () => {
+    const before = childrenOf(process.pid);
+    const command = new GuardedCommand({
+      bytes: { words: ["true"], variables: [] },
+      env: {},
+      deadline: deadlineIn(20_000),
+      limits: { killAfterMs: 1_000, killMarginMs: 500, startMs: 60_000 },
+      guardPath,
+    });
+    const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
+    await eventually("the gate is there", () => childrenOf(guard).length > 0);
+    await sleep(500);
+    expect(childrenOf(guard)).toHaveLength(1);
+    command.moveDeadline(deadlineIn(30_000));
     expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
   },
 );
@@ -58,7 +78,7 @@ test.skipIf(process.platform !== "linux").each([false, true])(
       bytes: { words: ["true"], variables: [] },
       env: {},
       deadline: deadlineIn(20_000),
-      limits: { killAfterMs: 1_000, killMarginMs: 500 },
+      limits: { killAfterMs: 1_000, killMarginMs: 500, startMs: 5_000 },
       guards,
     });
     const guarding = childrenOf(process.pid).filter((child) => child !== early && !before.includes(child));

@@ -373,10 +373,10 @@ describe("when the lease ends first", () => {
 });
 
 test("a command that ended in time has its own exit code, also when it is read after the end of the lease", async () => {
-  const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 1_000 });
+  const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 4_000 });
   await startedPid();
   // As if this process were stopped for this time.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_200);
   expect(lease.remaining()).toBe(0);
   expect(await ending).toBe(5);
 });

@@ -13,6 +13,7 @@ import {
   defaultKillAfterMs,
   killAfterMsMax,
   killMarginMs,
+  startMs,
 } from "./guard-policy.js";
 import { type CommandBytes, bytesOf } from "../common/command-bytes.js";
 import type { GuardStarter } from "./guard-starter.js";
@@ -79,6 +80,7 @@ export async function runUnderLease(
     throw usageError(`--ttl ${formatDuration(ttlMs)} is outside what the cluster allows: ${range}`);
   }
   const limits = limitsOf(request.killAfter, ttlMs);
+  request.guards?.limitIdling();
   const lease = await acquire(leases, request, ttlMs, signals.withoutCommand);
   try {
     // The signal came together with the lease: nothing has been started.
@@ -90,15 +92,15 @@ export async function runUnderLease(
 }
 
 function limitsOf(killAfter: Duration | undefined, ttlMs: number): Limits {
-  const marginMs = killMarginMs(ttlMs);
-  if (killAfter === undefined) return { killAfterMs: defaultKillAfterMs(ttlMs), killMarginMs: marginMs };
+  const limits = { killMarginMs: killMarginMs(ttlMs), startMs: startMs(ttlMs) };
+  if (killAfter === undefined) return { ...limits, killAfterMs: defaultKillAfterMs(ttlMs) };
   const killAfterMs = parseDuration(killAfter, "--kill-after");
   if (killAfterMs >= killAfterMsMax(ttlMs)) {
     throw usageError(
       `--kill-after ${formatDuration(killAfterMs)} must be less than half of the lease's ttl of ${formatDuration(ttlMs)}: less than ${formatDuration(killAfterMsMax(ttlMs))}`,
     );
   }
-  return { killAfterMs, killMarginMs: marginMs };
+  return { ...limits, killAfterMs };
 }
 
 async function acquire(
