@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { childrenOf, eventually, guardPath } from "../../../../../test/support/built.js";
 import { GuardStarter } from "./guard-starter.js";
 import { GuardedCommand } from "./guarded-command.js";
@@ -83,6 +84,29 @@ test.skipIf(process.platform !== "linux").each([false, true])(
     });
     const guarding = childrenOf(process.pid).filter((child) => child !== early && !before.includes(child));
     expect(guarding).toHaveLength(isEnded ? 1 : 0);
+    expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "the command has NODE_EXTRA_CA_CERTS, and its guard starts without it",
+  async () => {
+    const before = childrenOf(process.pid);
+    vi.stubEnv("NODE_EXTRA_CA_CERTS", "/dev/null");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const command = new GuardedCommand({
+      bytes: { words: ["sh", "-c", 'test "$NODE_EXTRA_CA_CERTS" = /dev/null'], variables: [] },
+      env: {},
+      deadline: deadlineIn(20_000),
+      limits: { killAfterMs: 1_000, killMarginMs: 500, startMs: 5_000 },
+      guardPath,
+    });
+    const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
+    const environment = await eventually("the guard has been executed", () => {
+      const text = readFileSync(`/proc/${guard}/environ`, "utf8");
+      return text.includes("LEASE_RUN=") && text;
+    });
+    expect(environment).not.toContain("NODE_EXTRA_CA_CERTS");
     expect(await command.ended).toMatchObject({ kind: "ended", code: 0 });
   },
 );

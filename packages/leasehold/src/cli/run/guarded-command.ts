@@ -12,7 +12,7 @@ import {
   send,
 } from "./guard-link.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
-import { type GuardStarter, startGuard } from "./guard-starter.js";
+import { type GuardStarter, startGuard, withheldVariables } from "./guard-starter.js";
 import { CommandProcesses, MARK_VARIABLE, markWithin } from "./process-group.js";
 
 /** How a guarded command ended; in every case it and its descendants are gone, except for daemons. */
@@ -89,7 +89,7 @@ export class GuardedCommand {
     );
     // Not "exit": the guard's last message may still be in the pipe then.
     this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
-    const env = { ...start.env, [MARK_VARIABLE]: this.#mark };
+    const env = { ...withheldVariables(), ...start.env, [MARK_VARIABLE]: this.#mark };
     send(this.#toGuard, { type: "start", ...bytes, env, deadline, limits });
   }
 
