@@ -1,3 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** Parts in one turn: a part takes some 30 µs. */
+const partsPerTurn = 500;
+
 /** A reflected CRC whose first and last value is all ones. */
 interface Crc {
   readonly bits: number;
@@ -26,11 +31,13 @@ export function isCombined(name: string): boolean {
  * The CRC of bytes, in base64, from those of their parts in order: the CRC of a part is moved by the length
  * of what follows, as multiplying by a power of x modulo the polynomial does (as in zlib's `crc32_combine`).
  */
-export function combined(name: string, parts: readonly SummedPart[]): string {
+export async function combined(name: string, parts: readonly SummedPart[]): Promise<string> {
   const crc = crcs.get(name)!;
   const powers = new Map<number, bigint>();
   let sum = 0n;
-  for (const { sum: text, bytes } of parts) {
+  for (const [at, { sum: text, bytes }] of parts.entries()) {
+    // Leases are renewed between the turns.
+    if (at % partsPerTurn === partsPerTurn - 1) await nextTurn();
     const power = powers.get(bytes) ?? powerOfX(crc, bytes);
     powers.set(bytes, power);
     sum = multiply(crc, power, sum) ^ BigInt(`0x0${Buffer.from(text, "base64").toString("hex")}`);

@@ -264,7 +264,7 @@ export async function completeUpload(call: Call): Promise<void> {
   if (done !== undefined) return complete(call, done);
   const folder = await uploadOf(call);
   const parts = chosenParts(await partsOf(files, folder.id), wanted);
-  const sums = sumsOfObject(call, parts);
+  const sums = await sumsOfObject(call, parts);
   const etag = etagOfParts(parts.map(({ attributes }) => attributes![etagAttribute]!));
   const condition = await conditionOf(call, path);
   const names = parts.map(
@@ -334,7 +334,7 @@ const sumElement = (name: string): string => `Checksum${name.toUpperCase()}`;
  *
  * @throws S3Error `BadDigest`
  */
-function sumsOfObject(call: Call, parts: readonly FileStat[]): Record<string, string> {
+async function sumsOfObject(call: Call, parts: readonly FileStat[]): Promise<Record<string, string>> {
   const sums: Record<string, string> = {};
   for (const name of checksums.keys()) {
     const expected = header(call, checksumHeader + name);
@@ -344,7 +344,7 @@ function sumsOfObject(call: Call, parts: readonly FileStat[]): Record<string, st
     });
     const isKnown = all.length === parts.length;
     const isOfParts = expected?.includes("-") === true;
-    const whole = isKnown && isCombined(name) ? combined(name, all) : undefined;
+    const whole = isKnown && isCombined(name) ? await combined(name, all) : undefined;
     const found = isOfParts && isKnown ? overParts(name, all) : whole;
     if (expected !== undefined && expected !== found)
       throw new S3Error("BadDigest", `the object's ${name} is not ${expected}, or its parts do not tell it`);
