@@ -219,7 +219,7 @@ export interface NodesReport {
  * - `add`: a node may come, with `joins`; or changes the address or zone of one that is there
  * - `drain`, `serve`: its contents are placed on other nodes, and it gets no new ones; or it gets some again
  * - `remove`: a node without contents leaves
- * - `copies`: on how many nodes put files are
+ * - `copies`: on how many nodes put files are, or those of a folder that say nothing else
  */
 export type NodesChange =
   | {
@@ -227,7 +227,7 @@ export type NodesChange =
       readonly node: { readonly id: string; readonly address: string; readonly zone: string };
     }
   | { readonly what: "drain" | "serve" | "remove"; readonly id: string }
-  | { readonly what: "copies"; readonly copies: number };
+  | { readonly what: "copies"; readonly copies: number; readonly folder?: string | undefined };
 
 export interface NodesOptions extends FileCallOptions {
   /** Rejects with `FILE_CHANGED` unless the list has this {@link NodesReport.version}. */

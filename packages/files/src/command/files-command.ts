@@ -217,13 +217,16 @@ function addList(files: Command, finish: Finish): void {
     }),
   );
   change(
-    does("copies", "on how many nodes each file is that is put").argument("<n>", "the number"),
-    (copies) => ({ what: "copies", copies: Number(copies) }),
+    does("copies", "on how many nodes each file is that is put")
+      .argument("<n>", "the number")
+      .option("--folder <path>", "of the files in that folder, also of those that are there"),
+    (copies, { folder }) => ({ what: "copies", copies: Number(copies), folder }),
   );
 }
 
 interface GivenNode {
   readonly zone?: string;
+  readonly folder?: string;
 }
 
 function nodeOf(text: string): { readonly id: string; readonly address: string } {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseDuration } from "leasehold/common";
+import { few, parseDuration } from "leasehold/common";
 import { type Leases, open, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
 import { startFiles } from "../node/start.js";
@@ -96,7 +96,8 @@ async function serveBesideMembers(
   options: ServeOptions,
   stopped: Promise<void>,
 ): Promise<number> {
-  const leases = await open(`flease://${Object.values(members).join(",")}`, {
+  const urls = Object.values(members).map((address) => `flease://${address}` as const);
+  const leases = await open(...few(urls), {
     name: `files-${id}`,
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     ...securityOf(options),

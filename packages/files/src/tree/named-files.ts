@@ -2,6 +2,7 @@ import { LeaseholdError, Pauses } from "leasehold/common";
 import { fixedReader } from "../contents/reader.js";
 import { Sweeper } from "../contents/sweeper.js";
 import { ContentWriter } from "../contents/writer.js";
+import { copiesAttribute, copiesIn } from "../names/attributes.js";
 import { noNodes } from "../names/nodes.js";
 import {
   emptyContent,
@@ -337,6 +338,16 @@ export class NamedFiles implements Files, Answerer {
 
   async changeNodes(change: NodesChange, options: NodesOptions = {}): Promise<NodesReport> {
     const { ifList = null, signal } = options;
+    if (change.what === "copies" && change.folder !== undefined) {
+      const attributes = { [copiesAttribute]: String(change.copies) };
+      if (copiesIn(attributes) === undefined)
+        throw new LeaseholdError("INVALID_CONFIG", `${change.copies} is no number of copies`);
+      const entry = await this.entry(change.folder, { signal });
+      if (entry?.kind !== "folder")
+        throw new LeaseholdError("FILE_NOT_FOUND", `there is no folder ${JSON.stringify(change.folder)}`);
+      await this.touch(change.folder, { attributes, signal });
+      return this.nodes({ signal });
+    }
     const wanted = { kind: "nodes", change: { ...change, ifList } } as const;
     await this.#names.ask({ kind: "commit", change: wanted }, signal);
     return this.nodes({ signal });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { bytes, FilesCluster, names, text } from "../../../../test/support/files-cluster.js";
+import { copiesAttribute } from "../names/attributes.js";
 import type { NodeChange } from "../names/nodes.js";
 import type { NamesOperation } from "../names/types.js";
 import { uploadPrefix } from "../protocol/keys.js";
@@ -30,7 +31,7 @@ class Cluster {
 
   static async start(): Promise<Cluster> {
     const cluster = new Cluster(await FilesCluster.startNamed());
-    for (const path of paths) await cluster.at("a", (files) => files.put(path, of(long + path)));
+    await cluster.at("a", (files) => Promise.all(paths.map((path) => files.put(path, of(long + path)))));
     return cluster;
   }
 
@@ -66,9 +67,7 @@ class Cluster {
   }
 
   async read(node: string): Promise<(string | undefined)[]> {
-    const found: (string | undefined)[] = [];
-    for (const path of paths) found.push(await this.at(node, (files) => contentAt(files, path)));
-    return found;
+    return this.at(node, (files) => Promise.all(paths.map((path) => contentAt(files, path))));
   }
 }
 
@@ -79,7 +78,7 @@ test("nodes that are added take their share, and a drained one gives all of it a
   const cluster = await Cluster.start();
   expect(await cluster.here()).toEqual({ a: 12, b: 12, c: 12 });
   for (const id of ["d", "e", "f", "g"]) await cluster.add(id);
-  await cluster.files.cluster.advance("30s");
+  await cluster.files.cluster.advance("8s");
   const shares = await cluster.wanted();
   expect(Object.keys(shares)).toHaveLength(7);
   expect(sum(shares)).toBe(36);
@@ -92,7 +91,7 @@ test("nodes that are added take their share, and a drained one gives all of it a
     await expect(cluster.change({ what: "remove", id })).rejects.toMatchObject({ code: "INVALID_CONFIG" });
     await cluster.change({ what: "drain", id });
   }
-  await cluster.files.cluster.advance("40s");
+  await cluster.files.cluster.advance("12s");
   expect(await cluster.wanted()).toEqual({ a: 13, b: 13, c: 13 });
   for (const id of ["d", "e", "f", "g"]) await cluster.change({ what: "remove", id });
   expect(await cluster.here()).toEqual({ a: 13, b: 13, c: 13 });
@@ -118,30 +117,45 @@ test("copies are in zones of their own, and as many as are wanted", async () => 
     await cluster.change({ what: "add", node: { id, address: `${id}:1`, zone: "one" } });
   await cluster.add("d", "two");
   await cluster.add("e", "three");
-  await cluster.files.cluster.advance("30s");
+  await cluster.files.cluster.advance("8s");
   const shares = await cluster.wanted();
   expect([shares["d"], shares["e"], sum(shares)]).toEqual([12, 12, 36]);
   await cluster.change({ what: "copies", copies: 2 });
-  await cluster.files.cluster.advance("30s");
+  await cluster.files.cluster.advance("8s");
   expect(sum(await cluster.wanted())).toBe(24);
   expect(await cluster.here()).toEqual(await cluster.wanted());
   expect(await cluster.read("a")).toEqual(whole);
 });
 
+test("a folder says on how many nodes its files are, also those that are moved into it", async () => {
+  const cluster = await Cluster.start();
+  const attributes = { [copiesAttribute]: "1" };
+  await cluster.at("a", (files) => files.makeFolder("one", { attributes }));
+  await cluster.at("b", (files) => files.put("one/below/x", of(long)));
+  expect(sum(await cluster.wanted())).toBe(37);
+  await cluster.at("b", (files) => files.rename("f0", "one/f0"));
+  await cluster.files.cluster.advance("8s");
+  expect(sum(await cluster.wanted())).toBe(35);
+  expect(await cluster.here()).toEqual(await cluster.wanted());
+  await cluster.at("a", (files) => files.touch("one", { attributes: { [copiesAttribute]: null } }));
+  await cluster.files.cluster.advance("8s");
+  expect(sum(await cluster.here())).toBe(39);
+});
+
 test("a node whose disk was lost is filled, and an old disk does not count any more", async () => {
   const cluster = await Cluster.start();
   await cluster.add("d");
-  await cluster.files.cluster.advance("20s");
+  await cluster.files.cluster.advance("8s");
   const before = await cluster.here();
   expect(before["d"]).toBeGreaterThan(0);
   const old = cluster.files.storeOf("d");
   await cluster.files.join("d");
-  await cluster.files.cluster.advance("20s");
+  await cluster.files.cluster.advance("8s");
   expect(await cluster.here()).toEqual(before);
   expect(cluster.files.storeOf("d")).not.toBe(old);
   // The old disk is back.
   await cluster.files.join("d", old);
-  await cluster.files.cluster.advance("20s");
+  await cluster.files.cluster.advance("8s");
   const hold = { content: "x", blocks: 1, checksum: 0, tag: null, nodes: [] };
   const { uploads } = cluster.files.nodes.get("d")!;
   await expect(uploads.hold(hold, bytes(""))).rejects.toMatchObject({ code: "STORE_FORGOTTEN" });

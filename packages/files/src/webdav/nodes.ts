@@ -34,10 +34,11 @@ function changeIn(text: string): NodesChange | null {
     throw new LeaseholdError("INVALID_PATH", "the request is no JSON");
   }
   if (given === null) return null;
-  const { what, id, copies, node } = isRecord(given) ? given : {};
+  const { what, id, copies, folder, node } = isRecord(given) ? given : {};
   if ((what === "drain" || what === "serve" || what === "remove") && typeof id === "string")
     return { what, id };
-  if (what === "copies" && typeof copies === "number") return { what, copies };
+  if (what === "copies" && typeof copies === "number" && (folder === undefined || typeof folder === "string"))
+    return { what, copies, folder };
   const { id: added, address, zone } = isRecord(node) ? node : {};
   const isNode = typeof added === "string" && typeof address === "string" && typeof zone === "string";
   if (what === "add" && isNode) return { what, node: { id: added, address, zone } };

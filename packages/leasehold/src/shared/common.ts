@@ -9,7 +9,7 @@ export { clockRateErrorDefault, relied, whyNoClockRateError } from "../common/cl
 export { type DeadlineItem, Deadlines } from "../common/deadlines.js";
 export { Charge, Room } from "../common/room.js";
 export { isRecord, recordOrEmpty, textOrEmpty } from "../common/json.js";
-export { append, greatest, least } from "../common/lists.js";
+export { append, few, greatest, least } from "../common/lists.js";
 export { majorityOf } from "../common/majority.js";
 export { getOrInsert } from "../common/maps.js";
 export { NumberMap } from "../common/number-map.js";
