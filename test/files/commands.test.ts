@@ -49,9 +49,9 @@ describe("leasehold files", () => {
     expect((await leasehold(["put", "-", "deep/note"], "from a pipe")).code).toBe(0);
     const list = await leasehold(["ls", "deep"]);
     expect(list.text.split("\n").slice(0, 3)).toEqual([
-      "SIZE  CHANGED              NAME",
-      "   -  2023-11-14 22:13:20  er/",
-      "11 B  2023-11-14 22:13:20  note",
+      "  SIZE  CHANGED              NAME",
+      "5.0 MB  2023-11-14 22:13:20  er/",
+      "  11 B  2023-11-14 22:13:20  note",
     ]);
     expect(JSON.parse((await leasehold(["stat", "deep/er/a.bin", "-o", "json"])).text)).toMatchObject({
       path: "deep/er/a.bin",
@@ -65,6 +65,26 @@ describe("leasehold files", () => {
     expect(await leasehold(["rm", "deep"])).toMatchObject({ code: 2 });
     expect((await leasehold(["rm", "-r", "deep", "b.bin"])).code).toBe(0);
     expect((await leasehold(["ls"])).text).toBe("there are no files yet\n");
+  });
+
+  test("sets the quota of a folder, shows its use, and says when it is full", async () => {
+    writeFileSync(join(folder, "here"), "12345");
+    expect((await leasehold(["put", "here", "f/a"])).code).toBe(0);
+    expect((await leasehold(["quota", "f", "--bytes", "0.01kB", "--files", "3"])).text).toMatch(
+      /bytes +5 B of 10 B\nfiles +1 of 3\n/,
+    );
+    expect((await leasehold(["put", "here", "f/b"])).code).toBe(0);
+    expect(await leasehold(["put", "here", "f/c"])).toMatchObject({
+      code: 77,
+      err: "leasehold: The change would bring more into a folder than its quota allows.\n",
+    });
+    expect((await leasehold(["ls"])).text).toMatch(/^10 B .*f\/\n/m);
+    expect((await leasehold(["quota", "f", "--none"])).text).toMatch(/bytes +10 B\nfiles +2\n/);
+    expect((await leasehold(["put", "here", "f/c"])).code).toBe(0);
+    expect((await leasehold(["quota", "f/a", "--bytes", "1"])).code).toBe(2);
+    expect((await leasehold(["quota", "f", "--bytes", "1KB"])).code).toBe(2);
+    expect((await leasehold(["quota", "f", "--bytes", "1", "--none"])).code).toBe(2);
+    expect((await leasehold(["quota", "none", "--bytes", "1"])).code).toBe(66);
   });
 
   test("asks the next node when one is gone, and says when all are", async () => {

@@ -109,6 +109,12 @@ export const named: readonly Filed[] = [
     seed: 1,
   },
   {
+    name: "N: what a move brings is not compared with a quota",
+    faults: { quotaOfMoves: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
     name: "N: a content is collected while an upload may name it",
     faults: { contentsCollectedEarly: true },
     breaks: "progress",

@@ -16,12 +16,14 @@ import type {
   MoveOptions,
   NodesReport,
   PutOptions,
+  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
 } from "../../packages/files/src/types.js";
 import { Draft } from "../../packages/files/src/names/draft.js";
 import { filesBelow, find, NamesState } from "../../packages/files/src/names/state.js";
+import { leftIn } from "../../packages/files/src/names/usage.js";
 import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
@@ -67,10 +69,14 @@ export class MemoryFiles implements Files {
   }
 
   async entry(path: string): Promise<FileView | FolderStat | undefined> {
-    const entry = find(this.#names, path)?.entry;
-    if (entry === undefined) return undefined;
+    const name = find(this.#names, path);
+    if (name === undefined) return undefined;
+    const { entry, id } = name;
     const { modifiedMs, attributes } = entry;
-    if (entry.kind === "folder") return { kind: "folder", path, modifiedMs, attributes };
+    if (entry.kind === "folder") {
+      const [usage, left] = [this.#names.usage.of(id), leftIn(this.#names, id)];
+      return { kind: "folder", path, modifiedMs, attributes, usage, left, quota: entry.quota };
+    }
     const { content, version } = entry;
     const bytes = this.#contentOf(content);
     const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length);
@@ -172,6 +178,10 @@ export class MemoryFiles implements Files {
 
   changeNodes(): Promise<NodesReport> {
     throw new LeaseholdError("UNSUPPORTED", "files in memory have no nodes");
+  }
+
+  async setQuota(path: string, quota: Quota | null): Promise<void> {
+    this.#make({ kind: "quota", path, quota });
   }
 
   status(): FilesStatus {

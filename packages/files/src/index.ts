@@ -32,9 +32,11 @@ export type {
   NodesReport,
   OpenFileOptions,
   PutOptions,
+  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
+  Usage,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
 export { openBlockDirectory } from "./disk/directory-store.js";

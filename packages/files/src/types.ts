@@ -40,6 +40,8 @@ export interface PutOptions extends ConditionOptions {
   readonly ifMissing?: boolean | undefined;
   /** Makes missing folders above the path. Default true; otherwise `FILE_NOT_FOUND`. */
   readonly makeFolders?: boolean | undefined;
+  /** The size, if it is known: an upload beyond a quota is then refused before it is sent. */
+  readonly size?: number | undefined;
   /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
   readonly modifiedMs?: number | undefined;
   /**
@@ -118,6 +120,25 @@ export interface FolderStat {
   readonly modifiedMs: number;
   /** As {@link FileStat.attributes}. */
   readonly attributes?: Attributes | undefined;
+  readonly usage: Usage;
+  /** The folder's own quota. */
+  readonly quota?: Quota | undefined;
+  /** What the quotas of the folder and of those above it leave. Not in lists. */
+  readonly left?: Quota | undefined;
+}
+
+/** What is in a folder, however deep. */
+export interface Usage {
+  /** Of its files. Copies count in full, and files that are written in place count 0. */
+  readonly bytes: number;
+  /** The number of files and folders. */
+  readonly files: number;
+}
+
+/** The greatest {@link Usage} that a change may bring about; null: no limit. */
+export interface Quota {
+  readonly bytes: number | null;
+  readonly files: number | null;
 }
 
 export type Entry = (FileStat & { readonly kind: "file" }) | FolderStat;
@@ -321,6 +342,15 @@ export interface Files extends AsyncDisposable {
    *   ReplicatedFile} names.
    */
   changeNodes(change: NodesChange, options?: NodesOptions): Promise<NodesReport>;
+  /**
+   * Sets the quota of a folder, or with null removes it. Changes that would bring more into the folder are
+   * refused with `QUOTA_EXCEEDED`; what is there stays. The quota moves with the folder, and is not copied.
+   *
+   * @param quota integers of 0 or more
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS` for a file, `INVALID_PATH` for the root,
+   *   `INVALID_RANGE`, and what {@link ReplicatedFile} names.
+   */
+  setQuota(folder: string, quota: Quota | null, options?: FileCallOptions): Promise<void>;
   /** The state of this node, without asking others. */
   status(): FilesStatus;
   /** Releases its files' leases and stops serving. Idempotent. */

@@ -1,4 +1,6 @@
-import type { FilesStatus } from "../types.js";
+import { Readable } from "node:stream";
+import type { FilesStatus, Quota } from "../types.js";
+import { ownNamespace } from "../webdav/properties.js";
 import { type XmlElement, childOf, parseXml } from "../webdav/xml.js";
 import {
   exitCode,
@@ -18,7 +20,11 @@ import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
 interface Entry {
   readonly path: string;
   readonly kind: "file" | "folder";
+  /** Of a folder: of all files in it, however deep. */
   readonly bytes?: number;
+  /** The number of files and folders in a folder, and its quota. */
+  readonly files?: number;
+  readonly quota?: Quota;
   readonly modified: string;
   readonly version?: string;
 }
@@ -44,7 +50,7 @@ export function presentEntries(entries: readonly Entry[], folder: string): Prese
     table: (paint, widthMax) => {
       if (entries.length === 0) return [folder === "" ? "there are no files yet" : `${folder} is empty`];
       const rows = entries.map(({ path, kind, bytes, modified }): Cell[] => [
-        { text: kind === "folder" ? "-" : shortBytes(bytes ?? 0) },
+        { text: shortBytes(bytes ?? 0) },
         { text: localTime(modified), style: "dim" },
         kind === "folder"
           ? { text: `${nameIn(path, folder)}/`, style: "blue" }
@@ -71,11 +77,44 @@ export async function showOne(remote: string, options: FilesOptions): Promise<nu
               ["size", `${shortBytes(entry.bytes ?? 0)} (${entry.bytes} bytes)`],
               ["version", entry.version ?? ""],
             ]
-          : []),
+          : folderLines(entry)),
         ["changed", localTime(entry.modified)],
       ].map(([name, text]) => `${paint("dim", name!.padEnd(9))}${text}`),
   });
   return exitCode("ok");
+}
+
+function folderLines({ bytes = 0, files = 0, quota }: Entry): string[][] {
+  const of = (most: string | undefined): string => (most === undefined ? "" : ` of ${most}`);
+  return [
+    ["bytes", shortBytes(bytes) + of(quota?.bytes?.toString() && shortBytes(quota.bytes!))],
+    ["files", String(files) + of(quota?.files?.toString())],
+  ];
+}
+
+export interface QuotaOptions extends FilesOptions {
+  readonly bytes?: number;
+  readonly files?: number;
+  readonly none?: boolean;
+}
+
+/** `leasehold files quota FOLDER`: sets the quota, or removes it, and shows it with the use. */
+export async function quota(remote: string, options: QuotaOptions): Promise<number> {
+  const { nodes } = filesSettingsOf(options);
+  const { bytes, files, none = false } = options;
+  const isSet = bytes !== undefined || files !== undefined;
+  if (none && isSet) throw usageError("--none removes the quota, and takes no --bytes and no --files");
+  if (isSet || none) {
+    const property = `<L:quota>${bytes ?? "-"} ${files ?? "-"}</L:quota>`;
+    const update = none
+      ? `<D:remove><D:prop><L:quota/></D:prop></D:remove>`
+      : `<D:set><D:prop>${property}</D:prop></D:set>`;
+    const body = `<D:propertyupdate xmlns:D="DAV:" xmlns:L="${ownNamespace}">${update}</D:propertyupdate>`;
+    const path = remotePath(remote.replace(/\/+$/, ""));
+    const answer = await nodes.text({ method: "PROPPATCH", path, body: bodyOf(body) });
+    if (!/HTTP\/1\.1 200/.test(answer)) throw new CommandFailure("usage", `/${path} is no folder`);
+  }
+  return showOne(remote, options);
 }
 
 /** `leasehold files rm PATH…`. */
@@ -160,8 +199,25 @@ export function nodeRow(found: Found): Cell[] {
   ];
 }
 
+const wantedProperties = [
+  "resourcetype",
+  "getlastmodified",
+  "getetag",
+  "getcontentlength",
+  "quota-used-bytes",
+]
+  .map((name) => `<D:${name}/>`)
+  .concat("<L:used-files/>", "<L:quota/>")
+  .join("");
+const propfindBody = `<D:propfind xmlns:D="DAV:" xmlns:L="${ownNamespace}"><D:prop>${wantedProperties}</D:prop></D:propfind>`;
+
+function bodyOf(text: string) {
+  return { bytes: Buffer.byteLength(text), open: () => Readable.from([text]), isRepeatable: true };
+}
+
 async function entriesOf(nodes: Nodes, path: string, depth: "0" | "1"): Promise<Entry[]> {
-  const answer = parseXml(await nodes.text({ method: "PROPFIND", path, headers: { depth } }));
+  const body = bodyOf(propfindBody);
+  const answer = parseXml(await nodes.text({ method: "PROPFIND", path, headers: { depth }, body }));
   return answer.children.filter(({ local }) => local === "response").map(entryOf);
 }
 
@@ -172,7 +228,21 @@ function entryOf(response: XmlElement): Entry {
   const isFolder = childOf(childOf(properties, "resourcetype") ?? properties, "collection") !== undefined;
   const path = decodeURIComponent(href).replaceAll(/^\/|\/$/g, "");
   const modified = new Date(textIn("getlastmodified")).toISOString();
-  if (isFolder) return { path, kind: "folder", modified };
+  if (isFolder) {
+    const own = (name: string) =>
+      properties.children.find(({ namespace, local }) => namespace === ownNamespace && local === name)?.text;
+    const limits = (own("quota") ?? "").split(" ").map((text) => (/^\d/.test(text) ? Number(text) : null));
+    const [most = null, files = null] = limits;
+    const isLimited = most !== null || files !== null;
+    return {
+      path,
+      kind: "folder",
+      bytes: Number(textIn("quota-used-bytes")),
+      files: Number(own("used-files") ?? 0),
+      ...(isLimited && { quota: { bytes: most, files } }),
+      modified,
+    };
+  }
   const version = textIn("getetag").replaceAll('"', "");
   return { path, kind: "file", bytes: Number(textIn("getcontentlength")), modified, version };
 }

@@ -100,6 +100,17 @@ function addChanges(files: Command, finish: Finish): void {
       const { move } = await import("./commands.js");
       finish(await move(from, to, command.optsWithGlobals()));
     });
+  client(files.command("quota"))
+    .description("show how much is in a folder, and set how much there may be")
+    .argument("<folder>", "the folder")
+    .option("--bytes <size>", "the most bytes, such as 10GB; copies count in full", parseBytes)
+    .option("--files <count>", "the most files and folders in it", parseCount)
+    .option("--none", "remove the quota")
+    .addHelpText("after", examples("leasehold files quota backups --bytes 10GB --files 100000"))
+    .action(async (folder: string, _options: unknown, command: Command) => {
+      const { quota } = await import("./commands.js");
+      finish(await quota(folder, command.optsWithGlobals()));
+    });
   client(files.command("status"))
     .description("show the state of every node, and the nodes that it sees")
     .action(async (_options: unknown, command: Command) => {
@@ -236,6 +247,21 @@ function nodeOf(text: string): { readonly id: string; readonly address: string }
 
 function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
+}
+
+const units: Readonly<Record<string, number>> = { "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+
+function parseBytes(text: string): number {
+  const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([kMGT]?B)?$/.exec(text) ?? [];
+  const bytes = Math.floor(Number(number) * units[unit]!);
+  if (number === "" || !Number.isSafeInteger(bytes))
+    throw new InvalidArgumentError("It is a number of bytes, or of kB, MB, GB or TB.");
+  return bytes;
+}
+
+function parseCount(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("It is a number.");
+  return Number(text);
 }
 
 function parsePort(text: string): number {

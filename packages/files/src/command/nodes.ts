@@ -170,8 +170,11 @@ async function refusalOf(answer: IncomingMessage, { method, path }: Ask): Promis
     if (text.length > errorBytesMax) break;
   }
   const code = String(answer.headers[codeHeader] ?? "");
+  const isKnown = Object.hasOwn(errorCodes, code);
+  // XML names the rule, as the code does.
+  if (isKnown && text.trim().startsWith("<")) return new LeaseholdError(code as ErrorCode);
   const said = text.trim().startsWith("<") ? `${status} ${answer.statusMessage}` : text.trim();
   const message = said.replace(`${code}: `, "") || `${method} /${path} was refused with ${status}`;
-  if (Object.hasOwn(errorCodes, code)) return new LeaseholdError(code as ErrorCode, message);
+  if (isKnown) return new LeaseholdError(code as ErrorCode, message);
   return new CommandFailure(exitByStatus[status] ?? "unexpected", message);
 }

@@ -21,13 +21,13 @@ const depth = 20_000;
 
 test("folders that were moved into one another, deeper than the stack, are removed and dropped", () => {
   const state = new NamesState();
-  state.apply(Array.from({ length: depth }, (_, at) => folder(at + 1, at)));
-  state.dropOrphans();
+  state.replay(Array.from({ length: depth }, (_, at) => folder(at + 1, at)));
+  state.endReplay();
   expect(state.size).toBe(depth);
   state.apply([[1, null]]);
   expect(state.size).toBe(0);
-  state.apply(Array.from({ length: depth }, (_, at) => folder(at + 2, at + 1)));
-  state.dropOrphans();
+  state.replay(Array.from({ length: depth }, (_, at) => folder(at + 2, at + 1)));
+  state.endReplay();
   expect(state.size).toBe(0);
 });
 

@@ -2,7 +2,7 @@ import { LeaseholdError } from "leasehold/common";
 import { changeAttributes, withoutContent } from "./attributes.js";
 import { changedNodes, type Holder, isHeld, type NodeChange, type NodeList } from "./nodes.js";
 import { extraBytes, type NamesRecord, nodesBytes, placedBytesMax } from "./records.js";
-import { contentsIn, type Names, type NamesState, find, partsOf, placeOf, rootId } from "./state.js";
+import { contentsIn, type Names, type NamesState, find, partsOf, pathOf, placeOf, rootId } from "./state.js";
 import { emptyContent } from "./types.js";
 import type {
   Change,
@@ -12,14 +12,19 @@ import type {
   Fact,
   FileEntry,
   FolderChange,
+  FolderEntry,
   MoveChange,
   Name,
   Part,
   PlaceChange,
   PutChange,
+  Quota,
+  QuotaChange,
   RemoveChange,
   TouchChange,
+  Usage,
 } from "./types.js";
+import { foldersFrom, minus, noUsage, ownUsage, UsageTable } from "./usage.js";
 
 /** What one change may copy: names, and bytes of their records, which are one block of the journal. */
 const copiedMax = 8_000;
@@ -72,6 +77,7 @@ export class Draft implements Names {
   /** Sets of nodes that are in the record. */
   readonly #sets = new Set<string>();
   list: NodeList;
+  readonly #usage: UsageTable;
   #facts: Fact[] = [];
   #nextId: number;
   /** The upper bound of the length of its record. */
@@ -81,6 +87,7 @@ export class Draft implements Names {
     this.#state = state;
     this.#nextId = state.nextId;
     this.list = state.list;
+    this.#usage = new UsageTable(state.usage);
   }
 
   get facts(): readonly Fact[] {
@@ -109,7 +116,8 @@ export class Draft implements Names {
   /**
    * Makes a change or, if it throws, nothing of it.
    *
-   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`
+   * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`,
+   *   `QUOTA_EXCEEDED`
    * @throws Unsealed
    */
   make(change: Change, circumstances: Circumstances): Made {
@@ -169,6 +177,8 @@ export class Draft implements Names {
         return this.#changeNodes(change.change, circumstances.keepers);
       case "place":
         return this.#place(change, circumstances);
+      case "quota":
+        return this.#setQuota(change);
     }
   }
 
@@ -233,6 +243,7 @@ export class Draft implements Names {
     const attributes = changeAttributes(withoutContent(there?.entry.attributes), change.attributes);
     const made = composed?.content ?? content;
     const entry: FileEntry = { kind: "file", content: made, version: version(), modifiedMs, attributes };
+    this.#mustFit(folder, ownUsage(entry), there, composed?.folder);
     if (nodes.length > 0) this.#setPlacement(content.id, nodes);
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
     if (composed !== undefined) this.#drop(composed.folder);
@@ -268,6 +279,7 @@ export class Draft implements Names {
     const folder = this.#folderFor(path, makeFolders);
     const attributes = changeAttributes(undefined, change.attributes);
     const entry: Entry = { kind: "folder", modifiedMs: nowMs, attributes };
+    this.#mustFit(folder, ownUsage(entry));
     this.#set({ ...this.#placeIn(folder, path, nowMs), entry });
     return { entry, existed: false };
   }
@@ -280,6 +292,7 @@ export class Draft implements Names {
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     this.#mustBeSealed([source, ...(target === undefined ? [] : [target])], sealed);
+    this.#mustFit(folder, this.#usage.ofName(source), target, source);
     if (target !== undefined) this.#drop(target);
     this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: top });
     return { entry: top, existed: target !== undefined };
@@ -294,12 +307,14 @@ export class Draft implements Names {
     const folder = this.#folderFor(to, makeFolders);
     const copied = isDeep ? this.#below(source) : [source];
     this.#mustBeSealed([...copied, ...(target === undefined ? [] : [target])], sealed);
+    this.#mustFit(folder, isDeep ? this.#usage.ofName(source) : ownUsage(source.entry), target);
     if (target !== undefined) this.#drop(target);
     const ids = new Map<number, number>();
     let made: Entry | undefined;
     for (const { id, parent, name, entry: own } of copied) {
       const old = id === source.id ? top : own;
-      const entry = old.kind === "file" ? { ...old, version: version() } : { ...old, modifiedMs: nowMs };
+      const entry: Entry =
+        old.kind === "file" ? { ...old, version: version() } : withoutQuota({ ...old, modifiedMs: nowMs });
       const place =
         id === source.id
           ? this.#placeIn(folder, to, nowMs)
@@ -344,7 +359,10 @@ export class Draft implements Names {
     for (let end = path.lastIndexOf("/"); end > within.length; end = path.lastIndexOf("/", end - 1)) {
       const folder = find(this, path.slice(0, end));
       if (!path.startsWith(`${within}/`) || folder === undefined) return;
-      if (folder.entry.attributes !== undefined || !isEmpty(this.children(folder.id, ""))) return;
+      const isMore =
+        (folder.entry.kind === "folder" && folder.entry.quota !== undefined) ||
+        folder.entry.attributes !== undefined;
+      if (isMore || !isEmpty(this.children(folder.id, ""))) return;
       this.#drop(folder);
     }
   }
@@ -377,6 +395,53 @@ export class Draft implements Names {
     return { entry, existed: true };
   }
 
+  #setQuota({ path, quota }: QuotaChange): Made {
+    const there = find(this, path);
+    if (there === undefined) throw missing(path);
+    if (there.entry.kind === "file") throw exists(path, "a file");
+    const entry: Entry = { ...withoutQuota(there.entry), ...(quota && { quota }) };
+    this.#set({ ...there, entry });
+    return { entry, existed: true };
+  }
+
+  /**
+   * Checks the quotas of all folders whose use would grow. Each folder's change is the sum of what comes and
+   * of what leaves, so that a replaced file counts once, and a move within a folder does not count.
+   *
+   * @param gone names that the change replaces or takes from elsewhere
+   * @throws LeaseholdError `QUOTA_EXCEEDED`
+   */
+  #mustFit({ folder, missing: made }: Place, coming: Usage, ...gone: readonly (Name | undefined)[]): void {
+    const changes = new Map<number, Usage>();
+    const count = (parent: number, { bytes, files }: Usage): void => {
+      for (const id of foldersFrom(this, parent)) {
+        const sum = changes.get(id) ?? noUsage;
+        changes.set(id, { bytes: sum.bytes + bytes, files: sum.files + files });
+      }
+    };
+    count(folder.id, { ...coming, files: coming.files + made.length });
+    for (const name of gone) if (name !== undefined) count(name.parent, minus(this.#usage.ofName(name)));
+    for (const [id, change] of changes) {
+      const { entry } = this.byId(id)!;
+      const quota = entry.kind === "folder" ? entry.quota : undefined;
+      if (quota !== undefined) this.#mustFitInto(id, quota, change);
+    }
+  }
+
+  #mustFitInto(id: number, quota: Quota, change: Usage): void {
+    const usage = this.#usage.of(id);
+    for (const what of ["bytes", "files"] as const) {
+      const most = quota[what];
+      const wanted = usage[what] + change[what];
+      if (most === null || change[what] <= 0 || wanted <= most) continue;
+      const path = pathOf(this, id);
+      throw new LeaseholdError(
+        "QUOTA_EXCEEDED",
+        `${path} would have ${wanted} ${what}, and its quota is ${most}`,
+      );
+    }
+  }
+
   #source({ from, to, ifVersion, sealed }: MoveChange): Name {
     const source = find(this, from);
     if (source === undefined) throw missing(from);
@@ -396,10 +461,7 @@ export class Draft implements Names {
   }
 
   /** The folder of a path: the nearest that exists, if the missing ones are to be made. */
-  #folderFor(
-    path: string,
-    makeFolders: boolean,
-  ): { readonly folder: Name; readonly missing: readonly string[] } {
+  #folderFor(path: string, makeFolders: boolean): Place {
     const parts = path.split("/").slice(0, -1);
     let folder = this.byId(rootId)!;
     for (const [index, part] of parts.entries()) {
@@ -416,11 +478,7 @@ export class Draft implements Names {
   }
 
   /** Makes the missing folders, and a place for the last part of the path. */
-  #placeIn(
-    { folder, missing }: { readonly folder: Name; readonly missing: readonly string[] },
-    path: string,
-    nowMs: number,
-  ): Omit<Name, "entry"> {
+  #placeIn({ folder, missing }: Place, path: string, nowMs: number): Omit<Name, "entry"> {
     let parent = folder.id;
     for (const name of missing) {
       const id = this.#newId();
@@ -473,8 +531,12 @@ export class Draft implements Names {
 
   #set(name: Name): void {
     const before = this.byId(name.id);
-    if (before !== undefined) this.#byPlace.set(placeOf(before), null);
+    if (before !== undefined) {
+      this.#byPlace.set(placeOf(before), null);
+      this.#usage.add(this, before.parent, minus(this.#usage.ofName(before)));
+    }
     this.#byId.set(name.id, name);
+    this.#usage.add(this, name.parent, this.#usage.ofName(name));
     this.#byPlace.set(placeOf(name), name);
     this.#facts.push([name.id, name]);
     this.bytes += factBytesMax(name.name, name.entry) + this.#bytesOf(contentsIn([[name.id, name]]));
@@ -496,6 +558,7 @@ export class Draft implements Names {
   }
 
   #drop(name: Name): void {
+    this.#usage.add(this, name.parent, minus(this.#usage.ofName(name)));
     this.#byId.set(name.id, null);
     this.#byPlace.set(placeOf(name), null);
     this.#facts.push([name.id, null]);
@@ -503,9 +566,19 @@ export class Draft implements Names {
   }
 }
 
+/** The folder of a path: the nearest that exists, and the missing ones between it and the path. */
+interface Place {
+  readonly folder: Name;
+  readonly missing: readonly string[];
+}
+
 /** The name as JSON in UTF-8, and the rest of a fact. */
 export function factBytesMax(name: string, entry?: Entry): number {
   return 3 * name.length + 200 + (entry === undefined ? 0 : extraBytes(entry));
+}
+
+function withoutQuota({ kind, modifiedMs, attributes }: FolderEntry): FolderEntry {
+  return { kind, modifiedMs, attributes };
 }
 
 function withAttributes<E extends Entry>(entry: E, { attributes: changes }: TouchChange | MoveChange): E {

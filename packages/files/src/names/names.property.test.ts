@@ -4,14 +4,57 @@ import { Draft, Unsealed } from "./draft.js";
 import type { NodeList } from "./nodes.js";
 import { decodeNames, encodeNames } from "./records.js";
 import { filesBelow, find, NamesState, rootId } from "./state.js";
-import { type Change, type NameChange, type Content, emptyContent, type Fact, type Found } from "./types.js";
+import {
+  type Change,
+  type NameChange,
+  type Content,
+  emptyContent,
+  type Fact,
+  type Found,
+  type Quota,
+  type Usage,
+} from "./types.js";
 
-/** A file system as a map of paths: what the state machine must do, in the simplest way. */
+/** A file system as a map of paths, in the simplest way. Each file has a byte. */
 class Model {
   readonly entries = new Map<string, string>();
+  quotas = new Map<string, Quota>();
 
   /** False if it is refused. */
   make(change: NameChange): boolean {
+    const before = { entries: new Map(this.entries), quotas: new Map(this.quotas) };
+    const usage = new Map([...this.quotas.keys()].map((path) => [path, this.usageOf(path)]));
+    if (!this.#make(change)) return false;
+    // A quota that was there before, wherever its folder is now, and what the folder had.
+    const isMoved = (path: string): string =>
+      change.kind === "move" && (path === change.from || path.startsWith(`${change.from}/`))
+        ? change.to + path.slice(change.from.length)
+        : path;
+    const isReplaced = (path: string): boolean =>
+      change.kind === "move" &&
+      change.from !== change.to &&
+      (path === change.to || path.startsWith(`${change.to}/`));
+    const fits = [...before.quotas].every(([path, quota]) => {
+      if (isReplaced(path)) return true;
+      if (!this.quotas.has(isMoved(path)) || change.kind === "quota") return true;
+      const [had, has] = [usage.get(path)!, this.usageOf(isMoved(path))];
+      return (["bytes", "files"] as const).every(
+        (what) => has[what] <= had[what] || has[what] <= (quota[what] ?? Infinity),
+      );
+    });
+    if (fits) return true;
+    this.entries.clear();
+    for (const [path, entry] of before.entries) this.entries.set(path, entry);
+    this.quotas = before.quotas;
+    return false;
+  }
+
+  usageOf(path: string): Usage {
+    const below = path === "" ? [...this.entries.keys()] : this.#below(path);
+    return { bytes: below.filter((each) => this.entries.get(each) !== "folder").length, files: below.length };
+  }
+
+  #make(change: NameChange): boolean {
     switch (change.kind) {
       case "put":
         return this.#put(change);
@@ -21,6 +64,11 @@ class Model {
         return true;
       case "remove":
         return this.#remove(change.path, change.isDeep);
+      case "quota":
+        if (this.entries.get(change.path) !== "folder") return false;
+        if (change.quota === null) this.quotas.delete(change.path);
+        else this.quotas.set(change.path, change.quota);
+        return true;
       case "touch":
         return (this.entries.get(change.path) ?? "folder") !== "folder";
       case "move":
@@ -40,7 +88,10 @@ class Model {
   #remove(path: string, isDeep: boolean): boolean {
     const below = this.#below(path);
     if (!this.entries.has(path) || (below.length > 0 && !isDeep)) return false;
-    for (const each of [path, ...below]) this.entries.delete(each);
+    for (const each of [path, ...below]) {
+      this.entries.delete(each);
+      this.quotas.delete(each);
+    }
     return true;
   }
 
@@ -54,8 +105,17 @@ class Model {
     const moved = [from, ...(kind === "move" || isDeep ? this.#below(from) : [])].map(
       (path) => [to + path.slice(from.length), this.entries.get(path)!] as const,
     );
+    const quotas =
+      kind === "move"
+        ? [...this.quotas].filter(
+            ([path]) =>
+              moved.some(([at]) => at === to + path.slice(from.length)) &&
+              (path === from || path.startsWith(`${from}/`)),
+          )
+        : [];
     if (there !== undefined) this.#remove(to, true);
     if (kind === "move") this.#remove(from, true);
+    for (const [path, quota] of quotas) this.quotas.set(to + path.slice(from.length), quota);
     for (const [path, entry] of moved) this.entries.set(path, entry);
     return true;
   }
@@ -95,6 +155,11 @@ function drawChange(random: Xorshift, content: string): NameChange {
       ifContent: null,
       ...unconditional,
     };
+  if (at > 0.94) {
+    const limit = (): number | null => (isSo() ? null : Math.floor(random.next() * 5));
+    const quota = random.next() < 0.2 ? null : { bytes: limit(), files: limit() };
+    return { kind: "quota", path: path(), quota };
+  }
   if (at < 0.45) return { kind: "touch", path: path(), modifiedMs: 1, ifVersion: null, sealed: [] };
   if (at < 0.55) return { kind: "folder", path: path(), makeFolders };
   if (at < 0.7) return { kind: "remove", path: path(), isDeep: isSo(), ...unconditional };
@@ -116,6 +181,27 @@ function allOf(state: NamesState): Map<string, string> {
   walk(rootId, "");
   return all;
 }
+
+/** The use of each folder, and its quota. */
+function usesOf(state: NamesState): string[] {
+  const uses: string[] = [];
+  const walk = (id: number, path: string): void => {
+    for (const { id: child, name, entry } of state.children(id, "")) {
+      if (entry.kind === "file") continue;
+      uses.push(JSON.stringify([path + name, state.usage.of(child), entry.quota ?? null]));
+      walk(child, `${path}${name}/`);
+    }
+  };
+  uses.push(JSON.stringify(["", state.usage.of(rootId), null]));
+  walk(rootId, "");
+  return uses.sort();
+}
+
+const modelUses = (model: Model): string[] =>
+  ["", ...model.entries.keys()]
+    .filter((path) => path === "" || model.entries.get(path) === "folder")
+    .map((path) => JSON.stringify([path, model.usageOf(path), model.quotas.get(path) ?? null]))
+    .sort();
 
 const sorted = (all: ReadonlyMap<string, string>): string[] =>
   [...all].map(([path, content]) => `${path}: ${content}`).sort();
@@ -160,6 +246,7 @@ test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
       append(draft.facts);
       state.apply(draft.facts);
       expect(sorted(allOf(state))).toEqual(sorted(model.entries));
+      expect(usesOf(state)).toEqual(modelUses(model));
       if (batch === 20) {
         snapshotFrom = journal.length;
         pieces = (state.all() as MapIterator<never>)[Symbol.iterator]();
@@ -173,14 +260,16 @@ test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     }
     const replay = (records: readonly Uint8Array[]): NamesState => {
       const again = new NamesState();
-      for (const record of records) again.apply(decodeNames(record).facts);
-      again.dropOrphans();
+      for (const record of records) again.replay(decodeNames(record).facts);
+      again.endReplay();
       return again;
     };
     expect(sorted(allOf(replay(journal)))).toEqual(sorted(model.entries));
+    expect(usesOf(replay(journal))).toEqual(modelUses(model));
     // A snapshot that is not whole yet is not begun from.
     const from = pieces === undefined ? snapshotFrom : 0;
     expect(sorted(allOf(replay(journal.slice(from))))).toEqual(sorted(model.entries));
+    expect(usesOf(replay(journal.slice(from)))).toEqual(modelUses(model));
     const files = new Set([...model.entries.values()].filter((content) => content !== "folder"));
     for (let batch = 0; batch < 60; batch += 1)
       for (let count = 0; count < 5; count += 1) {

@@ -13,7 +13,14 @@ export interface NamesRecord {
   readonly list?: NodeList | undefined;
 }
 
-type FolderFields = [id: number, parent: number, name: string, modifiedMs: number, attributes?: Attributes];
+type FolderFields = [
+  id: number,
+  parent: number,
+  name: string,
+  modifiedMs: number,
+  attributes?: Attributes | null,
+  quota?: [bytes: number | null, files: number | null],
+];
 
 type FileFields = [
   id: number,
@@ -83,7 +90,11 @@ function fieldsOf([id, name]: Fact): Fields {
   const { parent, entry } = name;
   const { attributes } = entry;
   const last = attributes === undefined ? ([] as const) : ([attributes] as const);
-  if (entry.kind === "folder") return [id, parent, name.name, entry.modifiedMs, ...last];
+  if (entry.kind === "folder") {
+    const { quota, modifiedMs } = entry;
+    if (quota === undefined) return [id, parent, name.name, modifiedMs, ...last];
+    return [id, parent, name.name, modifiedMs, attributes ?? null, [quota.bytes, quota.files]];
+  }
   const { id: content, isLive, size, blockSize, checksum } = entry.content;
   const live = isLive ? 1 : 0;
   const { modifiedMs, version } = entry;
@@ -95,9 +106,11 @@ function fieldsOf([id, name]: Fact): Fields {
 function factOf(fields: Fields): Fact {
   if (fields.length === 1) return [fields[0], null];
   const [id, parent, name, modifiedMs] = fields;
-  if (fields.length <= 5) {
-    const [, , , , attributes] = fields as FolderFields;
-    return [id, { id, parent, name, entry: { kind: "folder", modifiedMs, ...some(attributes) } }];
+  if (fields.length <= 6) {
+    const [, , , , attributes, quota] = fields as FolderFields;
+    const limits = quota && { quota: { bytes: quota[0], files: quota[1] } };
+    const entry = { kind: "folder", modifiedMs, ...limits, ...some(attributes ?? undefined) } as const;
+    return [id, { id, parent, name, entry }];
   }
   const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes, parts] =
     fields as FileFields;

@@ -3,6 +3,7 @@ import { extraBytes, type NamesRecord } from "./records.js";
 import { copiesIn } from "./attributes.js";
 import { noNodes, type NodeList } from "./nodes.js";
 import type { Content, Fact, FileEntry, Found, Name, Part, PlacedContent, Placement } from "./types.js";
+import { minus, UsageTable } from "./usage.js";
 
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
@@ -40,6 +41,7 @@ export class NamesState implements Names {
   readonly #live = new Set<number>();
   /** The upper bound of the length in records of all that most names do not have. */
   extraBytes = 0;
+  readonly usage = new UsageTable();
 
   get size(): number {
     return this.#byId.size - 1;
@@ -144,17 +146,18 @@ export class NamesState implements Names {
   }
 
   apply(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
+    for (const fact of facts) this.#apply(fact, true);
+    this.#placeAll(placements, list);
+  }
+
+  /** Applies a record of a journal, whose use is counted at the end: {@link endReplay}. */
+  replay(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
+    for (const fact of facts) this.#apply(fact, false);
+    this.#placeAll(placements, list);
+  }
+
+  #placeAll(placements: readonly Placement[], list: NodeList): void {
     this.list = list;
-    for (const [id, name] of facts) {
-      this.nextId = Math.max(this.nextId, id + 1);
-      const before = this.#byId.get(id);
-      if (before !== undefined) this.#forget(before, name === null);
-      if (name === null) continue;
-      this.#byId.set(id, name);
-      this.#byPlace.set(placeOf(name), name);
-      this.extraBytes += extraBytes(name.entry);
-      if (name.entry.kind === "file") this.#use(id, name.entry);
-    }
     for (const [content, nodes] of placements) if (this.#uses.has(content)) this.#place(content, nodes);
   }
 
@@ -173,6 +176,21 @@ export class NamesState implements Names {
     this.#placements.delete(content);
   }
 
+  #apply([id, name]: Fact, isCounted: boolean): void {
+    this.nextId = Math.max(this.nextId, id + 1);
+    const before = this.#byId.get(id);
+    if (before !== undefined) {
+      if (isCounted) this.usage.add(this, before.parent, minus(this.usage.ofName(before)));
+      this.#forget(before, name === null);
+    }
+    if (name === null) return;
+    this.#byId.set(id, name);
+    if (isCounted) this.usage.add(this, name.parent, this.usage.ofName(name));
+    this.#byPlace.set(placeOf(name), name);
+    this.extraBytes += extraBytes(name.entry);
+    if (name.entry.kind === "file") this.#use(id, name.entry);
+  }
+
   #use(id: number, { content }: FileEntry): void {
     if (content.isLive) this.#live.add(id);
     for (const part of partsOf(content)) this.#uses.set(part.id, (this.#uses.get(part.id) ?? 0) + 1);
@@ -185,6 +203,7 @@ export class NamesState implements Names {
       if (withAllBelow && name.entry.kind === "folder")
         for (const child of this.children(name.id, "")) all.push(child);
       this.#forgetOne(name);
+      if (withAllBelow) this.usage.forget(name.id);
     }
   }
 
@@ -207,8 +226,16 @@ export class NamesState implements Names {
     }
   }
 
-  /** Removes names whose folder was removed: a snapshot beside changes may contain them. */
-  dropOrphans(): void {
+  /**
+   * Ends a replay. A snapshot beside changes may contain names whose folder was removed, and names before
+   * their folder: it removes the former, and counts anew what is in each folder.
+   */
+  endReplay(): void {
+    this.#dropOrphans();
+    this.usage.count(this.#byId.values());
+  }
+
+  #dropOrphans(): void {
     const known = new Map<number, boolean>([[rootId, true]]);
     for (const name of this.#byId.values()) {
       const way: Name[] = [];
@@ -252,6 +279,14 @@ export function folderAbove(names: Names, path: string): number {
     folder = next.id;
   }
   return folder;
+}
+
+/** The path of a name. */
+export function pathOf(names: Names, id: number): string {
+  const parts: string[] = [];
+  for (let name = names.byId(id); name !== undefined && name.parent >= 0; name = names.byId(name.parent))
+    parts.unshift(name.name);
+  return parts.join("/");
 }
 
 /** Files below a prefix of paths, in the order of `<` on their paths. */

@@ -28,9 +28,23 @@ export type Attributes = Readonly<Record<string, string>>;
 /** Sets attributes; null removes one. */
 export type AttributeChanges = Readonly<Record<string, string | null>>;
 
+/** What is in a folder, however deep: bytes of its files, and the number of its files and folders. */
+export interface Usage {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** The greatest use that changes may bring about; null: no limit. */
+export interface Quota {
+  readonly bytes: number | null;
+  readonly files: number | null;
+}
+
 export interface FolderEntry {
   readonly kind: "folder";
   readonly modifiedMs: number;
+  /** Absent: none. It stays with the folder when that is moved, and is not copied. */
+  readonly quota?: Quota | undefined;
   /** Absent: none. */
   readonly attributes?: Attributes | undefined;
 }
@@ -150,7 +164,14 @@ export interface PlaceChange {
   readonly holders: readonly Holder[];
 }
 
-export type NameChange = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange;
+/** Sets the quota of a folder, or removes it. What the folder has already stays. */
+export interface QuotaChange {
+  readonly kind: "quota";
+  readonly path: string;
+  readonly quota: Quota | null;
+}
+
+export type NameChange = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange | QuotaChange;
 export type Change = NameChange | NodesChange | PlaceChange;
 
 /** A content and the nodes that it is on. */
@@ -163,6 +184,8 @@ export interface PlacedContent extends Part {
 export interface Found {
   readonly path: string;
   readonly entry: Entry;
+  /** Of a folder. */
+  readonly usage?: Usage;
 }
 
 /** Operations on names, at their primary. */
@@ -204,6 +227,9 @@ export type NamesOperation =
 export interface NamesResult {
   /** What the path names; after a change, what it names now. Null: nothing. */
   readonly entry?: Entry | null;
+  /** A looked up folder: its use, and what the quotas of it and the folders above leave. */
+  readonly usage?: Usage;
+  readonly left?: Quota;
   readonly found?: readonly Found[];
   /** Where the next page begins; absent on the last. */
   readonly next?: string;

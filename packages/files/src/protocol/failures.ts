@@ -1,4 +1,5 @@
 import { type ErrorCode, LeaseholdError } from "leasehold/common";
+import type { Quota } from "../names/types.js";
 import { bytesPerCallMax } from "./messages.js";
 
 /** Leases' names are limited to 512 bytes. */
@@ -50,4 +51,11 @@ const timeMsMax = 8.64e15;
 export function checkTime(ms: number | undefined): void {
   if (ms !== undefined && !(Number.isInteger(ms) && Math.abs(ms) <= timeMsMax))
     throw new LeaseholdError("INVALID_RANGE", `${ms} is not a time of modification`);
+}
+
+/** @throws LeaseholdError `INVALID_RANGE`. */
+export function checkQuota(quota: Quota): void {
+  for (const most of [quota.bytes, quota.files])
+    if (most !== null && !(Number.isSafeInteger(most) && most >= 0))
+      throw new LeaseholdError("INVALID_RANGE", `${most} is not a quota: it is a number from 0 to 2^53 - 1`);
 }

@@ -14,8 +14,9 @@ import type {
   PlaceChange,
   PutChange,
 } from "../names/types.js";
+import { leftIn } from "../names/usage.js";
 import { forEachOf } from "./each.js";
-import { checkPath, TenureOver } from "./failures.js";
+import { checkPath, checkQuota, TenureOver } from "./failures.js";
 import { namesKey } from "./keys.js";
 import { noBytes } from "./messages.js";
 import type { Outcome, Serving } from "./serving.js";
@@ -99,7 +100,7 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    this.#state.dropOrphans();
+    this.#state.endReplay();
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
     if (this.#state.list.version === 0) await this.#found();
@@ -120,7 +121,7 @@ export class NamesPrimary implements Serving {
     });
     for (const bytes of records) {
       const { nextId, facts, placements, list } = decodeNames(bytes);
-      this.#state.apply(facts, placements, list);
+      this.#state.replay(facts, placements, list);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
     }
   }
@@ -147,12 +148,8 @@ export class NamesPrimary implements Serving {
   #read(operation: Exclude<NamesOperation, { kind: "commit" | "complete" }>): NamesResult {
     if (this.tenure.isOver) throw new TenureOver();
     switch (operation.kind) {
-      case "lookup": {
-        const entry = find(this.#state, operation.path)?.entry ?? null;
-        if (entry?.kind !== "file") return { entry };
-        const all = partsOf(entry.content).flatMap(({ id }) => this.#state.placementOf(id));
-        return { entry, nodes: [...new Set(all)] };
-      }
+      case "lookup":
+        return this.#lookup(operation.path);
       case "files":
         return pageOf(
           filesBelow(this.#state, operation.prefix, operation.after),
@@ -218,6 +215,16 @@ export class NamesPrimary implements Serving {
     return { list, counts };
   }
 
+  #lookup(path: string): NamesResult {
+    const name = find(this.#state, path);
+    if (name === undefined) return { entry: null };
+    const { entry, id } = name;
+    if (entry.kind === "folder")
+      return { entry, usage: this.#state.usage.of(id), left: leftIn(this.#state, id) };
+    const all = partsOf(entry.content).flatMap((part) => this.#state.placementOf(part.id));
+    return { entry, nodes: [...new Set(all)] };
+  }
+
   async #complete(lacks: string): Promise<NamesResult> {
     await this.tenure.completeCopies(lacks);
     return {};
@@ -237,7 +244,8 @@ export class NamesPrimary implements Serving {
       for (const child of state.children(folder.id, after > begin ? after : begin)) {
         const place = placeOf(child).slice(`${folder.id} `.length);
         if (!place.startsWith(begin)) return;
-        if (place > after) yield { path: prefix + child.name, entry: child.entry, place };
+        const usage = child.entry.kind === "folder" ? { usage: state.usage.of(child.id) } : {};
+        if (place > after) yield { path: prefix + child.name, entry: child.entry, place, ...usage };
       }
     };
     return { entry: folder.entry, ...pageOf(found(), limit, ({ place }) => place) };
@@ -403,14 +411,19 @@ function pageOf<T extends Found>(all: Iterable<T>, limit: number, cursor: (each:
   for (const each of all) {
     if (found.length === limit || bytes > pageBytes) return { found, next: cursor(last!) };
     const entry = withoutParts(each.entry);
-    found.push({ path: each.path, entry });
+    found.push({ path: each.path, entry, ...(each.usage && { usage: each.usage }) });
     bytes += extraBytes(entry);
     last = each;
   }
   return { found };
 }
 
-const refusals: ReadonlySet<string> = new Set(["FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED"]);
+const refusals: ReadonlySet<string> = new Set([
+  "FILE_NOT_FOUND",
+  "FILE_EXISTS",
+  "FILE_CHANGED",
+  "QUOTA_EXCEEDED",
+]);
 const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
 
 /** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for what another node must not ask. */
@@ -428,5 +441,6 @@ function checkOperation(operation: NamesOperation): void {
     const { change } = operation;
     if (change.kind === "nodes" || change.kind === "place") return;
     for (const path of "to" in change ? [change.from, change.to] : [change.path]) checkPath(path);
+    if (change.kind === "quota" && change.quota !== null) checkQuota(change.quota);
   }
 }

@@ -12,7 +12,15 @@ import {
   type Found,
   type PutChange,
 } from "../names/types.js";
-import { checkPath, checkRange, checkTime, isLeaseholdError, notFound } from "../protocol/failures.js";
+import { noUsage } from "../names/usage.js";
+import {
+  checkPath,
+  checkQuota,
+  checkRange,
+  checkTime,
+  isLeaseholdError,
+  notFound,
+} from "../protocol/failures.js";
 import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
@@ -37,9 +45,11 @@ import type {
   NodesReport,
   OpenFileOptions,
   PutOptions,
+  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
+  Usage,
 } from "../types.js";
 import { FileUncertainError } from "../uncertain.js";
 import { NamedFile } from "./named-file.js";
@@ -130,9 +140,9 @@ export class NamedFiles implements Files, Answerer {
   async entry(path: string, { signal }: FileCallOptions = {}): Promise<FileView | FolderStat | undefined> {
     if (path !== "") checkPath(path);
     for (let looks = 1; ; looks += 1) {
-      const { entry, nodes } = await this.#names.look(path, signal);
+      const { entry, nodes, usage, left } = await this.#names.look(path, signal);
       if (entry === undefined) return undefined;
-      if (entry.kind === "folder") return folderStat(path, entry);
+      if (entry.kind === "folder") return { ...folderStat(path, entry, usage), left };
       try {
         return await this.#viewOf(path, entry, nodes, signal);
       } catch (error) {
@@ -151,7 +161,7 @@ export class NamedFiles implements Files, Answerer {
     const given = options.attributes;
     const early = typeof given === "function" ? undefined : given;
     const wish = { kind: "put", path, makeFolders, modifiedMs, attributes: early, ...conditions } as const;
-    const announced = { ...emptyContent, id: writer.id };
+    const announced = { ...emptyContent, id: writer.id, size: options.size ?? 0 };
     let isOursAlone = true;
     try {
       const change = { ...wish, content: announced, sealed: [] };
@@ -298,6 +308,12 @@ export class NamedFiles implements Files, Answerer {
     await this.#names.change({ kind: "touch", path, modifiedMs, attributes, ifVersion }, signal);
   }
 
+  async setQuota(path: string, quota: Quota | null, { signal }: FileCallOptions = {}): Promise<void> {
+    checkPath(path);
+    if (quota !== null) checkQuota(quota);
+    await this.#names.change({ kind: "quota", path, quota }, signal);
+  }
+
   rename(from: string, to: string, options: MoveOptions = {}): Promise<boolean> {
     return this.#move("move", from, to, options);
   }
@@ -427,8 +443,8 @@ export class NamedFiles implements Files, Answerer {
       entry.kind === "file" && entry.content.isLive ? [livePrefix + entry.content.id] : [],
     );
     const stats = await this.objects.stats(live, signal);
-    return found.flatMap(({ path, entry }): Entry[] => {
-      if (entry.kind === "folder") return [folderStat(path, entry)];
+    return found.flatMap(({ path, entry, usage }): Entry[] => {
+      if (entry.kind === "folder") return [folderStat(path, entry, usage)];
       const { attributes } = entry;
       const { id, isLive } = entry.content;
       if (!isLive) return [{ kind: "file", ...statOf(path, entry) }];
@@ -448,8 +464,16 @@ function statOf(path: string, { content, version, modifiedMs, attributes }: File
   return { path, size: content.size, version, modifiedMs, ...(attributes && { attributes }) };
 }
 
-function folderStat(path: string, { modifiedMs, attributes }: FolderEntry): FolderStat {
-  return { kind: "folder", path, modifiedMs, ...(attributes && { attributes }) };
+function folderStat(path: string, entry: FolderEntry, usage: Usage = noUsage): FolderStat {
+  const { modifiedMs, attributes, quota } = entry;
+  return {
+    kind: "folder",
+    path,
+    modifiedMs,
+    usage,
+    ...(quota && { quota }),
+    ...(attributes && { attributes }),
+  };
 }
 
 function noFile(path: string, isFolder: boolean): LeaseholdError {

@@ -1,5 +1,14 @@
 import { LeaseholdError } from "leasehold/common";
-import type { Change, Entry, NameChange, NamesOperation, NamesResult, PutChange } from "../names/types.js";
+import type {
+  Change,
+  Entry,
+  NameChange,
+  NamesOperation,
+  NamesResult,
+  PutChange,
+  Quota,
+  Usage,
+} from "../names/types.js";
 import { isLeaseholdError, notFound } from "../protocol/failures.js";
 import type { Router } from "../protocol/router.js";
 import { livePrefix } from "../protocol/keys.js";
@@ -93,9 +102,14 @@ export class NamesClient {
 export interface Looked {
   readonly entry: Entry | undefined;
   readonly nodes: readonly string[];
+  /** Of a folder. */
+  readonly usage: Usage | undefined;
+  readonly left: Quota | undefined;
 }
 
-const lookedAt = ({ entry, nodes = [] }: NamesResult): Looked => ({ entry: entry ?? undefined, nodes });
+const lookedAt = ({ entry, nodes = [], usage, left }: NamesResult): Looked => {
+  return { entry: entry ?? undefined, nodes, usage, left };
+};
 
 /** The version of a file that is written in place: that of its content, which is named after it. */
 export function liveVersion(stamp: string, content: string): string {

@@ -20,6 +20,7 @@ import type {
   NodesReport,
   OpenFileOptions,
   PutOptions,
+  Quota,
   RemoveOptions,
   ReplicatedFile,
   TouchOptions,
@@ -42,8 +43,7 @@ export class GuardedFiles implements Files {
   /** @throws LeaseholdError `PERMISSION_DENIED` */
   mustWrite(...paths: readonly string[]): void {
     for (const path of paths)
-      if (!this.#rights.mayWrite(path))
-        throw new LeaseholdError("PERMISSION_DENIED", `the user may not write ${JSON.stringify(path)}`);
+      if (!this.#rights.mayWrite(path)) throw denied(`the user may not write ${JSON.stringify(path)}`);
   }
 
   async open(path: string, options?: OpenFileOptions): Promise<ReplicatedFile> {
@@ -97,7 +97,7 @@ export class GuardedFiles implements Files {
   }
 
   async remove(path: string, options?: RemoveOptions): Promise<void> {
-    this.mustWrite(path);
+    this.#mustReplace(path);
     if (options?.pruneIn !== undefined) this.mustWrite(options.pruneIn);
     return this.#files.remove(path, options);
   }
@@ -109,13 +109,14 @@ export class GuardedFiles implements Files {
 
   async rename(from: string, to: string, options?: MoveOptions): Promise<boolean> {
     this.#mustRead(from);
-    this.mustWrite(from, to);
+    this.#mustReplace(from);
+    this.#mustReplace(to);
     return this.#files.rename(from, to, options);
   }
 
   async copy(from: string, to: string, options?: CopyOptions): Promise<boolean> {
     this.#mustRead(from);
-    this.mustWrite(to);
+    this.#mustReplace(to);
     return this.#files.copy(from, to, options);
   }
 
@@ -127,6 +128,12 @@ export class GuardedFiles implements Files {
     // They hold the files of all users.
     this.mustWrite("");
     return this.#files.changeNodes(change, options);
+  }
+
+  async setQuota(folder: string, quota: Quota | null, options?: FileCallOptions): Promise<void> {
+    // A quota bounds what users with rights to the folder write.
+    if (!this.#rights.mayWrite("")) throw denied("the user may not set quotas");
+    return this.#files.setQuota(folder, quota, options);
   }
 
   status(): FilesStatus {
@@ -141,6 +148,11 @@ export class GuardedFiles implements Files {
     return this.close();
   }
 
+  /** A user cannot remove or replace what its right is for, and so a quota of that folder. */
+  #mustReplace(path: string): void {
+    if (!this.#rights.mayReplace(path)) throw denied(`the user may not replace ${JSON.stringify(path)}`);
+  }
+
   #mustRead(path: string): void {
     if (!this.#rights.mayRead(path)) throw missing(path);
   }
@@ -149,6 +161,8 @@ export class GuardedFiles implements Files {
     return kind === "folder" ? this.#rights.maySee(path) : this.#rights.mayRead(path);
   }
 }
+
+const denied = (why: string): LeaseholdError => new LeaseholdError("PERMISSION_DENIED", why);
 
 const missing = (path: string): LeaseholdError =>
   new LeaseholdError("FILE_NOT_FOUND", `there is no ${JSON.stringify(path)} that the user may read`);

@@ -21,6 +21,11 @@ export class Rights {
     return this.list.some((right) => right.mayWrite && isAtOrBelow(right.path, path));
   }
 
+  /** Whether the name may be removed, or given to something else: what the right itself is for may not. */
+  mayReplace(path: string): boolean {
+    return this.list.some((right) => right.mayWrite && path !== right.path && isAtOrBelow(right.path, path));
+  }
+
   /** Whether a folder may be seen: it may be read, or is on the way to something that may. */
   maySee(folder: string): boolean {
     return this.mayRead(folder) || this.list.some((right) => isAtOrBelow(folder, right.path));

@@ -144,6 +144,10 @@ describe("rights", () => {
     await expect(guarded.put("public/docs/d", bytes())).rejects.toMatchObject(denied);
     await expect(guarded.open("public/docs/d")).rejects.toMatchObject(denied);
     await expect(guarded.remove("public", { recursive: true })).rejects.toMatchObject(denied);
+    await expect(guarded.remove("ann", { recursive: true })).rejects.toMatchObject(denied);
+    await expect(guarded.rename("ann", "ann/x")).rejects.toMatchObject(denied);
+    await expect(guarded.copy("public/docs", "ann", { over: "anything" })).rejects.toMatchObject(denied);
+    await expect(guarded.setQuota("ann", null)).rejects.toMatchObject(denied);
     await expect(guarded.makeFolder("x")).rejects.toMatchObject(denied);
     await expect(guarded.touch("public/docs/d", { modifiedMs: 1 })).rejects.toMatchObject(denied);
     await expect(guarded.rename("ann/a", "bob/a")).rejects.toMatchObject(denied);

@@ -1,4 +1,4 @@
-import type { Entry, FileView } from "../types.js";
+import type { Entry, FileView, Quota } from "../types.js";
 import type { GuardedFiles } from "../users/guarded-files.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree, PutHow, TouchHow, TransferHow } from "./tree.js";
@@ -65,8 +65,8 @@ export class FilesTree implements DavTree {
   }
 
   async write(path: string, bytes: AsyncIterable<Uint8Array>, how: PutHow): Promise<DavEntry> {
-    const { etag, isNew: ifMissing = false, makeFolders = false, modifiedMs } = how;
-    const options = { ifVersion: versionIn(etag), ifMissing, makeFolders, modifiedMs };
+    const { etag, isNew: ifMissing = false, makeFolders = false, modifiedMs, size } = how;
+    const options = { ifVersion: versionIn(etag), ifMissing, makeFolders, modifiedMs, size };
     const stat = await this.#files.put(path, bytes, options);
     return davEntry({ ...stat, kind: "file" });
   }
@@ -81,6 +81,10 @@ export class FilesTree implements DavTree {
 
   touch(path: string, { etag, ...changes }: TouchHow): Promise<void> {
     return this.#files.touch(path, { ...changes, ifVersion: versionIn(etag) });
+  }
+
+  setQuota(folder: string, quota: Quota | null): Promise<void> {
+    return this.#files.setQuota(folder, quota);
   }
 
   async transfer(
@@ -101,7 +105,10 @@ export class FilesTree implements DavTree {
 
 function davEntry(entry: Entry): DavEntry {
   const { path, modifiedMs, attributes = {} } = entry;
-  if (entry.kind === "folder") return { path, kind: "folder", bytes: 0, modifiedMs, etag: "", attributes };
+  if (entry.kind === "folder") {
+    const { usage, quota, left } = entry;
+    return { path, kind: "folder", bytes: 0, modifiedMs, etag: "", attributes, usage, quota, left };
+  }
   return { path, kind: "file", bytes: entry.size, modifiedMs, etag: `"${entry.version}"`, attributes };
 }
 

@@ -113,10 +113,16 @@ async function put(call: Call): Promise<void> {
     ...(isConditional(request) && (before === undefined ? { isNew: true } : { etag: before.etag })),
     makeFolders: request.headers[foldersHeader] !== undefined,
     modifiedMs,
+    size: sizeIn(request.headers["content-length"]),
   };
   const after = await inFolder(path, tree.write(path, request as AsyncIterable<Uint8Array>, how));
   const accepted = { ...(modifiedMs !== undefined && { [modifiedHeader]: "accepted" }) };
   end(call, before === undefined ? 201 : 204, { etag: after.etag, ...accepted });
+}
+
+function sizeIn(header: string | undefined): number | undefined {
+  const size = Number(header ?? NaN);
+  return Number.isSafeInteger(size) ? size : undefined;
 }
 
 async function remove(call: Call): Promise<void> {
@@ -197,9 +203,10 @@ async function proppatch(call: Call): Promise<void> {
   await mustBeUnlocked(call, [{ path: call.path }]);
   checkMatches(call.request, entry);
   const etag = isConditional(call.request) && entry.kind === "file" ? entry.etag : undefined;
-  const { modifiedMs, attributes, refused } = patch;
+  const { modifiedMs, attributes, refused, quota } = patch;
   let status: 200 | 424 | 507 = refused.length > 0 ? 424 : 200;
-  if (status === 200)
+  if (status === 200 && quota !== undefined) await call.tree.setQuota(call.path, quota);
+  else if (status === 200)
     await call.tree.touch(call.path, { modifiedMs, attributes, etag }).catch((error: unknown) => {
       // More or longer properties than a file can have.
       if (!(error instanceof LeaseholdError) || error.code !== "INVALID_RANGE") throw error;

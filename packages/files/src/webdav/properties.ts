@@ -1,4 +1,4 @@
-import type { AttributeChanges } from "../types.js";
+import type { AttributeChanges, Quota } from "../types.js";
 import { lockSecondsMax, secondsIn } from "./headers.js";
 import type { Lock } from "./locks.js";
 import { Refusal } from "./refusal.js";
@@ -54,6 +54,9 @@ function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<stri
       ["getetag", escaped(entry.etag)],
     );
   const properties = new Map<string, Property>();
+  // Not among all properties (RFC 4331): they must be asked for.
+  for (const [name, value] of quotaProperties(entry))
+    properties.set(keyOf(name), { name, element: named(name, value), isAskedFor: true });
   for (const [local, value] of live) {
     const name = { namespace: davNamespace, local };
     properties.set(keyOf(name), { name, element: dav(local, value) });
@@ -68,6 +71,39 @@ function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<stri
 interface Property {
   readonly name: XmlName;
   readonly element: string;
+  readonly isAskedFor?: boolean;
+}
+
+/** Properties of Leasehold's own. */
+export const ownNamespace = "urn:leasehold:files";
+/** The quota of a folder: two numbers, of bytes and of files and folders; `-` for any. */
+export const quotaName: XmlName = { namespace: ownNamespace, local: "quota" };
+/** The number of files and folders in a folder. */
+export const usedFilesName: XmlName = { namespace: ownNamespace, local: "used-files" };
+
+function quotaProperties({ usage, quota, left }: DavEntry): [XmlName, string][] {
+  if (usage === undefined) return [];
+  const ofDav = (local: string): XmlName => ({ namespace: davNamespace, local });
+  const bytesLeft = left?.bytes ?? null;
+  return [
+    [ofDav("quota-used-bytes"), String(usage.bytes)],
+    ...(bytesLeft === null
+      ? []
+      : ([[ofDav("quota-available-bytes"), String(bytesLeft)]] as [XmlName, string][])),
+    [usedFilesName, String(usage.files)],
+    [quotaName, quota === undefined ? "" : `${quota.bytes ?? "-"} ${quota.files ?? "-"}`],
+  ];
+}
+
+/** The quota in the text of its property; undefined if it is none. */
+function quotaIn(text: string): Quota | undefined {
+  const match = /^(\d{1,16}|-) (\d{1,16}|-)$/.exec(text.trim());
+  if (match === null) return undefined;
+  const [bytes, files] = match.slice(1).map((each) => (each === "-" ? null : Number(each))) as [
+    number | null,
+    number | null,
+  ];
+  return { bytes, files };
 }
 
 const keyOf = ({ namespace, local }: XmlName): string => `{${namespace}}${local}`;
@@ -111,9 +147,10 @@ export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted
   const properties = propertiesOf(entry, locks);
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
   if (wanted.kind !== "some") {
-    const all = [...properties.values()].map(({ name, element }) =>
-      wanted.kind === "all" ? element : named(name),
-    );
+    const all = [...properties.values()].flatMap(({ name, element, isAskedFor = false }) => {
+      if (wanted.kind === "names") return [named(name)];
+      return isAskedFor ? [] : [element];
+    });
     return dav("response", href, propstat(all, 200));
   }
   const found = wanted.names.flatMap((name) => properties.get(keyOf(name))?.element ?? []);
@@ -135,6 +172,8 @@ export interface Patch {
   readonly refused: readonly XmlName[];
   readonly modifiedMs: number | undefined;
   readonly attributes: AttributeChanges;
+  /** Null removes it. It changes alone, as it is a change of its own. */
+  readonly quota: Quota | null | undefined;
 }
 
 /**
@@ -149,6 +188,7 @@ export function patchOf(entry: DavEntry, body: XmlElement | undefined): Patch {
   const refused: XmlName[] = [];
   const attributes = new Map<string, string | null>();
   let modifiedMs: number | undefined;
+  let quota: Quota | null | undefined;
   for (const change of body.children)
     for (const property of childOf(change, "prop")?.children ?? []) {
       if (names.push(property) > namesMax)
@@ -157,12 +197,18 @@ export function patchOf(entry: DavEntry, body: XmlElement | undefined): Patch {
         const ms = entry.kind === "file" && change.local === "set" ? timeIn(property) : undefined;
         if (ms === undefined) refused.push(property);
         else modifiedMs = ms;
+      } else if (property.namespace === ownNamespace) {
+        const wanted = change.local === "set" ? quotaIn(property.text) : null;
+        const isQuota = property.local === quotaName.local && entry.kind === "folder" && names.length === 1;
+        if (isQuota && wanted !== undefined) quota = wanted;
+        else refused.push(property);
       } else {
         const value = `${property.language} ${innerXml(property)}`;
         attributes.set(deadPrefix + keyOf(property), change.local === "set" ? value : null);
       }
     }
-  return { names, refused, modifiedMs, attributes: Object.fromEntries(attributes) };
+  if (quota !== undefined && names.length > 1) refused.push(names[0]!);
+  return { names, refused, modifiedMs, attributes: Object.fromEntries(attributes), quota };
 }
 
 function timeIn({ local, text }: XmlElement): number | undefined {

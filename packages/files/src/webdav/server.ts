@@ -177,6 +177,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_CHANGED: 412,
   INVALID_PATH: 400,
   STORE_FULL: 507,
+  QUOTA_EXCEEDED: 507,
   NO_QUORUM: 503,
   UNREACHABLE: 503,
   OVERLOADED: 503,
@@ -195,7 +196,8 @@ function refusalOf(
   if (error instanceof Refusal) return error;
   if (error instanceof LeaseholdError) {
     const status = statusByCode[error.code] ?? 500;
-    return { status, message: `${error.code}: ${error.message}`, rule: undefined };
+    const rule = error.code === "QUOTA_EXCEEDED" ? "quota-not-exceeded" : undefined;
+    return { status, message: `${error.code}: ${error.message}`, rule };
   }
   const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { status: 500, message: "a fault of this server", rule: undefined, fault };

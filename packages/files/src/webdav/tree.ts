@@ -1,4 +1,4 @@
-import type { AttributeChanges, Attributes } from "../types.js";
+import type { AttributeChanges, Attributes, Quota, Usage } from "../types.js";
 
 /** A file or a folder. The path has no slash at either end; the root's is empty. */
 export interface DavEntry {
@@ -9,6 +9,11 @@ export interface DavEntry {
   /** Changes with the content. */
   readonly etag: string;
   readonly attributes: Attributes;
+  /** Of a folder. */
+  readonly usage?: Usage | undefined;
+  readonly quota?: Quota | undefined;
+  /** The rest of the quotas, if the entry was looked up by itself. */
+  readonly left?: Quota | undefined;
 }
 
 /** Conditions of a PUT, which hold at the moment of the change, and what it makes beside the content. */
@@ -18,6 +23,8 @@ export interface PutHow {
   readonly isNew?: boolean | undefined;
   /** Makes the folders above it. */
   readonly makeFolders?: boolean | undefined;
+  /** The length of the bytes, if it is known. */
+  readonly size?: number | undefined;
   /** Otherwise the time of the change. */
   readonly modifiedMs?: number | undefined;
 }
@@ -50,6 +57,7 @@ export interface DavTree {
   remove(path: string, etag: string | undefined): Promise<void>;
   /** Sets the time of modification of a file, and attributes of a file or folder, by one change. */
   touch(path: string, changes: TouchHow): Promise<void>;
+  setQuota(folder: string, quota: Quota | null): Promise<void>;
   /** Moves or copies a file, or a folder with or without its content, by one change. */
   transfer(kind: "move" | "copy", from: string, to: string, how: TransferHow): Promise<{ existed: boolean }>;
 }

@@ -280,6 +280,43 @@ describe("properties that clients make up", () => {
   });
 });
 
+test("a folder's use and quota are properties that must be asked for, and a full folder answers 507", async () => {
+  const url = await front();
+  await ask("MKCOL", `${url}/f`);
+  await ask("PUT", `${url}/f/a`, {}, "12345");
+  const own = 'xmlns:L="urn:leasehold:files"';
+  const patch = async (at: string, change: string) =>
+    (
+      await ask(
+        "PROPPATCH",
+        url + at,
+        {},
+        `<d:propertyupdate xmlns:d="DAV:" ${own}>${change}</d:propertyupdate>`,
+      )
+    ).text;
+  const set = (...properties: string[]) => `<d:set><d:prop>${properties.join("")}</d:prop></d:set>`;
+  expect(await patch("/f", set("<L:quota>8 2</L:quota>"))).toContain("200 OK");
+  for (const wrong of ["", "8", "-1 2", "8 2 1", "1e3 2"])
+    expect(await patch("/f", set(`<L:quota>${wrong}</L:quota>`))).toContain("403 Forbidden");
+  const beside = await patch("/f", set("<L:quota>1 1</L:quota>", '<x xmlns="u"/>'));
+  expect(beside.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 424", "HTTP/1.1 403"]);
+  const wanted = `<d:propfind xmlns:d="DAV:" ${own}><d:prop><d:quota-used-bytes/><d:quota-available-bytes/><L:quota/><L:used-files/></d:prop></d:propfind>`;
+  const { text } = await ask("PROPFIND", `${url}/f`, { depth: "0" }, wanted);
+  expect(text).toContain("<D:quota-used-bytes>5</D:quota-used-bytes>");
+  expect(text).toContain("<D:quota-available-bytes>3</D:quota-available-bytes>");
+  expect(text).toMatch(/quota xmlns:X="urn:leasehold:files">8 2</);
+  expect(text).toMatch(/used-files xmlns:X="urn:leasehold:files">1</);
+  expect((await ask("PROPFIND", `${url}/f`, { depth: "0" })).text).not.toContain("quota");
+  const full = await ask("PUT", `${url}/f/b`, {}, "1234");
+  expect([full.status, full.headers.get("leasehold-error")]).toEqual([507, "QUOTA_EXCEEDED"]);
+  expect(full.text).toContain("<D:quota-not-exceeded/>");
+  expect(await statusOf("PUT", `${url}/f/b`, {}, "123")).toBe(201);
+  expect(await statusOf("COPY", `${url}/f/b`, { destination: "/f/c" })).toBe(507);
+  expect(await statusOf("MKCOL", `${url}/f/c`)).toBe(507);
+  expect(await patch("/f", "<d:remove><d:prop><L:quota/></d:prop></d:remove>")).toContain("200 OK");
+  expect(await statusOf("MKCOL", `${url}/f/c`)).toBe(201);
+});
+
 describe("conditions and locks", () => {
   test("a request with an ended lock changes nothing, as others may have changed the file", async () => {
     const [here, there] = [await front(), await front()];

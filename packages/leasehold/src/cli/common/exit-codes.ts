@@ -118,6 +118,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   FILE_NOT_FOUND: "missing",
   FILE_EXISTS: "conflict",
   FILE_CHANGED: "conflict",
+  QUOTA_EXCEEDED: "refused",
   FILE_UNCERTAIN: "unavailable",
   FILE_DAMAGED: "unavailable",
   DISK_FAILED: "unexpected",

@@ -86,8 +86,14 @@ export class NamesClient {
     if (at < 0.3) return { kind: "put", path, text: this.#text(), ifMissing: random.chance(0.3) };
     if (at < 0.55) return { kind: "read", path };
     if (at < 0.65) return { kind: "append", path, text: this.#text() };
-    if (at < 0.75) return { kind: "remove", path: random.pick([...paths, ...folders]) };
-    if (at < 0.85) return { kind: "list" };
+    if (at < 0.73) return { kind: "remove", path: random.pick([...paths, ...folders]) };
+    if (at < 0.8) return { kind: "list" };
+    if (at < 0.87)
+      return {
+        kind: "quota",
+        path: random.pick(folders),
+        files: random.chance(0.3) ? null : random.below(3),
+      };
     const kind = random.chance(0.6) ? "rename" : "copy";
     const [from, to] = random.chance(0.4)
       ? [random.pick(folders), random.pick(folders)]
@@ -115,6 +121,10 @@ export class NamesClient {
       if (code === undefined) throw error;
       if (code === "FILE_NOT_FOUND") return "missing";
       if (code === "FILE_EXISTS") return "exists";
+      if (code === "QUOTA_EXCEEDED") {
+        this.#counters.overQuota += 1;
+        return "full";
+      }
       if (error instanceof FileUncertainError) return "uncertain";
       if (code === "FILE_DAMAGED" && this.#world.nowMs > this.#world.plan.stableFromMs)
         this.#world.report("progress", `a content is gone: ${String(error)}`);
@@ -137,6 +147,9 @@ export class NamesClient {
       case "rename":
       case "copy":
         await files[call.kind](call.from, call.to, { over: "anything" });
+        return "done";
+      case "quota":
+        await files.setQuota(call.path, call.files === null ? null : { bytes: null, files: call.files });
         return "done";
       case "list":
         return { paths: (await files.list("")).files.map(({ path }) => path) };

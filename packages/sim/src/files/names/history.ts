@@ -12,6 +12,8 @@ export type NamesCall =
   | { readonly kind: "append"; readonly path: string; readonly text: string }
   | { readonly kind: "remove"; readonly path: string }
   | { readonly kind: "rename" | "copy"; readonly from: string; readonly to: string }
+  /** The most files that a folder may have; null: no limit. */
+  | { readonly kind: "quota"; readonly path: string; readonly files: number | null }
   | { readonly kind: "list" };
 
 export type NamesOutput =
@@ -19,11 +21,14 @@ export type NamesOutput =
   | "missing"
   /** There was something else already: a file where a folder is needed, or the other way round. */
   | "exists"
+  /** A quota would be exceeded. */
+  | "full"
   | { readonly text: string }
   | { readonly offset: number }
   | { readonly paths: readonly string[] };
 
-/** Contents by path; null for a folder. */
+/** Contents by path; null for a folder. The quota of a folder is at the path of it and this. */
+const quotaIn = "/?";
 type Tree = Readonly<Record<string, string | null>>;
 
 /** The limit of steps for the check of one run. */
@@ -48,7 +53,7 @@ const model: SequentialModel<Tree, NamesCall, NamesOutput> = {
 function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
   switch (call.kind) {
     case "list": {
-      const paths = Object.keys(tree).filter((path) => tree[path] !== null);
+      const paths = Object.keys(tree).filter((path) => tree[path] !== null && !path.endsWith(quotaIn));
       return [{ paths: paths.sort() }, tree];
     }
     case "read": {
@@ -69,7 +74,14 @@ function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
       const there = tree[call.path];
       if (there === null || (call.ifMissing && there !== undefined)) return ["exists", tree];
       const made = withFolders(tree, call.path);
-      return made === undefined ? ["exists", tree] : ["done", { ...made, [call.path]: call.text }];
+      return made === undefined ? ["exists", tree] : fitted(tree, { ...made, [call.path]: call.text });
+    }
+    case "quota": {
+      const there = tree[call.path];
+      if (there !== null) return [there === undefined ? "missing" : "exists", tree];
+      const { [call.path + quotaIn]: _before, ...others } = tree;
+      if (call.files === null) return ["done", others];
+      return ["done", { ...others, [call.path + quotaIn]: String(call.files) }];
     }
     default:
       return moved(tree, call);
@@ -100,8 +112,34 @@ function moved(
   if (made === undefined) return ["exists", tree];
   const names = Object.keys(tree).filter((path) => path === from || path.startsWith(`${from}/`));
   const base = without(kind === "rename" ? without(made, from) : made, to);
-  const added = names.map((path) => [to + path.slice(from.length), tree[path]!] as const);
-  return ["done", { ...base, ...Object.fromEntries(added) }];
+  const added = names
+    .filter((path) => kind === "rename" || !path.endsWith(quotaIn))
+    .map((path) => [to + path.slice(from.length), tree[path]!] as const);
+  return fitted(
+    tree,
+    { ...base, ...Object.fromEntries(added) },
+    kind === "rename" ? { from, to } : undefined,
+  );
+}
+
+/** The next tree, unless a folder has more than its quota in it and more than before. */
+function fitted(
+  tree: Tree,
+  next: Tree,
+  moved?: { readonly from: string; readonly to: string },
+): readonly [NamesOutput, Tree] {
+  const isFull = Object.keys(next).some((key) => {
+    if (!key.endsWith(quotaIn)) return false;
+    const folder = key.slice(0, -quotaIn.length);
+    const before = moved?.to === folder ? moved.from : folder;
+    const has = filesIn(next, folder);
+    return has > Number(next[key]) && has > filesIn(tree, before);
+  });
+  return isFull ? ["full", tree] : ["done", next];
+}
+
+function filesIn(tree: Tree, folder: string): number {
+  return Object.keys(tree).filter((path) => path.startsWith(`${folder}/`) && !path.endsWith(quotaIn)).length;
 }
 
 function without(tree: Tree, path: string): Tree {

@@ -13,7 +13,9 @@ const minima: Readonly<Record<string, number>> = {
   rename: 50,
   copy: 30,
   list: 50,
-  brokenOff: 20,
+  quota: 20,
+  overQuota: 3,
+  brokenOff: 15,
   stalled: 30,
   collected: 50,
   uncertain: 20,
@@ -26,7 +28,7 @@ describe("random runs of files by path", () => {
     const { counters, failed } = await simulateNamesMany({
       makeCluster,
       firstSeed: 1,
-      goOn: (runs) => runs < 24,
+      goOn: (runs) => runs < 30,
     });
     expect(failed && failureText(failed)).toBeUndefined();
     const seldom = Object.entries(minima).filter(

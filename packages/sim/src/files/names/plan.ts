@@ -9,6 +9,8 @@ export const namesCounters = () => ({
   rename: 0,
   copy: 0,
   list: 0,
+  quota: 0,
+  overQuota: 0,
   brokenOff: 0,
   stalled: 0,
   collected: 0,

@@ -1,0 +1,95 @@
+import type { Entry, Name, Quota, Usage } from "./types.js";
+
+export const noUsage: Usage = { bytes: 0, files: 0 };
+
+/** The names above a name. */
+interface Names {
+  byId(id: number): Name | undefined;
+}
+
+/**
+ * The use of each folder: what is in it, however deep. So a change costs a step for each folder above it,
+ * also if it moves a folder with everything in it.
+ */
+export class UsageTable {
+  readonly #byFolder = new Map<number, Usage>();
+  readonly #before: UsageTable | undefined;
+
+  /** @param before what counts for folders that this table has nothing of */
+  constructor(before?: UsageTable) {
+    this.#before = before;
+  }
+
+  of(folder: number): Usage {
+    return this.#byFolder.get(folder) ?? this.#before?.of(folder) ?? noUsage;
+  }
+
+  /** The use of a name with everything in it. */
+  ofName({ id, entry }: Pick<Name, "id" | "entry">): Usage {
+    if (entry.kind === "file") return ownUsage(entry);
+    const { bytes, files } = this.of(id);
+    return { bytes, files: files + 1 };
+  }
+
+  /** Counts in a folder and all above it what comes into it or leaves it. */
+  add(names: Names, folder: number, { bytes, files }: Usage): void {
+    for (const id of foldersFrom(names, folder)) {
+      const before = this.of(id);
+      this.#byFolder.set(id, { bytes: before.bytes + bytes, files: before.files + files });
+    }
+  }
+
+  forget(folder: number): void {
+    this.#byFolder.delete(folder);
+  }
+
+  /** Counts all names anew, in a step for each: a tree may be deep. */
+  count(all: Iterable<Name>): void {
+    this.#byFolder.clear();
+    const names = new Map([...all].map((name) => [name.id, name]));
+    /** Names in each folder that are not counted yet. */
+    const left = new Map<number, number>();
+    for (const { parent } of names.values()) left.set(parent, (left.get(parent) ?? 0) + 1);
+    const ready = [...names.values()].filter(({ id }) => !left.has(id));
+    for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+      const { parent } = name;
+      const folder = names.get(parent);
+      if (folder === undefined) continue;
+      const [before, own] = [this.of(parent), this.ofName(name)];
+      this.#byFolder.set(parent, { bytes: before.bytes + own.bytes, files: before.files + own.files });
+      left.set(parent, left.get(parent)! - 1);
+      if (left.get(parent) === 0) ready.push(folder);
+    }
+  }
+}
+
+/** The use of a name without what is in it. */
+export function ownUsage(entry: Entry): Usage {
+  return { bytes: entry.kind === "file" ? entry.content.size : 0, files: 1 };
+}
+
+/** A folder and all above it. */
+export function* foldersFrom(names: Names, folder: number): Generator<number> {
+  for (let id: number | undefined = folder; id !== undefined && id >= 0; id = names.byId(id)?.parent)
+    yield id;
+}
+
+export function minus({ bytes, files }: Usage): Usage {
+  return { bytes: -bytes, files: -files };
+}
+
+/** What the quotas of a folder and of those above it leave. */
+export function leftIn(names: Names & { readonly usage: UsageTable }, folder: number): Quota {
+  const least = { bytes: null as number | null, files: null as number | null };
+  for (const id of foldersFrom(names, folder)) {
+    const entry = names.byId(id)?.entry;
+    const quota = entry?.kind === "folder" ? entry.quota : undefined;
+    if (quota === undefined) continue;
+    const usage = names.usage.of(id);
+    for (const what of ["bytes", "files"] as const) {
+      const most = quota[what];
+      if (most !== null) least[what] = Math.min(least[what] ?? Infinity, Math.max(0, most - usage[what]));
+    }
+  }
+  return least;
+}
