@@ -127,15 +127,16 @@ export const stored: readonly Stored[] = [
     seed: 21,
   },
   {
-    // Stopped for longer than its lease, and no longer than an attempt may take: only where leases differ.
+    // Stopped for longer than its lease, and no longer than an attempt may take: only where leases differ. Slow
+    // stores and several programs in each process make it likelier that one is stopped between gate and slot.
     name: "S: a reader that trusts its gate",
     faults: { readerTrustsItsGate: true },
     ground: "forms",
     breaks: "tokens",
-    seed: 1102,
+    seed: 2,
     plan: {
       ...calm,
-      sluggishRate: 0,
+      sluggishRate: 1,
       lazyRate: 0,
       clockDrift: 0,
       clockRateError: 0,
@@ -143,9 +144,10 @@ export const stored: readonly Stored[] = [
       leaseMs: 1_500,
       mixedLeases: true,
       processes: 4,
-      thinkMeanMs: 200,
-      pauseEveryMs: 300,
-      pauseMaxMs: 1_600,
+      programs: 3,
+      thinkMeanMs: 500,
+      pauseEveryMs: 200,
+      pauseMaxMs: 1_500,
       stableFromMs: 40_000,
       endMs: 40_000,
     },
