@@ -102,12 +102,12 @@ test("a bar lasts until the entry goes: through silence, past a successor, but n
   expect(wordOf(ask(acceptor, acquireOf("p.1", 20_000, 20_500), at(20_000)))).toBe("ack");
 });
 
-test("a bar is kept as long as the lease that it broke may run: others may have been told of it later", () => {
+test("a bar is kept as long as the broken lease may run: other acceptors may have received the bar later", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, acquireOf("p.1", 0, 500), at(0));
   acceptor.bar("r", "p.1", at(10));
   const released = acceptor.clone();
-  // The others have accepted a renewal until 1,009, were told of the bar then, and let it run until 2,009.
+  // The others have accepted a renewal until 1,009, received the bar then, and let it run until 2,009.
   acceptor.discardIdle(at(2_400), 10);
   expect(wordOf(ask(acceptor, writeOf("p.1", 0, 1, 2_900), at(2_400)))).toBe("barred");
   acceptor.discardIdle(at(2_600), 10);

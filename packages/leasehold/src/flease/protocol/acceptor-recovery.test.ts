@@ -148,7 +148,7 @@ test("an entry that comes into being after a discard starts at the floor", () =>
   expect(acceptor.entry("r")!.promisedNumber).toBe(ballot(2_000));
 });
 
-test("a call looks at no more entries than it is told to, and the next one goes on from there", () => {
+test("a call visits at most the given number of entries, and the next one continues from there", () => {
   const acceptor = readyAcceptor();
   for (let index = 0; index < 10; index += 1)
     ask(acceptor, { ...readOf("p.1", 0), resource: `r${index}` }, at(0));

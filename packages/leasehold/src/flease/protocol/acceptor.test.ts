@@ -25,7 +25,7 @@ const lease = (acceptor: ReturnType<typeof readyAcceptor>) => {
   return `${entry.leaseOwner} ${entry.leaseSequence} until ${entry.leaseExpiresWallMs - baseMs}${entry.released ? " released" : ""}`;
 };
 
-test("READ is answered by a promise that tells the lease that is kept", () => {
+test("READ is answered by a promise with the lease that is kept", () => {
   const acceptor = readyAcceptor();
   const first = ask(acceptor, readOf("p.1", 0), at(0))!;
   expect([first.kind, first.number, first.leaseState]).toEqual([Kind.promise, ballot(0), LeaseState.none]);
@@ -198,7 +198,7 @@ test("REL frees exactly the ballot that it names (F19)", () => {
   expect(acceptor.size).toBe(1);
 });
 
-test("a REL by somebody else, or of another ballot, frees a lease only with its test planted out", () => {
+test("a REL by another owner, or of another ballot, frees a lease only with its test planted out", () => {
   const freed = (release: Message) => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 5, 2, 500), at(5));
@@ -209,7 +209,7 @@ test("a REL by somebody else, or of another ballot, frees a lease only with its 
   expect(withFaults({ unconditionalRelease: true }, () => freed(releaseOf("p.1", 4, 3)))).toBe(true);
 });
 
-test("a released lease is in nobody's way, and its late writes are stale", () => {
+test("a released lease blocks no other owner, and its late writes are stale", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 5, 0, 500), at(5));
   ask(acceptor, releaseOf("p.1", 5, 2), at(6));
@@ -238,7 +238,7 @@ test("another's lease is over only past ε on the wall clock and past its length
   expect(withFaults({ overByEitherClock: true }, () => word(at(509, { mono: 500 })))).toBe("promise");
 });
 
-test("QUERY tells what is kept and changes nothing", () => {
+test("QUERY reports what is kept and changes nothing", () => {
   const acceptor = readyAcceptor();
   const nothing = ask(acceptor, message(Kind.query), at(0))!;
   expect([nothing.kind, nothing.leaseState, nothing.promised]).toEqual([
@@ -268,7 +268,7 @@ test("answers name the request: instance, number, sequence and the acceptor's vi
   expect(reply).toMatchObject({ view: 1, instance: 77, number: ballot(5), sequence: 3 });
 });
 
-test("of two reasons the lease is named, with the promise, so that one with a slow clock learns whom it waits for", () => {
+test("a refusal with two reasons names the lease, with the promise, so that a proposer with a slow clock learns the holder", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 9, 0, 500), at(0));
   for (const low of [readOf("q.1", 5), acquireOf("q.1", 5, 505), writeOf("q.1", 5, 0, 505)]) {
@@ -279,7 +279,7 @@ test("of two reasons the lease is named, with the promise, so that one with a sl
   expect(wordOf(ask(acceptor, readOf("q.1", 6), at(6)))).toBe("promised");
 });
 
-test("after the time was set back nobody can have anything until it is where it was, and that is what is told", () => {
+test("after the time was set back no lease is granted until it is where it was, and the refusal says for how long", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, readOf("p.1", 0), at(0));
   // The steady clock goes on, the system time steps.

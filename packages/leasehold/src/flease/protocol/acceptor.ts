@@ -296,7 +296,7 @@ export class Acceptor {
 
   /**
    * The lease that was broken may still run (MUST be kept until then): others may have accepted a renewal
-   * that this acceptor refused, until they were told of the bar as well, a longest lease later at the most.
+   * that this acceptor refused, until they received the bar as well, one longest lease later at most.
    */
   #barStands(entry: Readonly<Entry>, now: Reading): boolean {
     const { barredOwner, leaseOwner, released, leaseExpiresWallMs, leaseExpiresMonoMs } = entry;
@@ -318,8 +318,8 @@ export class Acceptor {
   #passesTests(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    // Of two reasons it names the lease: otherwise the proposer with the slowest clock would hear of higher
-    // promises for ever, never of the holder, and not enter the list of waiters.
+    // Of two reasons it names the lease: otherwise the proposer with the slowest clock would receive higher
+    // promises for ever, never the holder, and not enter the list of waiters.
     const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;

@@ -128,13 +128,13 @@ test("a suspended machine finds out when it wakes, whatever its wall clock shows
   );
 });
 
-test("clocks that moved apart disagree, however long nobody looked and the anchor might have followed", () => {
+test("clocks that moved apart disagree, even if no reading was taken for long and the anchor could have followed", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0.1);
   // A day without a look; 0.05 % of it would be 43 s.
   expect(disagree(clock, 86_400_000, 86_410_101)).toBe(true);
 });
 
-test("a clock that others contradict says that its clocks disagree, until a restart", () => {
+test("a clock that peers contradict reports disagreement until a restart", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0);
   clock.distrust();
   expect([disagree(clock, 1_000, 11_000), clock.disagreedByMs]).toEqual([true, 0]);
@@ -179,7 +179,7 @@ test("small corrections of the wall clock are followed, slowly, however wrong th
 /**
  * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two
  * looks at its clocks, which agree.
- * @returns whether some reading said that they do not
+ * @returns whether some reading reported that they disagree
  */
 function interruptedAtRandom(pausesMs: readonly number[]): boolean {
   let trueMs = 0;

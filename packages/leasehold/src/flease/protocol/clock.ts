@@ -108,7 +108,8 @@ export class FleaseClock {
   }
 
   /**
-   * How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody.
+   * The distance between the clocks when this process found that they disagree; 0 if peers found it, or
+   * if the clocks agree.
    */
   get disagreedByMs(): number {
     return this.#disagreedByMs;

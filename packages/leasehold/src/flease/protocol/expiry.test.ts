@@ -67,7 +67,7 @@ test("no instant at which a holder is valid and another finds its lease over, wi
   });
 });
 
-test("a reported lease that was released blocks nobody, but for the planted mistake (P44)", () => {
+test("a reported lease that was released blocks no one, except with the planted mistake (P44)", () => {
   const reply = message(Kind.promise, leaseOf("q.1", LeaseState.released, 500));
   const finished = () => reportedLeaseIsFinished(reply, "p.1", at(0), settings);
   expect(finished()).toBe(true);

@@ -1,5 +1,5 @@
 /**
- * What proposers and acceptors say to each other (section 3.4 of `docs/internals/flease-rounds.md`).
+ * Messages between proposers and acceptors (section 3.4 of `docs/internals/flease-rounds.md`).
  *
  * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read
  * it, so that the hot path allocates nothing. A message that is kept beyond the call that handed it over must
@@ -75,8 +75,8 @@ export class Message {
   /** Position s of the write within its ballot. */
   sequence = 0;
   /**
-   * read, acquire: the asker will wait, and wants to be told of a release. release: a write is withdrawn,
-   * whose sender waits on.
+   * read, acquire: the sender will wait, and wants to be notified of a release. release: the sender withdraws
+   * a write and keeps waiting.
    */
   waiting = false;
   /**

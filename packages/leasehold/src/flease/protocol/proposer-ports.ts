@@ -54,7 +54,7 @@ export interface ProposerOutcomes<Made extends Instance = Instance> {
    * The attempt has failed, and what it may have left behind was withdrawn. The instance is no longer the
    * caller's.
    *
-   * @param fullBy for whom an acceptor that was full keeps the most
+   * @param fullBy the account with the most entries at an acceptor that was full
    */
   failed(instance: Made, why: AttemptFailure, fullBy: string): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */

@@ -210,7 +210,7 @@ test("a second renewal while one is under way is refused", () => {
   expect(bench.kinds).toEqual(["acquire", "write"]);
 });
 
-test("a release ends the hold before it tells anybody (P12)", () => {
+test("a release ends the hold before any message is sent (P12)", () => {
   const heldWhenSent = () => {
     const bench = new ProposerBench();
     const instance = bench.hold(0);
@@ -281,7 +281,7 @@ test.each([
   },
 );
 
-test("ballots whose leases are over are not released any more, so that the list stays short", () => {
+test("ballots of expired leases are no longer released, so that the list stays short", () => {
   const bench = new ProposerBench();
   const instance = bench.hold(0, 500);
   for (let ms = 100; ms < 5_000; ms += 200) {
@@ -297,7 +297,7 @@ test("ballots whose leases are over are not released any more, so that the list 
 
 // Clock faults
 
-test("a hold that a jump of the wall clock ended early is not released: what the program was told holds still", () => {
+test("a hold that a jump of the wall clock ended early is not released: the promise to the program still holds", () => {
   const bench = new ProposerBench();
   const acceptors = [readyAcceptor(), readyAcceptor(), readyAcceptor()];
   const instance = bench.begin(0, true);

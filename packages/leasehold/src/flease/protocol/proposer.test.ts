@@ -105,7 +105,7 @@ test("a majority that names the holder ends the attempt at once, with its withdr
   expect(bench.proposer.instanceOf("r")).toBeUndefined();
 });
 
-test("waiters come back one after another when the lease is over, if nobody tells them before", () => {
+test("waiters retry one after another when the lease is over, if none was notified before", () => {
   const retry = (ahead: number) => {
     const bench = new ProposerBench();
     bench.begin(0, true);
@@ -113,7 +113,7 @@ test("waiters come back one after another when the lease is over, if nobody tell
     return bench.retriesMs[0]!;
   };
   // The lease is over at 900 and ε, by the own clock. The first comes within four round trips of some 10 ms;
-  // the others only if nobody tells them, a quarter of the longest lease apart, and after sixteen of those at
+  // the others, unless notified, a quarter of the longest lease apart, and after sixteen of those at
   // the latest.
   for (const [ahead, turnMs] of [
     [0, 0],
@@ -274,7 +274,7 @@ test("the back-off is random, doubles with each try, and is never above half a l
   }
 });
 
-test("an attempt that never hears a majority gives up at its deadline, for want of a quorum", () => {
+test("an attempt without a majority of replies fails at its deadline with no quorum", () => {
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) bench.proposer.tick(at(ms));
@@ -283,7 +283,7 @@ test("an attempt that never hears a majority gives up at its deadline, for want 
   expect(bench.proposer.instances.size).toBe(0);
 });
 
-test("an attempt whose majority always went along with others gives up at its deadline, for contention", () => {
+test("an attempt that always loses its majority to others fails at its deadline with contention", () => {
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) {
@@ -321,7 +321,7 @@ test("an attempt whose votes are split among several is refused only after six t
   expect(bench.kinds.filter((kind) => kind === "read")).toHaveLength(5);
 });
 
-test("what a minority says of a holder is forgotten at the time-out: without a majority there is no answer", () => {
+test("a holder that only a minority reported is forgotten at the time-out: without a majority there is no answer", () => {
   const bench = new ProposerBench();
   bench.begin(0, true, 500, 3_000);
   for (let ms = 0; ms <= 3_000; ms += 1) {

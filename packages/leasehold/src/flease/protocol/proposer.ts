@@ -29,7 +29,7 @@ const renewalTriesMax = 2;
 /**
  * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire)
  * and 4 (GetLease), with their repairs. It never reads a clock and never sets a timer: every call brings a
- * reading, and `nextDueMono` says when it wants to be woken.
+ * reading, and `nextDueMono` is when it wants to be woken.
  */
 export class Proposer {
   readonly #settings: FleaseSettings;
@@ -114,7 +114,7 @@ export class Proposer {
     }
     const operation = this.#instances.begin(instance, OperationKind.renew, ttlMs, instance.holdExpiresMonoMs);
     if (instance.renewable) {
-      // Nobody's ballot lies between (N, s) and (N, s + 1), so no READ is needed.
+      // No ballot lies between (N, s) and (N, s + 1), so no READ is needed.
       operation.number = instance.holdNumber;
       operation.sequence = ++instance.holdSequence;
       this.#write(operation, Kind.write, now);
@@ -125,7 +125,7 @@ export class Proposer {
 
   /**
    * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots
-   * are closed, and only then do the acceptors hear of it.
+   * are closed, and only then are the acceptors notified.
    */
   release(instance: Instance, now: Reading): void {
     const renewing = instance.operation.kind === OperationKind.renew;
@@ -369,7 +369,7 @@ export class Proposer {
     const { instance } = operation;
     instance.renewable = false;
     this.#requests.keepAbandoned(instance, now);
-    if (!this.isHeld(instance, now)) return; // The look has ended the tenure and its renewal, and said so.
+    if (!this.isHeld(instance, now)) return; // The check has ended the tenure and its renewal, and reported both.
     if (operation.tries < renewalTriesMax) {
       this.#startReading(operation, now);
     } else {

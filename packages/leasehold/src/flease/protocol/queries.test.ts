@@ -104,7 +104,7 @@ test("only released and finished leases mean free", () => {
   }
 });
 
-test("a release that one has heard of counts, though another has not", () => {
+test("a release that one acceptor has received counts, though another has not", () => {
   const bench = new QueryBench();
   bench.ask();
   bench.reply(0, live("q.1", 9));
@@ -146,7 +146,7 @@ test("a question with too few answers in time is unanswered, and later ones are 
   expect(bench.queries.nextDueMono).toBe(Infinity);
 });
 
-test("an answer counts only for the question whose handle it names", () => {
+test("a reply counts only for the query whose handle it has", () => {
   const bench = new QueryBench();
   bench.ask();
   const first = bench.sent[0]!.message.instance;

@@ -9,8 +9,8 @@ import type { Cell } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 
 /**
- * What a majority, or fewer, said of a resource. A hint: it may have been released or renewed meanwhile
- * (3.9).
+ * The state of a resource as a majority, or fewer, reported it. A hint: the lease may have been released or
+ * renewed meanwhile (3.9).
  */
 export interface QueryAnswer {
   /** False when fewer than a majority answered in time. */

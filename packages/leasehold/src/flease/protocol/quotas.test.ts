@@ -67,7 +67,7 @@ test("a hundred accounts that have little get what each may have for certain whe
   for (const owner of little) expect(takeTurns(quotas, [owner])[0]).toBeGreaterThanOrEqual(10);
 });
 
-test("what is given back can be had again, an incarnation is not a new name, and nobody is remembered without need", () => {
+test("returned quota is available again, an incarnation is not a new name, and no payer is kept without need", () => {
   const quotas = quotasOf(["a.1", "x"]);
   const [first] = takeTurns(quotas, ["a.1"]);
   quotas.gone("a.1", "x");
@@ -114,7 +114,7 @@ test.each([
   expect(weightOf(length)).toBe(weight);
 });
 
-test("an acceptor that is full says for whom, renews and gives back what it has, and takes nothing new beyond a share", () => {
+test("a full acceptor names the largest payer, renews and releases what it has, and takes nothing new beyond a share", () => {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax: 1_000 });
   const take = (owner: string, resource: string) =>
     ask(acceptor, { ...acquireOf(owner, 0, 500), resource }, at(0))!;

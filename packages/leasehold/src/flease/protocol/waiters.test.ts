@@ -21,7 +21,7 @@ describe("of those who wait", () => {
     expect(waiters.size).toBe(4);
   });
 
-  test("the first is told, once; the next when that one has got the resource or passed it on", () => {
+  test("the first waiter is notified once, and the next when that one has acquired the resource or passed it on", () => {
     const waiters = listOf("r", 5, 6, 7);
     expect([waiters.next("r", 0), waiters.next("r", 1)]).toEqual([5, undefined]);
     waiters.taken("r", 5);
@@ -30,7 +30,7 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 3)).toBe(7);
   });
 
-  test("one that is favoured is told before all others, and those after it in their order", () => {
+  test("a favoured waiter is notified before all others, and those after it in their order", () => {
     const waiters = listOf("r", 5, 6, 7);
     expect(waiters.favour("r", new Set([9]))).toBe(false);
     expect(waiters.favour("s", new Set([7]))).toBe(false);
@@ -43,7 +43,7 @@ describe("of those who wait", () => {
     expect([waiters.next("r", 3), waiters.size]).toEqual([6, 1]);
   });
 
-  test("one that is favoured too late is told at once, and nobody loses a place for it", () => {
+  test("a waiter that is favoured too late is notified at once, and no other loses its place", () => {
     const waiters = listOf("r", 5, 6);
     expect(waiters.next("r", 0)).toBe(5);
     expect(waiters.favour("r", new Set([6]))).toBe(true);
@@ -68,14 +68,14 @@ describe("of those who wait", () => {
     expect(waiters.size).toBe(0);
   });
 
-  test("a waiter that was told and found another quicker keeps its place", () => {
+  test("a notified waiter that loses the race keeps its place", () => {
     const waiters = listOf("r", 5, 6);
     waiters.next("r", 0);
     waiters.taken("r", 9);
     expect(waiters.next("r", 1)).toBe(5);
   });
 
-  test("one that got the resource here alone keeps its place, and nobody is told before a release", () => {
+  test("a waiter that got the resource only from this member keeps its place, and no other is notified before a release", () => {
     const waiters = listOf("r", 5, 6);
     waiters.next("r", 0);
     waiters.taken("r", 5);
@@ -96,7 +96,7 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 1_002)).toBe(7);
   });
 
-  test("a waiter that has left, or is not connected any more, is not told", () => {
+  test("a waiter that has left or disconnected is not notified", () => {
     const waiters = listOf("r", 5, 6, 7);
     waiters.add("s", 6, owner);
     waiters.remove("r", 5);
@@ -107,7 +107,7 @@ describe("of those who wait", () => {
   });
 });
 
-test("participants off the list stand back while a waiter that was told has its time, and no longer", () => {
+test("participants off the list yield to a notified waiter for its time, and no longer", () => {
   const waiters = listOf("r", 5, 6);
   const standsBack = (peer: number, mono: number) => waiters.standsBack("r", peer, mono);
   expect(standsBack(9, 0)).toBe(false);
@@ -120,7 +120,7 @@ test("participants off the list stand back while a waiter that was told has its 
 });
 
 describe("bounds", () => {
-  test("a list takes 10,000 waiters; a later one is told so", () => {
+  test("a list takes 10,000 waiters, and refuses later ones", () => {
     const waiters = new Waiters(patienceMs);
     for (let peer = 0; peer < 10_000; peer += 1) expect(waiters.add("r", peer, owner)).toBe(peer);
     expect(waiters.add("r", 10_000, owner)).toBe(notListed);

@@ -141,7 +141,7 @@ export class Waiters {
 
   /**
    * The peer got the resource here and not at a majority, and waits on: where it was, if it was on the list.
-   * Nobody is notified before the resource is released, or before `untilMono`.
+   * No waiter is notified before the resource is released, or before `untilMono`.
    */
   lost(resource: string, peer: number, owner: string, untilMono: number): void {
     this.add(resource, peer, owner);
@@ -166,7 +166,7 @@ export class Waiters {
     const list = this.#lists.get(resource);
     const peer = [...(list?.tickets.keys() ?? [])].find((each) => peers.has(each));
     if (list === undefined || peer === undefined) return false;
-    if (list.first !== peer) list.notifiedMono = -Infinity; // The one that was told keeps its place, no more.
+    if (list.first !== peer) list.notifiedMono = -Infinity; // The notified waiter keeps its place and loses its priority.
     list.favoured = peer;
     return true;
   }

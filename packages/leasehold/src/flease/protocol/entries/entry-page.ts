@@ -114,8 +114,8 @@ export class EntryPage {
   }
 
   /**
-   * A slot for an entry whose name has these words and this many bytes; all other fields are zero. Not of a
-   * full page.
+   * A slot for an entry whose name has these words and this many bytes; all other fields are zero. The page
+   * must not be full.
    */
   take(name: Uint32Array, length: number): number {
     const slot = this.#freeSlot();

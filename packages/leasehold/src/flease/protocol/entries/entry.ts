@@ -14,10 +14,10 @@ export interface Entry {
   token: number;
   /**
    * The owner whose lease was broken: all its requests are refused until the entry is discarded (3.13).
-   * Empty: nobody's.
+   * Empty: no bar.
    */
   barredOwner: string;
-  /** The payer, by its number in `Quotas`; 0: nobody. */
+  /** The payer, by its number in `Quotas`; 0: none. */
   payer: number;
 }
 
