@@ -144,24 +144,27 @@ const rooms = [
   ].map((room) => `leasehold/src/${room}`),
 ];
 
-/** Rooms that print with `sayLine` and its kin, which look like declarations. */
-const roomsThatPrint = ["files/src/command", "leasehold/src/cli", "sim/src"];
+/** Rooms of commands. */
+const roomsOfCommands = ["files/src/command", "leasehold/src/cli"];
 
-test.each([...rooms, ...roomsThatPrint])("every comment in %s begins with its subject", (room) => {
-  const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
-  const found = below.flatMap(({ path, comments }) =>
-    comments.map(textOf).flatMap((text) => {
-      const [beginning] = headless.exec(text) ?? [];
-      return beginning === undefined
-        ? []
-        : [`${path}: say first what it is about, not "${beginning}": ${text.slice(0, 80)}`];
-    }),
-  );
-  expect(found).toEqual([]);
-  expect(below.length).toBeGreaterThan(0);
-});
+test.each([...rooms, ...roomsOfCommands, "sim/src"])(
+  "every comment in %s begins with its subject",
+  (room) => {
+    const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
+    const found = below.flatMap(({ path, comments }) =>
+      comments.map(textOf).flatMap((text) => {
+        const [beginning] = headless.exec(text) ?? [];
+        return beginning === undefined
+          ? []
+          : [`${path}: say first what it is about, not "${beginning}": ${text.slice(0, 80)}`];
+      }),
+    );
+    expect(found).toEqual([]);
+    expect(below.length).toBeGreaterThan(0);
+  },
+);
 
-test.each(rooms)("nothing in %s is declared as tell, told or say", (room) => {
+test.each([...rooms, ...roomsOfCommands])("nothing in %s is declared as tell, told or say", (room) => {
   const declared = /(?:function\*? |^ +(?:readonly |async )*#?)(?:say|tell|told)(?:[A-Z]\w*)?(?=[(:?]| =)/m;
   const below = sources.filter(({ path }) => path.startsWith(`packages/${room}/`));
   expect(below.flatMap(({ path, code }) => (declared.test(code) ? [path] : []))).toEqual([]);

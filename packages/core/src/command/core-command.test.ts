@@ -11,9 +11,9 @@ vi.mock("./core.js", () => ({
   },
 }));
 
-vi.mock("leasehold/inner/cli/output/say.js", async (original) => ({
-  ...(await original<typeof import("leasehold/inner/cli/output/say.js")>()),
-  sayError: (line: string) => void (warnings += `${line}\n`),
+vi.mock("leasehold/inner/cli/output/print.js", async (original) => ({
+  ...(await original<typeof import("leasehold/inner/cli/output/print.js")>()),
+  printError: (line: string) => void (warnings += `${line}\n`),
 }));
 
 let got: Record<string, unknown> | undefined;

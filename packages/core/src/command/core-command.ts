@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import type { CoreFlags } from "../index.js";
-import { type Finish, examples, sayError } from "leasehold/cli";
+import { type Finish, examples, printError } from "leasehold/cli";
 import { coreSettings, experimentalIn, foreign, type Given } from "./core-settings.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
@@ -157,7 +157,7 @@ function addBackups(core: Command, finish: Finish): void {
 async function settingsOf(own: Given, command: Command): Promise<CoreFlags> {
   const line = { ...own, ...keyFileOf(command.parent) };
   const { flags, warnings } = await coreSettings(line, process.env, knownFlags);
-  for (const warning of warnings) sayError(`warning: ${warning}`);
+  for (const warning of warnings) printError(`warning: ${warning}`);
   return flags;
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type CoreFlags, startCore } from "../index.js";
 import { backupStatus, configOf, restoreBackup, restoredText } from "../server/index.js";
 import type { Logger } from "leasehold/runtime";
-import { usageError, exitCode, sayError, sayLine, stopRequested } from "leasehold/cli";
+import { usageError, exitCode, printError, printLine, stopRequested } from "leasehold/cli";
 
 /** Timeout of a clean stop; then the process exits anyway. */
 const closeMsMax = 5_000;
@@ -20,9 +20,9 @@ interface Output {
 /** @throws LeaseholdError `INVALID_CONFIG` */
 function outputOf(name: string): Output {
   const known: Readonly<Record<string, Output>> = {
-    default: { say: sayLine, warn: sayError },
-    stdout: { say: sayLine, warn: sayLine },
-    stderr: { say: sayError, warn: sayError },
+    default: { say: printLine, warn: printError },
+    stdout: { say: printLine, warn: printLine },
+    stderr: { say: printError, warn: printError },
   };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
@@ -43,7 +43,7 @@ function outputOf(name: string): Output {
       write(line);
     } catch (error) {
       // A full disk is no reason to stop.
-      sayError(`${name} cannot be written: ${(error as Error).message}: ${line}`);
+      printError(`${name} cannot be written: ${(error as Error).message}: ${line}`);
     }
   };
   return { say, warn: say };
@@ -93,7 +93,7 @@ export interface BackupFlags {
 /** `leasehold core restore`: creates a data directory of a new core. */
 export async function restore(file: string, flags: CoreFlags, options: BackupFlags): Promise<number> {
   const config = configOf(flags);
-  sayLine(restoredText(await restoreBackup(file, config, options), config.dataDir));
+  printLine(restoredText(await restoreBackup(file, config, options), config.dataDir));
   return exitCode("ok");
 }
 
@@ -101,10 +101,10 @@ export async function restore(file: string, flags: CoreFlags, options: BackupFla
 export async function snapshotStatus(file: string, isJson: boolean, options: BackupFlags): Promise<number> {
   const status = await backupStatus(file, options);
   const { hash, revision, totalKey, totalSize } = status;
-  if (isJson) sayLine(JSON.stringify(status));
+  if (isJson) printLine(JSON.stringify(status));
   else {
     const facts = { hash: hash.toString(16), revision, "total keys": totalKey, "total size": totalSize };
-    for (const [name, value] of Object.entries(facts)) sayLine(`${name}: ${value}`);
+    for (const [name, value] of Object.entries(facts)) printLine(`${name}: ${value}`);
   }
   return exitCode("ok");
 }

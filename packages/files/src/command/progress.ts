@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { sayError, sayProgress, shortTime } from "leasehold/cli";
+import { printError, printProgress, shortTime } from "leasehold/cli";
 
 /** A terminal is updated ten times a second, other outputs every ten seconds. */
 const frameMs = 100;
@@ -50,8 +50,8 @@ export class Progress {
     this.#shownMs = nowMs;
     this.#recent.push({ atMs: nowMs, done });
     while (this.#recent.length > 2 && nowMs - this.#recent[0]!.atMs > windowMs) this.#recent.shift();
-    if (this.#isTerminal) sayProgress(this.line());
-    else sayError(this.line());
+    if (this.#isTerminal) printProgress(this.line());
+    else printError(this.line());
   }
 
   line(): string {
@@ -72,7 +72,7 @@ export class Progress {
 
   /** Removes the bar, and returns a summary. */
   end(): string {
-    sayProgress("");
+    printProgress("");
     const ms = performance.now() - this.#begunMs;
     const speed = ms < 100 ? "" : ` (${shortBytes((this.#done / ms) * 1_000)}/s)`;
     return `${shortBytes(this.#done)} in ${shortTime(ms)}${speed}`;

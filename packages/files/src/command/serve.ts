@@ -11,11 +11,11 @@ import {
   exitCode,
   usageError,
   securityOf,
-  tellParent,
+  notifyParent,
   stopRequested,
   toJson,
-  sayError,
-  sayLine,
+  printError,
+  printLine,
 } from "leasehold/cli";
 import { localFilesPort } from "./nodes.js";
 import type { FilesOptions } from "./settings.js";
@@ -52,8 +52,8 @@ const closeMsMax = 5_000;
 
 const logger: Logger = {
   info: () => undefined,
-  warn: (message) => sayError(`warning: ${message}`),
-  error: (message) => sayError(message),
+  warn: (message) => printError(`warning: ${message}`),
+  error: (message) => printError(message),
 };
 
 /** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
@@ -136,7 +136,7 @@ async function serveFiles(
       logger,
     });
     stops.unshift(() => files.close());
-    const fault = (text: string): void => sayError(`warning: ${text}`);
+    const fault = (text: string): void => printError(`warning: ${text}`);
     const users = options.users === undefined ? undefined : await openUsers(options.users, { fault });
     if (users !== undefined) stops.push(async () => users.close());
     const { user: credentials } = options;
@@ -158,9 +158,9 @@ async function serveFiles(
 
 function announce({ output = "table" }: ServeOptions, news: ServeNews): void {
   const { id, url, s3 } = news;
-  tellParent(news);
+  notifyParent(news);
   const text = `${id} serves ${url}${s3 === undefined ? "" : ` and S3 ${s3}`}`;
-  sayLine(output === "table" ? text : toJson(news));
+  printLine(output === "table" ? text : toJson(news));
 }
 
 function addressIn(text: string): { readonly host: string; readonly port: number } {

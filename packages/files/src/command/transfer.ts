@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { type Readable, Transform, type Writable } from "node:stream";
-import { exitCode, CommandFailure, usageError, sayLine, toJson } from "leasehold/cli";
+import { exitCode, CommandFailure, usageError, printLine, toJson } from "leasehold/cli";
 import { foldersHeader } from "../webdav/methods.js";
 import type { Nodes } from "./nodes.js";
 import { Progress } from "./progress.js";
@@ -35,8 +35,8 @@ export async function put(local: string, remote: string | undefined, options: Fi
   });
   answer.resume();
   const text = progress.end();
-  if (output === "table") sayLine(`${path}  ${text}`);
-  else sayLine(toJson({ path, bytes: progress.done, version: versionOf(answer.headers.etag) }));
+  if (output === "table") printLine(`${path}  ${text}`);
+  else printLine(toJson({ path, bytes: progress.done, version: versionOf(answer.headers.etag) }));
   return exitCode("ok");
 }
 
@@ -57,8 +57,8 @@ export async function get(remote: string, local: string | undefined, options: Fi
     );
     await rename(part, into);
     const text = progress.end();
-    if (output === "table") sayLine(`${into}  ${text}`);
-    else sayLine(toJson({ path, file: into, bytes: progress.done }));
+    if (output === "table") printLine(`${into}  ${text}`);
+    else printLine(toJson({ path, file: into, bytes: progress.done }));
     return exitCode("ok");
   } catch (error) {
     await rm(part, { force: true });

@@ -8,8 +8,8 @@ import {
   listenToSignals,
   type Paint,
   paintFor,
-  sayLine,
-  sayLines,
+  printLine,
+  printLines,
   tableLines,
   freePorts,
   Processes,
@@ -45,7 +45,7 @@ export async function filesUp(options: FilesUpOptions): Promise<number> {
   const cluster = new LocalNodes(resolve(options.dir), ports);
   const isScreen = process.stdout.isTTY === true;
   const view = isScreen ? new View(cluster, () => stop.abort()) : undefined;
-  if (!isScreen) cluster.onNews = sayLine;
+  if (!isScreen) cluster.onNews = printLine;
   process.on("exit", () => {
     view?.close();
     cluster.killAll();
@@ -54,14 +54,14 @@ export async function filesUp(options: FilesUpOptions): Promise<number> {
     cluster.start();
     view?.open();
     await cluster.ready(stop.signal);
-    if (!isScreen) sayLines(cluster.introduction());
+    if (!isScreen) printLines(cluster.introduction());
     await cluster.look(stop.signal);
   } finally {
     view?.close();
     await cluster.stop();
     stopWatch();
   }
-  sayLine(`the nodes have been stopped; their files are in ${cluster.directory}`);
+  printLine(`the nodes have been stopped; their files are in ${cluster.directory}`);
   return exitCode("ok");
 }
 

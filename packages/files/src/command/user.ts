@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
-import { exitCode, sayError, sayLine, usageError } from "leasehold/cli";
+import { exitCode, printError, printLine, usageError } from "leasehold/cli";
 import { hashOf, passwordBytesMax } from "../users/password.js";
 import { isUserName, parseRight, rightsMax } from "../users/users-file.js";
 
@@ -14,13 +14,13 @@ export async function userLine(name: string, rights: readonly string[]): Promise
   const password = process.stdin.isTTY ? newPassword() : await firstLine();
   if (password === "" || Buffer.byteLength(password) > passwordBytesMax)
     throw usageError(`a password has 1 to ${passwordBytesMax} bytes`);
-  sayLine([name, await hashOf(password), ...rights].join(" "));
+  printLine([name, await hashOf(password), ...rights].join(" "));
   return exitCode("ok");
 }
 
 function newPassword(): string {
   const password = randomBytes(18).toString("base64url");
-  sayError(`the password: ${password}`);
+  printError(`the password: ${password}`);
   return password;
 }
 

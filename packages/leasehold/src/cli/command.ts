@@ -4,13 +4,13 @@ import { exitCode } from "./common/exit-codes.js";
 import { describeFailure, usageError } from "./common/failure.js";
 import { buildProgram, usageFault } from "./program.js";
 import { asksForJson } from "./common/shared-options.js";
-import { outputFault, sayError, sayErrorsAsJson } from "./output/say.js";
+import { outputFault, printError, printErrorsAsJson } from "./output/print.js";
 
 /** Runs one command and returns its exit code; errors have been printed by then. */
 export async function main(words: readonly string[]): Promise<number> {
   let code = exitCode("ok");
   // Before the words are parsed, as their errors are JSON, too.
-  if (asksForJson(words)) sayErrorsAsJson();
+  if (asksForJson(words)) printErrorsAsJson();
   try {
     const program = await buildProgram(
       (result) => {
@@ -26,24 +26,25 @@ export async function main(words: readonly string[]): Promise<number> {
     // Invalid UTF-8 is decoded to U+FFFD, so that two names could become equal.
     if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
     await program.parseAsync([...words], { from: "user" });
-    return told(code);
+    return checkedOutput(code);
   } catch (error) {
     // commander ends requested help with the exit code that `main.ts` has set for the process.
     const isHelp = error instanceof CommanderError && error.code === "commander.help";
-    if (isHelp && words.find((word) => !word.startsWith("-")) === "help") return told(exitCode("ok"));
+    if (isHelp && words.find((word) => !word.startsWith("-")) === "help")
+      return checkedOutput(exitCode("ok"));
     const fault = error instanceof CommanderError ? usageFault(error) : error;
-    if (fault === undefined) return told(exitCode("ok"));
+    if (fault === undefined) return checkedOutput(exitCode("ok"));
     const { message, ...codes } = describeFailure(fault);
-    sayError(message, codes);
+    printError(message, codes);
     return codes.exitCode;
   }
 }
 
 /** A command whose output could not be written, for example to a full disk, has not succeeded. */
-function told(code: number): number {
+function checkedOutput(code: number): number {
   const fault = outputFault();
   if (code !== exitCode("ok") || fault === undefined) return code;
   const unwritten = { code: "UNWRITTEN", exitCode: exitCode("unexpected") };
-  sayError(`the output could not be written (${fault})`, unwritten);
+  printError(`the output could not be written (${fault})`, unwritten);
   return unwritten.exitCode;
 }

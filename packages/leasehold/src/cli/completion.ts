@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { exitCode } from "./common/exit-codes.js";
 import { usageError } from "./common/failure.js";
 import { usefulOptions } from "./common/shared-options.js";
-import { sayLines } from "./output/say.js";
+import { printLines } from "./output/print.js";
 
 /** Timeout of the query for names, as the user waits at a prompt. */
 const NAMES_TIMEOUT = "500ms";
@@ -17,7 +17,7 @@ export function completion(program: Command, shell: string): number {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined)
     throw usageError(`no completion for ${JSON.stringify(shell)}: it is bash, zsh or fish`);
-  sayLines(script(program));
+  printLines(script(program));
   return exitCode("ok");
 }
 

@@ -12,7 +12,7 @@ const topics = ["options", "exit-codes"];
 const isTopic = (command: Command): boolean => topics.includes(command.name());
 
 /** A command's help names the options that it shares with others; `leasehold help options` explains them. */
-export function tellSharedOptionsOnce(program: Command): void {
+export function listSharedOptionsOnce(program: Command): void {
   program.configureHelp({
     // The program's own options are the shared ones.
     visibleOptions(command) {

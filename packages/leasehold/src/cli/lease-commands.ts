@@ -156,7 +156,7 @@ export function addWatching(program: Command, finish: Finish): void {
     .command("watch")
     .description("show what is held, and each change, until it is interrupted")
     .argument("[prefix]", "only the resources that begin so", "")
-    .option("--exact", "the text is one name: tell of no other that begins so")
+    .option("--exact", "the text is one name, not a prefix")
     .addHelpText(
       "after",
       examples(

@@ -2,11 +2,11 @@ import { Command, CommanderError, Option } from "commander";
 import { type Finish, examples, wholeNumber } from "./command-help.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
-import { sayLine } from "./output/say.js";
+import { printLine } from "./output/print.js";
 import { TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import { addSecurityOptions } from "./common/security-options.js";
 import { commandPath, refuseUselessOptions, takeJson } from "./common/shared-options.js";
-import { addTopics, tellSharedOptionsOnce } from "./help-topics.js";
+import { addTopics, listSharedOptionsOnce } from "./help-topics.js";
 import { addGet, addHolding, addList, addRun, addWatching } from "./lease-commands.js";
 import { addMember } from "./member-commands.js";
 import { addPackageCommands } from "./package-commands.js";
@@ -50,9 +50,9 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
     .showHelpAfterError(false)
     .exitOverride()
     // Errors of commander are thrown as well, and printed in our own form.
-    .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
+    .configureOutput({ writeErr: () => undefined, writeOut: (text) => void printLine(text.trimEnd()) });
   addSharedOptions(program);
-  tellSharedOptionsOnce(program);
+  listSharedOptionsOnce(program);
   program.hook("preAction", (_program, action) => {
     refuseUselessOptions(action);
     takeJson(program);

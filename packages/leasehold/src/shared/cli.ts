@@ -5,7 +5,7 @@
 export { type Finish, examples } from "../cli/command-help.js";
 export { type ExitName, exitCode } from "../cli/common/exit-codes.js";
 export { CommandFailure, describeFailure, usageError } from "../cli/common/failure.js";
-export { tellParent } from "../cli/common/parent-process.js";
+export { notifyParent } from "../cli/common/parent-process.js";
 export { securityOf } from "../cli/common/security-options.js";
 export {
   type OutputFormat,
@@ -18,7 +18,7 @@ export { stopRequested } from "../cli/common/stop-requested.js";
 export { type Paint, paintFor } from "../cli/output/ansi.js";
 export { toJson } from "../cli/output/json.js";
 export { type Presentation, present, shortTime } from "../cli/output/present.js";
-export { sayError, sayLine, sayLines, sayProgress } from "../cli/output/say.js";
+export { printError, printLine, printLines, printProgress } from "../cli/output/print.js";
 export { type Cell, type Column, tableLines } from "../cli/output/table.js";
 export { freePorts } from "../cli/up/ports.js";
 export { Processes } from "../cli/up/processes.js";

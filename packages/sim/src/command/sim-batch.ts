@@ -1,8 +1,8 @@
 import {
   CommandFailure,
   usageError,
-  sayLine,
-  sayProgress,
+  printLine,
+  printProgress,
   type SharedOptions,
   settingsOf,
 } from "leasehold/cli";
@@ -47,7 +47,7 @@ export class RunsWanted {
       if (!this.isOne) throw usageError("--story needs the --seed of one run");
       const told: string[] = [];
       const isForPeople = settingsOf(options).output === "table";
-      this.story = isForPeople ? (line) => void sayLine(line) : (line) => void told.push(line);
+      this.story = isForPeople ? (line) => void printLine(line) : (line) => void told.push(line);
       this.told = isForPeople ? undefined : told;
     }
     this.#runsMax = this.isOne ? 1 : (runs ?? Infinity);
@@ -61,11 +61,11 @@ export class RunsWanted {
     if (runs < this.#runsMax && nowMs < this.#endMs) {
       if (nowMs - this.#progressMs >= progressEveryMs) {
         this.#progressMs = nowMs;
-        sayProgress(`${runs} runs, ${events} events, ${this.#left(runs, nowMs)} to go`);
+        printProgress(`${runs} runs, ${events} events, ${this.#left(runs, nowMs)} to go`);
       }
       return true;
     }
-    sayProgress("");
+    printProgress("");
     return false;
   }
 

@@ -6,10 +6,10 @@ import { runsThatShowAll, sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim-batch.js";
 
 const said: string[] = [];
-vi.mock("leasehold/inner/cli/output/say.js", () => ({
-  sayLine: (line: string) => said.push(line),
-  sayLines: (lines: string[]) => said.push(...lines),
-  sayProgress: () => {},
+vi.mock("leasehold/inner/cli/output/print.js", () => ({
+  printLine: (line: string) => said.push(line),
+  printLines: (lines: string[]) => said.push(...lines),
+  printProgress: () => {},
 }));
 afterEach(() => said.splice(0));
 

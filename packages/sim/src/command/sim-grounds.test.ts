@@ -4,10 +4,10 @@ import type { SimCommandOptions } from "./sim-batch.js";
 import { type Ground, sim } from "./sim.js";
 
 const said: string[] = [];
-vi.mock("leasehold/inner/cli/output/say.js", () => ({
-  sayLine: (line: string) => said.push(line),
-  sayLines: (lines: string[]) => said.push(...lines),
-  sayProgress: () => undefined,
+vi.mock("leasehold/inner/cli/output/print.js", () => ({
+  printLine: (line: string) => said.push(line),
+  printLines: (lines: string[]) => said.push(...lines),
+  printProgress: () => undefined,
 }));
 afterEach(() => said.splice(0));
 

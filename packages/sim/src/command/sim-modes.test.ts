@@ -3,10 +3,10 @@ import { runsThatShowAll, sim } from "./sim.js";
 import { clockModes } from "../kit/clocks.js";
 
 const said: string[] = [];
-vi.mock("leasehold/inner/cli/output/say.js", () => ({
-  sayLine: (line: string) => said.push(line),
-  sayLines: (lines: string[]) => said.push(...lines),
-  sayProgress: () => {},
+vi.mock("leasehold/inner/cli/output/print.js", () => ({
+  printLine: (line: string) => said.push(line),
+  printLines: (lines: string[]) => said.push(...lines),
+  printProgress: () => {},
 }));
 
 it.each(clockModes)("a batch of mode %s reaches every event", async (mode) => {

@@ -51,7 +51,7 @@ export class CoreHazards {
     counters.partitions += 1;
     side.clear();
     if (random.chance(0.3)) {
-      this.#world.say("the network is whole again");
+      this.#world.log("the network is whole again");
       return;
     }
     for (const { id } of servers) side.set(id, random.below(2));
@@ -60,7 +60,7 @@ export class CoreHazards {
       side.clear();
       side.set(leader.id, 1);
     }
-    this.#world.say(`the network is parted: ${[...side].map(([id, part]) => `${id}:${part}`).join(" ")}`);
+    this.#world.log(`the network is parted: ${[...side].map(([id, part]) => `${id}:${part}`).join(" ")}`);
   }
 
   #pause(): void {
@@ -78,7 +78,7 @@ export class CoreHazards {
   }
 
   #heal(): void {
-    this.#world.say("all is well from here on");
+    this.#world.log("all is well from here on");
     this.#world.side.clear();
     for (const server of this.#world.servers) if (!server.isUp) this.#world.start(server);
     this.#world.retireRemoved();

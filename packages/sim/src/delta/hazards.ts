@@ -30,7 +30,7 @@ export interface Disturbed {
   isBehind(party: SimParty): boolean;
   isSuspended(party: SimParty): boolean;
   tell(told: (observer: StorageObserver) => void): void;
-  say(text: string): void;
+  log(text: string): void;
 }
 
 /** The longest absence of a crashed process, in waits of a contender; where lives are short, in δ. */
@@ -141,7 +141,7 @@ export class StorageHazards {
     const store = random.pick(world.stores);
     store.stalledUntilMs = Math.min(world.nowMs + random.next() * plan.pauseMaxMs, plan.stableFromMs);
     world.counters.stalls += 1;
-    world.say(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
+    world.log(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
   }
 
   /** One store loses everything, perhaps twice in a row; another only after it counts again. */
@@ -158,7 +158,7 @@ export class StorageHazards {
       const store = world.uncounted ?? random.pick(world.stores);
       store.forget(world.nowMs);
       world.counters.forgettings += 1;
-      world.say(`${store.name} forgets`);
+      world.log(`${store.name} forgets`);
       world.tell((observer) => observer.disturbed?.(undefined));
     });
   }

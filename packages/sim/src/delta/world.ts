@@ -112,7 +112,7 @@ export class StorageWorld
     for (const observer of this.#observers) told(observer);
   }
 
-  say(text: string): void {
+  log(text: string): void {
     this.hash.text(text);
     this.story?.(text);
   }
@@ -128,7 +128,7 @@ export class StorageWorld
     this.processes[index] = party;
     this.#clocks.set(party, clock);
     this.#lists.set(party, this.stores.slice());
-    this.say(`${party.writer} starts`);
+    this.log(`${party.writer} starts`);
     this.stir();
     runProcess(this.#stageOf(party)).catch((error: unknown) => this.#failed(party, error));
     if (plan.lifeMs === Infinity) return;
@@ -145,7 +145,7 @@ export class StorageWorld
       this.fail(error);
       return;
     }
-    this.say(`${from.writer}: ${error.code}`);
+    this.log(`${from.writer}: ${error.code}`);
     this.counters.errors += 1;
     if (error.code !== "STORE_FORGOTTEN") this.report("one-farm", `${from.writer}: ${error.message}`);
   }
@@ -153,13 +153,13 @@ export class StorageWorld
   /** The process crashes. */
   crash(party: SimParty): void {
     party.isGone = true;
-    this.say(`${party.writer} crashes`);
+    this.log(`${party.writer} crashes`);
     this.#over(party);
   }
 
   /** A clean exit: programs stop, and drivers release their leases. */
   leave(party: SimParty): void {
-    this.say(`${party.writer} leaves`);
+    this.log(`${party.writer} leaves`);
     this.#over(party);
     this.stir();
     const gone = () => {
@@ -184,7 +184,7 @@ export class StorageWorld
     // It would go on without a clock.
     if (this.isSuspended(party)) return;
     party.pausedUntilMs = this.nowMs + pauseMs;
-    this.say(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
+    this.log(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
     this.tell((observer) => observer.disturbed?.(party));
   }
 
@@ -202,7 +202,7 @@ export class StorageWorld
 
   stepClock(party: SimParty, byMs: number): void {
     this.#clocks.get(party)!.offsetMs += byMs;
-    this.say(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
+    this.log(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
     this.tell((observer) => observer.disturbed?.(party));
   }
 
@@ -212,7 +212,7 @@ export class StorageWorld
     const next = new SimStore(kind, `${name}'`);
     next.forgotAtMs = this.nowMs;
     this.stores[index] = next;
-    this.say(`${next.name} takes the place of ${name}`);
+    this.log(`${next.name} takes the place of ${name}`);
     this.tell((observer) => observer.disturbed?.(undefined));
   }
 
@@ -273,7 +273,7 @@ export class StorageWorld
       leads: (asked) => this.#leaders.set(party, asked),
       leaves: (close) => this.#leaving.set(party, close),
       failed: (error) => this.#failed(party, error),
-      say: (text) => this.say(text),
+      log: (text) => this.log(text),
     };
   }
 

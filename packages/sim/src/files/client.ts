@@ -37,10 +37,10 @@ export class FilesClient {
     const history = this.#histories.get(path)!;
     const calledAt = this.#world.nowMs;
     const { life, files } = machine;
-    this.#world.say(`${this.#name} at ${machine.id}: ${path} ${JSON.stringify(input)}`);
+    this.#world.log(`${this.#name} at ${machine.id}: ${path} ${JSON.stringify(input)}`);
     const outcome = await Promise.race([settled(files, path, input), this.#died(machine, life)]);
     const returnedAt = this.#world.nowMs;
-    this.#world.say(`${this.#name}: ${JSON.stringify(outcome)}`);
+    this.#world.log(`${this.#name}: ${JSON.stringify(outcome)}`);
     if (input.kind === "read") counters.reads += 1;
     else counters.writes += 1;
     if (outcome === "uncertain" || outcome === "uncertain at its primary") {

@@ -80,7 +80,7 @@ export class FilesHazards {
     const isWhole = random.chance(0.3);
     for (const machine of machines)
       machine.side = isWhole ? 0 : alone === undefined ? random.below(2) : Number(machine === alone);
-    this.#world.say(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
+    this.#world.log(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
   }
 
   /** Often also from its leases, as a network does not choose. */
@@ -95,7 +95,7 @@ export class FilesHazards {
       other.side = Number(other === machine);
       this.#world.cutOff(other, other === machine && isCutOff);
     }
-    this.#world.say(`${machine.id} is alone${isCutOff ? ", and without the ground of its leases" : ""}`);
+    this.#world.log(`${machine.id} is alone${isCutOff ? ", and without the ground of its leases" : ""}`);
   }
 
   #loseLeases(): void {
@@ -103,7 +103,7 @@ export class FilesHazards {
     counters.leaseLosses += 1;
     const victim = this.#some();
     for (const machine of machines) this.#world.cutOff(machine, machine === victim && random.chance(0.8));
-    this.#world.say(`${victim.id} does not reach the ground of its leases`);
+    this.#world.log(`${victim.id} does not reach the ground of its leases`);
   }
 
   /**
@@ -124,7 +124,7 @@ export class FilesHazards {
     const { path, index, tag } = random.pick(blocks);
     counters.rotten += 1;
     machine.store.rot(path, index);
-    this.#world.say(`block ${index} of ${path} (${tag}) rots at ${machine.id}`);
+    this.#world.log(`block ${index} of ${path} (${tag}) rots at ${machine.id}`);
   }
 
   #fill(): void {
@@ -132,7 +132,7 @@ export class FilesHazards {
     for (const machine of random.chance(0.4) ? machines : [this.#some()]) {
       counters.full += 1;
       machine.isFull = true;
-      this.#world.say(`${machine.id} is full`);
+      this.#world.log(`${machine.id} is full`);
       this.#world.after(random.next() * troubleMsMax, () => (machine.isFull = false));
     }
   }
@@ -162,10 +162,10 @@ export class FilesHazards {
     if (at === undefined || list === undefined) return;
     const change = this.#nodesChange(list);
     if (change === undefined) return;
-    this.#world.say(`${at.id}: ${JSON.stringify(change)}`);
+    this.#world.log(`${at.id}: ${JSON.stringify(change)}`);
     const isMade = await at.named!.changeNodes(change, { ifList: list.version }).then(
       () => true,
-      (error: unknown) => this.#world.say(`${at.id}: ${String(error)}`),
+      (error: unknown) => this.#world.log(`${at.id}: ${String(error)}`),
     );
     if (isMade !== true) return;
     if (change.what === "add") counters.added += 1;
@@ -196,7 +196,7 @@ export class FilesHazards {
   }
 
   #heal(): void {
-    this.#world.say("all is well from now on");
+    this.#world.log("all is well from now on");
     for (const machine of this.#world.machines) {
       machine.side = 0;
       this.#world.cutOff(machine, false);

@@ -74,7 +74,7 @@ export interface FileHistory {
 export type FileHistories = ReadonlyMap<string, FileHistory>;
 
 /**
- * Operations that a primary has left uncertain, and when it said so. A later call that succeeded was served
+ * Operations that a primary has left uncertain, and when it did. A later call that succeeded was served
  * by a later tenure, after that tenure's reset: the operation took effect before the reset, or never.
  */
 export type Uncertain = { readonly input: FileCall; readonly calledAt: number; readonly saidAt: number }[];

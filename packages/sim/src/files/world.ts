@@ -103,14 +103,14 @@ export class FilesWorld {
     return this.cluster.world.clock.monotonicMs();
   }
 
-  say(line: string): void {
+  log(line: string): void {
     this.hash.number(this.nowMs).text(line);
     this.#story?.(`${this.nowMs.toFixed(1)} ${line}`);
   }
 
   report(invariant: FilesInvariant, text: string): void {
     if (this.violation !== undefined || this.#only?.includes(invariant) === false) return;
-    this.say(`VIOLATION ${invariant}: ${text}`);
+    this.log(`VIOLATION ${invariant}: ${text}`);
     this.violation = { invariant, text, atMs: this.nowMs, event: this.counters.events };
   }
 
@@ -172,10 +172,10 @@ export class FilesWorld {
     };
     machine.named = this.#isNamed ? new NamedFiles(options) : undefined;
     machine.files = machine.named?.objects ?? new FilesNode(options);
-    this.say(`${machine.id} starts`);
+    this.log(`${machine.id} starts`);
     (machine.named ?? machine.files)
       .begin()
-      .catch((error: unknown) => this.say(`${machine.id} does not begin: ${String(error)}`));
+      .catch((error: unknown) => this.log(`${machine.id} does not begin: ${String(error)}`));
   }
 
   /** The machine crashes and loses unsynced data, or its whole disk. */
@@ -189,19 +189,19 @@ export class FilesWorld {
     this.cluster.cutOff(this.#process(machine, machine.life - 1));
     if (wipes) machine.store.wipe();
     else machine.store.crash(() => this.random.chance(0.5));
-    this.say(`${machine.id} crashes${wipes ? ", and its disk is lost" : ""}`);
+    this.log(`${machine.id} crashes${wipes ? ", and its disk is lost" : ""}`);
   }
 
   pause(machine: Machine): void {
     machine.isPaused = true;
     this.cluster.pause(this.#process(machine));
-    this.say(`${machine.id} is stopped`);
+    this.log(`${machine.id} is stopped`);
   }
 
   resume(machine: Machine): void {
     if (!machine.isPaused) return;
     machine.isPaused = false;
-    this.say(`${machine.id} goes on`);
+    this.log(`${machine.id} goes on`);
     this.cluster.resume(this.#process(machine));
   }
 

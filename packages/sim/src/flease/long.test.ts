@@ -7,7 +7,7 @@ import { simulateMany } from "./run.js";
 
 /**
  * A long search by hand: `SIM_MINUTES=10 npx vitest run --project random src/flease/long.test.ts`,
- * with `SIM_SEED` to begin elsewhere. It says what was done, and for a failure the seed and mode with which
+ * with `SIM_SEED` to begin elsewhere. It prints what was done, and for a failure the seed and mode with which
  * `simulate` runs it again.
  */
 const minutes = Number(process.env["SIM_MINUTES"] ?? 0);

@@ -3,8 +3,8 @@ import type { SimEvent } from "./events.js";
 import { SimWorld } from "./world.js";
 
 /**
- * After so many turns of promises without a call to the world, all have settled: drivers and programs need
- * fewer from one call to the next.
+ * Turns of promises without a call to the world after which all have settled: drivers and programs need fewer
+ * from one call to the next.
  */
 const quietTurns = 10;
 

@@ -15,9 +15,9 @@ import { describeFailure } from "../common/failure.js";
 import { check } from "./check.js";
 
 const said: string[] = [];
-vi.mock("../output/say.js", () => ({
-  sayLine: (line: string) => said.push(line),
-  sayLines: (lines: string[]) => said.push(...lines),
+vi.mock("../output/print.js", () => ({
+  printLine: (line: string) => said.push(line),
+  printLines: (lines: string[]) => said.push(...lines),
 }));
 afterEach(() => said.splice(0));
 

@@ -245,7 +245,7 @@ describe("watch, release and break", () => {
       }).table(plain, 80)[0];
     expect(say("release", false)).toBe("nobody holds a");
     expect(say("release", true, "h.1")).toBe("h.1 was asked to release a");
-    expect(say("release", false, "h.1")).toContain("could not be told; its lease runs out in 900 ms");
+    expect(say("release", false, "h.1")).toContain("could not be notified; its lease runs out in 900 ms");
     expect(say("break", true, "h.1")).toContain("is broken: it runs out in 900 ms at the latest");
     expect(say("break", false, "h.1")).toContain("too few members");
   });

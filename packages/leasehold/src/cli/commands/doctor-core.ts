@@ -11,7 +11,7 @@ import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import type { Settings } from "../common/settings.js";
 import { present, shortTime } from "../output/present.js";
-import { sayProgress } from "../output/say.js";
+import { printProgress } from "../output/print.js";
 import { askServers, hasLeader, presentServers } from "./core-status.js";
 import { type CoreMeasurement, type CoreSeen, examineCore } from "./examine-core.js";
 import { clockFindings, presentFindings } from "./findings.js";
@@ -19,13 +19,13 @@ import { clockFindings, presentFindings } from "./findings.js";
 /** `leasehold doctor` of a core: the state of its servers, and the cost of leases. */
 export async function doctorCore(settings: Settings, durationMs: number): Promise<number> {
   const { ttlMaxMs, clockRateError } = parseCoreUrls(settings.endpoints);
-  sayProgress("asking the servers …");
+  printProgress("asking the servers …");
   const before = await askServers(settings);
   const { measured, refusal } = hasLeader(before) ? await tryLeases(settings, durationMs) : nothing;
   // Clocks are compared in any case.
   if (measured === undefined) await sleep(durationMs);
   const report = await askServers(settings);
-  sayProgress("");
+  printProgress("");
   const examination = examineCore(report, {
     measured,
     refusal,
@@ -68,7 +68,7 @@ function measure(settings: Settings, durationMs: number): Promise<CoreMeasuremen
   const run = async (leases: Leases): Promise<CoreMeasurement> => {
     const endMs = performance.now() + durationMs;
     do {
-      sayProgress(`measuring: ${acquire.length} leases, ${shortTime(endMs - performance.now())} to go`);
+      printProgress(`measuring: ${acquire.length} leases, ${shortTime(endMs - performance.now())} to go`);
       const lease = await timed(acquire, () => leases.acquire(name));
       await timed(renew, () => lease.renew());
       await lease.release();

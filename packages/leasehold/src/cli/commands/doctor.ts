@@ -11,7 +11,7 @@ import { examineFarm, type FarmReport } from "../../stores/examine.js";
 import { directoriesOnOneDisk } from "../../stores/shared-disk.js";
 import { exitCode } from "../common/exit-codes.js";
 import { present } from "../output/present.js";
-import { sayProgress } from "../output/say.js";
+import { printProgress } from "../output/print.js";
 import {
   type Settings,
   type SharedOptions,
@@ -48,18 +48,18 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
   const { timeoutMs } = settings;
   const writer = `${clientName(undefined)}.${incarnation()}`;
   const stores = `${address.places.length} ${address.places.length === 1 ? "store" : "stores"}`;
-  sayProgress(`opening and probing ${stores} …`);
+  printProgress(`opening and probing ${stores} …`);
   const begun = performance.now();
-  let told = 0;
+  let printedMs = 0;
   const onProgress = (operations: number) => {
     const now = performance.now();
-    if (now - told < progressEveryMs) return;
-    told = now;
+    if (now - printedMs < progressEveryMs) return;
+    printedMs = now;
     const left = Math.max(0, durationMs - (now - begun)) / 1_000;
-    sayProgress(`measuring ${stores}: ${operations} operations, ${left.toFixed(1)} s to go`);
+    printProgress(`measuring ${stores}: ${operations} operations, ${left.toFixed(1)} s to go`);
   };
   const report = await examineFarm(address, { writer, durationMs, timeoutMs, onProgress });
-  sayProgress("");
+  printProgress("");
   const { clockRateError = clockRateErrorDefault } = address.settings;
   const tooFast = whyTooFast(await clockSlew(), clockRateError);
   const oneDisk = await directoriesOnOneDisk(address.places);

@@ -6,9 +6,9 @@ import { Interrupt, ifAborted } from "../common/interrupt.js";
 import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
-import { sayError } from "../output/say.js";
+import { printError } from "../output/print.js";
 import { type OutputFormat, type Settings, settingsOf, ttlOf, dataOf } from "../common/settings.js";
-import { type HoldOptions, tell, untilAsked } from "./hold.js";
+import { type HoldOptions, announce, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 
 /** Not an exit code of a command: the lease was lost. */
@@ -51,7 +51,7 @@ async function electToRun(
     conflictExitCode: exitCode("conflict"),
     lostExitCode: LOST,
     yields: true,
-    say: sayError,
+    print: printError,
     ...term,
   };
   using signals = new SignalRelay();
@@ -78,9 +78,13 @@ async function electToSay(settings: Settings, resource: string, term: Term): Pro
 /** One term, until its loss, an interrupt, or a request for the lease. */
 async function serve(lease: Lease, output: OutputFormat, signal: AbortSignal): Promise<void> {
   const { resource, token } = lease;
-  tell(output, { type: "leading", resource, token }, `leading, token ${token}`);
+  announce(output, { type: "leading", resource, token }, `leading, token ${token}`);
   const asked = await untilAsked(lease, signal);
   const isLost = lease.remaining() <= 0;
   const why = isLost ? (lease.signal.reason as LeaseLostError).message : asked;
-  tell(output, { type: isLost ? "lost" : "stepped-down", resource, token, why }, `no longer leading: ${why}`);
+  announce(
+    output,
+    { type: isLost ? "lost" : "stepped-down", resource, token, why },
+    `no longer leading: ${why}`,
+  );
 }

@@ -8,7 +8,7 @@ import { aborted, Interrupt, ifAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
-import { sayLine } from "../output/say.js";
+import { printLine } from "../output/print.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { type FormOptions, type Wanted, wantedOf } from "../common/wanted.js";
 import {
@@ -54,12 +54,12 @@ export async function hold(name: string | undefined, options: HoldOptions): Prom
   const holding = async (leases: Leases, wait: number): Promise<number> => {
     const lease = await take(leases, wanted, { signal, wait, ...term });
     const { resource } = lease;
-    tell(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
+    announce(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
     const why = await untilAsked(lease, signal);
     if (lease.remaining() <= 0)
       throw new CommandFailure("lost", (lease.signal.reason as LeaseLostError).message);
     await release(leases, lease, why);
-    tell(settings.output, { type: "released", resource, why }, `released: ${why}`);
+    announce(settings.output, { type: "released", resource, why }, `released: ${why}`);
     return exitCode("ok");
   };
   return await withLeasesInTurn(settings, options, signal, holding).catch(
@@ -112,7 +112,7 @@ async function holdDetached(
         "unavailable",
         "no answer in time: there is no handle, and the lease runs out",
       );
-    tell(settings.output, { type: "detached", ...ticket, handle }, handle);
+    announce(settings.output, { type: "detached", ...ticket, handle }, handle);
     return exitCode("ok");
   };
   return await withLeasesInTurn(settings, options, signal, detaching).catch(signals.caught);
@@ -132,6 +132,6 @@ export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<str
 }
 
 /** One line for humans or one object for programs. */
-export function tell(output: OutputFormat, object: object, line: string): void {
-  sayLine(output === "table" ? printable(line) : toJson(object));
+export function announce(output: OutputFormat, object: object, line: string): void {
+  printLine(output === "table" ? printable(line) : toJson(object));
 }

@@ -5,7 +5,7 @@ import type { Paint } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Column, tableLines } from "../output/table.js";
-import { sayError, sayLines } from "../output/say.js";
+import { printError, printLines } from "../output/print.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
@@ -27,9 +27,9 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
   const settings = settingsOf(options);
   // An incomplete list is better than none, if it is marked.
   const found = await withLeases(settings, (leases) =>
-    leases.list(prefix, { timeout: settings.timeoutMs, onIncomplete: sayError }),
+    leases.list(prefix, { timeout: settings.timeoutMs, onIncomplete: printError }),
   );
-  if (options.names === true) sayLines(found.map(({ resource }) => printable(resource)));
+  if (options.names === true) printLines(found.map(({ resource }) => printable(resource)));
   else present(settings.output, presentLeases(found, prefix));
   return exitCode("ok");
 }

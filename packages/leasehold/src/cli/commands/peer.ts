@@ -5,8 +5,8 @@ import { startMember } from "../../index.js";
 import { exitCode } from "../common/exit-codes.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
-import { tellParent } from "../common/parent-process.js";
-import { sayError, sayLine } from "../output/say.js";
+import { notifyParent } from "../common/parent-process.js";
+import { printError, printLine } from "../output/print.js";
 import { stopRequested } from "../common/stop-requested.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
@@ -21,8 +21,8 @@ const CLOSE_MS_MAX = 3_000;
 
 const logger: Logger = {
   info: () => undefined,
-  warn: (message) => sayError(`warning: ${message}`),
-  error: (message) => sayError(message),
+  warn: (message) => printError(`warning: ${message}`),
+  error: (message) => printError(message),
 };
 
 /** `leasehold peer`: one member, until a signal or the end of the parent that forked it. */
@@ -39,16 +39,16 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
 function announce(member: Member, output: OutputFormat): void {
   const { id, address } = member;
   const { state, readyInMs } = member.status();
-  tell({ type: "listening", id, address }, output, `${id} listens on ${address}`);
+  report({ type: "listening", id, address }, output, `${id} listens on ${address}`);
   if (state === "recovering" && output === "table")
-    sayLine(`${id} is recovering, ready in ${shortTime(readyInMs)}`);
+    printLine(`${id} is recovering, ready in ${shortTime(readyInMs)}`);
   member.ready().then(
-    () => tell({ type: "ready", id }, output, `${id} is ready`),
+    () => report({ type: "ready", id }, output, `${id} is ready`),
     () => undefined, // The member was closed before it was ready.
   );
 }
 
-function tell(news: PeerNews, output: OutputFormat, text: string): void {
-  tellParent(news);
-  sayLine(output === "table" ? text : toJson(news));
+function report(news: PeerNews, output: OutputFormat, text: string): void {
+  notifyParent(news);
+  printLine(output === "table" ? text : toJson(news));
 }

@@ -55,9 +55,9 @@ function sentence(verb: Verb, resource: string, { holder, done, remainingMs }: H
   if (verb === "release") {
     return done
       ? `${holder} was asked to release ${resource}`
-      : `${holder} holds ${resource} and could not be told; its lease runs out in ${left} unless it is renewed`;
+      : `${holder} holds ${resource} and could not be notified; its lease runs out in ${left} unless it is renewed`;
   }
   return done
     ? `the lease of ${holder} on ${resource} is broken: it runs out in ${left} at the latest`
-    : `too few members could be told to keep ${holder} from renewing ${resource}; try again`;
+    : `too few members could be reached to refuse ${holder}'s renewals of ${resource}; try again`;
 }

@@ -3,7 +3,7 @@ import { ownCommandBytes } from "../common/command-bytes.js";
 import { guardStarter } from "../run/guard-starter.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
-import { sayError } from "../output/say.js";
+import { printError } from "../output/print.js";
 import { type FormOptions, wantedOf } from "../common/wanted.js";
 import { refuseStrayWords } from "./stray-words.js";
 import { type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
@@ -39,7 +39,7 @@ export async function run(first: string, others: readonly string[], options: Run
     conflictExitCode,
     lostExitCode,
     yields: options.yield === true,
-    say: sayError,
+    print: printError,
     ...term,
     ...(killAfter !== undefined && { killAfter }),
   };

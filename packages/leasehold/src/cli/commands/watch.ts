@@ -6,7 +6,7 @@ import { type Paint, paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
-import { sayLine } from "../output/say.js";
+import { printLine } from "../output/print.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { leaseView } from "./lease-view.js";
 
@@ -26,7 +26,7 @@ export async function watch(prefix: string, options: WatchCommandOptions): Promi
       const at = new Date();
       const line =
         settings.output === "table" ? changeLine(change, at, paint) : toJson(changeView(change, at));
-      if (!sayLine(line)) return;
+      if (!printLine(line)) return;
     }
   };
   await withLeases(settings, show, signal).catch(ifAborted(signal, () => undefined));

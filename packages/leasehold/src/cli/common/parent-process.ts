@@ -14,7 +14,7 @@ export function onParentGone(run: () => void): void {
   if (!process.connected) run();
 }
 
-export function tellParent(message: object): void {
+export function notifyParent(message: object): void {
   // A parent that has just exited is no fault: the channel reports it, too.
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }

@@ -36,23 +36,23 @@ export function listenToSignals<Listened extends Signal>(
   listener: (signal: Listened) => void,
 ): () => void {
   const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
-  for (const [signal, tell] of listeners) process.on(signal, tell);
+  for (const [signal, notify] of listeners) process.on(signal, notify);
   const rest = HELD.filter((signal) => !listeners.some(([listened]) => listened === signal));
   for (const signal of rest) process.on(signal, die);
   for (const signal of HELD) process.off(signal, hold as NodeJS.SignalsListener);
-  // Node learns of a signal when it polls. A pending one would be lost with its listener.
+  // Node receives signals when it polls. A pending one would be lost with its listener.
   setImmediate(() =>
     setImmediate(() => {
       for (const signal of rest) process.off(signal, die);
     }),
   );
   for (const signal of held.splice(0)) {
-    const tell = listeners.find(([listened]) => listened === signal)?.[1];
-    if (tell === undefined) die(signal);
-    else tell();
+    const notify = listeners.find(([listened]) => listened === signal)?.[1];
+    if (notify === undefined) die(signal);
+    else notify();
   }
   return () => {
-    for (const [signal, tell] of listeners) process.off(signal, tell);
+    for (const [signal, notify] of listeners) process.off(signal, notify);
   };
 }
 

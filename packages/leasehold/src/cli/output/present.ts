@@ -1,5 +1,5 @@
 import { toJson } from "./json.js";
-import { sayLine, sayLines } from "./say.js";
+import { printLine, printLines } from "./print.js";
 import type { OutputFormat } from "../common/settings.js";
 import { type Paint, paintFor } from "./ansi.js";
 
@@ -14,14 +14,14 @@ export interface Presentation {
 export function present(format: OutputFormat, { document, table }: Presentation): void {
   switch (format) {
     case "json":
-      sayLine(toJson(document, 2));
+      printLine(toJson(document, 2));
       break;
     case "ndjson":
-      sayLines([document].flat().map((each) => toJson(each)));
+      printLines([document].flat().map((each) => toJson(each)));
       break;
     case "table": {
       const { isTTY, columns } = process.stdout;
-      sayLines(table(paintFor(isTTY === true, process.env), isTTY && columns > 0 ? columns : Infinity));
+      printLines(table(paintFor(isTTY === true, process.env), isTTY && columns > 0 ? columns : Infinity));
       break;
     }
   }

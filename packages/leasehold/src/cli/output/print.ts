@@ -41,7 +41,7 @@ function write(fd: number, text: string): boolean {
 let isJson = false;
 
 /** From now on messages on standard error are JSON. */
-export function sayErrorsAsJson(): void {
+export function printErrorsAsJson(): void {
   isJson = true;
 }
 
@@ -50,27 +50,27 @@ export function sayErrorsAsJson(): void {
  * shared pipe into non-blocking mode, and the child of `run`, which inherits the same pipe, would then fail
  * with EAGAIN.
  */
-export function sayError(message: string, codes?: ErrorCodes): void {
+export function printError(message: string, codes?: ErrorCodes): void {
   const type = codes === undefined ? "note" : "error";
   const line = isJson ? toJson({ type, ...codes, message }) : `leasehold: ${printable(message)}`;
   write(STDERR, `${line}\n`);
 }
 
 /** Writes whole lines to the standard output; false when its reader has exited. */
-export function sayLines(lines: readonly string[]): boolean {
+export function printLines(lines: readonly string[]): boolean {
   return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
 }
 
-export function sayLine(line: string): boolean {
-  return sayLines([line]);
+export function printLine(line: string): boolean {
+  return printLines([line]);
 }
 
-/** Whether {@link sayProgress} is visible. */
+/** Whether {@link printProgress} is visible. */
 export function isSeen(): boolean {
   return isatty(STDERR) && !isJson;
 }
 
 /** A line that the next one replaces, on a terminal; empty: removes it. */
-export function sayProgress(line: string): void {
+export function printProgress(line: string): void {
   if (isSeen()) write(STDERR, `\r\u001b[K${line}`);
 }

@@ -46,7 +46,7 @@ test("when none is left for the guard, `run` prints one line, ends with 71, and 
   const { describeFailure } = await import("${dist}/cli/common/failure.js");
   const leases = await (await import("${dist}/index.js")).open("memory:x");`;
   const run = `
-  const request = { resource: "a", command: "true", args: [], conflictExitCode: 75, lostExitCode: 76, say: console.log };
+  const request = { resource: "a", command: "true", args: [], conflictExitCode: 75, lostExitCode: 76, print: console.log };
   const error = await runUnderLease(leases, request, new SignalRelay()).catch((reason) => reason);
   const { message, exitCode } = describeFailure(error);
   console.log(\`leasehold: \${message}\`, exitCode, (await leases.list()).length);

@@ -95,11 +95,11 @@ export class GuardedCommand {
 
   moveDeadline(deadline: Deadline): void {
     this.#deadline = deadline;
-    this.#tell({ type: "deadline", deadline });
+    this.#send({ type: "deadline", deadline });
   }
 
   forward(signal: NodeJS.Signals): void {
-    this.#tell({ type: "signal", signal });
+    this.#send({ type: "signal", signal });
   }
 
   /**
@@ -109,14 +109,14 @@ export class GuardedCommand {
   lose(): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    this.#tell({ type: "lost" });
+    this.#send({ type: "lost" });
     this.#processes?.kill();
     // An unresponsive guard (stopped, say) is useless: we end the command ourselves.
     const impatient = setTimeout(() => this.#guard.kill("SIGKILL"), GUARD_ANSWER_MS);
     void this.ended.then(() => clearTimeout(impatient));
   }
 
-  #tell(message: ToGuard): void {
+  #send(message: ToGuard): void {
     if (this.#last === undefined && this.#toGuard !== undefined) send(this.#toGuard, message);
   }
 
@@ -124,7 +124,7 @@ export class GuardedCommand {
     switch (message.type) {
       case "ready":
         this.#processes = new CommandProcesses(message.groupId, this.#mark);
-        if (!this.#isLost) this.#tell({ type: "go", deadline: this.#deadline });
+        if (!this.#isLost) this.#send({ type: "go", deadline: this.#deadline });
         break;
       case "not-started":
         this.#end({ kind: "not-started", code: message.code, message: message.message });

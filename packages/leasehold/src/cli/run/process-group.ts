@@ -148,7 +148,7 @@ const listingsMax = 10;
 /**
  * A container's first process often collects no orphans: the dead would keep a finished group "alive".
  * A process that forks after a listing and ends before we come to it has a child that the listing lacks;
- * therefore all are listed again until nobody is new.
+ * therefore all are listed again until there are no new ones.
  */
 function stats(): Stat[] {
   if (!isLinux) return [];

@@ -102,7 +102,7 @@ function requestOf(script: string, more: Partial<RunRequest> = {}): RunRequest {
     conflictExitCode: exitCode("conflict"),
     lostExitCode: exitCode("lost"),
     guardPath,
-    say: (message: string) => said.push(message),
+    print: (message: string) => said.push(message),
     ...more,
   };
 }

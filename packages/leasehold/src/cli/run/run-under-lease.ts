@@ -41,7 +41,7 @@ interface RunTerms {
   /** Guards that were started during the acquisition. */
   readonly guards?: GuardStarter;
   /** Prints messages: errors, which have codes, and notes. */
-  readonly say: (message: string, codes?: ErrorCodes) => void;
+  readonly print: (message: string, codes?: ErrorCodes) => void;
 }
 
 /**
@@ -201,7 +201,7 @@ function answerRequests(lease: Lease, command: GuardedCommand, request: RunReque
   const { releaseRequested } = lease;
   const onRequest = (): void => {
     const { message } = releaseRequested.reason as LeaseholdError;
-    request.say(request.yields === true ? `${message}: the command is asked to end` : message);
+    request.print(request.yields === true ? `${message}: the command is asked to end` : message);
     if (request.yields === true) command.forward("SIGTERM");
   };
   if (releaseRequested.aborted) onRequest();
@@ -244,7 +244,7 @@ async function watch(
   stalls: Stalls,
 ): Promise<Ending | undefined> {
   const everyMs = Math.max(WATCH_MIN_MS, lease.ttlMs / WATCH_SHARE);
-  let told = first;
+  let sent = first;
   let last: NodeJS.Timeout | undefined;
   const look = (): void => {
     stalls.look(everyMs);
@@ -252,23 +252,23 @@ async function watch(
     const untilLastMs = lease.remaining() - marginMs / LAST_MARGIN_SHARE;
     if (untilLastMs <= 0) command.lose();
     else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
-    tell();
+    sendIfMoved();
   };
-  const tell = (): void => {
+  const sendIfMoved = (): void => {
     const deadline = deadlineOf(lease);
-    const isMoved = Math.abs(deadline.monotonicMs - told.monotonicMs) >= DEADLINE_CHANGE_MS;
+    const isMoved = Math.abs(deadline.monotonicMs - sent.monotonicMs) >= DEADLINE_CHANGE_MS;
     // The guard must not wait for a time that repeats. It takes a clock that was set forward for a
     // suspension, which looks the same.
-    const isSetBack = told.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
+    const isSetBack = sent.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
     if (!isMoved && !isSetBack) return;
     stalls.longestMs = 0;
-    told = deadline;
+    sent = deadline;
     command.moveDeadline(deadline);
   };
   const watching = setInterval(look, everyMs);
   // Sent at once: on a busy machine this process may run again much later.
-  const stopHearing = leases.on("renewed", ({ lease: { resource, token } }) => {
-    if (resource === lease.resource && token === lease.token) tell();
+  const stopListening = leases.on("renewed", ({ lease: { resource, token } }) => {
+    if (resource === lease.resource && token === lease.token) sendIfMoved();
   });
   const confirmed = new AbortController();
   const signal = lease.signal;
@@ -284,7 +284,7 @@ async function watch(
     return await Promise.race([command.ended, lost]);
   } finally {
     clearInterval(watching);
-    stopHearing();
+    stopListening();
     clearTimeout(last);
     confirmed.abort();
   }
@@ -305,10 +305,10 @@ function conclude(
   stalls: Stalls,
 ): number {
   const { resource } = lease;
-  const { say } = request;
+  const { print } = request;
   const lost = { code: "LEASE_LOST", exitCode: request.lostExitCode };
   if (ending === undefined) {
-    say(
+    print(
       `the lease on ${resource} is lost, and the command could not be ended within ${formatDuration(LOST_CONFIRM_MS)}`,
       lost,
     );
@@ -323,14 +323,14 @@ function conclude(
     const isMissing = ending.code === "ENOENT";
     const exit = exitCode(isMissing ? "notFound" : "notExecutable");
     const code = isMissing ? "COMMAND_NOT_FOUND" : "COMMAND_NOT_EXECUTABLE";
-    say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`, { code, exitCode: exit });
+    print(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`, { code, exitCode: exit });
     return exit;
   }
   // If this process was stopped meanwhile, the command's end counts from when it happened.
   const endedInTime = ending.kind === "ended" && ending.cause === undefined && ending.inTime;
   if (!endedInTime && lease.remaining() <= 0) {
     const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };
-    say(
+    print(
       `the lease on ${resource} is lost; the command was ended${reason ? ` (${reason.message})` : ""}`,
       lost,
     );
@@ -338,11 +338,11 @@ function conclude(
   }
   if (ending.kind === "unguarded") {
     const so = ending.isKilled ? ", so the command was killed" : " before the command was started";
-    say(`the guard of the command ended (${ending.how})${so}`, unexpected);
+    print(`the guard of the command ended (${ending.how})${so}`, unexpected);
     return unexpected.exitCode;
   }
   if (ending.daemons.length > 0) {
-    say(
+    print(
       `started by the command and left alone, as it moved to a session of its own: ${ending.daemons.join(", ")}; it goes on without the lease`,
     );
   }
@@ -351,7 +351,7 @@ function conclude(
       stalls.longestMs < lease.ttlMs / STALL_SHARE
         ? ""
         : `: this machine was too busy, run itself stood still for ${shortTime(stalls.longestMs)}`;
-    say(
+    print(
       `the lease on ${resource} could not be renewed in time${stalled}; the command was ended before it ran out`,
       lost,
     );
@@ -359,6 +359,6 @@ function conclude(
   }
   if (ending.code !== null) return ending.code;
   if (ending.signal !== null) return exitCodeOfSignal(ending.signal);
-  say("how the command ended is not known: the shell above it was ended by a signal", unexpected);
+  print("how the command ended is not known: the shell above it was ended by a signal", unexpected);
   return unexpected.exitCode;
 }

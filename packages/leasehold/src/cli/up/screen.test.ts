@@ -70,7 +70,7 @@ test("the screen shows members, leases, the log and the keys to press, in this o
   ]);
 });
 
-describe("it says", () => {
+describe("the screen shows", () => {
   const shown = (more: Partial<ScreenState>): string =>
     renderScreen(state(more), { columns: 90, rows: 24 }, plain).join("\n");
 

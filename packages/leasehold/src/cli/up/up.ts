@@ -5,7 +5,7 @@ import { usageError } from "../common/failure.js";
 import { paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/json.js";
-import { sayLine, sayLines } from "../output/say.js";
+import { printLine, printLines } from "../output/print.js";
 import { listenToSignals } from "../common/signals.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import type { Change } from "./board.js";
@@ -55,7 +55,7 @@ export async function up(options: UpOptions): Promise<number> {
     cluster.killAll();
   });
   try {
-    if (!onScreen && output === "table") sayLines(introduction(plan));
+    if (!onScreen && output === "table") printLines(introduction(plan));
     view?.open();
     await Promise.race([cluster.start().then(() => stop.requested), stop.requested]);
     if (view !== undefined) view.notice = "stopping…";
@@ -64,7 +64,7 @@ export async function up(options: UpOptions): Promise<number> {
   } finally {
     view?.close();
   }
-  if (output === "table") sayLine("everything that was started has been stopped");
+  if (output === "table") printLine("everything that was started has been stopped");
   return exitCode("ok");
 }
 
@@ -93,11 +93,11 @@ function introduction(plan: LocalPlan): string[] {
 }
 
 function showLine(change: Change): void {
-  sayLine(`${clockTime(change.atMs)}  ${change.kind.padEnd(10)}  ${printable(change.text)}`);
+  printLine(`${clockTime(change.atMs)}  ${change.kind.padEnd(10)}  ${printable(change.text)}`);
 }
 
 function showObject({ atMs, ...change }: Change): void {
-  sayLine(toJson({ at: new Date(atMs).toISOString(), ...change }));
+  printLine(toJson({ at: new Date(atMs).toISOString(), ...change }));
 }
 
 /** The request to stop. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
-import { tellParent } from "../common/parent-process.js";
+import { notifyParent } from "../common/parent-process.js";
 import { stopRequested } from "../common/stop-requested.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 import { few } from "../../common/lists.js";
@@ -28,8 +28,8 @@ const END_MS_MAX = 1_000;
 
 const stop = new AbortController();
 
-function tell(news: WorkerNews): void {
-  tellParent(news);
+function report(news: WorkerNews): void {
+  notifyParent(news);
 }
 
 function between(min: number, max: number): number {
@@ -43,14 +43,14 @@ async function rest(ms: number, ...signals: AbortSignal[]): Promise<void> {
 
 async function holdOne(leases: Leases, resource: string): Promise<void> {
   const askedMs = performance.now();
-  tell({ type: "waiting", resource });
+  report({ type: "waiting", resource });
   const lease = await leases.acquire(resource, {
     wait: between(WAIT_MS_MIN, WAIT_MS_MAX),
     signal: stop.signal,
   });
   const heldFromMs = performance.now();
   const token = String(lease.token);
-  tell({ type: "acquired", resource, token, waitedMs: heldFromMs - askedMs });
+  report({ type: "acquired", resource, token, waitedMs: heldFromMs - askedMs });
   await rest(between(HOLD_MS_MIN, HOLD_MS_MAX), lease.signal);
   await giveBack(lease, token, heldFromMs);
 }
@@ -58,16 +58,16 @@ async function holdOne(leases: Leases, resource: string): Promise<void> {
 async function giveBack(lease: Lease, token: string, heldFromMs: number): Promise<void> {
   const { resource } = lease;
   if (lease.remaining() === 0) {
-    tell({ type: "lost", resource, token, reason: String(lease.signal.reason?.message ?? "it ran out") });
+    report({ type: "lost", resource, token, reason: String(lease.signal.reason?.message ?? "it ran out") });
     return;
   }
   await lease.release();
-  tell({ type: "released", resource, token, heldMs: performance.now() - heldFromMs });
+  report({ type: "released", resource, token, heldMs: performance.now() - heldFromMs });
 }
 
 async function work({ name, endpoints, resources }: WorkerOrders): Promise<void> {
   const leases = await open(...few(endpoints), { name, timeout: OPEN_TIMEOUT_MS });
-  tell({ type: "started", holder: leases.self });
+  report({ type: "started", holder: leases.self });
   let served = false;
   while (!stop.signal.aborted) {
     const resource = resources[Math.floor(Math.random() * resources.length)] ?? "demo";
@@ -81,7 +81,7 @@ async function work({ name, endpoints, resources }: WorkerOrders): Promise<void>
       if (code === "TIMEOUT") continue;
       // The members are still in their recovery wait, which the screen shows.
       const expected = code === "NO_QUORUM" && !served;
-      if (!expected) tell({ type: "trouble", message: (error as Error).message });
+      if (!expected) report({ type: "trouble", message: (error as Error).message });
       await rest(RETRY_MS);
     }
   }
@@ -99,6 +99,6 @@ try {
   await work(JSON.parse(process.argv[2] ?? "{}") as WorkerOrders);
   process.exit(0);
 } catch (error) {
-  tell({ type: "trouble", message: (error as Error).message });
+  report({ type: "trouble", message: (error as Error).message });
   process.exit(1);
 }

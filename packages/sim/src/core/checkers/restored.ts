@@ -17,7 +17,7 @@ export function checkRestored({ reference, servers }: NewCore, report: CoreRepor
 }
 
 /**
- * A backup is consistent: it has everything that the log said up to its index, and nothing after it. The
+ * A backup is consistent: it has everything of the log up to its index, and nothing after it. The
  * remaining times of leases may be newer.
  */
 export function checkBackup({ index, pieces }: TakenBackup, former: Reference, report: CoreReport): void {

@@ -35,7 +35,7 @@ export class Claims {
 
   begin(claim: Claim): void {
     const { process, resource, hold, token, slot } = claim;
-    this.#world.say(`${process} has ${resource} as ${hold}, token ${token}, slot ${slot}`);
+    this.#world.log(`${process} has ${resource} as ${hold}, token ${token}, slot ${slot}`);
     this.#checkToken(claim);
     this.#present.add(claim);
     this.look(claim);

@@ -43,7 +43,7 @@ export class HolderProcess {
 
   begin(): void {
     const { plan, world } = this.#stage;
-    world.say(`${this.party.writer} starts`);
+    world.log(`${this.party.writer} starts`);
     world.stir();
     const running = Array.from({ length: plan.programs }, (_, index) =>
       new Program(this.#stage, this.party, this.#leases, index).live(),
@@ -76,7 +76,7 @@ export class HolderProcess {
 
   #over(how: string): void {
     const { claims, world } = this.#stage;
-    world.say(`${this.party.writer} ${how}`);
+    world.log(`${this.party.writer} ${how}`);
     this.party.isAlive = false;
     claims.gone(this.party.writer);
   }

@@ -86,7 +86,7 @@ export class Holders {
     const { party } = this.#any();
     const forMs = Math.min(random.next() * pauseMsMax, world.plan.stableFromMs - world.nowMs);
     world.counters.holderPauses += 1;
-    world.say(`${party.writer} stands still for ${forMs.toFixed(0)} ms`);
+    world.log(`${party.writer} stands still for ${forMs.toFixed(0)} ms`);
     party.pausedUntilMs = world.nowMs + forMs;
   }
 
@@ -95,7 +95,7 @@ export class Holders {
     const untilMs = Math.min(world.nowMs + random.next() * cutMsMax, world.plan.stableFromMs);
     const holder = this.#any();
     world.counters.holderCuts += 1;
-    world.say(`${holder.party.writer} is cut off until ${untilMs.toFixed(0)}`);
+    world.log(`${holder.party.writer} is cut off until ${untilMs.toFixed(0)}`);
     holder.cut({ untilMs, breaks: random.chance(0.5) });
   }
 
@@ -107,7 +107,7 @@ export class Holders {
     const isSmall = world.plan.holderStepEveryMs !== undefined && Math.floor(anyMs) % 2 === 0;
     const byMs = isSmall ? (anyMs / stepMsMax) * smallStepLeases * plan.ttlMs : anyMs;
     world.counters.clockSteps += 1;
-    world.say(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
+    world.log(`the system clock of ${party.writer} steps by ${byMs.toFixed(0)} ms`);
     clock.offsetMs += byMs;
   }
 }

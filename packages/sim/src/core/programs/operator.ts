@@ -54,7 +54,7 @@ export class Operator {
     this.#world.counters.memberChanges += 1;
     this.#world.call(this.#random.pick(up), this.#choose(all), (outcome) => {
       const text = outcome === "lost" ? outcome : outcome instanceof CoreError ? outcome.failure : "done";
-      this.#world.say(`a change of the membership: ${text}`);
+      this.#world.log(`a change of the membership: ${text}`);
       if (text === "done") this.#world.counters.memberChangesDone += 1;
       this.begin();
     });

@@ -96,7 +96,7 @@ export class Restorer {
   #taken(server: SimServer, backup: TakenBackup): void {
     this.#soon();
     if (this.#cores !== this.#world.cores) return;
-    this.#world.say(`a backup of ${server.id} at ${backup.index}`);
+    this.#world.log(`a backup of ${server.id} at ${backup.index}`);
     this.#world.counters.backups += 1;
     this.#backup = backup;
     const { reference, report } = this.#world;
@@ -133,7 +133,7 @@ export class Restorer {
   #begin(core: NewCore): void {
     const { keptRevision, servers } = core;
     const text = servers.map(({ id }) => id).join(", ");
-    this.#world.say(`all is lost; a new core of ${text} begins with revision ${keptRevision}`);
+    this.#world.log(`all is lost; a new core of ${text} begins with revision ${keptRevision}`);
     this.#world.replace(core);
     checkRestored(core, this.#world.report);
     for (const server of this.#world.servers) this.#startSoon(server);

@@ -98,7 +98,7 @@ export class RightsClient {
   }
 
   /**
-   * Restarts a server and asks it for its own answers, before and after it can have heard of a leader. The
+   * Restarts a server and asks it for its own answers, before and after it can know a leader. The
    * right has certainly ended by then.
    */
   #askAtStart(who: Credentials): void {

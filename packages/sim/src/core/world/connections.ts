@@ -12,7 +12,7 @@ export interface ConnectedWorld {
   readonly nowMs: number;
   readonly counters: { cuts: number; repeats: number; backPressure: number };
   after(delayMs: number, body: () => void): void;
-  say(line: string): void;
+  log(line: string): void;
   /** The server with that id; undefined if there is none. */
   called(sender: SimServer, to: MemberId): SimServer | undefined;
   isParted(from: MemberId, to: MemberId): boolean;
@@ -97,7 +97,7 @@ export class Connections {
     if (open.length === 0) return;
     const way = random.pick(open);
     counters.cuts += 1;
-    this.#world.say(`the connection ${way.sender.id} → ${way.to} is cut`);
+    this.#world.log(`the connection ${way.sender.id} → ${way.to} is cut`);
     this.#cut(way);
   }
 

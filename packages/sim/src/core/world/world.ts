@@ -107,7 +107,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   /** Starts an added member, with an empty disk. */
   join(id: MemberId): void {
-    this.say(`${id} joins`);
+    this.log(`${id} joins`);
     const [{ cluster }] = this.servers.map(({ plan }) => plan) as [ServerPlan];
     // The others know the members.
     const founding = this.reference.state.members.all;
@@ -194,7 +194,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.report("agreement", error instanceof Error ? error.message : String(error));
   }
 
-  say(line: string): void {
+  log(line: string): void {
     this.story?.(line);
   }
 
@@ -202,12 +202,12 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   start(server: SimServer): void {
     server.start();
-    this.say(`${server.id} starts`);
+    this.log(`${server.id} starts`);
   }
 
   crash(server: SimServer): void {
     if (!server.isUp) return;
-    this.say(`${server.id} crashes${server.leads ? ", the leader" : ""}`);
+    this.log(`${server.id} crashes${server.leads ? ", the leader" : ""}`);
     this.counters.crashes += 1;
     server.crash(this.random);
     this.#loseClients(server);
@@ -238,13 +238,13 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   pause(server: SimServer, forMs: number): void {
     if (!server.isUp || server.isPaused) return;
-    this.say(`${server.id} stands still for ${forMs.toFixed(0)} ms${server.leads ? ", the leader" : ""}`);
+    this.log(`${server.id} stands still for ${forMs.toFixed(0)} ms${server.leads ? ", the leader" : ""}`);
     this.counters.pauses += 1;
     server.standStill(this.plan.suspends === true);
     const { life } = server;
     this.after(forMs, () => {
       if (server.life !== life || !server.isPaused) return;
-      this.say(`${server.id} goes on`);
+      this.log(`${server.id} goes on`);
       server.resume(this.random);
     });
   }
@@ -310,7 +310,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   /** Some removed servers stop, as in production; others keep running, as if the notice were late or lost. */
   removed(server: SimServer): void {
-    this.say(`${server.id} hears that it was removed`);
+    this.log(`${server.id} hears that it was removed`);
     this.counters.removalsHeard += 1;
   }
 
@@ -337,7 +337,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.counters.comparisons += 1;
     this.counters.sameCopies += same.length - 1;
     const wronged = corrupt.filter((id) => !this.tampered.has(id));
-    if (corrupt.length > 0) this.say(`${server.id} finds ${corrupt.join()} corrupt at ${revision}`);
+    if (corrupt.length > 0) this.log(`${server.id} finds ${corrupt.join()} corrupt at ${revision}`);
     if (wronged.length > 0) this.report("agreement", `${wronged.join()} counts as corrupt, and is not`);
   }
 
@@ -351,7 +351,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     if (this.nowMs > this.plan.stableFromMs + settledMs) this.counters.lateElections += 1;
     checkLeader(this.report, server);
     this.#leaderTime.leads(server);
-    this.say(`${server.id} leads in term ${server.replica!.status().term}`);
+    this.log(`${server.id} leads in term ${server.replica!.status().term}`);
   }
 
   stepped(server: SimServer): void {
@@ -381,7 +381,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 
   /**
-   * @param credentials for which user; while rights are on in this run: for root, if it is not said
+   * @param credentials the user; default: root while this run checks rights
    * @param deadline how long the client waits, and whether it wants to be refused by a server that knows no
    *   leader
    */

@@ -6,7 +6,7 @@ import type { SimParty } from "../../kit/party.js";
 const waitsMax = 4;
 
 /**
- * Progress: where delays are bounded and somebody wants the resource, somebody gets it (Property 2, Lemma 3; Property 5
+ * Progress: where delays are bounded and a participant wants the resource, one gets it (Property 2, Lemma 3; Property 5
  * once they have become so): a crashed holder is replaced after its wait, and contenders do not block each other for ever.
  */
 export class Progress implements StorageObserver {

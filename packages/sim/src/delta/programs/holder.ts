@@ -43,7 +43,7 @@ async function hold(stage: Stage, holding: Holding): Promise<void> {
   const leftMs = () => holding.remainingMs();
   const claim: Claim = { party, token: holding.token, shared: holding.shared, remainingMs: leftMs };
   stage.begin(claim);
-  stage.say(`${party.writer} holds by ${holding.token}${holding.shared ? ", shared" : ""}`);
+  stage.log(`${party.writer} holds by ${holding.token}${holding.shared ? ", shared" : ""}`);
   while (leftMs() > 0) {
     if (random.chance(0.5)) stage.guard(claim);
     const lazy = random.chance(plan.lazyRate);
@@ -64,10 +64,10 @@ async function hold(stage: Stage, holding: Holding): Promise<void> {
     stage.tell((observer) => observer.renewing?.(claim, beforeMs));
     const succeeded = await party.alive(holding.renew());
     counters[succeeded ? "renewals" : "failedRenewals"] += 1;
-    stage.say(`${party.writer} ${succeeded ? "renews" : "cannot renew"} ${holding.token}`);
+    stage.log(`${party.writer} ${succeeded ? "renews" : "cannot renew"} ${holding.token}`);
     stage.tell((observer) => observer.renewed?.(claim, succeeded));
   }
   stage.end(claim);
-  stage.say(`${party.writer} lays ${holding.token} down`);
+  stage.log(`${party.writer} lays ${holding.token} down`);
   await perhapsCancelled(stage, (caller) => holding.release(caller));
 }

@@ -17,7 +17,7 @@ export function oracleOf(stage: PartsStage): LeaderOracle {
 export async function lead(stage: PartsStage, oracle: LeaderOracle): Promise<void> {
   const { parts, party } = stage;
   const laidDown = () => {
-    stage.say(`${party.writer} lays its leadership down`);
+    stage.log(`${party.writer} lays its leadership down`);
     stage.tell((observer) => observer.laidDown?.(party));
   };
   for (;;) await perhapsCancelled(stage, (caller) => parts.run(oracle.run(), caller?.signal), laidDown);
@@ -35,7 +35,7 @@ export async function agree(stage: PartsStage, oracle: LeaderOracle, proposal: s
       parts.run(parts.consensus("consensus", isLeader).propose(proposal), caller?.signal),
     );
   stage.counters.decisions += 1;
-  stage.say(`${party.writer} decides ${value}`);
+  stage.log(`${party.writer} decides ${value}`);
   const decision = value;
   stage.tell((observer) => observer.decided?.(party, decision));
 }

@@ -27,14 +27,14 @@ export async function readAndWrite(stage: PartsStage): Promise<void> {
       const writing = register.write((number) => (written = { ...value, number }), parts.now());
       const { kind } = await party.alive(parts.run(writing));
       counters.writes += 1;
-      stage.say(`${party.writer} writes ${stampText(written)}: ${kind}`);
+      stage.log(`${party.writer} writes ${stampText(written)}: ${kind}`);
       if (kind === "done") stage.tell((observer) => observer.written?.(written));
     } else {
       stage.tell((observer) => observer.readBegan?.(party));
       const seen = await party.alive(parts.run(register.read(parts.now())));
       if (seen.kind === "unanswered") continue;
       counters.reads += 1;
-      stage.say(`${party.writer} reads ${stampText(seen.value)}`);
+      stage.log(`${party.writer} reads ${stampText(seen.value)}`);
       stage.tell((observer) => observer.readEnded?.(party, seen.value));
     }
   }

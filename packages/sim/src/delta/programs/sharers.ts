@@ -102,7 +102,7 @@ async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): P
   const place = form.limit === undefined ? {} : { place: { slot, limit: form.limit } };
   const claim: Claim = { party, token, shared: name === "reads", ...place, remainingMs };
   stage.begin(claim);
-  stage.say(`${party.writer} ${name} by ${token} in slot ${slot}`);
+  stage.log(`${party.writer} ${name} by ${token} in slot ${slot}`);
   for (let looks = random.below(4); looks >= 0; looks -= 1) {
     await party.sleep((random.next() * holdLeases * plan.leaseMs) / 2);
     looked = { at: party.look(), leftMs: lease.remaining() };

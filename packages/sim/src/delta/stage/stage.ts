@@ -32,7 +32,7 @@ export interface Stage {
   /** Reports a permanent failure. */
   failed(error: LeaseholdError): void;
   /** A line of the story. */
-  say(text: string): void;
+  log(text: string): void;
 }
 
 /** The stage of the paper's parts. */

@@ -45,12 +45,12 @@ export class NamesClient {
   async perform(machine: Machine, call: NamesCall): Promise<boolean> {
     const calledAt = this.#world.nowMs;
     const { life, named } = machine;
-    this.#world.say(`${this.#name} at ${machine.id}: ${JSON.stringify(call)}`);
+    this.#world.log(`${this.#name} at ${machine.id}: ${JSON.stringify(call)}`);
     const breaks = call.kind === "put" && this.#world.random.chance(0.15);
     const done = this.#settled(named!, call, breaks);
     const outcome = await Promise.race([done, this.#died(machine, life)]);
     const returnedAt = this.#world.nowMs;
-    this.#world.say(`${this.#name}: ${JSON.stringify(outcome)}`);
+    this.#world.log(`${this.#name}: ${JSON.stringify(outcome)}`);
     this.#counters[call.kind] += 1;
     if (outcome === "uncertain") {
       this.#counters.uncertain += 1;

@@ -3,7 +3,7 @@ import type { NodeView } from "../stage/node.js";
 
 /**
  * I13: the upper bound on the time never goes back in one incarnation and the lower one never exceeds it; and while
- * wall clocks agree, nobody's lower bound is more than ε above anybody's upper one.
+ * wall clocks agree, no node's lower bound is more than ε above any node's upper one.
  */
 export class ClockBounds implements Observer {
   readonly #view: WorldView;

@@ -79,9 +79,9 @@ class Threads {
 }
 
 /**
- * I1: no two nodes have one resource at one instant. The node that holds the resource by its own clocks. So
- * has one whose program relies on it: where a worker thread renews, the program's thread judges by shared
- * memory.
+ * I1: no two nodes have one resource at one instant. A node has a resource while it holds the lease by its
+ * own clocks, or while its program relies on it: where a worker thread renews, the program's thread judges by
+ * shared memory.
  */
 export class NodeExclusion implements Observer {
   readonly #view: WorldView;

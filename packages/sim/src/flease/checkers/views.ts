@@ -62,7 +62,7 @@ export class CountedCells {
 /**
  * I16: a new member can vote when it begins to count. The acknowledgements of a decision carry one view and
  * are a quorum of it. No participant's view goes back, not even when a voting member restarts. While a lease
- * may be in use, nobody is in a view whose quorums may miss those of the view in which it was decided.
+ * may be in use, no node is in a view whose quorums may miss those of the view in which it was decided.
  */
 export class ViewChanges implements Observer {
   readonly #report: FleaseReport;

@@ -131,8 +131,8 @@ export interface Observer {
   /** A node was asked to release, or an acquisition ended without a hold: its ballots are closed. */
   closed?(node: NodeView, resource: string): void;
   /**
-   * After an event that concerned the resource: all holds of it. `actor` is the node whose event it was, and whose
-   * clock has therefore been read at this instant.
+   * All holds of the resource, after an event that concerned it. `actor` is the node of the event; its clock has
+   * been read at this instant.
    */
   looked?(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void;
   /** The clocks of a node have been read in one of its own events. */

@@ -175,7 +175,7 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
   const offsetEveryMs = always ? Infinity : chaos.offsetEveryMs;
   const suspended = { ...plan, chaos: { ...chaos, offsetEveryMs, suspendEveryMs, suspendMaxMs } };
   if (!stepsTogether || random.chance(0.3)) return suspended;
-  // Walls step back while somebody sleeps whose lease nobody remembers: nobody has wanted the resource for a while.
+  // Wall clocks step back while a holder sleeps whose lease every member has discarded.
   const clocks = { rateEveryMs: Infinity, stepTogetherEveryMs: Infinity };
   return {
     ...suspended,
@@ -227,7 +227,7 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
   const { members, maxClockSkewMs, ttlMaxMs, rpcTimeoutMs } = plan.settings;
   const clockRateError = clockRateErrorDefault;
   const settings = fleaseSettings({ members, maxClockSkewMs, clockRateError, ttlMaxMs, rpcTimeoutMs });
-  // Runs in which the steady clock alone excludes: holders reach the end of their leases, and nobody refuses
+  // Runs in which the steady clock alone excludes: holders reach the end of their leases, and no member refuses
   // them for a wrong wall clock.
   const toTheEnd = !wall && random.chance(0.8);
   const lazyRate = random.between(0.2, 0.6);

@@ -8,7 +8,7 @@ import { CommandFailure, usageError } from "../../common/failure.js";
 import { exitCode } from "../../common/exit-codes.js";
 import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
 import { type Presentation, present, shortTime } from "../../output/present.js";
-import { isSeen, sayError, sayLines, sayProgress } from "../../output/say.js";
+import { isSeen, printError, printLines, printProgress } from "../../output/print.js";
 import { tableLines } from "../../output/table.js";
 
 /** The arguments of a change: `id=host:port` of the new member, the id of the removed one. */
@@ -40,15 +40,15 @@ export async function change(
   let noted = "";
   const onProgress = (status: ViewStatus) => {
     const text = progressOf(status);
-    sayProgress(text);
+    printProgress(text);
     // Numbers change every second, and are only for a terminal.
     const kind = text.replaceAll(/[\d.]+/g, "");
     if (kind === noted) return;
     noted = kind;
-    if (!isSeen()) sayError(text);
+    if (!isSeen()) printError(text);
     if (add !== undefined && status.waiting?.code === "UNREACHABLE") {
-      sayProgress("");
-      sayError(
+      printProgress("");
+      printError(
         `${add} is waited for: start it with leasehold peer --id ${add} --listen ${address} --views-file FILE --initial-cluster-state existing, and the members that the cluster began with`,
       );
     }
@@ -57,11 +57,11 @@ export async function change(
   try {
     const changed = () => changeMembers(addresses, openOptions(settings), wanted, waits, world);
     const done = await keptAlive(world.keepAlive, changed).catch(failsInTime);
-    sayProgress("");
+    printProgress("");
     present(settings.output, presentMembers(done));
-    if (settings.output === "table") sayLines(nextSteps(wanted));
+    if (settings.output === "table") printLines(nextSteps(wanted));
   } finally {
-    sayProgress("");
+    printProgress("");
   }
   return exitCode("ok");
 }

@@ -7,7 +7,7 @@ import { parseDuration } from "../../../lease/duration.js";
 import { CommandFailure, usageError } from "../../common/failure.js";
 import { exitCode } from "../../common/exit-codes.js";
 import { type SharedOptions, openOptions, settingsOf } from "../../common/settings.js";
-import { sayLine, sayProgress } from "../../output/say.js";
+import { printLine, printProgress } from "../../output/print.js";
 import { stateOf } from "../status.js";
 
 export interface RollOptions extends SharedOptions {
@@ -39,15 +39,15 @@ export async function roll(options: RollOptions): Promise<number> {
     const member = before.find((each) => each.id === id);
     if (member === undefined) continue; // The member has been removed meanwhile.
     const place = `${id} (${index + 1} of ${turn.length})`;
-    sayProgress(`${place}: restarting`);
+    printProgress(`${place}: restarting`);
     const code = await run(commandFor(options.with, member));
     if (code !== 0)
       throw new CommandFailure("unavailable", `the command for ${id} failed with ${code}; ${goOn}`);
     await untilBack(member, ask, place, withinMs, goOn);
-    sayProgress("");
-    if (settings.output === "table") sayLine(`${place}: restarted and ready`);
+    printProgress("");
+    if (settings.output === "table") printLine(`${place}: restarted and ready`);
   }
-  if (settings.output !== "table") sayLine(JSON.stringify({ restarted: turn }));
+  if (settings.output !== "table") printLine(JSON.stringify({ restarted: turn }));
   return exitCode("ok");
 }
 
@@ -93,7 +93,7 @@ async function untilBack(
     const isAnother = now?.reachable === true && now.status.incarnation !== incarnation;
     if (isAnother && reports.every(isReady)) return;
     const state = now === undefined ? "no answer" : isAnother ? stateOf(now).text : "not restarted yet";
-    sayProgress(`${place}: ${state}`);
+    printProgress(`${place}: ${state}`);
     if (performance.now() > endMs)
       throw new CommandFailure("unavailable", `${id} did not come back in time: ${state}; ${goOn}`);
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
