@@ -5,6 +5,13 @@ import type { FilesWorld, Machine } from "./world.js";
 /** The longest time that a machine is down, stopped, cut off or full, ms. */
 const troubleMsMax = 2_500;
 
+/** The longest time for which machines miss changes before a disk is lost, and until they and it are back, ms. */
+const behindMsMax = 800;
+const rejoinMsMax = 40;
+
+/** The time between two looks whether the new disk votes, ms. */
+const pollMs = 2;
+
 /** The faults of nodes of files. */
 export class FilesHazards {
   readonly #world: FilesWorld;
@@ -34,6 +41,7 @@ export class FilesHazards {
       { everyMs: plan.rotEveryMs, untilMs, happens: () => this.#rot() },
       { everyMs: plan.fullEveryMs, untilMs, happens: () => this.#fill() },
       { everyMs: plan.wipeEveryMs, untilMs, happens: () => this.#wipe() },
+      { everyMs: plan.wipeBehindEveryMs, untilMs, happens: () => this.#wipeBehind() },
       { everyMs: plan.nodesEveryMs, untilMs, happens: () => void this.#changeNodes() },
     ]);
     world.after(untilMs, () => this.#heal());
@@ -65,10 +73,14 @@ export class FilesHazards {
   #pause(): void {
     const machine = this.#some();
     if (!machine.isUp || machine.isPaused) return;
+    this.#stop(machine, this.#world.random.next() * troubleMsMax);
+  }
+
+  #stop(machine: Machine, forMs: number): void {
     this.#world.counters.pauses += 1;
     this.#world.pause(machine);
     const { life } = machine;
-    this.#world.after(this.#world.random.next() * troubleMsMax, () => {
+    this.#world.after(forMs, () => {
       if (machine.life === life) this.#world.resume(machine);
     });
   }
@@ -139,19 +151,56 @@ export class FilesHazards {
 
   /** Wipes one disk at a time: the next one when the former has been rebuilt. */
   #wipe(): void {
-    const { random, counters, machines } = this.#world;
-    const isBusy = machines.some(
+    if (!this.#mayWipe()) return;
+    const machine = this.#world.random.pick(this.#world.machines);
+    if (!machine.isUp) return;
+    this.#wipeDisk(machine);
+    this.#restartSoon(machine);
+  }
+
+  #mayWipe(): boolean {
+    const isBusy = this.#world.machines.some(
       ({ isUp, files, named }) => isUp && (named ?? files).status().state !== "serving",
     );
     const before = this.#wiped;
-    if (isBusy || (before !== undefined && (!before.isUp || before.files.status().counters.scrubbed === 0)))
-      return;
-    const machine = random.pick(machines);
-    if (!machine.isUp) return;
-    counters.wiped += 1;
+    return !isBusy && (before === undefined || (before.isUp && before.files.status().counters.scrubbed > 0));
+  }
+
+  #wipeDisk(machine: Machine): void {
+    this.#world.counters.wiped += 1;
     this.#wiped = machine;
     this.#world.crash(machine, true);
-    this.#restartSoon(machine);
+  }
+
+  /**
+   * Wipes a disk while a minority of the machines is stopped and misses changes, which the others have. These
+   * stop as soon as the new disk votes: with those that have missed the changes it would be a majority.
+   */
+  #wipeBehind(): void {
+    const world = this.#world;
+    const { random, machines, plan } = world;
+    if (!this.#mayWipe() || machines.some(({ isUp, isPaused }) => !isUp || isPaused)) return;
+    const victim = random.pick(machines);
+    const others = machines.filter((machine) => machine !== victim);
+    if (random.chance(0.5)) others.reverse();
+    const behindMs = random.next() * behindMsMax;
+    for (const machine of others.slice(others.length / 2))
+      this.#stop(machine, behindMs + random.next() * rejoinMsMax);
+    world.after(behindMs, () => {
+      if (!victim.isUp || !this.#mayWipe()) return;
+      this.#wipeDisk(victim);
+      world.after(random.next() * rejoinMsMax, () => {
+        if (!victim.isUp) world.start(victim);
+      });
+      const stopOthers = () => {
+        if (world.nowMs >= plan.stableFromMs) return;
+        if (!victim.isUp || victim.files.status().state === "waiting") world.after(pollMs, stopOthers);
+        else
+          for (const machine of others.slice(0, others.length / 2))
+            if (machine.isUp && !machine.isPaused) this.#stop(machine, random.next() * troubleMsMax);
+      };
+      world.after(pollMs, stopOthers);
+    });
   }
 
   /** Adds, drains or removes a node, or changes the number of copies, at a node that is up. */

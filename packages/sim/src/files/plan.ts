@@ -1,5 +1,5 @@
 import { Features } from "../kit/features.js";
-import type { SimRandom } from "../kit/random.js";
+import { SimRandom } from "../kit/random.js";
 
 /** The plan of a run. Times in ms. */
 export interface FilesPlan {
@@ -33,11 +33,16 @@ export interface FilesPlan {
   readonly rotEveryMs: number;
   readonly fullEveryMs: number;
   readonly wipeEveryMs: number;
+  /** The mean time between losses of a disk while other machines miss changes. */
+  readonly wipeBehindEveryMs: number;
   /** The mean time between changes of the list of nodes, in runs of names. */
   readonly nodesEveryMs: number;
   /** The time of the last fault. */
   readonly stableFromMs: number;
 }
+
+/** The stream of faults that came later: other draws of a run stay as they are. */
+const lateStream = 2 ** 48;
 
 /** Draws a fault's frequency: often, now and then, or never. */
 const often = (random: SimRandom, everyMs: number): number =>
@@ -70,6 +75,7 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
     rotEveryMs: wipes ? Infinity : often(random, 800),
     fullEveryMs: random.chance(0.8) ? Infinity : 3_000,
     wipeEveryMs: wipes ? 2_500 : Infinity,
+    wipeBehindEveryMs: wipes && new SimRandom(seed + lateStream).chance(0.5) ? 1_500 : Infinity,
     nodesEveryMs: Infinity,
     stableFromMs: 8_000,
   };
@@ -85,7 +91,7 @@ export const filesFeatures = new Features({
   "lease-losses": less({ leaseLossEveryMs: Infinity }),
   rot: less({ rotEveryMs: Infinity }),
   "full-disks": less({ fullEveryMs: Infinity }),
-  wipes: less({ wipeEveryMs: Infinity }),
+  wipes: less({ wipeEveryMs: Infinity, wipeBehindEveryMs: Infinity }),
   "node-changes": less({ spares: 0, nodesEveryMs: Infinity }),
   loss: less({ lossRate: 0 }),
   duplicates: less({ duplicateRate: 0 }),

@@ -26,6 +26,8 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
   const drawn = {
     ...drawFilesPlan(seed, random),
     clients: random.pick([2, 4]),
+    // The fault is for a fixed list of nodes.
+    wipeBehindEveryMs: Infinity,
     ...(random.chance(0.5) && { spares: 2, nodesEveryMs: random.pick([150, 500]) }),
   };
   const plan = filesFeatures.without(
