@@ -87,6 +87,21 @@ describe("leasehold files", () => {
     expect((await leasehold(["quota", "none", "--bytes", "1"])).code).toBe(66);
   });
 
+  test("makes, lists and removes snapshots", async () => {
+    await files.set("f/a", "1");
+    expect((await leasehold(["snapshot", "ls", "f"])).text).toMatch(/is empty/);
+    expect((await leasehold(["snapshot", "create", "/f/", "s"])).code).toBe(0);
+    expect((await leasehold(["snapshot", "create", "f", "s"])).code).toBe(2);
+    await files.set("f/a", "2");
+    expect((await leasehold(["cat", "f/.snapshots/s/a"])).text).toBe("1");
+    expect((await leasehold(["snapshot", "ls", "f"])).text).toMatch(/ s\/\n/);
+    expect((await leasehold(["rm", "-r", "f"])).code).toBe(75);
+    expect((await leasehold(["snapshot", "remove", "f", "s"])).code).toBe(0);
+    expect((await leasehold(["snapshot", "remove", "f", "s"])).code).toBe(66);
+    expect((await leasehold(["snapshot", "ls", "no"])).code).toBe(66);
+    expect((await leasehold(["rm", "-r", "f"])).code).toBe(0);
+  });
+
   test("asks the next node when one is gone, and says when all are", async () => {
     await files.set("a", "");
     await servers[0]!.close();

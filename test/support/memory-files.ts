@@ -22,7 +22,8 @@ import type {
   TouchOptions,
 } from "../../packages/files/src/types.js";
 import { Draft } from "../../packages/files/src/names/draft.js";
-import { filesBelow, find, NamesState } from "../../packages/files/src/names/state.js";
+import { filesBelow, find, NamesState, shownIn } from "../../packages/files/src/names/state.js";
+import { folderOfSnapshot } from "../../packages/files/src/names/snapshots.js";
 import { leftIn } from "../../packages/files/src/names/usage.js";
 import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
@@ -112,7 +113,8 @@ export class MemoryFiles implements Files {
   }
 
   async makeFolder(path: string, { makeFolders = true, attributes }: FolderOptions = {}): Promise<void> {
-    this.#make({ kind: "folder", path, makeFolders, attributes });
+    if (folderOfSnapshot(path) !== undefined) this.#make({ kind: "snapshot", path, sealed: [] });
+    else this.#make({ kind: "folder", path, makeFolders, attributes });
   }
 
   async list(prefix: string, { after = "", limit = 3 }: ListFilesOptions = {}): Promise<FileList> {
@@ -127,7 +129,7 @@ export class MemoryFiles implements Files {
     if (found?.entry.kind !== "folder") throw new LeaseholdError("FILE_NOT_FOUND", folder);
     const placeOf = ({ name, entry }: { name: string; entry: { kind: string } }) =>
       entry.kind === "folder" ? `${name}/` : name;
-    const all = [...this.#names.children(found.id, "")].filter(
+    const all = [...shownIn(this.#names, found.id, "")].filter(
       (child) => placeOf(child) > after && placeOf(child).startsWith(prefix),
     );
     const entries = await Promise.all(

@@ -133,6 +133,8 @@ export interface Usage {
   readonly bytes: number;
   /** The number of files and folders. */
   readonly files: number;
+  /** Snapshots of it and of folders in it, whose contents do not count. */
+  readonly snapshots: number;
 }
 
 /** The greatest {@link Usage} that a change may bring about; null: no limit. */
@@ -295,7 +297,15 @@ export interface Files extends AsyncDisposable {
     files: readonly (readonly [name: string, version: string])[],
     options?: ComposeOptions,
   ): Promise<FileStat>;
-  /** @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names. */
+  /**
+   * Makes a folder. At FOLDER/.snapshots/NAME it makes a snapshot: a copy of FOLDER by one change, whose
+   * contents are shared. Nothing in there changes any more: calls are refused with `UNSUPPORTED`, except for
+   * {@link Files.remove} of the whole snapshot, and copies of what is in it. The folder of snapshots is in no
+   * list and no copy of FOLDER, which cannot be removed while it has snapshots.
+   *
+   * @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, `UNSUPPORTED` for more than 100 snapshots, 8,000
+   *   names in one or a path in it that would be too long, and what {@link ReplicatedFile} names.
+   */
   makeFolder(path: string, options?: FolderOptions): Promise<void>;
   /**
    * Files whose paths begin with `prefix` (`""`: all; `"reports/"`: those in that folder and below). Each

@@ -117,6 +117,40 @@ export async function quota(remote: string, options: QuotaOptions): Promise<numb
   return showOne(remote, options);
 }
 
+/** `leasehold files snapshot create FOLDER NAME`. */
+export async function createSnapshot(folder: string, name: string, options: FilesOptions): Promise<number> {
+  const { nodes } = filesSettingsOf(options);
+  (await nodes.ask({ method: "MKCOL", path: snapshotOf(folder, name) })).resume();
+  return exitCode("ok");
+}
+
+/** `leasehold files snapshot ls FOLDER`. */
+export async function listSnapshots(folder: string, options: FilesOptions): Promise<number> {
+  const { nodes, output } = filesSettingsOf(options);
+  const [self] = await entriesOf(nodes, folder.replaceAll(/^\/+|\/+$/g, ""), "0");
+  const path = snapshotOf(folder, "").slice(0, -1);
+  if (self?.kind !== "folder") throw new CommandFailure("missing", `there is no folder /${folder}`);
+  const [, ...found] = await entriesOf(nodes, path, "1").catch((error: unknown) => {
+    // A folder has none before its first snapshot.
+    if (error instanceof CommandFailure && error.code === "MISSING") return [];
+    throw error;
+  });
+  present(output, presentEntries(found, path));
+  return exitCode("ok");
+}
+
+/** `leasehold files snapshot remove FOLDER NAME`. */
+export async function removeSnapshot(folder: string, name: string, options: FilesOptions): Promise<number> {
+  const { nodes } = filesSettingsOf(options);
+  (await nodes.ask({ method: "DELETE", path: snapshotOf(folder, name) })).resume();
+  return exitCode("ok");
+}
+
+function snapshotOf(folder: string, name: string): string {
+  if (name.includes("/")) throw usageError("the name of a snapshot has no slash");
+  return `${folder.replaceAll(/^\/+|\/+$/g, "")}/.snapshots/${name}`.replace(/^\//, "");
+}
+
 /** `leasehold files rm PATH…`. */
 export async function remove(
   remotes: readonly string[],

@@ -19,6 +19,7 @@ export function addCommand(program: Command, finish: Finish): void {
     );
   addTransfers(files, finish);
   addChanges(files, finish);
+  addSnapshots(files, finish);
   addNodes(files, finish);
   addList(files, finish);
 }
@@ -116,6 +117,36 @@ function addChanges(files: Command, finish: Finish): void {
     .action(async (_options: unknown, command: Command) => {
       const { status } = await import("./commands.js");
       finish(await status(command.optsWithGlobals()));
+    });
+}
+
+function addSnapshots(files: Command, finish: Finish): void {
+  const snapshot = files
+    .command("snapshot")
+    .description("keep a folder as it is now, at FOLDER/.snapshots/NAME")
+    .helpCommand(false);
+  client(snapshot.command("create"))
+    .description("make a snapshot of a folder in one change; the contents are shared")
+    .argument("<folder>", "the folder; / is everything")
+    .argument("<name>", "the name of the snapshot")
+    .action(async (folder: string, name: string, _options: unknown, command: Command) => {
+      const { createSnapshot } = await import("./commands.js");
+      finish(await createSnapshot(folder, name, command.optsWithGlobals()));
+    });
+  client(snapshot.command("ls"))
+    .description("list the snapshots of a folder")
+    .argument("<folder>", "the folder; / is everything")
+    .action(async (folder: string, _options: unknown, command: Command) => {
+      const { listSnapshots } = await import("./commands.js");
+      finish(await listSnapshots(folder, command.optsWithGlobals()));
+    });
+  client(snapshot.command("remove"))
+    .description("remove a snapshot")
+    .argument("<folder>", "the folder; / is everything")
+    .argument("<name>", "the name of the snapshot")
+    .action(async (folder: string, name: string, _options: unknown, command: Command) => {
+      const { removeSnapshot } = await import("./commands.js");
+      finish(await removeSnapshot(folder, name, command.optsWithGlobals()));
     });
 }
 

@@ -3,6 +3,7 @@ import { changeAttributes, withoutContent } from "./attributes.js";
 import { changedNodes, type Holder, isHeld, type NodeChange, type NodeList } from "./nodes.js";
 import { extraBytes, type NamesRecord, nodesBytes, placedBytesMax } from "./records.js";
 import { contentsIn, type Names, type NamesState, find, partsOf, pathOf, placeOf, rootId } from "./state.js";
+import { folderOfSnapshot, isInSnapshots, pathBytesMax, snapshotsMax, snapshotsName } from "./snapshots.js";
 import { emptyContent } from "./types.js";
 import type {
   Change,
@@ -21,10 +22,11 @@ import type {
   Quota,
   QuotaChange,
   RemoveChange,
+  SnapshotChange,
   TouchChange,
   Usage,
 } from "./types.js";
-import { foldersFrom, minus, noUsage, ownUsage, UsageTable } from "./usage.js";
+import { foldersFrom, minus, noUsage, ownUsage, plus, UsageTable } from "./usage.js";
 
 /** What one change may copy: names, and bytes of their records, which are one block of the journal. */
 const copiedMax = 8_000;
@@ -122,6 +124,7 @@ export class Draft implements Names {
    */
   make(change: Change, circumstances: Circumstances): Made {
     const before = this.#facts.length;
+    checkFixed(change);
     try {
       return this.#make(change, circumstances);
     } catch (error) {
@@ -179,6 +182,8 @@ export class Draft implements Names {
         return this.#place(change, circumstances);
       case "quota":
         return this.#setQuota(change);
+      case "snapshot":
+        return this.#snapshot(change, circumstances);
     }
   }
 
@@ -255,6 +260,7 @@ export class Draft implements Names {
     if (folder?.entry.kind !== "folder") throw missing(from);
     if (folder.id === rootId || path.startsWith(`${from}/`) || from.startsWith(`${path}/`))
       throw new LeaseholdError("INVALID_PATH", `one of ${from} and ${path} is within the other`);
+    this.#mustHaveNoSnapshots(folder);
     this.#mustBeSealed([folder], sealed);
     const parts: Part[] = [];
     let size = 0;
@@ -335,8 +341,15 @@ export class Draft implements Names {
       throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
     if (foldersOnly && this.#mayHaveFile(there))
       throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
-    this.#mustBeSealed([there], sealed);
+    const isSnapshot = folderOfSnapshot(path) !== undefined;
+    // What a snapshot shares is sealed already.
+    if (!isSnapshot) {
+      this.#mustHaveNoSnapshots(there);
+      this.#mustBeSealed([there], sealed);
+    }
     this.#drop(there);
+    const all = this.byId(there.parent)!;
+    if (isSnapshot && isEmpty(this.children(all.id, ""))) this.#drop(all);
     if (pruneIn !== undefined) this.#prune(path, pruneIn);
     return { entry: null, existed: true };
   }
@@ -404,6 +417,53 @@ export class Draft implements Names {
     return { entry, existed: true };
   }
 
+  #snapshot({ path, sealed }: SnapshotChange, { nowMs }: Circumstances): Made {
+    const from = folderOfSnapshot(path);
+    if (from === undefined) throw new LeaseholdError("INVALID_PATH", `${path} is no path of a snapshot`);
+    const source = find(this, from);
+    if (source === undefined) throw missing(from);
+    if (source.entry.kind === "file") throw exists(from, "a file");
+    const there = this.child(source.id, snapshotsName);
+    if (there?.entry.kind === "file") throw exists(`${from}/${snapshotsName}`, "a file");
+    if (find(this, path) !== undefined) throw exists(path, "a snapshot");
+    if (there !== undefined && this.#usage.of(there.id).snapshots >= snapshotsMax)
+      throw new LeaseholdError("UNSUPPORTED", `a folder has at most ${snapshotsMax} snapshots`);
+    const copied = this.#below(source);
+    const below = copied.slice(1);
+    this.#mustBeShort(source, below, path);
+    this.#mustBeSealed(
+      below.filter(({ entry }) => entry.kind === "file"),
+      sealed,
+    );
+    const made: FolderEntry = { ...withoutQuota(source.entry), modifiedMs: nowMs };
+    const place = this.#placeIn(this.#folderFor(path, true), path, nowMs);
+    this.#set({ ...place, entry: made });
+    const ids = new Map([[source.id, place.id]]);
+    for (const { id, parent, name, entry } of below) {
+      ids.set(id, this.#newId());
+      const kept = entry.kind === "folder" ? withoutQuota(entry) : entry;
+      this.#set({ id: ids.get(id)!, parent: ids.get(parent)!, name, entry: kept });
+    }
+    return { entry: made, existed: false };
+  }
+
+  /** Paths in a snapshot are longer than those of the folder, and must still be paths. */
+  #mustBeShort(source: Name, below: readonly Name[], path: string): void {
+    const lengths = new Map([[source.id, lengthOf(path)]]);
+    for (const { id, parent, name } of below) {
+      const length = lengths.get(parent)! + 1 + lengthOf(name);
+      lengths.set(id, length);
+      if (length > pathBytesMax)
+        throw new LeaseholdError("UNSUPPORTED", `the path of ${name} would be too long in ${path}`);
+    }
+  }
+
+  /** A folder with snapshots stays until they are removed. */
+  #mustHaveNoSnapshots(name: Name | undefined): void {
+    if (name !== undefined && this.#usage.ofName(name).snapshots > 0)
+      throw exists(pathOf(this, name.id), "a snapshot in");
+  }
+
   /**
    * Checks the quotas of all folders whose use would grow. Each folder's change is the sum of what comes and
    * of what leaves, so that a replaced file counts once, and a move within a folder does not count.
@@ -413,10 +473,10 @@ export class Draft implements Names {
    */
   #mustFit({ folder, missing: made }: Place, coming: Usage, ...gone: readonly (Name | undefined)[]): void {
     const changes = new Map<number, Usage>();
-    const count = (parent: number, { bytes, files }: Usage): void => {
+    const count = (parent: number, usage: Usage): void => {
       for (const id of foldersFrom(this, parent)) {
         const sum = changes.get(id) ?? noUsage;
-        changes.set(id, { bytes: sum.bytes + bytes, files: sum.files + files });
+        changes.set(id, plus(sum, usage));
       }
     };
     count(folder.id, { ...coming, files: coming.files + made.length });
@@ -454,6 +514,7 @@ export class Draft implements Names {
   #target({ to, over }: MoveChange): Name | undefined {
     const target = find(this, to);
     if (target === undefined) return undefined;
+    this.#mustHaveNoSnapshots(target);
     const isFolder = target.entry.kind === "folder";
     if (over === "nothing" || target.id === rootId || (isFolder && over === "file"))
       throw exists(to, isFolder ? "a folder" : "a file");
@@ -501,7 +562,8 @@ export class Draft implements Names {
           "UNSUPPORTED",
           `a copy has at most ${copiedMax} files and folders, with less if their names are long`,
         );
-      if (entry.kind === "folder") for (const child of this.children(id, "")) all.push(child);
+      if (entry.kind === "folder")
+        for (const child of this.children(id, "")) if (child.name !== snapshotsName) all.push(child);
     }
     return all;
   }
@@ -588,6 +650,21 @@ function withAttributes<E extends Entry>(entry: E, { attributes: changes }: Touc
 
 /** The list of nodes, and its field. */
 const listBytesMax = 64 * 1024;
+
+const encoder = new TextEncoder();
+const lengthOf = (text: string): number => encoder.encode(text).length;
+
+/** @throws LeaseholdError `UNSUPPORTED` for a change of what is in a snapshot */
+function checkFixed(change: Change): void {
+  if (change.kind === "nodes" || change.kind === "place") return;
+  const paths = "to" in change ? [change.to] : [change.path];
+  if (change.kind === "move") paths.push(change.from);
+  if (change.kind === "put" && change.compose !== undefined) paths.push(change.compose.folder);
+  const mayBe = change.kind === "snapshot" || (change.kind === "remove" && change.isDeep);
+  for (const path of paths)
+    if (isInSnapshots(path) && !(mayBe && folderOfSnapshot(path) !== undefined))
+      throw new LeaseholdError("UNSUPPORTED", `${path}: a snapshot does not change`);
+}
 
 function isEmpty(names: Iterable<Name>): boolean {
   return names[Symbol.iterator]().next().done === true;

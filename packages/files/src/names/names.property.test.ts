@@ -50,11 +50,17 @@ class Model {
   }
 
   usageOf(path: string): Usage {
-    const below = path === "" ? [...this.entries.keys()] : this.#below(path);
-    return { bytes: below.filter((each) => this.entries.get(each) !== "folder").length, files: below.length };
+    const all = path === "" ? [...this.entries.keys()] : this.#below(path);
+    const below = all.filter((each) => !isHidden(each.slice(path.length)));
+    const bytes = below.filter((each) => this.entries.get(each) !== "folder").length;
+    return { bytes, files: below.length, snapshots: all.filter(isSnapshot).length };
   }
 
   #make(change: NameChange): boolean {
+    const paths =
+      "to" in change ? [change.to, ...(change.kind === "move" ? [change.from] : [])] : [change.path];
+    const mayBe = change.kind === "snapshot" || (change.kind === "remove" && change.isDeep);
+    if (paths.some((path) => isHidden(path) && !(mayBe && isSnapshot(path)))) return false;
     switch (change.kind) {
       case "put":
         return this.#put(change);
@@ -64,6 +70,17 @@ class Model {
         return true;
       case "remove":
         return this.#remove(change.path, change.isDeep);
+      case "snapshot": {
+        const folder = change.path.split("/.snapshots/")[0]!;
+        if (this.entries.get(folder) !== "folder" || this.entries.has(change.path)) return false;
+        this.entries.set(`${folder}/.snapshots`, "folder");
+        this.entries.set(change.path, "folder");
+        for (const path of this.#below(folder)) {
+          const rest = path.slice(folder.length);
+          if (!isHidden(rest)) this.entries.set(change.path + rest, this.entries.get(path)!);
+        }
+        return true;
+      }
       case "quota":
         if (this.entries.get(change.path) !== "folder") return false;
         if (change.quota === null) this.quotas.delete(change.path);
@@ -88,10 +105,13 @@ class Model {
   #remove(path: string, isDeep: boolean): boolean {
     const below = this.#below(path);
     if (!this.entries.has(path) || (below.length > 0 && !isDeep)) return false;
+    if (!isSnapshot(path) && this.usageOf(path).snapshots > 0) return false;
     for (const each of [path, ...below]) {
       this.entries.delete(each);
       this.quotas.delete(each);
     }
+    const all = path.slice(0, path.lastIndexOf("/"));
+    if (isSnapshot(path) && this.#below(all).length === 0) this.entries.delete(all);
     return true;
   }
 
@@ -101,10 +121,11 @@ class Model {
     if (from === to) return true;
     const there = this.entries.get(to);
     if (there !== undefined && (over === "nothing" || (there === "folder" && over === "file"))) return false;
+    if (there !== undefined && this.usageOf(to).snapshots > 0) return false;
     if (!this.#hasFolder(to, makeFolders)) return false;
-    const moved = [from, ...(kind === "move" || isDeep ? this.#below(from) : [])].map(
-      (path) => [to + path.slice(from.length), this.entries.get(path)!] as const,
-    );
+    const moved = [from, ...(kind === "move" || isDeep ? this.#below(from) : [])]
+      .filter((path) => kind === "move" || !isHidden(path.slice(from.length)))
+      .map((path) => [to + path.slice(from.length), this.entries.get(path)!] as const);
     const quotas =
       kind === "move"
         ? [...this.quotas].filter(
@@ -114,7 +135,8 @@ class Model {
           )
         : [];
     if (there !== undefined) this.#remove(to, true);
-    if (kind === "move") this.#remove(from, true);
+    if (kind === "move") for (const path of [from, ...this.#below(from)]) this.entries.delete(path);
+    if (kind === "move") for (const [path] of quotas) this.quotas.delete(path);
     for (const [path, quota] of quotas) this.quotas.set(to + path.slice(from.length), quota);
     for (const [path, entry] of moved) this.entries.set(path, entry);
     return true;
@@ -133,6 +155,10 @@ class Model {
     return true;
   }
 }
+
+const isHidden = (path: string): boolean => path.split("/").includes(".snapshots");
+const isSnapshot = (path: string): boolean =>
+  /^(?!.*\.snapshots.*\.snapshots).*\.snapshots\/[^/]+$/.test(path);
 
 const names = ["a", "a-b", "b", "a b"];
 
@@ -155,6 +181,15 @@ function drawChange(random: Xorshift, content: string): NameChange {
       ifContent: null,
       ...unconditional,
     };
+  if (at > 0.9 && at < 0.94) {
+    const snapshot = `${path()}/.snapshots/${pick(["s", "t"])}`;
+    const which = random.next();
+    if (which < 0.6) return { kind: "snapshot", path: snapshot, sealed: [] };
+    if (which < 0.8) return { kind: "remove", path: snapshot, isDeep: true, ...unconditional };
+    if (which < 0.9) return { kind: "folder", path: `${snapshot}/${path()}`, makeFolders };
+    const how = { makeFolders, over: "anything", isDeep: true, ...unconditional } as const;
+    return { kind: "copy", from: `${snapshot}/${pick(names)}`, to: path(), ...how };
+  }
   if (at > 0.94) {
     const limit = (): number | null => (isSo() ? null : Math.floor(random.next() * 5));
     const quota = random.next() < 0.2 ? null : { bytes: limit(), files: limit() };
@@ -277,12 +312,14 @@ test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
         expect([content, state.isNamed(content)]).toEqual([content, files.has(content)]);
       }
     const paths = [...model.entries].filter(([, content]) => content !== "folder").map(([path]) => path);
-    for (const prefix of ["", "a", "a/", "a/a-", "b/a/", "c"])
+    for (const prefix of ["", "a", "a/", "a/a-", "b/a/", "c", "a/.snapshots/s/", "b/.snapshots/t/a"])
       for (const after of ["", "a", "a/a", "a-b", ...paths.slice(0, 3)])
         expect([prefix, after, [...filesBelow(state, prefix, after)].map(({ path }) => path)]).toEqual([
           prefix,
           after,
-          paths.filter((path) => path.startsWith(prefix) && path > after).sort(),
+          paths
+            .filter((path) => path.startsWith(prefix) && path > after && !isHidden(path.slice(prefix.length)))
+            .sort(),
         ]);
   },
 );

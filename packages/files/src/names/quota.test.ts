@@ -60,7 +60,7 @@ test("a folder may have exactly what its quota says, and not a byte and not a fi
   names.make(put("f/g/x", 4), quotaOf("f", { bytes: 10, files: 4 }));
   expect(() => names.make(put("f/y", 7))).toThrow(full);
   names.make(put("f/y", 6));
-  expect(names.usage("f")).toEqual({ bytes: 10, files: 3 });
+  expect(names.usage("f")).toMatchObject({ bytes: 10, files: 3 });
   // What is replaced counts once, and what is moved inside does not count.
   names.make(put("f/y", 6), { kind: "move", from: "f/y", to: "f/g/y", ...across });
   expect(() => names.make(put("f/g/y", 7))).toThrow(full);
@@ -71,10 +71,10 @@ test("a folder may have exactly what its quota says, and not a byte and not a fi
   names.make(put("out", 0));
   expect(() => names.make({ kind: "move", from: "out", to: "f/w", ...across })).toThrow(full);
   names.make({ kind: "move", from: "out", to: "f/z", ...across });
-  expect(names.usage("f")).toEqual({ bytes: 10, files: 4 });
+  expect(names.usage("f")).toMatchObject({ bytes: 10, files: 4 });
   expect(() => names.make(put("f/z", 0), put("f/w", 0))).toThrow(full);
   expect(leftIn(names.state, find(names.state, "f/g")!.id)).toEqual({ bytes: 0, files: 0 });
-  expect(names.usage("f", names.replayed())).toEqual({ bytes: 10, files: 4 });
+  expect(names.usage("f", names.replayed())).toMatchObject({ bytes: 10, files: 4 });
 });
 
 test("a file that is made of others in a full folder counts instead of them", () => {
@@ -82,7 +82,7 @@ test("a file that is made of others in a full folder counts instead of them", ()
   names.make(put("f/parts/1", 6), put("f/parts/2", 4), quotaOf("f", { bytes: 10, files: 3 }));
   const compose = { folder: "f/parts", files: [["1", "v"] as const, ["2", "v"] as const] };
   names.make({ ...put("f/whole", 0), compose } as Change);
-  expect(names.usage("f")).toEqual({ bytes: 10, files: 1 });
+  expect(names.usage("f")).toMatchObject({ bytes: 10, files: 1 });
 });
 
 test("two puts at once of one record that fit each, and not both: the second is refused", () => {
@@ -93,7 +93,7 @@ test("two puts at once of one record that fit each, and not both: the second is 
   expect(() => draft.make(put("f/b", 6), circumstances)).toThrow(full);
   draft.make(put("f/c", 4), circumstances);
   names.state.apply(draft.facts);
-  expect(names.usage("f")).toEqual({ bytes: 10, files: 3 });
+  expect(names.usage("f")).toMatchObject({ bytes: 10, files: 3 });
 });
 
 test("the smallest quota of all folders above counts; it moves with its folder, and is not copied", () => {
@@ -109,7 +109,7 @@ test("the smallest quota of all folders above counts; it moves with its folder, 
   names.make(put("c/y", 100));
   names.make({ kind: "move", from: "a/b", to: "d", ...across });
   expect(() => names.make(put("d/y", 5))).toThrow(full);
-  expect(names.usage("a")).toEqual({ bytes: 0, files: 0 });
+  expect(names.usage("a")).toMatchObject({ bytes: 0, files: 0 });
   const again = names.replayed();
   expect(find(again, "d")!.entry).toMatchObject({ quota: { bytes: 5, files: 9 } });
   expect(find(again, "c")!.entry).not.toHaveProperty("quota");

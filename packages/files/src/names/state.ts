@@ -3,6 +3,7 @@ import { extraBytes, type NamesRecord } from "./records.js";
 import { copiesIn } from "./attributes.js";
 import { noNodes, type NodeList } from "./nodes.js";
 import type { Content, Fact, FileEntry, Found, Name, Part, PlacedContent, Placement } from "./types.js";
+import { snapshotsName } from "./snapshots.js";
 import { minus, UsageTable } from "./usage.js";
 
 // The package is CommonJS, whose `exports` is the class.
@@ -289,6 +290,11 @@ export function pathOf(names: Names, id: number): string {
   return parts.join("/");
 }
 
+/** Names in a folder as lists show them. */
+export function* shownIn(names: Names, folder: number, from: string): Generator<Name> {
+  for (const child of names.children(folder, from)) if (child.name !== snapshotsName) yield child;
+}
+
 /** Files below a prefix of paths, in the order of `<` on their paths. */
 export function* filesBelow(names: Names, prefix: string, after: string): Generator<Found> {
   const end = prefix.lastIndexOf("/");
@@ -309,6 +315,7 @@ function* filesIn(names: Names, id: number, path: string, prefix: string, after:
       continue;
     }
     const below = `${whole}/`;
+    if (child.name === snapshotsName) continue;
     if (!below.startsWith(prefix)) {
       if (below > prefix) return;
       continue;

@@ -32,6 +32,8 @@ export type AttributeChanges = Readonly<Record<string, string | null>>;
 export interface Usage {
   readonly bytes: number;
   readonly files: number;
+  /** Snapshots of it and of folders in it. */
+  readonly snapshots: number;
 }
 
 /** The greatest use that changes may bring about; null: no limit. */
@@ -171,7 +173,20 @@ export interface QuotaChange {
   readonly quota: Quota | null;
 }
 
-export type NameChange = PutChange | FolderChange | MoveChange | RemoveChange | TouchChange | QuotaChange;
+/** Copies a folder to the path of a snapshot of it, in which nothing changes any more. */
+export interface SnapshotChange extends Affecting {
+  readonly kind: "snapshot";
+  readonly path: string;
+}
+
+export type NameChange =
+  | PutChange
+  | FolderChange
+  | MoveChange
+  | RemoveChange
+  | TouchChange
+  | QuotaChange
+  | SnapshotChange;
 export type Change = NameChange | NodesChange | PlaceChange;
 
 /** A content and the nodes that it is on. */

@@ -1,6 +1,7 @@
+import { snapshotsName } from "./snapshots.js";
 import type { Entry, Name, Quota, Usage } from "./types.js";
 
-export const noUsage: Usage = { bytes: 0, files: 0 };
+export const noUsage: Usage = { bytes: 0, files: 0, snapshots: 0 };
 
 /** The names above a name. */
 interface Names {
@@ -25,17 +26,24 @@ export class UsageTable {
   }
 
   /** The use of a name with everything in it. */
-  ofName({ id, entry }: Pick<Name, "id" | "entry">): Usage {
+  ofName({ id, name, entry }: Pick<Name, "id" | "name" | "entry">): Usage {
     if (entry.kind === "file") return ownUsage(entry);
-    const { bytes, files } = this.of(id);
-    return { bytes, files: files + 1 };
+    const usage = this.of(id);
+    if (name === snapshotsName) return { ...noUsage, snapshots: usage.snapshots };
+    return { ...usage, files: usage.files + 1 };
   }
 
   /** Counts in a folder and all above it what comes into it or leaves it. */
-  add(names: Names, folder: number, { bytes, files }: Usage): void {
+  add(names: Names, folder: number, usage: Usage): void {
+    let change = usage;
     for (const id of foldersFrom(names, folder)) {
-      const before = this.of(id);
-      this.#byFolder.set(id, { bytes: before.bytes + bytes, files: before.files + files });
+      // A snapshot counts as one above, and what is in it does not count.
+      const isOfSnapshots = names.byId(id)?.name === snapshotsName;
+      if (isOfSnapshots) {
+        const snapshots = id === folder ? Math.sign(usage.files) : 0;
+        this.#byFolder.set(id, plus(this.of(id), { bytes: change.bytes, files: change.files, snapshots }));
+        change = { bytes: 0, files: 0, snapshots };
+      } else this.#byFolder.set(id, plus(this.of(id), change));
     }
   }
 
@@ -55,8 +63,9 @@ export class UsageTable {
       const { parent } = name;
       const folder = names.get(parent);
       if (folder === undefined) continue;
-      const [before, own] = [this.of(parent), this.ofName(name)];
-      this.#byFolder.set(parent, { bytes: before.bytes + own.bytes, files: before.files + own.files });
+      const own = this.ofName(name);
+      const isSnapshot = folder.name === snapshotsName;
+      this.#byFolder.set(parent, plus(this.of(parent), isSnapshot ? { ...own, snapshots: 1 } : own));
       left.set(parent, left.get(parent)! - 1);
       if (left.get(parent) === 0) ready.push(folder);
     }
@@ -65,7 +74,7 @@ export class UsageTable {
 
 /** The use of a name without what is in it. */
 export function ownUsage(entry: Entry): Usage {
-  return { bytes: entry.kind === "file" ? entry.content.size : 0, files: 1 };
+  return { bytes: entry.kind === "file" ? entry.content.size : 0, files: 1, snapshots: 0 };
 }
 
 /** A folder and all above it. */
@@ -74,8 +83,16 @@ export function* foldersFrom(names: Names, folder: number): Generator<number> {
     yield id;
 }
 
-export function minus({ bytes, files }: Usage): Usage {
-  return { bytes: -bytes, files: -files };
+export function minus({ bytes, files, snapshots }: Usage): Usage {
+  return { bytes: -bytes, files: -files, snapshots: -snapshots };
+}
+
+export function plus(one: Usage, other: Usage): Usage {
+  return {
+    bytes: one.bytes + other.bytes,
+    files: one.files + other.files,
+    snapshots: one.snapshots + other.snapshots,
+  };
 }
 
 /** What the quotas of a folder and of those above it leave. */

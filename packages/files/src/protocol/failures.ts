@@ -1,9 +1,7 @@
 import { type ErrorCode, LeaseholdError } from "leasehold/common";
+import { pathBytesMax } from "../names/snapshots.js";
 import type { Quota } from "../names/types.js";
 import { bytesPerCallMax } from "./messages.js";
-
-/** Leases' names are limited to 512 bytes. */
-const pathBytesMax = 480;
 
 export function isLeaseholdError(error: unknown, ...codes: readonly ErrorCode[]): error is LeaseholdError {
   return error instanceof LeaseholdError && codes.includes(error.code);

@@ -3,7 +3,7 @@ import { Announced } from "../names/announced.js";
 import { type Circumstances, Draft, factBytesMax, HalfMade, partsMax, Unsealed } from "../names/draft.js";
 import { noNodes, placementOf, stepTo } from "../names/nodes.js";
 import { decodeNames, encodeNames, extraBytes, type NamesRecord } from "../names/records.js";
-import { filesBelow, find, folderAbove, NamesState, partsOf, placeOf } from "../names/state.js";
+import { filesBelow, find, folderAbove, NamesState, partsOf, placeOf, shownIn } from "../names/state.js";
 import type {
   Change,
   Entry,
@@ -241,7 +241,7 @@ export class NamesPrimary implements Serving {
     const prefix = path === "" ? "" : `${path}/`;
     const state = this.#state;
     const found = function* (): Generator<Found & { readonly place: string }> {
-      for (const child of state.children(folder.id, after > begin ? after : begin)) {
+      for (const child of shownIn(state, folder.id, after > begin ? after : begin)) {
         const place = placeOf(child).slice(`${folder.id} `.length);
         if (!place.startsWith(begin)) return;
         const usage = child.entry.kind === "folder" ? { usage: state.usage.of(child.id) } : {};

@@ -268,3 +268,32 @@ test("a file is composed of others at another node, read across them, and its co
   await cluster.cluster.advance("60s");
   expect(await uploadsAt(cluster, primary)).toHaveLength(1);
 });
+
+test("a snapshot keeps a file that is written in place, and its contents are kept while it is there", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const files = cluster.named.get("a")!;
+  await cluster.during(files.put("f/put", of(long)));
+  const file = await cluster.during(files.open("f/live", { create: "missing" }));
+  await cluster.during(file.write(0, bytes("before")));
+  await cluster.during(files.makeFolder("f/.snapshots/s"));
+  await cluster.during(file.write(0, bytes("after!")));
+  await cluster.during(files.remove("f/put"));
+  await cluster.cluster.advance("20s");
+  const other = cluster.named.get("b")!;
+  expect(await cluster.during(contentAt(other, "f/.snapshots/s/live"))).toBe("before");
+  expect(await cluster.during(contentAt(other, "f/.snapshots/s/put"))).toBe(long);
+  expect(await cluster.during(contentAt(other, "f/live"))).toBe("after!");
+  const inside = await cluster.during(files.open("f/.snapshots/s/live"));
+  await expect(cluster.during(inside.write(0, bytes("x")))).rejects.toMatchObject({ code: "UNSUPPORTED" });
+  await expect(cluster.during(files.put("f/.snapshots/s/put", of("x")))).rejects.toMatchObject({
+    code: "UNSUPPORTED",
+  });
+  expect((await cluster.during(files.list("f/"))).files.map(({ path }) => path)).toEqual(["f/live"]);
+  const paths = async (folder: string) =>
+    (await cluster.during(files.children(folder))).entries.map(({ path }) => path);
+  expect(await paths("f")).toEqual(["f/live"]);
+  expect(await paths("f/.snapshots")).toEqual(["f/.snapshots/s"]);
+  await cluster.during(files.remove("f/.snapshots/s", { recursive: true }));
+  await cluster.cluster.advance("20s");
+  expect(await uploadsAt(cluster, "a")).toEqual([]);
+});

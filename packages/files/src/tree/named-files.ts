@@ -12,6 +12,7 @@ import {
   type Found,
   type PutChange,
 } from "../names/types.js";
+import { folderOfSnapshot } from "../names/snapshots.js";
 import { noUsage } from "../names/usage.js";
 import {
   checkPath,
@@ -267,7 +268,9 @@ export class NamedFiles implements Files, Answerer {
   async makeFolder(path: string, options: FolderOptions = {}): Promise<void> {
     checkPath(path);
     const { makeFolders = true, attributes, signal } = options;
-    await this.#names.change({ kind: "folder", path, makeFolders, attributes }, signal);
+    const isSnapshot = folderOfSnapshot(path) !== undefined;
+    if (isSnapshot) await this.#names.change({ kind: "snapshot", path }, signal);
+    else await this.#names.change({ kind: "folder", path, makeFolders, attributes }, signal);
   }
 
   async list(prefix: string, options: ListFilesOptions = {}): Promise<FileList> {

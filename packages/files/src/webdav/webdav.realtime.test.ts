@@ -280,6 +280,38 @@ describe("properties that clients make up", () => {
   });
 });
 
+test("a folder that is made among snapshots is one: it is not listed, and nothing in it changes", async () => {
+  const url = await front();
+  await ask("MKCOL", `${url}/f`);
+  await ask("PUT", `${url}/f/a`, {}, "1");
+  expect(await statusOf("MKCOL", `${url}/f/.snapshots/s`)).toBe(201);
+  expect(await statusOf("MKCOL", `${url}/f/.snapshots/s`)).toBe(405);
+  expect(await statusOf("MKCOL", `${url}/no/.snapshots/s`)).toBe(409);
+  await ask("PUT", `${url}/f/a`, {}, "2");
+  expect((await ask("GET", `${url}/f/.snapshots/s/a`)).text).toBe("1");
+  const namesIn = async (path: string) =>
+    [...(await ask("PROPFIND", url + path, { depth: "1" })).text.matchAll(/<D:href>([^<]*)</g)].map(
+      (each) => each[1],
+    );
+  expect(await namesIn("/f/")).toEqual(["/f/", "/f/a"]);
+  expect(await namesIn("/f/.snapshots/")).toEqual(["/f/.snapshots/", "/f/.snapshots/s/"]);
+  for (const method of ["PUT", "DELETE", "LOCK"])
+    expect(
+      await statusOf(
+        method,
+        `${url}/f/.snapshots/s/${method === "LOCK" ? "new" : "a"}`,
+        {},
+        method === "PUT" ? "3" : method === "LOCK" ? lockBody : undefined,
+      ),
+    ).toBe(403);
+  expect(await statusOf("MOVE", `${url}/f/.snapshots/s`, { destination: "/g" })).toBe(403);
+  expect(await statusOf("DELETE", `${url}/f`)).toBe(412);
+  expect(await statusOf("COPY", `${url}/f/.snapshots/s/a`, { destination: "/f/a" })).toBe(204);
+  expect((await ask("GET", `${url}/f/a`)).text).toBe("1");
+  expect(await statusOf("DELETE", `${url}/f/.snapshots/s`)).toBe(204);
+  expect(await statusOf("DELETE", `${url}/f`)).toBe(204);
+});
+
 test("a folder's use and quota are properties that must be asked for, and a full folder answers 507", async () => {
   const url = await front();
   await ask("MKCOL", `${url}/f`);

@@ -4,6 +4,7 @@ import type { ReplicatedFile } from "@leasehold/files/inner/types.js";
 import { FileUncertainError } from "@leasehold/files/inner/uncertain.js";
 import type { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
 import { blockSize, type FilesWorld, type Machine } from "../world.js";
+import { snapshotIn } from "./history.js";
 import type { NamesCall, NamesOperations, NamesOutput } from "./history.js";
 import type { NamesCounters } from "./plan.js";
 
@@ -84,10 +85,12 @@ export class NamesClient {
     const at = random.next();
     const path = random.pick(paths);
     if (at < 0.3) return { kind: "put", path, text: this.#text(), ifMissing: random.chance(0.3) };
-    if (at < 0.55) return { kind: "read", path };
+    if (at < 0.55)
+      return { kind: "read", path: random.chance(0.2) ? `d${snapshotIn}/${random.pick(["x", "y"])}` : path };
     if (at < 0.65) return { kind: "append", path, text: this.#text() };
     if (at < 0.73) return { kind: "remove", path: random.pick([...paths, ...folders]) };
-    if (at < 0.8) return { kind: "list" };
+    if (at < 0.78) return { kind: "list" };
+    if (at < 0.81) return { kind: random.chance(0.6) ? "snapshot" : "unsnapshot", path: "d" };
     if (at < 0.87)
       return {
         kind: "quota",
@@ -150,6 +153,12 @@ export class NamesClient {
         return "done";
       case "quota":
         await files.setQuota(call.path, call.files === null ? null : { bytes: null, files: call.files });
+        return "done";
+      case "snapshot":
+        await files.makeFolder(call.path + snapshotIn);
+        return "done";
+      case "unsnapshot":
+        await files.remove(call.path + snapshotIn, { recursive: true });
         return "done";
       case "list":
         return { paths: (await files.list("")).files.map(({ path }) => path) };

@@ -14,6 +14,8 @@ export type NamesCall =
   | { readonly kind: "rename" | "copy"; readonly from: string; readonly to: string }
   /** The most files that a folder may have; null: no limit. */
   | { readonly kind: "quota"; readonly path: string; readonly files: number | null }
+  /** A snapshot of a folder is made, or removed. There is at most one, with one name. */
+  | { readonly kind: "snapshot" | "unsnapshot"; readonly path: string }
   | { readonly kind: "list" };
 
 export type NamesOutput =
@@ -26,6 +28,12 @@ export type NamesOutput =
   | { readonly text: string }
   | { readonly offset: number }
   | { readonly paths: readonly string[] };
+
+/** Where the snapshot of a folder is. */
+export const snapshotIn = "/.snapshots/s";
+const isHidden = (path: string): boolean => path.includes("/.snapshots");
+const hasSnapshot = (tree: Tree, folder: string): boolean =>
+  Object.keys(tree).some((path) => path.startsWith(`${folder}/`) && path.endsWith(snapshotIn));
 
 /** Contents by path; null for a folder. The quota of a folder is at the path of it and this. */
 const quotaIn = "/?";
@@ -53,7 +61,9 @@ const model: SequentialModel<Tree, NamesCall, NamesOutput> = {
 function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
   switch (call.kind) {
     case "list": {
-      const paths = Object.keys(tree).filter((path) => tree[path] !== null && !path.endsWith(quotaIn));
+      const paths = Object.keys(tree).filter(
+        (path) => tree[path] !== null && !path.endsWith(quotaIn) && !isHidden(path),
+      );
       return [{ paths: paths.sort() }, tree];
     }
     case "read": {
@@ -69,7 +79,22 @@ function outcomeOf(tree: Tree, call: NamesCall): readonly [NamesOutput, Tree] {
     }
     case "remove":
       if (tree[call.path] === undefined) return ["missing", tree];
+      if (hasSnapshot(tree, call.path)) return ["exists", tree];
       return ["done", without(tree, call.path)];
+    case "unsnapshot":
+      if (tree[call.path + snapshotIn] === undefined) return ["missing", tree];
+      return ["done", without(tree, `${call.path}/.snapshots`)];
+    case "snapshot": {
+      const there = tree[call.path];
+      if (there === undefined) return ["missing", tree];
+      if (there !== null || hasSnapshot(tree, call.path)) return ["exists", tree];
+      const snapshot = call.path + snapshotIn;
+      const kept = Object.keys(tree)
+        .filter((path) => path.startsWith(`${call.path}/`) && !path.endsWith(quotaIn))
+        .map((path) => [snapshot + path.slice(call.path.length), tree[path]!] as const);
+      const folders = { [`${call.path}/.snapshots`]: null, [snapshot]: null };
+      return ["done", { ...tree, ...folders, ...Object.fromEntries(kept) }];
+    }
     case "put": {
       const there = tree[call.path];
       if (there === null || (call.ifMissing && there !== undefined)) return ["exists", tree];
@@ -108,12 +133,13 @@ function moved(
   { kind, from, to }: NamesCall & { from: string; to: string },
 ): readonly [NamesOutput, Tree] {
   if (tree[from] === undefined) return ["missing", tree];
+  if (hasSnapshot(tree, to)) return ["exists", tree];
   const made = withFolders(tree, to);
   if (made === undefined) return ["exists", tree];
   const names = Object.keys(tree).filter((path) => path === from || path.startsWith(`${from}/`));
   const base = without(kind === "rename" ? without(made, from) : made, to);
   const added = names
-    .filter((path) => kind === "rename" || !path.endsWith(quotaIn))
+    .filter((path) => kind === "rename" || !(path.endsWith(quotaIn) || isHidden(path)))
     .map((path) => [to + path.slice(from.length), tree[path]!] as const);
   return fitted(
     tree,
@@ -139,7 +165,9 @@ function fitted(
 }
 
 function filesIn(tree: Tree, folder: string): number {
-  return Object.keys(tree).filter((path) => path.startsWith(`${folder}/`) && !path.endsWith(quotaIn)).length;
+  return Object.keys(tree).filter(
+    (path) => path.startsWith(`${folder}/`) && !path.endsWith(quotaIn) && !isHidden(path),
+  ).length;
 }
 
 function without(tree: Tree, path: string): Tree {

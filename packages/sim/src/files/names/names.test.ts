@@ -14,6 +14,8 @@ const minima: Readonly<Record<string, number>> = {
   copy: 30,
   list: 50,
   quota: 20,
+  snapshot: 15,
+  unsnapshot: 10,
   overQuota: 3,
   brokenOff: 15,
   stalled: 30,
@@ -36,7 +38,7 @@ describe("random runs of files by path", () => {
     );
     expect(seldom).toEqual([]);
     expect(counters.undecided).toBeLessThan(3);
-  }, 60_000);
+  }, 120_000);
 
   it("a seed decides a whole run", async () => {
     const hashes: string[] = [];

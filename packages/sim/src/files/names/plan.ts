@@ -10,6 +10,8 @@ export const namesCounters = () => ({
   copy: 0,
   list: 0,
   quota: 0,
+  snapshot: 0,
+  unsnapshot: 0,
   overQuota: 0,
   brokenOff: 0,
   stalled: 0,
