@@ -74,12 +74,12 @@ export class SmallBlocks {
     if (this.#failure !== undefined) throw this.#failure;
     for (const file of this.#files.values()) await file.flush();
     try {
-      let isNamed = true;
-      for (const file of this.#files.values()) isNamed = (await file.sync()) && isNamed;
-      if (isNamed) return;
+      const unnamed: SlotFile[] = [];
+      for (const file of this.#files.values()) if (!(await file.sync())) unnamed.push(file);
+      if (unnamed.length === 0) return;
       await this.#disk.syncFolder(folder);
       await this.#disk.syncFolder("");
-      for (const file of this.#files.values()) file.isNamed = true;
+      for (const file of unnamed) file.isNamed = true;
     } catch (error) {
       this.#failure = error;
       throw error;
@@ -111,6 +111,8 @@ class SlotFile {
   /** The upper bound of the file's length, in slots. */
   #reach = 0;
   #file: Promise<DiskFile> | undefined;
+  /** It has a name, which may not be durable. */
+  #isThere = false;
   #isDirty = false;
   /** Blocks that the file does not have yet, by slot; and those of them that are being written. */
   #pending = new Map<number, Uint8Array>();
@@ -175,7 +177,6 @@ class SlotFile {
       this.#pending = new Map();
       this.#pendingBytes = 0;
       try {
-        this.#isDirty = true;
         const file = await this.#opened();
         for (const { start, bytes } of runsOf(taken, this.#slotBytes)) {
           this.#reach = Math.max(this.#reach, start + Math.ceil(bytes.length / this.#slotBytes));
@@ -190,6 +191,8 @@ class SlotFile {
           }
         throw error;
       } finally {
+        // A sync that began meanwhile may have missed it.
+        this.#isDirty = true;
         this.#flushing = new Map();
       }
     });
@@ -205,13 +208,13 @@ class SlotFile {
     return this.#busy;
   }
 
-  /** Returns whether its name is durable. */
+  /** Returns whether its name is durable, or it has none yet. */
   async sync(): Promise<boolean> {
     if (this.#isDirty) {
       this.#isDirty = false;
       await (await this.#opened()).sync();
     }
-    return this.isNamed;
+    return this.isNamed || !this.#isThere;
   }
 
   async close(): Promise<void> {
@@ -239,7 +242,9 @@ class SlotFile {
 
   async #open(): Promise<DiskFile> {
     await this.#disk.makeFolder(folder);
-    return this.#disk.open(`${folder}/${nameOf(this.#slotBytes)}`);
+    const file = await this.#disk.open(`${folder}/${nameOf(this.#slotBytes)}`);
+    this.#isThere = true;
+    return file;
   }
 }
 
