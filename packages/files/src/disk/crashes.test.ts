@@ -272,7 +272,7 @@ function isDown(error: unknown): boolean {
 describe("a node's directory", () => {
   test("has the synced or a later state of each block, whole, after any crash, full disk or failure", async () => {
     let [crashes, refusals, removals, creations] = [0, 0, 0, 0];
-    for (let seed = 1; seed <= 10 * effort; seed += 1) {
+    for (let seed = 1; seed <= 60 * effort; seed += 1) {
       const life = new Life(seed);
       try {
         await life.run(60);
@@ -284,9 +284,9 @@ describe("a node's directory", () => {
       removals += life.removals;
       creations += life.creations;
     }
-    expect(crashes).toBeGreaterThan(20 * effort);
-    expect(refusals).toBeGreaterThan(20 * effort);
-    expect(removals).toBeGreaterThan(5 * effort);
-    expect(creations).toBeGreaterThan(3 * effort);
+    expect(crashes).toBeGreaterThan(120 * effort);
+    expect(refusals).toBeGreaterThan(120 * effort);
+    expect(removals).toBeGreaterThan(30 * effort);
+    expect(creations).toBeGreaterThan(18 * effort);
   });
 });

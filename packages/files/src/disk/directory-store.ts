@@ -175,9 +175,7 @@ export class DirectoryStore implements BlockStore {
     return this.#run(async () => {
       const known = this.#files.get(path);
       const file = known ?? this.#newFile(path, meta);
-      await this.#append({ kind: "file", id: file.id, path, meta }, () => {
-        file.meta = meta;
-        file.isNew = false;
+      await this.#record(file, meta, () => {
         if (known === undefined) this.#files.set(path, file);
       });
     });
@@ -343,16 +341,21 @@ export class DirectoryStore implements BlockStore {
     const small = placed.filter(({ block }) => block!.isSmall);
     const own = placed.filter(({ block }) => !block!.isSmall);
     for (const { block } of placed) block!.uses += 1;
+    const failed = (error: unknown): never => {
+      for (const { block } of placed) file.release(block);
+      throw error;
+    };
     try {
       if (own.length > 0) await Promise.all([this.#data.sync(file.id), this.#named(file)]);
     } catch (error) {
-      for (const { block } of placed) file.release(block);
       file.syncFailure = diskError("the disk could not sync; the node must be restarted", error);
-      throw error;
+      failed(error);
     }
+    // Blocks are nobody's if the file's record fails and theirs, which is written later, does not.
+    while (file.recording !== undefined) await file.recording.catch(failed);
     // In this order in the index: the file is before its blocks.
     await Promise.all([
-      ...(file.isNew ? [this.#recordNew(file)] : []),
+      ...(file.isNew ? [this.#record(file, file.meta)] : []),
       ...small.map((change) => this.#commitSmall(file, change)),
       ...pieces(own).map((some) =>
         this.#commit(file, some, { kind: "blocks", id: file.id, placed: some.map(({ block }) => block!) }),
@@ -364,9 +367,18 @@ export class DirectoryStore implements BlockStore {
     await this.#cut(file);
   }
 
-  #recordNew(file: StoredFile): Promise<void> {
-    const { id, path, meta } = file;
-    return this.#append({ kind: "file", id, path, meta }, () => (file.isNew = false));
+  /** Records a file with its metadata. Those of a new file must not be recorded behind newer ones. */
+  #record(file: StoredFile, meta: string, committed?: () => void): Promise<void> {
+    const { id, path } = file;
+    const recording = this.#append({ kind: "file", id, path, meta }, () => {
+      file.meta = meta;
+      file.isNew = false;
+      committed?.();
+    }).finally(() => {
+      if (file.recording === recording) file.recording = undefined;
+    });
+    file.recording = recording;
+    return recording;
   }
 
   #commitSmall(file: StoredFile, change: Change): Promise<void> {

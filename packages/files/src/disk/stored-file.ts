@@ -43,6 +43,8 @@ export class StoredFile {
   meta: string;
   /** The index does not have it yet: it becomes durable with its first sync. */
   isNew = false;
+  /** Its metadata are being recorded. */
+  recording: Promise<void> | undefined;
   readonly #small: SmallBlocks;
   readonly #seen = new Map<number, Block>();
   readonly #durable = new Map<number, Block | undefined>();
