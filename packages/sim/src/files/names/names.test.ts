@@ -38,7 +38,7 @@ describe("random runs of files by path", () => {
     );
     expect(seldom).toEqual([]);
     expect(counters.undecided).toBeLessThan(3);
-  }, 120_000);
+  });
 
   it("a seed decides a whole run", async () => {
     const hashes: string[] = [];
