@@ -102,7 +102,7 @@ async function medianMs(work, count) {
   return times.toSorted((a, b) => a - b)[Math.floor(count / 2)];
 }
 
-/** So many a second, of clients that work side by side. */
+/** The number of calls in a second, by all clients at once. */
 async function perSecond(work) {
   const untilMs = performance.now() + forMs;
   const fromMs = performance.now();

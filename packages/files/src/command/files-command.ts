@@ -231,7 +231,7 @@ function addList(files: Command, finish: Finish): void {
     },
   );
   change(
-    does("add", "let a node come, which is started with files serve --join; or change its address or zone")
+    does("add", "add a node, to be started with files serve --join, or change the address or zone of one")
       .argument("<id=host:port>", "its id, and its address for the other nodes")
       .option(
         "--zone <zone>",

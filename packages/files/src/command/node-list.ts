@@ -33,14 +33,16 @@ async function ask(change: NodesChange | null, options: FilesOptions): Promise<n
     table: (paint, widthMax) => [
       ...tableLines(
         columns,
-        report.nodes.map(({ id, address, zone, state, keepsNames, contents }) => [
-          { text: id, style: "bold" },
-          { text: address },
-          { text: zone === "" ? "-" : zone },
-          { text: state, style: state === "serving" ? "green" : "yellow" },
-          { text: keepsNames ? "yes" : "-" },
-          { text: String(contents) },
-        ]),
+        report.nodes
+          .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+          .map(({ id, address, zone, state, keepsNames, contents }) => [
+            { text: id, style: "bold" },
+            { text: address },
+            { text: zone === "" ? "-" : zone },
+            { text: state, style: state === "serving" ? "green" : "yellow" },
+            { text: keepsNames ? "yes" : "-" },
+            { text: String(contents) },
+          ]),
         paint,
         widthMax,
       ),

@@ -17,6 +17,7 @@ import {
 } from "leasehold/cli";
 import { type Found, nodeColumns, nodeRow } from "./commands.js";
 import { Nodes, localNodes, textOf } from "./nodes.js";
+import { passwordLengthMin } from "../s3/server.js";
 import type { ServeNews } from "./serve.js";
 import type { FilesOptions } from "./settings.js";
 
@@ -103,7 +104,7 @@ class LocalNodes {
     ]);
     for (const [index, id] of ids.entries()) {
       const own = ["--id", id, "--dir", resolve(this.directory, id), "--http", at(0, index)];
-      const s3 = ["--s3", at(3, index)];
+      const s3 = hasShortSecret() ? [] : ["--s3", at(3, index)];
       const times = ["--ttl-max", `${ttlMaxMs}ms`, "--max-clock-skew", `${maxClockSkewMs}ms`];
       const args = ["files", "serve", ...own, ...s3, ...lists, ...times];
       this.#processes.start({ name: id, module: "../main.js", args });
@@ -122,7 +123,7 @@ class LocalNodes {
 
   /** Polls the status of each node. */
   async look(signal: AbortSignal): Promise<void> {
-    const nodes = new Nodes(this.urls, lookMs, undefined);
+    const nodes = new Nodes(this.urls, lookMs, userOfNodes());
     while (!signal.aborted) {
       this.found = await Promise.all(nodes.urls.map((url) => statusOf(nodes, url)));
       await sleep(lookMs, undefined, { signal }).catch(() => undefined);
@@ -141,7 +142,7 @@ class LocalNodes {
       `  npx leasehold files put${nodes} package.json`,
       `  npx leasehold files ls${nodes}`,
       `  rclone lsf --webdav-url ${this.urls[0]} :webdav:`,
-      `S3: http://127.0.0.1:${this.#ports[3 * ids.length]}, path style, ${s3Keys()}`,
+      s3Line(`http://127.0.0.1:${this.#ports[3 * ids.length]}`),
       `each node's files are in ${this.directory}`,
     ];
   }
@@ -162,11 +163,21 @@ class LocalNodes {
   }
 }
 
-/** The nodes have this process' environment. */
-function s3Keys(): string {
-  const user = process.env["LEASEHOLD_FILES_USER"];
-  if (user === undefined) return "any access key and secret";
-  return `access key ${user.slice(0, user.indexOf(":"))}, and its password of LEASEHOLD_FILES_USER as the secret`;
+/** The user of the nodes, which have this process' environment. */
+const userOfNodes = (): string | undefined => process.env["LEASEHOLD_FILES_USER"];
+
+/** S3 refuses such a password, which does for WebDAV on this machine. */
+function hasShortSecret(): boolean {
+  const user = userOfNodes();
+  return user !== undefined && user.slice(user.indexOf(":") + 1).length < passwordLengthMin;
+}
+
+function s3Line(url: string): string {
+  const user = userOfNodes();
+  if (user === undefined) return `S3: ${url}, path style, any access key and secret`;
+  if (hasShortSecret())
+    return `no S3: the password of LEASEHOLD_FILES_USER has less than ${passwordLengthMin} characters`;
+  return `S3: ${url}, path style, access key ${user.slice(0, user.indexOf(":"))}, and its password as the secret`;
 }
 
 async function statusOf(nodes: Nodes, url: URL): Promise<Found> {

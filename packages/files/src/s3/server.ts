@@ -18,7 +18,7 @@ import { checkSignature, queryOf, rawPathOf, type S3User, type Seed, unsignedPay
 import { collectUploads } from "./uploads.js";
 
 /** The shortest password that may be a secret: whoever sees a signature can try them. */
-const passwordLengthMin = 8;
+export const passwordLengthMin = 8;
 /** The pause between two looks at uploads that are too old, ms. */
 const collectMs = 3_600_000;
 

@@ -152,9 +152,11 @@ class Front {
       response.destroy();
       return;
     }
-    const body = rule === undefined ? `${message}\n` : `${openRoot("error")}${dav(rule)}</D:error>\n`;
+    // Our commands print the message, which XML has no place for.
+    const isText = rule === undefined || request.headers[processingHeader] !== undefined;
+    const body = isText ? `${message}\n` : `${openRoot("error")}${dav(rule)}</D:error>\n`;
     response.writeHead(status, {
-      "content-type": rule === undefined ? "text/plain; charset=utf-8" : "application/xml; charset=utf-8",
+      "content-type": isText ? "text/plain; charset=utf-8" : "application/xml; charset=utf-8",
       "content-length": String(Buffer.byteLength(body)),
       ...(error instanceof LeaseholdError && { [codeHeader]: error.code }),
       ...(status === 401 && { "www-authenticate": 'Basic realm="leasehold files", charset="UTF-8"' }),
