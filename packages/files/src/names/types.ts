@@ -221,7 +221,13 @@ export type NamesOperation =
    *
    * - `avoid`: nodes that cannot be reached, where others can take the content
    */
-  | { readonly kind: "begin"; readonly change: PutChange; readonly avoid?: readonly string[] }
+  | {
+      readonly kind: "begin";
+      readonly change: PutChange;
+      readonly avoid?: readonly string[];
+      /** Only if it is announced still. */
+      readonly isStill?: boolean;
+    }
   /** Withdraws an announcement: its upload has failed, and no change will name the content. */
   | { readonly kind: "end"; readonly content: string }
   | { readonly kind: "commit"; readonly change: Change }

@@ -159,7 +159,8 @@ export class NamesPrimary implements Serving {
       case "children":
         return this.#children(operation);
       case "begin": {
-        const { change } = operation;
+        const { change, isStill = false } = operation;
+        if (isStill) this.#announcedNodes(change);
         const entry = find(this.#state, change.path)?.entry ?? null;
         this.#check(change);
         const { list } = this.#state;
@@ -319,14 +320,7 @@ export class NamesPrimary implements Serving {
       if (left() === 0) throw new LeaseholdError("NO_QUORUM", "timed out: other changes of names came first");
       if (!hasRoom && change.kind !== "remove" && change.kind !== "place" && change.kind !== "nodes")
         throw new LeaseholdError("STORE_FULL", `node ${this.#parts.node} has no room`);
-      const mayName = ({ path, content: { id } }: PutChange): readonly string[] => {
-        const nodes = this.#announced.nodesOf(id);
-        if (nodes !== undefined && !named.has(id)) return nodes;
-        throw new LeaseholdError(
-          "STORE_FORGOTTEN",
-          `the content of ${path} was not announced to this primary`,
-        );
-      };
+      const mayName = (put: PutChange): readonly string[] => this.#announcedNodes(put, named);
       const made = draft.make(change, this.#circumstances(mayName));
       if (change.kind === "put") named.add(change.content.id);
       if (change.kind === "place") named.add(change.content);
@@ -336,6 +330,13 @@ export class NamesPrimary implements Serving {
       if (error instanceof Unsealed) return () => resolve({ unsealed: error.contents });
       return () => reject(error);
     }
+  }
+
+  /** @throws LeaseholdError `STORE_FORGOTTEN`: not announced to this primary, or named by a change. */
+  #announcedNodes({ path, content: { id } }: PutChange, named?: ReadonlySet<string>): readonly string[] {
+    const nodes = this.#announced.nodesOf(id);
+    if (nodes !== undefined && named?.has(id) !== true) return nodes;
+    throw new LeaseholdError("STORE_FORGOTTEN", `the content of ${path} was not announced to this primary`);
   }
 
   #circumstances(mayName: Circumstances["mayName"]): Circumstances {

@@ -85,6 +85,54 @@ test("a put whose change is uncertain, and was replaced since, is not made again
   expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBe("theirs");
 });
 
+test("a put of a new name that is uncertain, and was renamed since, is not made again", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  let commitsSeen = 0;
+  const node = cluster.nodes.get(primary)!;
+  const { answer } = node;
+  node.answer = async (kind, ask, body) => {
+    const answered = await answer.call(node, kind, ask, body);
+    if (!commits(kind, ask) || (commitsSeen += 1) > 1) return answered as never;
+    await cluster.named.get(primary)!.rename("x", "y");
+    throw new LeaseholdError("TIMEOUT");
+  };
+  const put = cluster.during(cluster.named.get(other)!.put("x", of("ours")));
+  await expect(put).rejects.toMatchObject({ code: "FILE_UNCERTAIN" });
+  expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBeUndefined();
+  expect(await cluster.during(contentAt(cluster.named.get(other)!, "y"))).toBe("ours");
+});
+
+test.each(["unused", "old"])(
+  "a put of an %s name that comes late, and is undone, is not made again",
+  async (name) => {
+    const cluster = await FilesCluster.startNamed();
+    const [primary, other] = await primaryAndOther(cluster);
+    if (name === "old") await cluster.during(cluster.named.get(other)!.put("x", of("old")));
+    const node = cluster.nodes.get(primary)!;
+    const { answer } = node;
+    const late: (() => Promise<unknown>)[] = [];
+    let commitsSeen = 0;
+    node.answer = async (kind, ask, body) => {
+      if (commits(kind, ask) && (commitsSeen += 1) === 1) {
+        late.push(() => answer.call(node, kind, ask, body));
+        throw new LeaseholdError("TIMEOUT");
+      }
+      const answered = await answer.call(node, kind, ask, body);
+      const looks = kind === "operate" && "operation" in ask && ask.operation.kind === "lookup";
+      const change = looks ? late.pop() : undefined;
+      if (change === undefined) return answered as never;
+      // The name was looked at. Only now the change is made, and another client undoes it.
+      await change();
+      await cluster.named.get(primary)!.remove("x");
+      return answered as never;
+    };
+    const put = cluster.during(cluster.named.get(other)!.put("x", of("ours")));
+    await expect(put).rejects.toMatchObject({ code: "FILE_UNCERTAIN" });
+    expect(await cluster.during(contentAt(cluster.named.get(other)!, "x"))).toBeUndefined();
+  },
+);
+
 test("an upload whose announcement is lost with the primary of names is announced and named again", async () => {
   const cluster = await FilesCluster.startNamed();
   const [primary, other] = await primaryAndOther(cluster);

@@ -189,8 +189,7 @@ export class NamedFiles implements Files, Answerer {
 
   /**
    * Gives the content its name. The primary of names may have been replaced since the content was announced:
-   * then it is announced again, and a majority says again that it has it. After an uncertain change the name
-   * tells whether it was made; it is repeated only if the name is as it was before.
+   * then it is announced again, and a majority says again that it has it.
    */
   async #name(
     first: Wish<PutChange>,
@@ -203,44 +202,53 @@ export class NamedFiles implements Files, Answerer {
     for (let tries = 0; ; tries += 1) {
       try {
         if (tries > 0) {
-          const { unreachable } = this.objects.parts;
-          writer.place((await this.#names.announce({ ...wish, sealed: [] }, unreachable, signal)).nodes);
-          wish = { ...first, holders: (await writer.seal()).holders };
+          const again = await this.#announceAgain(first, before, uncertain, signal);
+          if ("made" in again) return again.made;
+          writer.place(again.nodes);
+          wish = { ...again.wish, holders: (await writer.seal()).holders };
         }
         const { entry } = await this.#names.change(wish, signal);
         return fileIn(entry ?? undefined, wish.path);
       } catch (error) {
-        if (error instanceof FileUncertainError) uncertain = error;
+        if (error instanceof FileUncertainError && error !== uncertain) uncertain = error;
         else if (!isLeaseholdError(error, "STORE_FORGOTTEN")) throw uncertain ?? error;
         if (tries === looksMax || signal?.aborted === true) throw uncertain ?? error;
       }
-      const made = uncertain && (await this.#madeAfterAll(wish, before, uncertain, signal));
-      if (made !== undefined) return made;
     }
   }
 
   /**
-   * What an uncertain change has made; undefined if it has made nothing so far, and another attempt would not
-   * make it twice.
+   * After an uncertain change the name tells whether it was made. If not, it may still be made, and others
+   * may undo it. It is repeated only under a condition that no longer holds once it was made: the version
+   * that the name had before, or the announcement, which ends with the change that names the content.
    */
-  async #madeAfterAll(
-    { path, content }: Wish<PutChange>,
+  async #announceAgain(
+    first: Wish<PutChange>,
     before: NamedEntry | undefined,
-    uncertain: FileUncertainError,
+    uncertain: FileUncertainError | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<FileEntry | undefined> {
+  ): Promise<{ made: FileEntry } | { wish: Wish<PutChange>; nodes: readonly string[] }> {
+    const { unreachable } = this.objects.parts;
+    const announce = async (wish: Wish<PutChange>, isStill: boolean) => {
+      const { nodes } = await this.#names.announce({ ...wish, sealed: [] }, unreachable, signal, isStill);
+      return { wish, nodes };
+    };
+    if (uncertain === undefined) return announce(first, false);
     try {
+      const { path, content } = first;
       const now = await this.#names.lookup(path, signal);
-      if (now?.kind === "file" && content.id !== "" && now.content.id === content.id) return now;
+      if (now?.kind === "file" && content.id !== "" && now.content.id === content.id) return { made: now };
+      if (
+        now?.kind === "file" &&
+        before?.kind === "file" &&
+        !now.content.isLive &&
+        now.version === before.version
+      )
+        return await announce({ ...first, ifVersion: now.version }, false);
       // All empty files share one content, whose announcement says nothing of this one.
-      const mayBeTold = before === undefined && content.id !== "";
-      const isAsBefore =
-        now === undefined
-          ? mayBeTold && (await this.#names.isAnnounced(content.id, signal))
-          : before !== undefined && isSame(now, before);
-      if (isAsBefore) return undefined;
+      if (content.id !== "") return await announce(first, true);
     } catch {
-      // The name cannot be looked at, either.
+      // The name cannot be looked at, or the condition does not hold.
     }
     throw uncertain;
   }
@@ -481,10 +489,6 @@ function folderStat(path: string, entry: FolderEntry, usage: Usage = noUsage): F
 
 function noFile(path: string, isFolder: boolean): LeaseholdError {
   return isFolder ? new LeaseholdError("FILE_EXISTS", `${JSON.stringify(path)} is a folder`) : notFound(path);
-}
-
-function isSame(one: NamedEntry, other: NamedEntry): boolean {
-  return one.kind === "file" && other.kind === "file" && one.version === other.version;
 }
 
 function checkLimit(limit: number): void {

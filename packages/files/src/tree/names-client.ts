@@ -42,25 +42,22 @@ export class NamesClient {
 
   /**
    * @param avoid nodes that cannot be reached
+   * @param isStill only if the primary has the announcement still: no change has named the content since
    * @returns what the path names now, and the nodes that the content is to be on
+   * @throws LeaseholdError `STORE_FORGOTTEN` with `isStill`
    */
   async announce(
     change: PutChange,
     avoid: readonly string[],
     signal: AbortSignal | undefined,
+    isStill = false,
   ): Promise<Looked> {
-    return lookedAt(await this.ask({ kind: "begin", change, avoid }, signal));
+    return lookedAt(await this.ask({ kind: "begin", change, avoid, isStill }, signal));
   }
 
   /** Best effort: an announcement that is not withdrawn ends by its time. */
   withdraw(content: string): void {
     this.ask({ kind: "end", content }).catch(() => undefined);
-  }
-
-  /** Whether a content that has no name may still get one: no change has named it so far. */
-  async isAnnounced(content: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const { unnamed = [] } = await this.ask({ kind: "unnamed", contents: [content] }, signal);
-    return !unnamed.includes(content);
   }
 
   /**
