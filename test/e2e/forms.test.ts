@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,7 +12,8 @@ import { startLocalCluster } from "../support/local-cluster.js";
 const script = fileURLToPath(new URL("form-holder.mjs", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "leasehold-forms-"));
 const journal = join(folder, "journal");
-const runMs = 12_000;
+/** Until enough has happened, which takes longer on a machine that is busy. */
+const [runMsMin, runMsMax] = [12_000, 90_000];
 const processes = 6;
 const limitMax = 3;
 const children: ChildProcess[] = [];
@@ -63,6 +64,18 @@ function overlapsOfReaders(holds: readonly Hold[]): number {
   return readers.filter((one, index) => index > 0 && readers[index - 1]!.until > one.from).length;
 }
 
+/** What has not happened often enough to show anything. */
+function shortOf(holds: readonly Hold[]): string[] {
+  const count = (what: string) => holds.filter(({ kind }) => kind === what).length;
+  const counts = [
+    ["readers", count("reader"), 30],
+    ["writers", count("writer"), 10],
+    ["users of the pool", count("pool"), 20],
+    ["overlaps of readers", overlapsOfReaders(holds), 5],
+  ] as const;
+  return counts.filter(([, found, least]) => found <= least).map(([what, found]) => `${found} ${what}`);
+}
+
 test("readers hold beside each other and a writer alone, and a pool has no more users than its limit, whoever is killed or stopped", async () => {
   const cluster = await startLocalCluster();
   const start = () => {
@@ -71,9 +84,15 @@ test("readers hold beside each other and a writer alone, and a pool has no more 
     return child;
   };
   const running = Array.from({ length: processes }, start);
-  const endMs = performance.now() + runMs;
+  const startMs = performance.now();
+  const isEnough = (): boolean => {
+    const holds = existsSync(journal) ? holdsIn(readFileSync(journal, "utf8")) : [];
+    return shortOf(holds).length === 0;
+  };
   let killed = 0;
-  for (let turn = 0; performance.now() < endMs; turn += 1) {
+  for (let turn = 0; ; turn += 1) {
+    const ranMs = performance.now() - startMs;
+    if (ranMs > runMsMax || (ranMs > runMsMin && isEnough())) break;
     await sleep(800);
     const which = turn % processes;
     const child = running[which]!;
@@ -91,12 +110,8 @@ test("readers hold beside each other and a writer alone, and a pool has no more 
   await cluster.close();
   const holds = holdsIn(readFileSync(journal, "utf8"));
   expect(violations(holds)).toEqual([]);
-  const count = (what: string) => holds.filter(({ kind }) => kind === what).length;
   expect(killed).toBeGreaterThan(3);
-  expect(count("reader")).toBeGreaterThan(30);
-  expect(count("writer")).toBeGreaterThan(10);
-  expect(count("pool")).toBeGreaterThan(20);
-  expect(overlapsOfReaders(holds)).toBeGreaterThan(5);
+  expect(shortOf(holds)).toEqual([]);
 });
 
 test("a reader beside a writer, one slot twice, a falling token and a slot beyond the limit are seen", () => {
