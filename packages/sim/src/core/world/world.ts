@@ -217,10 +217,13 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   retireRemoved(): void {
     const members = this.members();
     for (const server of this.servers) {
-      if (members.includes(server)) continue;
-      this.#retired.add(server);
-      this.#loseClients(server);
+      if (!members.includes(server)) this.#retire(server);
     }
+  }
+
+  #retire(server: SimServer): void {
+    this.#retired.add(server);
+    this.#loseClients(server);
   }
 
   #loseClients(server: SimServer): void {
@@ -312,6 +315,8 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   removed(server: SimServer): void {
     this.log(`${server.id} hears that it was removed`);
     this.counters.removalsHeard += 1;
+    // A change that bad times delayed. In good times a removed server ends, and its clients go to others.
+    if (this.nowMs >= this.plan.stableFromMs) this.#retire(server);
   }
 
   writeMs(server: SimServer): number {
