@@ -13,9 +13,12 @@ interface Said {
 }
 
 let clusters: CoreCluster[];
+/** Only so etcd has its histograms of calls. */
+const flags = ["--metrics", "extensive"];
+
 beforeAll(async () => {
   clusters = await Promise.all(
-    (["leasehold", "etcd"] as const).map((program) => CoreCluster.start(1, { program })),
+    (["leasehold", "etcd"] as const).map((program) => CoreCluster.start(1, { program, flags })),
   );
 });
 afterAll(() => Promise.all(clusters.map((cluster) => cluster[Symbol.asyncDispose]())));

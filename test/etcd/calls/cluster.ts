@@ -38,7 +38,7 @@ export const cluster: readonly Group[] = [
       "member remove $ID",
       {
         words: "member add l --learner --peer-urls=http://127.0.0.1:1",
-        keep: { L: /^Member ([0-9a-f]+) added/m },
+        keep: { L: /^Member +([0-9a-f]+) added/m },
         onlyExit: "the id is random",
       },
       "member add l --learner --peer-urls=http://127.0.0.1:2",
