@@ -1,4 +1,5 @@
 import { backOffMs, LeaseholdError, majorityOf, Pauses } from "leasehold/common";
+import { Buffers } from "../buffers.js";
 import type { Holder } from "../names/nodes.js";
 import type { Content } from "../names/types.js";
 import { isLeaseholdError } from "../protocol/failures.js";
@@ -9,7 +10,9 @@ import { type Checksum, checksumOfTags, tagOfBlock, zerosTag } from "../protocol
 /** Blocks of one upload that wait for a majority. */
 const blocksAtOnce = 8;
 /** Blocks in flight to one node: a slower node is left out, and fetches them later. */
-const blocksToNodeMax = 8;
+const blocksToNodeMax = 24;
+/** Bytes of a block that are kept as they came. */
+const fewBytesMax = 32 * 2 ** 10;
 const pauseBaseMs = 20;
 const pauseMsMax = 500;
 
@@ -28,6 +31,7 @@ export class ContentWriter {
   /** Nodes that have had blocks of it. */
   readonly #given = new Set<string>();
   readonly #tags: string[] = [];
+  readonly #buffers = new Buffers();
   readonly #toNode = new Map<string, number>();
   readonly #underWay = new Set<Promise<void>>();
   #first: Uint8Array | undefined;
@@ -51,7 +55,7 @@ export class ContentWriter {
 
   /** Takes all bytes. The first block waits for the second, as a content of one block is one request. */
   async write(bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    for await (const block of blocksOf(bytes, this.#parts.settings.blockSize)) {
+    for await (const block of blocksOf(bytes, this.#parts.settings.blockSize, this.#buffers)) {
       this.#signal?.throwIfAborted();
       if (this.#failure !== undefined) throw this.#failure;
       const index = this.#tags.length;
@@ -120,16 +124,21 @@ export class ContentWriter {
     if (this.#failure !== undefined) throw this.#failure;
     const ask = { content: this.id, index, tag: this.#tags[index]! };
     const acknowledged = new Set<string>();
+    let asked = 0;
     const sending = this.#atMajority(
       () => acknowledged.size >= majorityOf(this.#nodes.length),
       async (node) => {
         const waiting = this.#toNode.get(node) ?? 0;
         if (waiting >= blocksToNodeMax) throw new LeaseholdError("OVERLOADED", `${node} is slow`);
         this.#toNode.set(node, waiting + 1);
+        asked += 1;
         try {
           const { answerTimeoutMs: timeoutMs } = this.#parts.settings;
           await this.#parts.peers.ask(node, "piece", ask, { body: bytes, timeoutMs });
           acknowledged.add(node);
+          // After a failure a socket may still have the bytes.
+          if (acknowledged.size === asked && acknowledged.size === this.#nodes.length)
+            this.#buffers.give(bytes);
         } finally {
           this.#toNode.set(node, this.#toNode.get(node)! - 1);
         }
@@ -188,23 +197,45 @@ function failureOf(failures: ReadonlyMap<string, unknown>, signal: AbortSignal |
   return new LeaseholdError(code, `no majority of nodes has taken a content: ${told.join("; ")}`);
 }
 
-/** The same bytes in blocks of one size, except for the last. */
-async function* blocksOf(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
-  let gathered: Uint8Array[] = [];
-  let length = 0;
+/**
+ * The same bytes in blocks of one size, except for the last. Memory for a whole block is taken when there are
+ * enough bytes: most contents are far smaller.
+ */
+async function* blocksOf(
+  bytes: AsyncIterable<Uint8Array>,
+  size: number,
+  buffers: Buffers,
+): AsyncGenerator<Uint8Array> {
+  const few: Uint8Array[] = [];
+  let block: Uint8Array | undefined;
+  let filled = 0;
+  const add = (part: Uint8Array): void => {
+    block!.set(part, filled);
+    filled += part.length;
+  };
   for await (const chunk of bytes) {
     for (let from = 0; from < chunk.length;) {
-      const part = chunk.subarray(from, from + size - length);
-      gathered.push(part);
-      length += part.length;
+      const part = chunk.subarray(from, from + size - filled);
       from += part.length;
-      if (length < size) continue;
-      yield joined(gathered, length);
-      gathered = [];
-      length = 0;
+      if (block === undefined && filled + part.length < Math.min(size, fewBytesMax)) {
+        few.push(part);
+        filled += part.length;
+        continue;
+      }
+      if (block === undefined) {
+        block = buffers.take(size);
+        filled = 0;
+        for (const each of few.splice(0)) add(each);
+      }
+      add(part);
+      if (filled < size) continue;
+      yield block;
+      block = undefined;
+      filled = 0;
     }
   }
-  if (length > 0) yield joined(gathered, length);
+  if (block !== undefined) yield block.slice(0, filled);
+  else if (filled > 0) yield joined(few, filled);
 }
 
 function joined(parts: readonly Uint8Array[], length: number): Uint8Array {

@@ -71,10 +71,10 @@ export class Connection {
       writeFrame(this.#socket, welcome(this.#ports.self), noBytes);
       return;
     }
-    const { head, body } = frame;
+    const { head } = frame;
     if (!isRecord(head)) throw new LeaseholdError("VERSION_MISMATCH", "a request is not an object");
     this.#working += 1;
-    void this.#answer(this.#node, head, body).finally(this.#answered);
+    void this.#answer(this.#node, head, frame).finally(this.#answered);
   }
 
   readonly #answered = (): void => {
@@ -82,12 +82,18 @@ export class Connection {
     if (this.#working < workingMax) this.#socket.resume();
   };
 
-  async #answer(node: string, head: Readonly<Record<string, unknown>>, body: Uint8Array): Promise<void> {
+  async #answer(
+    node: string,
+    head: Readonly<Record<string, unknown>>,
+    { body, release }: Frame,
+  ): Promise<void> {
     const { id } = head;
     const [kind, ask] = [head["kind"] as Kind, head["ask"] as Asks[Kind]];
     try {
       if (kind === "register") checkRegister(node, ask as Asks["register"]);
       const answered = await this.#ports.answerer.answer(kind, ask, body);
+      // The block is on disk, and nothing keeps its bytes.
+      if (kind === "piece") release();
       this.#write({ id, answer: answered.answer }, answered.body);
     } catch (error) {
       this.#write({ id, error: errorHead(error) }, noBytes);

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
+import { Buffers } from "../buffers.js";
 
 /** The limit of JSON. A list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it. */
 const headBytesMax = 4 * 2 ** 20;
@@ -8,57 +9,84 @@ const bodyBytesMax = 4 * 2 ** 20;
 /** The lengths of head and body, 32 bits each. */
 const lengthBytes = 8;
 
+/** Data that is sent with its head in one piece: to copy it costs less than a second write. */
+const copiedBytesMax = 16 * 2 ** 10;
+/** Longer frames are gathered in memory that is used again. */
+const reusedBytesMin = 64 * 2 ** 10;
+
 /** One request or answer: JSON, and data. */
 export interface Frame {
   readonly head: unknown;
   readonly body: Uint8Array;
+  /** Says that nothing uses the body any more. A receiver that keeps it does not call this. */
+  readonly release: () => void;
 }
 
 export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): void {
-  const text = Buffer.from(JSON.stringify(head));
-  const lengths = Buffer.alloc(lengthBytes);
-  lengths.writeUInt32BE(text.length, 0);
-  lengths.writeUInt32BE(body.length, 4);
+  const text = JSON.stringify(head);
+  const headBytes = Buffer.byteLength(text);
+  const isOne = body.length <= copiedBytesMax;
+  const first = Buffer.allocUnsafe(lengthBytes + headBytes + (isOne ? body.length : 0));
+  first.writeUInt32BE(headBytes, 0);
+  first.writeUInt32BE(body.length, 4);
+  first.write(text, lengthBytes);
+  if (isOne) {
+    first.set(body, lengthBytes + headBytes);
+    socket.write(first);
+    return;
+  }
   socket.cork();
-  socket.write(Buffer.concat([lengths, text]));
-  if (body.length > 0) socket.write(body);
+  socket.write(first);
+  socket.write(body);
   socket.uncork();
 }
 
 /** Splits incoming data into frames. Lengths are checked before anything is buffered. */
 export class FrameReader {
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-  #needed = lengthBytes;
+  readonly #buffers = new Buffers();
+  readonly #lengths = Buffer.alloc(lengthBytes);
+  /** The frame that is being gathered, and whether its memory is used again. */
+  #gathered: Buffer = this.#lengths;
+  #filled = 0;
   #headBytes: number | undefined;
 
   /** @throws LeaseholdError `VERSION_MISMATCH` if the data is not a frame. */
   read(chunk: Buffer): Frame[] {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
     const frames: Frame[] = [];
-    while (this.#bytes >= this.#needed) {
-      const bytes = this.#take(this.#needed);
-      if (this.#headBytes === undefined) {
-        const [head, body] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)];
-        if (head > headBytesMax || body > bodyBytesMax)
-          throw new LeaseholdError("VERSION_MISMATCH", "these bytes do not come from a node of files");
-        this.#headBytes = head;
-        this.#needed = head + body;
-      } else {
-        const head: unknown = JSON.parse(bytes.toString("utf8", 0, this.#headBytes));
-        frames.push({ head, body: bytes.subarray(this.#headBytes) });
-        this.#headBytes = undefined;
-        this.#needed = lengthBytes;
-      }
+    for (let from = 0; from < chunk.length;) {
+      const copied = chunk.copy(this.#gathered, this.#filled, from);
+      from += copied;
+      this.#filled += copied;
+      if (this.#filled < this.#gathered.length) break;
+      if (this.#headBytes === undefined) this.#begin();
+      else frames.push(this.#end(this.#headBytes));
     }
     return frames;
   }
 
-  #take(count: number): Buffer {
-    const all = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    this.#bytes = all.length - count;
-    this.#chunks = this.#bytes === 0 ? [] : [all.subarray(count)];
-    return all.subarray(0, count);
+  #begin(): void {
+    const [head, body] = [this.#lengths.readUInt32BE(0), this.#lengths.readUInt32BE(4)];
+    if (head > headBytesMax || body > bodyBytesMax)
+      throw new LeaseholdError("VERSION_MISMATCH", "these bytes do not come from a node of files");
+    const bytes = head + body;
+    this.#headBytes = head;
+    this.#gathered = bytes < reusedBytesMin ? Buffer.allocUnsafe(bytes) : viewOf(this.#buffers.take(bytes));
+    this.#filled = 0;
   }
+
+  #end(headBytes: number): Frame {
+    const all = this.#gathered;
+    this.#gathered = this.#lengths;
+    this.#filled = 0;
+    this.#headBytes = undefined;
+    const head: unknown = JSON.parse(all.toString("utf8", 0, headBytes));
+    const release = (): void => {
+      if (all.length >= reusedBytesMin) this.#buffers.give(all);
+    };
+    return { head, body: all.subarray(headBytes), release };
+  }
+}
+
+function viewOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }

@@ -151,6 +151,27 @@ test("an upload whose announcement is lost with the primary of names is announce
   expect(await cluster.during(contentAt(files, "x"))).toBe(long);
 });
 
+test("memory of an upload is not used again while a slow node is still given the block", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const [primary, other] = await primaryAndOther(cluster);
+  const slow = names.find((name) => name !== primary && name !== other)!;
+  const { timers } = cluster.cluster.world;
+  const codes: unknown[] = [];
+  const node = cluster.nodes.get(slow)!;
+  const { answer } = node;
+  node.answer = async (kind, ask, body) => {
+    if (kind === "piece") await new Promise<void>((resolve) => void timers.after(20, resolve));
+    return answer.call(node, kind, ask, body).catch((error: unknown) => {
+      codes.push((error as LeaseholdError).code);
+      throw error;
+    }) as never;
+  };
+  const text = Array.from({ length: 100 }, (_, index) => `block${100 + index}`).join("");
+  await cluster.during(cluster.named.get(other)!.put("x", of(text)));
+  expect(await cluster.during(contentAt(cluster.named.get(slow)!, "x"))).toBe(text);
+  expect(codes).not.toContain("FILE_DAMAGED");
+});
+
 test("a content that no majority of nodes has on disk gets no name", async () => {
   const cluster = await FilesCluster.startNamed();
   const [primary] = await primaryAndOther(cluster);
