@@ -22,6 +22,10 @@ export interface Frame {
   readonly release: () => void;
 }
 
+/** Sockets whose frames wait for the end of this turn of the event loop. */
+const corked = new Set<Socket>();
+
+/** Frames of one turn of the event loop are sent together: a system call costs more than a short frame. */
 export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): void {
   const text = JSON.stringify(head);
   const headBytes = Buffer.byteLength(text);
@@ -30,15 +34,20 @@ export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): voi
   first.writeUInt32BE(headBytes, 0);
   first.writeUInt32BE(body.length, 4);
   first.write(text, lengthBytes);
-  if (isOne) {
-    first.set(body, lengthBytes + headBytes);
-    socket.write(first);
-    return;
+  if (isOne) first.set(body, lengthBytes + headBytes);
+  if (!corked.has(socket)) {
+    if (corked.size === 0) setImmediate(uncorkAll);
+    corked.add(socket);
+    socket.cork();
   }
-  socket.cork();
   socket.write(first);
-  socket.write(body);
-  socket.uncork();
+  if (!isOne) socket.write(body);
+}
+
+function uncorkAll(): void {
+  const sockets = [...corked];
+  corked.clear();
+  for (const socket of sockets) socket.uncork();
 }
 
 /** Splits incoming data into frames. Lengths are checked before anything is buffered. */
