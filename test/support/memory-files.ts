@@ -97,7 +97,11 @@ export class MemoryFiles implements Files {
       modifiedMs,
       sealed: [],
     } as const;
-    new Draft(this.#names).make({ ...wish, content: emptyContent }, this.#circumstances());
+    const { existed } = new Draft(this.#names).make(
+      { ...wish, content: emptyContent },
+      this.#circumstances(),
+    );
+    await options.accept?.(existed);
     let length = 0;
     for await (const part of bytes) {
       this.onWrite(path, length);

@@ -42,6 +42,11 @@ export interface PutOptions extends ConditionOptions {
   readonly makeFolders?: boolean | undefined;
   /** The size, if it is known: an upload beyond a quota is then refused before it is sent. */
   readonly size?: number | undefined;
+  /**
+   * Called once, before the first byte is taken, with whether the path has a file. If it rejects, `put`
+   * rejects with its error, and nothing has changed.
+   */
+  readonly accept?: ((existed: boolean) => Promise<void>) | undefined;
   /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
   readonly modifiedMs?: number | undefined;
   /**
@@ -51,7 +56,7 @@ export interface PutOptions extends ConditionOptions {
   readonly attributes?: AttributeChanges | (() => AttributeChanges) | undefined;
 }
 
-export interface ComposeOptions extends PutOptions {
+export interface ComposeOptions extends Omit<PutOptions, "accept"> {
   readonly attributes?: AttributeChanges | undefined;
 }
 

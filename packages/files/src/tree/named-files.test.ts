@@ -366,3 +366,23 @@ test("a snapshot keeps a file that is written in place, and its contents are kep
   await cluster.cluster.advance("20s");
   expect(await uploadsAt(cluster, "a")).toEqual([]);
 });
+
+test("a put asks whether it is accepted before it takes a byte, and a refused one changes nothing", async () => {
+  const cluster = await FilesCluster.startNamed();
+  const files = cluster.named.get("a")!;
+  const asked: boolean[] = [];
+  const accept = (existed: boolean): Promise<void> => {
+    asked.push(existed);
+    return asked.length < 3 ? Promise.resolve() : Promise.reject(new Error("no"));
+  };
+  await cluster.during(files.put("f", of("1"), { accept }));
+  await cluster.during(files.put("f", of(long), { accept }));
+  let isTaken = false;
+  const bytesOf = async function* (): AsyncGenerator<Uint8Array> {
+    isTaken = true;
+    yield* of("3");
+  };
+  await expect(cluster.during(files.put("f", bytesOf(), { accept }))).rejects.toThrow("no");
+  expect([asked, isTaken]).toEqual([[false, true, true], false]);
+  expect(await cluster.during(contentAt(files, "f"))).toBe(long);
+});

@@ -167,6 +167,7 @@ export class NamedFiles implements Files, Answerer {
     try {
       const change = { ...wish, content: announced, sealed: [] };
       const { entry: before, nodes } = await this.#names.announce(change, parts.unreachable, signal);
+      await options.accept?.(before !== undefined);
       writer.place(nodes);
       await writer.write(bytes);
       const { content, holders } = await writer.seal();

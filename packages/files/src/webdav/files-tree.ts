@@ -65,8 +65,8 @@ export class FilesTree implements DavTree {
   }
 
   async write(path: string, bytes: AsyncIterable<Uint8Array>, how: PutHow): Promise<DavEntry> {
-    const { etag, isNew: ifMissing = false, makeFolders = false, modifiedMs, size } = how;
-    const options = { ifVersion: versionIn(etag), ifMissing, makeFolders, modifiedMs, size };
+    const { etag, isNew: ifMissing = false, makeFolders = false, modifiedMs, size, accept } = how;
+    const options = { ifVersion: versionIn(etag), ifMissing, makeFolders, modifiedMs, size, accept };
     const stat = await this.#files.put(path, bytes, options);
     return davEntry({ ...stat, kind: "file" });
   }

@@ -1,4 +1,5 @@
 import { LeaseholdError, type Leases } from "leasehold/common";
+import { SharedLooks } from "./shared-looks.js";
 import type { LockGround, LockMark } from "./tree.js";
 
 /** Matches no token, and includes everything: it stands for a lock of which nothing is known. */
@@ -8,6 +9,13 @@ const unknownMark: LockMark = { token: "", isDeep: true, isShared: false };
 export function leaseLocks(leases: Leases, prefix: string): LockGround {
   const nameOf = (path: string): string => `${prefix}/${path}`;
   const knowsData = leases.guarantees.data;
+  // Each request asks for all folders above its path: those at once have most of them in common.
+  const looks = new SharedLooks(async (path: string) => {
+    const { state, data } = await leases.holder(nameOf(path));
+    if (state === "unknown")
+      throw new LeaseholdError("NO_QUORUM", `too few members know whether /${path} is locked`);
+    return state === "held" ? markIn(data) : undefined;
+  });
   return {
     take: async (path, { token, isDeep, isShared }) => {
       const data = { token, isDeep, isShared };
@@ -15,12 +23,7 @@ export function leaseLocks(leases: Leases, prefix: string): LockGround {
       if (lease === undefined) return undefined;
       return { lost: lease.signal, release: async () => void (await lease.release()) };
     },
-    markOf: async (path) => {
-      const { state, data } = await leases.holder(nameOf(path));
-      if (state === "unknown")
-        throw new LeaseholdError("NO_QUORUM", `too few members know whether /${path} is locked`);
-      return state === "held" ? markIn(data) : undefined;
-    },
+    markOf: (path) => looks.at(path),
     marksBelow: async (path) => {
       const above = path === "" ? nameOf("") : `${nameOf(path)}/`;
       const all = await leases.list(above);

@@ -38,7 +38,7 @@ export interface Touched {
   /** Everything below the path changes, too. */
   readonly isDeep: boolean;
   /** The path is added to its folder or removed from it, which a lock of the folder alone forbids, too. */
-  readonly isMember: boolean;
+  readonly isMember: boolean | Promise<boolean>;
 }
 
 /**
@@ -121,7 +121,7 @@ export class Locks {
   async mustBeFree(all: readonly Touched[], tokens: ReadonlySet<string>): Promise<void> {
     for (const touched of all)
       for await (const [at, marks] of this.#around(touched.path, touched.isDeep))
-        if (isTouched(touched, at, marks.mark) && !marks.isAmong(tokens))
+        if ((await isTouched(touched, at, marks.mark)) && !marks.isAmong(tokens))
           throw new Refusal(423, `/${at} is locked`, "lock-token-submitted");
   }
 
@@ -224,8 +224,9 @@ function reaches({ isDeep }: LockMark, at: string, path: string): boolean {
   return at === path || (isDeep && isWithin(at, path));
 }
 
-function isTouched({ path, isDeep, isMember }: Touched, at: string, mark: LockMark): boolean {
-  return reaches(mark, at, path) || (isDeep && isWithin(path, at)) || (isMember && at === folderOf(path));
+async function isTouched({ path, isDeep, isMember }: Touched, at: string, mark: LockMark): Promise<boolean> {
+  if (reaches(mark, at, path) || (isDeep && isWithin(path, at))) return true;
+  return at === folderOf(path) && (await isMember);
 }
 
 function conflicting(path: string): Refusal {

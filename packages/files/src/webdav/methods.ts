@@ -104,20 +104,37 @@ async function put(call: Call): Promise<void> {
   if (path === "" || request.url!.endsWith("/")) throw new Refusal(405, "a folder cannot be put");
   if (request.headers["content-range"] !== undefined)
     throw new Refusal(400, "a file is put as a whole: Content-Range is not supported");
-  const before = await tree.find(path);
+  // Only conditions need the file as it is: otherwise the upload itself looks at the name.
+  const before = isConditional(request) ? await tree.find(path) : undefined;
   if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
-  await mustBeUnlocked(call, [{ path, isMember: before === undefined }]);
-  checkMatches(request, before);
+  if (isConditional(request)) checkMatches(request, before);
+  let isNew = true;
+  let looked = (_existed: boolean): void => undefined;
+  const isMember = new Promise<boolean>((resolve) => (looked = (existed) => resolve(!existed)));
+  const unlocked = mustBeUnlocked(call, [{ path, isMember }]);
+  // The upload awaits this when the name was looked at.
+  unlocked.catch(() => undefined);
+  const accept = (existed: boolean): Promise<void> => {
+    isNew = !existed;
+    looked(existed);
+    return unlocked;
+  };
   const modifiedMs = modifiedMsOf(request.headers[modifiedHeader] as string | undefined);
   const how = {
     ...(isConditional(request) && (before === undefined ? { isNew: true } : { etag: before.etag })),
+    accept,
     makeFolders: request.headers[foldersHeader] !== undefined,
     modifiedMs,
     size: sizeIn(request.headers["content-length"]),
   };
-  const after = await inFolder(path, tree.write(path, request as AsyncIterable<Uint8Array>, how));
+  const writing = tree.write(path, request as AsyncIterable<Uint8Array>, how);
+  const after = await inFolder(path, writing).catch(async (error: unknown) => {
+    if (error instanceof LeaseholdError && error.code === "FILE_EXISTS")
+      if ((await tree.find(path))?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
+    throw error;
+  });
   const accepted = { ...(modifiedMs !== undefined && { [modifiedHeader]: "accepted" }) };
-  end(call, before === undefined ? 201 : 204, { etag: after.etag, ...accepted });
+  end(call, isNew ? 201 : 204, { etag: after.etag, ...accepted });
 }
 
 function sizeIn(header: string | undefined): number | undefined {

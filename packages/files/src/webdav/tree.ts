@@ -23,6 +23,8 @@ export interface PutHow {
   readonly isNew?: boolean | undefined;
   /** Makes the folders above it. */
   readonly makeFolders?: boolean | undefined;
+  /** Called before the first byte, with whether the path has a file; it may refuse the bytes. */
+  readonly accept?: ((existed: boolean) => Promise<void>) | undefined;
   /** The length of the bytes, if it is known. */
   readonly size?: number | undefined;
   /** Otherwise the time of the change. */
