@@ -101,6 +101,10 @@ const families = {
       before: [build],
       run: ["node", "scripts/api-reference.mjs"],
     },
+    metrics: {
+      says: "docs/metrics.md from the catalogue of metrics",
+      run: ["node", "node_modules/vitest/vitest.mjs", "run", "test/metrics-page.test.ts", "--update"],
+    },
     figures: { says: "the measured figures in the pages; [--check]", run: ["node", "scripts/figures.mjs"] },
     proto: { says: "the code of the core's protocol buffers", run: ["node", "scripts/generate-protos.mjs"] },
   },

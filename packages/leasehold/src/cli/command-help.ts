@@ -40,6 +40,13 @@ export const fairOption = () =>
     "--fair",
     "wait in order: first come, first served among those who say so; not on stores",
   ).conflicts("try");
+/** For commands that last. */
+export const metricsOption = () =>
+  new Option(
+    "--metrics-address <host:port>",
+    "serve metrics and health by HTTP there, such as 127.0.0.1:9464",
+  );
+
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");
 

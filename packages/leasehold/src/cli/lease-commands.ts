@@ -7,6 +7,7 @@ import {
   fairOption,
   limitOption,
   sharedOption,
+  metricsOption,
   tryOption,
   ttlOption,
   waitOption,
@@ -52,6 +53,7 @@ export function addRun(program: Command, finish: Finish): void {
     )
     .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
     .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
+    .addOption(metricsOption())
     .addHelpText(
       "after",
       [
@@ -115,6 +117,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
     .option("--detach", "take it, print a handle by which one other can go on with it, and end")
     .addOption(attachOption())
+    .addOption(metricsOption())
     .addHelpText(
       "after",
       examples(
@@ -140,6 +143,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .addOption(ttlOption())
     .option("--label <text>", "what others read who ask who leads")
     .option("--data <json>", "what programs read of the leader, as JSON of at most 1,024 bytes")
+    .addOption(metricsOption())
     .addHelpText(
       "after",
       examples("leasehold elect scheduler", "leasehold elect scheduler --ttl 5s -- node scheduler.js"),

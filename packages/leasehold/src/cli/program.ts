@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
-import { type Finish, examples, wholeNumber } from "./command-help.js";
+import { type Finish, examples, metricsOption, wholeNumber } from "./command-help.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { printLine } from "./output/print.js";
@@ -195,6 +195,7 @@ function addPeer(program: Command, finish: Finish): void {
       "without a views file yet: new, or existing (learns, and has no vote before it is added)",
     )
     .option("--insecure", "allow plain TCP beyond loopback")
+    .addOption(metricsOption())
     .addHelpText(
       "after",
       examples(

@@ -1,5 +1,5 @@
 /** The waist: the API that every program uses, whichever ground its leases rest on. */
-import type { LeaseLostError } from "./errors.js";
+import type { ErrorCode, LeaseLostError } from "./errors.js";
 import type { Guarantees } from "./guarantees.js";
 import type { Change, Explanation, HolderAction, HolderHint, LeaderObserver, ResourceHint } from "./hints.js";
 import type {
@@ -178,15 +178,26 @@ export interface LeaseSet extends AsyncDisposable {
   toJSON(): { leases: ReturnType<Lease["toJSON"]>[]; remainingMs: number };
 }
 
+/** How a call for a lease ended. */
+export type SettledOutcome = "acquired" | "held" | "aborted" | ErrorCode;
+
 /** The events of a participant's own leases ({@link Leases.on}). */
 export interface LeaseEvents {
+  /** A call for a lease has begun; it waits until it is `settled`. One that is refused at once is neither. */
+  asked: { readonly resource: string };
+  /**
+   * The call has ended after `waitedMs`. The outcome is `acquired`; `held` when another has the resource and
+   * the call does not wait for it; `aborted` by its signal; or the code of the error that it rejects with.
+   */
+  settled: { readonly resource: string; readonly outcome: SettledOutcome; readonly waitedMs: number };
   /** A lease was acquired, by any call. Emitted before that call resolves. */
   acquired: { readonly lease: Lease };
   /**
    * A renewal was confirmed: `lease.remaining()` says until when, for others that must know it, such as a
-   * process of its own. Not emitted for leases that a worker thread renews (`renewInWorker`).
+   * process of its own. `slackMs`, 0 or more, is what was left of the lease by then: how near it came to
+   * being lost. Not emitted for leases that a worker thread renews (`renewInWorker`).
    */
-  renewed: { readonly lease: Lease };
+  renewed: { readonly lease: Lease; readonly slackMs: number };
   /**
    * A lease that renews itself was not renewed: a request failed, or less than a third of its `ttl` remains.
    * It is still held, and the renewal is retried. Emitted once, until a renewal succeeds.
@@ -370,8 +381,8 @@ export interface Leases extends AsyncDisposable {
    * its that rejects, only causes a process warning (`LeaseholdWarning`). Up to 100 listeners per event.
    *
    * The same events are published on Node's `diagnostics_channel`, for all participants of the process:
-   * `leasehold:acquired`, `leasehold:renewed`, `leasehold:renewal-late`, `leasehold:lost`,
-   * `leasehold:released`.
+   * `leasehold:asked`, `leasehold:settled`, `leasehold:acquired`, `leasehold:renewed`,
+   * `leasehold:renewal-late`, `leasehold:lost`, `leasehold:released`.
    *
    * @throws LeaseholdError `INVALID_CONFIG` for another event, `TOO_MANY_WAITERS`.
    * @example

@@ -57,6 +57,7 @@ const checkConfig = shape(
     viewsFile: text,
     initialClusterState: text,
     insecure: flag,
+    metricsAddress: text,
     tls: shape({ ca: text, cert: text, key: text }),
     keyFile: text,
   },
@@ -75,10 +76,16 @@ export interface PeerFlags extends SecurityFlags {
   readonly viewsFile?: string;
   readonly initialClusterState?: string;
   readonly insecure?: boolean;
+  readonly metricsAddress?: string;
+}
+
+export interface PeerOptions extends MemberOptions {
+  /** Where metrics and health are served, `host:port`. */
+  readonly metricsAddress?: string;
 }
 
 /** The file's settings, overridden by flags. */
-export function memberOptionsOf(flags: PeerFlags): MemberOptions {
+export function memberOptionsOf(flags: PeerFlags): PeerOptions {
   const { config, member, ...rest } = flags;
   const given = config === undefined ? {} : readConfig(config);
   const flagged: Record<string, unknown> = {};
@@ -92,6 +99,7 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
     "viewsFile",
     "initialClusterState",
     "insecure",
+    "metricsAddress",
   ] as const) {
     if (rest[key] !== undefined) flagged[key] = rest[key];
   }

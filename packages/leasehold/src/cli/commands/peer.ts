@@ -5,6 +5,7 @@ import { startMember } from "../../index.js";
 import { exitCode } from "../common/exit-codes.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
+import { serveMetrics } from "../common/metrics.js";
 import { notifyParent } from "../common/parent-process.js";
 import { printError, printLine } from "../output/print.js";
 import { stopRequested } from "../common/stop-requested.js";
@@ -29,10 +30,19 @@ const logger: Logger = {
 export async function peer(options: SharedOptions & PeerFlags): Promise<number> {
   const { output } = settingsOf(options);
   const stopped = stopRequested();
-  const member = await startMember({ ...memberOptionsOf(options), logger });
-  announce(member, output);
-  await stopped;
-  await Promise.race([member.close(), sleep(CLOSE_MS_MAX)]);
+  const { metricsAddress, ...settings } = memberOptionsOf(options);
+  const member = await startMember({ ...settings, logger });
+  try {
+    const metrics = await serveMetrics(metricsAddress, (all) => {
+      all.observeMember(member);
+      all.observe(member.leases);
+    });
+    announce(member, output);
+    await stopped;
+    await metrics?.close();
+  } finally {
+    await Promise.race([member.close(), sleep(CLOSE_MS_MAX)]);
+  }
   return exitCode("ok");
 }
 

@@ -3,6 +3,8 @@ import type { Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
 import { unlessAborted } from "../../common/abort-watch.js";
+import type { Served } from "../../entry/metrics.js";
+import { serveMetrics } from "./metrics.js";
 import { few } from "../../common/lists.js";
 
 /**
@@ -17,10 +19,13 @@ export async function withLeases<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const leases = await unlessAborted(open(...few(settings.endpoints), openOptions(settings)), signal);
+  let metrics: Served | undefined;
   try {
+    metrics = await serveMetrics(settings.metricsAddress, (all) => void all.observe(leases));
     return await use(leases);
   } finally {
     await leases.close();
+    await metrics?.close();
   }
 }
 

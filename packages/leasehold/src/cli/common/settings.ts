@@ -1,3 +1,4 @@
+import { parseAddress } from "../../runtime/address.js";
 import { parseDuration } from "../../lease/duration.js";
 import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
@@ -21,6 +22,8 @@ export interface Settings {
   readonly cluster?: string;
   /** The label of the leases of this command. */
   readonly label?: string;
+  /** Where the command serves its metrics, `host:port`. */
+  readonly metricsAddress?: string;
   readonly security: SecurityOptions & Pick<FleaseOptions, "role">;
 }
 
@@ -31,6 +34,7 @@ export interface SharedOptions extends SecurityFlags {
   readonly timeout?: string;
   readonly cluster?: string;
   readonly label?: string;
+  readonly metricsAddress?: string;
 }
 
 /**
@@ -70,12 +74,14 @@ export function settingsOf(options: SharedOptions): Settings {
     throw usageError(
       "--endpoints names nothing; give at least one flease://host:port, stores as delta+KIND:…, or a core as core://host:port",
     );
+  if (options.metricsAddress !== undefined) parseAddress(options.metricsAddress);
   return {
     endpoints: endpoints.map(withScheme),
     output: options.output ?? "table",
     timeoutMs: parseDuration(options.timeout ?? TIMEOUT_DEFAULT, "--timeout"),
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     ...(options.label !== undefined && { label: options.label }),
+    ...(options.metricsAddress !== undefined && { metricsAddress: options.metricsAddress }),
     security: { ...securityOf(options), ...(options.role !== undefined && { role: options.role }) },
   };
 }

@@ -9,7 +9,7 @@ import { VirtualWorld } from "../../testing/virtual-world.js";
 import { programHooks } from "../../runtime/program-hooks.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { AttemptOutcome } from "../provider.js";
-import type { LeaseEvents, Leases } from "../types.js";
+import type { Lease, LeaseEvents, Leases } from "../types.js";
 
 /** Renews as a worker thread does: the program's side only sees the remaining time. */
 class RenewsByItself extends MemoryProvider {
@@ -244,6 +244,48 @@ describe("listeners", () => {
   });
 });
 
+describe("calls", () => {
+  test("are settled with the time that they waited, however they end", async () => {
+    const settled: unknown[] = [];
+    let waiting = 0;
+    const bob = cluster.open("bob");
+    bob.on("asked", () => (waiting += 1));
+    bob.on("settled", ({ resource, outcome, waitedMs }) => {
+      waiting -= 1;
+      settled.push([resource, outcome, Math.round(waitedMs)]);
+    });
+    const lease = await alice.acquire("a");
+    await bob.tryAcquire("a");
+    const abort = new AbortController();
+    const calls = [bob.acquire("a", { wait: "2s" }), bob.acquire("a", { signal: abort.signal })];
+    const ends = Promise.allSettled(calls);
+    expect(waiting).toBe(2);
+    await cluster.advance("1s");
+    abort.abort();
+    await cluster.advance("1s");
+    await ends;
+    await lease.release();
+    await bob.using(["b", "a"], () => undefined);
+    await expect(bob.acquire("")).rejects.toMatchObject({ code: "INVALID_NAME" });
+    expect(waiting).toBe(0);
+    expect(settled).toEqual([
+      ["a", "held", 0],
+      ["a", "aborted", 1_000],
+      ["a", "TIMEOUT", 2_000],
+      ["a", "acquired", 0],
+      ["b", "acquired", 0],
+    ]);
+  });
+
+  test("of renewals say what was left of the lease", async () => {
+    const slack: number[] = [];
+    alice.on("renewed", ({ slackMs }) => slack.push(Math.round(slackMs)));
+    await alice.acquire("a", { ttl: "3s" });
+    await cluster.advance("2500ms");
+    expect(slack).toEqual([2_000, 2_000]);
+  });
+});
+
 describe("a program's hooks", () => {
   /** A participant whose process subscribes to all channels, or to none. */
   function hooked(hasSubscribers: boolean) {
@@ -251,8 +293,10 @@ describe("a program's hooks", () => {
     const warned: unknown[] = [];
     const channel = (name: string) => ({
       hasSubscribers,
-      publish: (event: unknown) =>
-        void published.push(`${name} ${(event as LeaseEvents["lost"]).lease.resource}`),
+      publish: (event: unknown) => {
+        const { lease, resource = lease?.resource } = event as { lease?: Lease; resource?: string };
+        published.push(`${name} ${resource}`);
+      },
     });
     const hooks: ProgramHooks = {
       snapshot: () => (run) => run(),
@@ -269,7 +313,8 @@ describe("a program's hooks", () => {
     for (const hasSubscribers of [true, false]) {
       const { leases, published } = hooked(hasSubscribers);
       await (await leases.acquire("a")).release();
-      const expected = hasSubscribers ? ["leasehold:acquired a", "leasehold:released a"] : [];
+      const names = ["asked", "acquired", "settled", "released"];
+      const expected = hasSubscribers ? names.map((name) => `leasehold:${name} a`) : [];
       expect(published).toEqual(expected);
     }
   });

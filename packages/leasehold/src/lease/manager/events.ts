@@ -55,6 +55,8 @@ class Source<Event> {
 
 /** The events of a participant's own leases. */
 export class Events {
+  readonly asked: Source<LeaseEvents["asked"]>;
+  readonly settled: Source<LeaseEvents["settled"]>;
   readonly acquired: Source<LeaseEvents["acquired"]>;
   readonly renewed: Source<LeaseEvents["renewed"]>;
   readonly renewalLate: Source<LeaseEvents["renewal-late"]>;
@@ -62,6 +64,8 @@ export class Events {
   readonly released: Source<LeaseEvents["released"]>;
 
   constructor(hooks: ProgramHooks | undefined) {
+    this.asked = new Source("asked", hooks);
+    this.settled = new Source("settled", hooks);
     this.acquired = new Source("acquired", hooks);
     this.renewed = new Source("renewed", hooks);
     this.renewalLate = new Source("renewal-late", hooks);
@@ -72,6 +76,8 @@ export class Events {
   /** @throws LeaseholdError `INVALID_CONFIG` for an unknown event. */
   on<Name extends keyof LeaseEvents>(name: Name, listener: Listener<LeaseEvents[Name]>): () => void {
     const sources: { [Each in keyof LeaseEvents]: Source<LeaseEvents[Each]> } = {
+      asked: this.asked,
+      settled: this.settled,
       acquired: this.acquired,
       renewed: this.renewed,
       "renewal-late": this.renewalLate,

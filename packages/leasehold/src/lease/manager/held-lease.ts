@@ -433,7 +433,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (this.#renewal !== undefined) return this.#renewal;
     const nowMs = this.#nowMs();
     const lateMs = this.#nextRenewalMs === never ? 0 : Math.max(0, nowMs - this.#nextRenewalMs);
-    const renewal = new Renewal(nowMs, lateMs);
+    const isObserved = this.#terms.keeper.events?.renewed.hasListeners === true;
+    const renewal = new Renewal(nowMs, lateMs, isObserved ? this.grant.remainingMs() : 0);
     this.#renewal = renewal;
     this.#nextRenewalMs = never;
     if (this.#rareState !== undefined) this.#rareState.renewalError = undefined;
@@ -464,13 +465,16 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     renewal.end(extended && leftMs > 0);
   }
 
-  #noteRenewal(extended: boolean, leftMs: number, { sentMs, lateMs }: Renewal): void {
+  #noteRenewal(extended: boolean, leftMs: number, { sentMs, lateMs, leftMs: wasLeftMs }: Renewal): void {
     const nowMs = this.#nowMs();
     if (extended) {
       this.#noteInTime();
       this.#planRenewal(leftMs, nowMs, lateMs + nowMs - sentMs);
       const { events } = this.#terms.keeper;
-      if (events?.renewed.hasListeners) events.renewed.emit({ lease: this });
+      if (events?.renewed.hasListeners) {
+        const slackMs = Math.max(0, wasLeftMs - (nowMs - sentMs));
+        events.renewed.emit({ lease: this, slackMs });
+      }
     } else if (this.#terms.autoRenew) {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = Math.ceil(sentMs + this.ttlMs / renewalRetriesPerTtl);

@@ -34,6 +34,7 @@ import type {
   ListOptions,
   QueryOptions,
   ResourceHint,
+  SettledOutcome,
   TenureOptions,
   TryAcquireOptions,
   WatchOptions,
@@ -123,14 +124,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
     const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
-    if (asksForForm(resource, options)) return tryForm(this.#formParts, spec, options);
-    return this.#acquisitions.try(spec);
+    return this.#observed(resource, () =>
+      asksForForm(resource, options) ? tryForm(this.#formParts, spec, options) : this.#acquisitions.try(spec),
+    );
   }
 
   async attach(text: string, options: TenureOptions = {}): Promise<Lease> {
     const handle = attachable(this.guarantees, this.world.clock, text);
     const spec = acquireSpec(this.guarantees, "attach", handle.resource, options);
-    return this.#acquisitions.attach({ ...spec, handle });
+    return this.#observed(spec.resource, () => this.#acquisitions.attach({ ...spec, handle }));
   }
 
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
@@ -232,6 +234,30 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   #acquireAs(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
+    return this.#observed(spec.resource, () => this.#acquireUnobserved(spec, options, waitMs));
+  }
+
+  /** Emits the events of a call. Without listeners it costs two reads. */
+  #observed<T extends Held | undefined>(resource: string, call: () => Promise<T>): Promise<T> {
+    const { asked, settled } = this.events;
+    if (!asked.hasListeners && !settled.hasListeners) return call();
+    const startedMs = this.world.clock.monotonicMs();
+    const ended = (outcome: SettledOutcome): void =>
+      settled.emit({ resource, outcome, waitedMs: this.world.clock.monotonicMs() - startedMs });
+    asked.emit({ resource });
+    return call().then(
+      (lease) => {
+        ended(lease === undefined ? "held" : "acquired");
+        return lease;
+      },
+      (error: unknown) => {
+        ended(outcomeOf(error));
+        throw error;
+      },
+    );
+  }
+
+  #acquireUnobserved(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
     if (asksForForm(spec.resource, options)) return acquireForm(this.#formParts, spec, options, waitMs);
     return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs) : this.#acquireAtOnce(spec);
   }
@@ -325,4 +351,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   assertOpen(): void {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
   }
+}
+
+function outcomeOf(error: unknown): SettledOutcome {
+  if (!(error instanceof LeaseholdError)) return "aborted";
+  return error.code === "LEASE_HELD" ? "held" : error.code;
 }

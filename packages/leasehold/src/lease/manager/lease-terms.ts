@@ -52,13 +52,16 @@ export class Renewal {
   readonly sentMs: number;
   /** How late it was requested. */
   readonly lateMs: number;
+  /** The rest of the lease then, ms; 0 if nobody listens. */
+  readonly leftMs: number;
   #extended: boolean | undefined;
   #outcome: Promise<boolean> | undefined;
   #settle: ((extended: boolean) => void) | undefined;
 
-  constructor(sentMs: number, lateMs: number) {
+  constructor(sentMs: number, lateMs: number, leftMs: number) {
     this.sentMs = sentMs;
     this.lateMs = lateMs;
+    this.leftMs = leftMs;
   }
 
   /** True when it has extended the lease; never rejects. Created on demand: most renewals are not awaited. */

@@ -1,0 +1,102 @@
+/**
+ * Metrics: `leasehold/metrics`. What happens to a program's leases, as numbers for Prometheus and
+ * OpenTelemetry. `docs/metrics.md` lists them.
+ */
+import type { Member } from "../flease/tcp/types.js";
+import type { Leases } from "../lease/types.js";
+import { memberChecks } from "../metrics/health.js";
+import { observeLeases } from "../metrics/lease-metrics.js";
+import { observeMember } from "../metrics/member-metrics.js";
+import { exportTo, type MeterLike } from "../metrics/meter.js";
+import { observeProcess } from "../metrics/process-metrics.js";
+import { Registry } from "../metrics/registry.js";
+import { serve, type Served } from "../metrics/serve.js";
+import { textOf, type TextFormat } from "../metrics/text.js";
+import { parseAddress } from "../runtime/address.js";
+import { realWorld } from "../runtime/world.js";
+
+export type { MeterLike } from "../metrics/meter.js";
+export type { Served } from "../metrics/serve.js";
+export type { TextFormat } from "../metrics/text.js";
+
+/** The metrics of one process. Each metric has at most 200 series: no label is the name of a resource. */
+export interface Metrics {
+  /**
+   * Counts the events of a participant's leases from now on. Leases that it holds by then are not counted.
+   *
+   * @returns a function that ends it
+   */
+  observe(leases: Leases): () => void;
+  /** Shows the status of a member of Flease in this process. Returns a function that ends it. */
+  observeMember(member: Member): () => void;
+  /**
+   * Shows the memory, processor time, event loop and garbage collector of this process. Once per process.
+   *
+   * @returns a function that ends it
+   */
+  observeProcess(): () => void;
+  /**
+   * All metrics as text that Prometheus reads. `"openmetrics"` has exemplars: the name of a resource beside
+   * a recent observation of each bucket. Default `"prometheus"`.
+   */
+  text(format?: TextFormat): string;
+  /**
+   * Brings all metrics to a meter of OpenTelemetry: `metrics.getMeter("leasehold")` of `@opentelemetry/api`.
+   * Names have dots instead of underscores.
+   *
+   * @returns a function that ends it
+   */
+  exportTo(meter: MeterLike): () => void;
+  /**
+   * Serves `/metrics`, in the format that the scraper accepts, `/livez`, `/readyz` and `/healthz` (the same)
+   * by HTTP, without keeping the process alive. `/readyz` is 503 while a member that is observed has no
+   * vote, and says why; `/readyz?verbose` lists every check.
+   *
+   * @param address `host:port`; the port 0 takes a free one. Names of resources can be read there, and
+   * nobody is asked who he is: choose a loopback address, or one that only the scraper reaches.
+   * @throws LeaseholdError `INVALID_URL`; `INVALID_CONFIG` when the address cannot be listened at.
+   */
+  serve(address: string): Promise<Served>;
+}
+
+/**
+ * Metrics of this process, which are empty until something is observed.
+ *
+ * @example
+ * ```ts
+ * import { open } from "leasehold";
+ * import { createMetrics } from "leasehold/metrics";
+ *
+ * const leases = await open("memory:");
+ * const metrics = createMetrics();
+ * metrics.observe(leases);
+ * const { address, close } = await metrics.serve("127.0.0.1:0");
+ * await leases.using("reports/nightly", () => undefined);
+ * const text = await (await fetch(`http://${address}/metrics`)).text();
+ * console.log(text.includes('leasehold_acquisitions_total{outcome="acquired"} 1')); // true
+ * await close();
+ * await leases.close();
+ * ```
+ */
+export function createMetrics(): Metrics {
+  const registry = new Registry(realWorld().clock);
+  const members = new Set<Member>();
+  return {
+    observe: (leases) => observeLeases(leases, registry, realWorld().clock),
+    observeMember: (member) => {
+      members.add(member);
+      const stop = observeMember(member, registry);
+      return () => {
+        members.delete(member);
+        stop();
+      };
+    },
+    observeProcess: () => observeProcess(registry),
+    text: (format = "prometheus") => textOf(registry, format),
+    exportTo: (meter) => exportTo(meter, registry),
+    serve: async (address) => {
+      const checks = () => [...members].flatMap((member) => memberChecks(member.status()));
+      return serve({ registry, ...parseAddress(address), checks });
+    },
+  };
+}

@@ -1,0 +1,183 @@
+/** Every metric of Leasehold, except for those that the core has under etcd's names. */
+
+export interface Definition {
+  readonly kind: "counter" | "gauge" | "histogram";
+  /** As Prometheus and OpenTelemetry write it; empty for a number of things. */
+  readonly unit: "" | "seconds" | "bytes" | "ratio";
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** Upper bounds of a histogram. */
+  readonly buckets?: readonly number[];
+}
+
+/** From a round trip in a data centre to a long wait, seconds. */
+const latencies = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const holds = [0.01, 0.1, 1, 10, 60, 600, 3_600, 21_600, 86_400];
+/** Below a third a renewal counts as late. */
+const slacks = [0.05, 0.1, 0.2, 0.3334, 0.4, 0.5, 0.6, 0.7];
+const delays = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+/** Names have no unit and no `_total`: the formats add them. */
+export const catalogue = {
+  leasehold_acquisitions: {
+    kind: "counter",
+    unit: "",
+    labels: ["outcome"],
+    help: "Calls for a lease that have ended: acquired, held (by another), aborted, or an error's code in lower case.",
+  },
+  leasehold_acquisition_duration: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: ["outcome"],
+    help: "Time from the call for a lease to its end, waiting included.",
+    buckets: latencies,
+  },
+  leasehold_waiters: {
+    kind: "gauge",
+    unit: "",
+    labels: [],
+    help: "Calls for a lease that have not ended yet.",
+  },
+  leasehold_leases_held: { kind: "gauge", unit: "", labels: [], help: "Leases that this process holds." },
+  leasehold_hold_duration: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: [],
+    help: "Time from the acquisition of a lease to its release or loss.",
+    buckets: holds,
+  },
+  leasehold_renewals: { kind: "counter", unit: "", labels: [], help: "Renewals that were confirmed." },
+  leasehold_renewal_slack: {
+    kind: "histogram",
+    unit: "ratio",
+    labels: [],
+    help: "What was left of a lease, as a share of its ttl, when its renewal was confirmed. At 0 it is lost.",
+    buckets: slacks,
+  },
+  leasehold_renewals_late: {
+    kind: "counter",
+    unit: "",
+    labels: [],
+    help: "Leases that were not renewed in time: a request failed, or less than a third of the ttl was left.",
+  },
+  leasehold_leases_lost: {
+    kind: "counter",
+    unit: "",
+    labels: ["reason"],
+    help: "Leases that were lost, by why.",
+  },
+  leasehold_leases_released: {
+    kind: "counter",
+    unit: "",
+    labels: [],
+    help: "Leases that the program ended.",
+  },
+
+  leasehold_member_ready: {
+    kind: "gauge",
+    unit: "",
+    labels: ["state"],
+    help: "1 for the state of this member, 0 for the others. Only a ready member has a vote.",
+  },
+  leasehold_member_recovery_left: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: [],
+    help: "Time until this member's vote counts, 0 when it does.",
+  },
+  leasehold_member_resources: {
+    kind: "gauge",
+    unit: "",
+    labels: [],
+    help: "Resources that this member keeps.",
+  },
+  leasehold_member_waiters: { kind: "gauge", unit: "", labels: [], help: "Waiters that this member knows." },
+  leasehold_member_clients: {
+    kind: "gauge",
+    unit: "",
+    labels: [],
+    help: "Clients connected to this member.",
+  },
+  leasehold_member_view: { kind: "gauge", unit: "", labels: [], help: "Number of the membership." },
+  leasehold_member_peer_connected: {
+    kind: "gauge",
+    unit: "",
+    labels: ["peer"],
+    help: "1 if this member has a connection to that one.",
+  },
+  leasehold_member_peer_round_trip: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: ["peer"],
+    help: "Smallest recent round trip to that member.",
+  },
+  leasehold_member_peer_skew: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: ["peer"],
+    help: "That member's wall clock minus this one's, as measured.",
+  },
+  leasehold_member_peer_skew_error: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: ["peer"],
+    help: "Error bound of the measured skew.",
+  },
+  leasehold_member_skew_bound: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: [],
+    help: "The bound maxClockSkew: beyond it exclusion does not hold.",
+  },
+  leasehold_member_events: {
+    kind: "counter",
+    unit: "",
+    labels: ["event"],
+    help: "What this member has sent, received, dropped and refused since its start, by what it was.",
+  },
+
+  leasehold_event_loop_delay: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: [],
+    help: "How late timers ran. A lease that is renewed later than this allows is lost.",
+    buckets: delays,
+  },
+  leasehold_gc_duration: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: ["kind"],
+    help: "Pauses of the garbage collector.",
+    buckets: delays,
+  },
+  process_resident_memory: {
+    kind: "gauge",
+    unit: "bytes",
+    labels: [],
+    help: "Resident memory of this process.",
+  },
+  process_cpu: {
+    kind: "counter",
+    unit: "seconds",
+    labels: [],
+    help: "Processor time that this process has taken.",
+  },
+  process_start_time: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: [],
+    help: "When this process was started, in seconds since 1970.",
+  },
+} as const satisfies Readonly<Record<string, Definition>>;
+
+export type MetricName = keyof typeof catalogue;
+
+type ValuesOf<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
+/** One value for each label of the metric. */
+export type LabelValues<Name extends MetricName> = ValuesOf<(typeof catalogue)[Name]["labels"]>;
+
+/** The name in both text formats, without `_total`: the unit is its last word. */
+export function fullName(name: MetricName): string {
+  const { unit } = catalogue[name];
+  return unit === "" ? name : `${name}_${unit}`;
+}

@@ -1,0 +1,69 @@
+import { catalogue, type Definition, type MetricName } from "./catalogue.js";
+import type { Registry } from "./registry.js";
+
+/** What is used of `Meter` in `@opentelemetry/api`, which need not be installed. */
+export interface MeterLike {
+  createHistogram(
+    name: string,
+    options: InstrumentOptions,
+  ): { record(value: number, attributes: Attributes): void };
+  createObservableGauge(name: string, options: InstrumentOptions): Observable;
+  createObservableCounter(name: string, options: InstrumentOptions): Observable;
+  addBatchObservableCallback(callback: BatchCallback, instruments: Observable[]): void;
+  removeBatchObservableCallback(callback: BatchCallback, instruments: Observable[]): void;
+}
+
+type Attributes = Record<string, string>;
+
+interface InstrumentOptions {
+  description: string;
+  unit: string;
+  advice?: { explicitBucketBoundaries: number[] };
+}
+
+/** An instrument that is read when the meter asks. */
+type Observable = object;
+
+type BatchCallback = (result: {
+  observe(instrument: Observable, value: number, attributes: Attributes): void;
+}) => void;
+
+/** Units as UCUM writes them. */
+const units = { "": "1", seconds: "s", bytes: "By", ratio: "1" } as const;
+
+/** Brings all metrics to a meter. Returns a function that ends it. */
+export function exportTo(meter: MeterLike, registry: Registry): () => void {
+  const histograms = new Map<MetricName, ReturnType<MeterLike["createHistogram"]>>();
+  const observables = new Map<MetricName, Observable>();
+  for (const [name, definition] of Object.entries(catalogue) as [MetricName, Definition][]) {
+    const { help: description, unit, kind, buckets = [] } = definition;
+    const options = { description, unit: units[unit] };
+    const dotted = name.replaceAll("_", ".");
+    if (kind === "gauge") observables.set(name, meter.createObservableGauge(dotted, options));
+    else if (kind === "counter") observables.set(name, meter.createObservableCounter(dotted, options));
+    else {
+      const advice = { explicitBucketBoundaries: [...buckets] };
+      histograms.set(name, meter.createHistogram(dotted, { ...options, advice }));
+    }
+  }
+  const read: BatchCallback = (result) => {
+    for (const [name, all] of registry.read()) {
+      const instrument = observables.get(name);
+      if (instrument === undefined) continue;
+      for (const { labels, value } of all) result.observe(instrument, value, attributesOf(name, labels));
+    }
+  };
+  const instruments = [...observables.values()];
+  meter.addBatchObservableCallback(read, instruments);
+  const detach = registry.attach((name, labels, value) =>
+    histograms.get(name)?.record(value, attributesOf(name, labels)),
+  );
+  return () => {
+    meter.removeBatchObservableCallback(read, instruments);
+    detach();
+  };
+}
+
+function attributesOf(name: MetricName, labels: readonly string[]): Attributes {
+  return Object.fromEntries(catalogue[name].labels.map((label, at) => [label, labels[at]!]));
+}
