@@ -26,6 +26,22 @@ test("servers that are added and removed break no invariant, and learn of their 
   expect(heard).toBeGreaterThan(0);
 });
 
+test("a watch misses nothing when bad times delay a removal, even one that its server never hears of", async () => {
+  const plan = {
+    membershipEveryMs: 300,
+    lossRate: 0.2,
+    watchClients: 6,
+    leaseClients: 1,
+    bulkKeys: 0,
+    rights: false,
+    stableFromMs: 6_000,
+    endMs: 36_000,
+  };
+  // In the first run the server hears of it, in the others it does not. Clients must not stay with it.
+  const runs = [{ seed: 291_100_022_927 }, { seed: 7_000_039, plan }, { seed: 7_000_083, plan }];
+  for (const run of runs) expect(failureText(await simulateCore(run))).toBe("no violation");
+});
+
 test("servers with cut and slow connections and short pauses answer every request", async () => {
   const { counters, failed } = await simulateCoreMany({
     firstSeed: 1,

@@ -41,6 +41,9 @@ const unitsOfOneCommandMax = 900;
 /** After the last fault a leader is found within this time, and stays. */
 const settledMs = 15_000;
 
+/** In good times a removed server learns of its removal within this time. */
+const noticeMs = 1_000;
+
 interface Call {
   readonly server: SimServer;
   readonly done: (outcome: Outcome) => void;
@@ -213,17 +216,19 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.#loseClients(server);
   }
 
-  /** Clients leave removed servers; the processes run on, and must not disturb. */
+  /**
+   * From now on clients leave removed servers; the processes run on, and must not disturb. In production such a
+   * server ends, also one whose log lacks its removal: the members tell it when it dials them.
+   */
   retireRemoved(): void {
     const members = this.members();
     for (const server of this.servers) {
-      if (!members.includes(server)) this.#retire(server);
+      if (members.includes(server) || this.#retired.has(server)) continue;
+      this.#retired.add(server);
+      this.#loseClients(server);
     }
-  }
-
-  #retire(server: SimServer): void {
-    this.#retired.add(server);
-    this.#loseClients(server);
+    // Changes that bad times delayed are still to come.
+    this.after(noticeMs, () => this.retireRemoved());
   }
 
   #loseClients(server: SimServer): void {
@@ -315,8 +320,6 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   removed(server: SimServer): void {
     this.log(`${server.id} hears that it was removed`);
     this.counters.removalsHeard += 1;
-    // A change that bad times delayed. In good times a removed server ends, and its clients go to others.
-    if (this.nowMs >= this.plan.stableFromMs) this.#retire(server);
   }
 
   writeMs(server: SimServer): number {
