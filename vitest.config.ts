@@ -145,6 +145,8 @@ export const projects = [
   // Real servers and devices, and processes that are killed.
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
   // Replicated files as real processes, and clients of WebDAV that others have written.
+  // Debian's Prometheus, which is installed.
+  { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {
     // Servers of the core as real processes, beside real ones of etcd.

@@ -1,0 +1,39 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, expect, test } from "vitest";
+import { catalogue } from "leasehold/inner/metrics/catalogue.js";
+
+const folder = fileURLToPath(new URL("../../deploy/prometheus", import.meta.url));
+
+function promtool(...words: string[]) {
+  const { status, stderr, stdout } = spawnSync("promtool", words, { cwd: folder, encoding: "utf8" });
+  return { status, said: `${stdout}${stderr}` };
+}
+
+beforeAll(() => {
+  if (promtool("--version").status === 0) return;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
+  for (const words of [["update"], ["install", "-y", "--no-install-recommends", "prometheus"]])
+    execFileSync("apt-get", words, { stdio: "pipe", env });
+});
+
+test("Prometheus accepts the alert rules", () => {
+  expect(promtool("check", "rules", "leasehold.rules.yml")).toMatchObject({ status: 0 });
+});
+
+test("each alert fires in the trouble that it is for, and not in good times", () => {
+  expect(promtool("test", "rules", "leasehold.rules.test.yml")).toMatchObject({ status: 0 });
+});
+
+test("the rules ask for metrics of the catalogue alone", () => {
+  const text = readFileSync(join(folder, "leasehold.rules.yml"), "utf8");
+  const asked = new Set(text.match(/\bleasehold_\w+/g));
+  const known = Object.entries(catalogue).flatMap(([name, { kind, unit }]) => {
+    const full = unit === "" ? name : `${name}_${unit}`;
+    if (kind === "histogram") return [`${full}_bucket`, `${full}_sum`, `${full}_count`];
+    return [kind === "counter" ? `${full}_total` : full];
+  });
+  expect([...asked].filter((name) => !known.includes(name))).toEqual([]);
+});
