@@ -201,7 +201,8 @@ export class Program {
 
   #comes(call: object): void {
     const { inLine, settledFromMs, world } = this.#stage;
-    if (world.nowMs > settledFromMs) inLine.set(call, world.nowMs);
+    // A dead process may still come here, and its call never ends.
+    if (this.#party.isAlive && world.nowMs > settledFromMs) inLine.set(call, world.nowMs);
   }
 
   #isServed(call: object, { token }: Lease): void {
