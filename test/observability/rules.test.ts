@@ -37,3 +37,12 @@ test("the rules ask for metrics of the catalogue alone", () => {
   });
   expect([...asked].filter((name) => !known.includes(name))).toEqual([]);
 });
+
+test("the rules ask for buckets that there are", () => {
+  const text = readFileSync(join(folder, "leasehold.rules.yml"), "utf8");
+  const asked = [...text.matchAll(/leasehold_renewal_slack_ratio_bucket\{le="(.*?)"/g)].map(([, le]) =>
+    Number(le),
+  );
+  expect(asked.length).toBeGreaterThan(0);
+  expect(catalogue.leasehold_renewal_slack.buckets).toEqual(expect.arrayContaining(asked));
+});

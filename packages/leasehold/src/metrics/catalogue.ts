@@ -13,8 +13,8 @@ export interface Definition {
 /** From a round trip in a data centre to a long wait, seconds. */
 const latencies = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const holds = [0.01, 0.1, 1, 10, 60, 600, 3_600, 21_600, 86_400];
-/** Below a third a renewal counts as late. */
-const slacks = [0.05, 0.1, 0.2, 0.3334, 0.4, 0.5, 0.6, 0.7];
+/** An undisturbed renewal leaves two thirds, and one that leaves less than a third is late. */
+const slacks = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
 const delays = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 /** Names have no unit and no `_total`: the formats add them. */

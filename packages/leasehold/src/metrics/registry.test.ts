@@ -28,7 +28,7 @@ test("counters, gauges and histograms are written as Prometheus reads them", () 
     'leasehold_renewal_slack_ratio_bucket{le="0.05"} 0',
     'leasehold_renewal_slack_ratio_bucket{le="0.1"} 0',
     'leasehold_renewal_slack_ratio_bucket{le="0.2"} 2',
-    'leasehold_renewal_slack_ratio_bucket{le="0.3334"} 2',
+    'leasehold_renewal_slack_ratio_bucket{le="0.3"} 2',
     'leasehold_renewal_slack_ratio_bucket{le="0.4"} 2',
     'leasehold_renewal_slack_ratio_bucket{le="0.5"} 3',
     'leasehold_renewal_slack_ratio_bucket{le="0.6"} 3',
