@@ -144,7 +144,7 @@ export class MemoryBlockStore implements BlockStore {
       const file = this.#fileOf(path);
       const before = file.blocks.get(index)?.bytes.length ?? 0;
       if (bytes.length - before > this.#roomBytes()) throw new LeaseholdError("STORE_FULL");
-      this.#change(file, index, { tag, bytes: bytes.slice() });
+      this.#change(file, index, { tag, bytes: new Uint8Array(bytes) });
     });
   }
 

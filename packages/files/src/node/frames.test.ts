@@ -35,9 +35,11 @@ test("a body that is released is the next one's memory, and one that is kept is 
   const bytes = sent([100_000, 100_000, 100_000]);
   const third = Math.floor(bytes.length / 3);
   const [first] = reader.read(bytes.subarray(0, third)) as [Frame];
+  const copy = first.body.slice();
   first.release();
   const [second] = reader.read(bytes.subarray(third, 2 * third)) as [Frame];
   expect(second.body.buffer).toBe(first.body.buffer);
+  expect(copy.every((byte) => byte === 0)).toBe(true);
   const [last] = reader.read(bytes.subarray(2 * third)) as [Frame];
   expect(last.body.buffer).not.toBe(second.body.buffer);
   expect(second.body.every((byte) => byte === 1)).toBe(true);

@@ -92,7 +92,9 @@ export class FrameReader {
     const release = (): void => {
       if (all.length >= reusedBytesMin) this.#buffers.give(all);
     };
-    return { head, body: all.subarray(headBytes), release };
+    // Not a Buffer, whose slices are no copies.
+    const body = new Uint8Array(all.buffer, all.byteOffset + headBytes, all.length - headBytes);
+    return { head, body, release };
   }
 }
 
