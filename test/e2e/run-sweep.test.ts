@@ -142,8 +142,13 @@ async function allGone(trial: Trial, withinMs: number): Promise<void> {
     () => !isAlive(trial.guard) && isGone(trial),
     withinMs,
   );
+  await staysGone(trial);
+}
+
+/** A gate that was opening starts the command, and then ends it: on a busy machine that is seen. */
+async function staysGone(trial: Trial): Promise<void> {
   await sleep(LATER_MS);
-  expect(trial.command(), "of the command, later").toEqual([]);
+  await eventually("the command is gone later, too", () => isGone(trial), SLACK_MS);
 }
 
 function isGone(trial: Trial): boolean {
@@ -176,8 +181,7 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
     trial.run.process.kill("SIGSTOP");
     signal(trial.guard, "SIGKILL");
     await eventually("the command is gone", () => isGone(trial), SLACK_MS);
-    await sleep(LATER_MS);
-    expect(trial.command(), "of the command, meanwhile").toEqual([]);
+    await staysGone(trial);
     trial.run.process.kill("SIGCONT");
     const { code } = await endsWithoutGuard(trial);
     expect([1, 76]).toContain(code);
