@@ -26,9 +26,10 @@ const SIGNALS = "HUP INT QUIT PIPE ALRM TERM USR1 USR2";
 /**
  * The gate's own messages ("Killed") go nowhere; the command's standard error is at descriptor 4. The
  * background part ends the command together with the guard: first all other processes of the session, whose
- * number is `$$`, as listed in /proc, then the gate's group with itself. The command runs in the foreground,
- * as a shell gives background processes another input and other signals. After it, the gate reaps the
- * background part, as not every init process of a container does so.
+ * number is `$$`, as listed in /proc, then the gate's group with itself. A process that forks after it was
+ * listed leaves a child for the next list, which may do the same: two lists were too few. The command runs in
+ * the foreground, as a shell gives background processes another input and other signals. After it, the gate
+ * reaps the background part, as not every init process of a container does so.
  */
 export const GATE_SCRIPT = `exec 4>&2 2>/dev/null
 trap : ${SIGNALS}
@@ -39,7 +40,7 @@ IFS= read -r words <&3 || exit
   trap '' ${SIGNALS}
   read -r end <&3
   read -r self rest </proc/self/stat
-  for pass in 1 2; do
+  for pass in 1 2 3 4 5 6; do
     for stat in $(grep -lE "\\\\) [^ZX] [0-9]+ [0-9]+ $$ " /proc/[0-9]*/stat); do
       stat=\${stat#/proc/}
       [ "\${stat%/stat}" = "$self" ] || kill -KILL "\${stat%/stat}"
