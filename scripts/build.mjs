@@ -105,7 +105,7 @@ async function compile(...options) {
 /** What the bundle has no use for: `bin/leasehold.js` takes the modules themselves for these. */
 const notBundled = [
   /[\\/]cli[\\/](?:up[\\/]up|completion|commands[\\/](?:status|doctor|peer|check|members[\\/]\w+))\.js$/,
-  /[\\/]entry[\\/]etcd\.js$|[\\/]stores[\\/](?!directory)\w+[\\/]open\.js$/,
+  /[\\/]entry[\\/](?:etcd|metrics)\.js$|[\\/]stores[\\/](?!directory)\w+[\\/]open\.js$/,
 ];
 
 /**

@@ -116,6 +116,7 @@ describe("the package", () => {
         "delta",
         "etcd",
         "membership",
+        "metrics",
         "provider",
         "lease-worker",
         "testing",

@@ -11,7 +11,7 @@ const words = process.argv.slice(2);
 const end = words.indexOf("--");
 const own = end === -1 ? words : words.slice(0, end);
 const isOther =
-  own.some((word) => others.includes(word)) ||
+  own.some((word) => others.includes(word) || word.startsWith("--metrics-address")) ||
   [...own, process.env.LEASEHOLD_ENDPOINTS ?? ""].some((text) => otherGrounds.test(text));
 
 if (own.some((word) => bundled.includes(word)) && !isOther) require("../dist/bundle/main.js");

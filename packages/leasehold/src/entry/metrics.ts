@@ -7,17 +7,16 @@ import type { Leases } from "../lease/types.js";
 import { memberChecks } from "../metrics/health.js";
 import { observeLeases } from "../metrics/lease-metrics.js";
 import { observeMember } from "../metrics/member-metrics.js";
-import { exportTo, type MeterLike } from "../metrics/meter.js";
+import { exportTo } from "../metrics/meter.js";
 import { observeProcess } from "../metrics/process-metrics.js";
 import { Registry } from "../metrics/registry.js";
-import { serve, type Served } from "../metrics/serve.js";
-import { textOf, type TextFormat } from "../metrics/text.js";
+import { serve } from "../metrics/serve.js";
+import { textOf } from "../metrics/text.js";
+import type { MeterLike, Served, TextFormat } from "../metrics/types.js";
 import { parseAddress } from "../runtime/address.js";
 import { realWorld } from "../runtime/world.js";
 
-export type { MeterLike } from "../metrics/meter.js";
-export type { Served } from "../metrics/serve.js";
-export type { TextFormat } from "../metrics/text.js";
+export type { MeterLike, Served, TextFormat } from "../metrics/types.js";
 
 /** The metrics of one process. Each metric has at most 200 series: no label is the name of a resource. */
 export interface Metrics {

@@ -1,32 +1,6 @@
 import { catalogue, type Definition, type MetricName } from "./catalogue.js";
 import type { Registry } from "./registry.js";
-
-/** What is used of `Meter` in `@opentelemetry/api`, which need not be installed. */
-export interface MeterLike {
-  createHistogram(
-    name: string,
-    options: InstrumentOptions,
-  ): { record(value: number, attributes: Attributes): void };
-  createObservableGauge(name: string, options: InstrumentOptions): Observable;
-  createObservableCounter(name: string, options: InstrumentOptions): Observable;
-  addBatchObservableCallback(callback: BatchCallback, instruments: Observable[]): void;
-  removeBatchObservableCallback(callback: BatchCallback, instruments: Observable[]): void;
-}
-
-type Attributes = Record<string, string>;
-
-interface InstrumentOptions {
-  description: string;
-  unit: string;
-  advice?: { explicitBucketBoundaries: number[] };
-}
-
-/** An instrument that is read when the meter asks. */
-type Observable = object;
-
-type BatchCallback = (result: {
-  observe(instrument: Observable, value: number, attributes: Attributes): void;
-}) => void;
+import type { Attributes, BatchCallback, MeterLike, Observable } from "./types.js";
 
 /** Units as UCUM writes them. */
 const units = { "": "1", seconds: "s", bytes: "By", ratio: "1" } as const;

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { catalogue, fullName, type MetricName } from "./catalogue.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import { exportTo, type MeterLike } from "./meter.js";
+import { exportTo } from "./meter.js";
+import type { MeterLike } from "./types.js";
 import { Registry, seriesMax } from "./registry.js";
 import { textOf } from "./text.js";
 

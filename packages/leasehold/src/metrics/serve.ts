@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { LeaseholdError } from "../lease/errors.js";
 import { type Check, healthText } from "./health.js";
 import type { Registry } from "./registry.js";
-import { contentTypes, textOf, type TextFormat } from "./text.js";
+import { contentTypes, textOf } from "./text.js";
+import type { Served, TextFormat } from "./types.js";
 
 /** Connections at once: a scraper and its stand-by, and what looks at the health. */
 const connectionsMax = 64;
@@ -16,12 +17,6 @@ export interface ServeParts {
   readonly port: number;
   /** Absent: the process is ready when it answers. */
   readonly checks?: (() => readonly Check[]) | undefined;
-}
-
-export interface Served {
-  /** `host:port`. */
-  readonly address: string;
-  close(): Promise<void>;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */

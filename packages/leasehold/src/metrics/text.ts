@@ -1,8 +1,6 @@
 import { catalogue, type Definition, fullName, type MetricName } from "./catalogue.js";
+import type { TextFormat } from "./types.js";
 import type { Exemplar, Registry, Series } from "./registry.js";
-
-/** The formats that Prometheus reads. */
-export type TextFormat = "prometheus" | "openmetrics";
 
 export const contentTypes: Readonly<Record<TextFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
