@@ -149,7 +149,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     const reply = new Message();
     if (!after.receive(request, this.#reading(at), reply)) return { after, reply: undefined };
     const isNobodyElses = reply.leaseOwner === request.owner || reply.leaseState === LeaseState.released;
-    if (reply.kind === Kind.promise && isNobodyElses) tellNoLease(reply);
+    if (reply.kind === Kind.promise && isNobodyElses) clearLease(reply);
     return { after, reply };
   }
 
@@ -209,7 +209,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     return entry?.leaseOwner === hold.owner && !entry.released && entry.leaseExpiresWallMs >= hold.until;
   }
 
-  gaveBack(request: Message, hold: Hold): boolean {
+  releases(request: Message, hold: Hold): boolean {
     const { kind, owner, number, sequence } = request;
     return (
       kind === Kind.release && owner === hold.owner && number === hold.number && sequence > hold.sequence
@@ -402,7 +402,7 @@ function forgetWhatNobodyReads(operation: Operation): void {
 }
 
 /** A reader treats a released lease, and its own, as no lease. */
-function tellNoLease(reply: Message): void {
+function clearLease(reply: Message): void {
   reply.leaseState = LeaseState.none;
   reply.leaseOwner = "";
   reply.leaseNumber = reply.leaseSequence = reply.leaseExpiresWallMs = reply.leaseToken = 0;

@@ -42,8 +42,8 @@ export interface Model<Acceptor, Proposer, Request, Reply> {
   holdOf(proposer: Proposer, at: number): Hold | undefined;
   /** I4: whether this acceptor blocks everybody else for as long as the hold may last. */
   guards(acceptor: Acceptor, hold: Hold): boolean;
-  /** I12: whether this request gives the hold back. */
-  gaveBack(request: Request, hold: Hold): boolean;
+  /** I12: whether this request releases the hold. */
+  releases(request: Request, hold: Hold): boolean;
 
   describeRequest(request: Request): string;
   describeReply(reply: Reply): string;

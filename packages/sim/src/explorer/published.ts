@@ -131,19 +131,19 @@ export class PublishedModel implements Model<
     if (reply.kind === "nack") return unchanged({ ...this.#idle(proposer) });
     const acks = [...proposer.acks, from].sort((left, right) => left - right);
     const newer = reply.kind === "ackREAD" && reply.written > proposer.readBallot;
-    const heard: PublishedProposer = newer
+    const received: PublishedProposer = newer
       ? { ...proposer, acks, readBallot: reply.written, readLease: reply.lease }
       : { ...proposer, acks };
-    if (acks.length < majority) return unchanged(heard);
-    if (proposer.phase === "writing") return this.#decided(heard);
-    const known = heard.readLease;
+    if (acks.length < majority) return unchanged(received);
+    if (proposer.phase === "writing") return this.#decided(received);
+    const known = received.readLease;
     const { skew, ttlMax } = this.#world;
     // In the safety period of another's lease a proposer waits, and retries.
     if (known !== undefined && at >= known.until && at < known.until + skew)
-      return unchanged(this.#idle(heard));
+      return unchanged(this.#idle(received));
     const free = known === undefined || at >= known.until + skew;
     const lease = free ? { owner: `p${index}`, until: at + ttlMax } : known;
-    const writing: PublishedProposer = { ...this.#idle(heard), ballot, phase: "writing", lease };
+    const writing: PublishedProposer = { ...this.#idle(received), ballot, phase: "writing", lease };
     return { after: writing, sent: [{ kind: "WRITE", from: index, ballot, lease }], began: undefined };
   }
 
@@ -175,7 +175,7 @@ export class PublishedModel implements Model<
     return true;
   }
 
-  gaveBack(): boolean {
+  releases(): boolean {
     return false;
   }
 

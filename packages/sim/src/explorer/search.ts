@@ -132,7 +132,7 @@ class Search<Acceptor, Proposer, Request, Reply> {
     let names: readonly number[] = [0, 1, 2];
     for (const target of way.slice(1)) {
       let arrived: Int32Array | undefined;
-      this.#world.tell(row, (next, step, order) => {
+      this.#world.describe(row, (next, step, order) => {
         if (arrived !== undefined) return;
         fingerprint(next, this.#print);
         if (this.#print[0] !== this.#visited.lowOf(target) || this.#print[1] !== this.#visited.highOf(target))

@@ -34,7 +34,7 @@ export class Steps<Acceptor, Proposer, Request, Reply> {
   readonly #received = new Map<number, StepResult>();
   readonly #acceptorMoves = new Map<number, number>();
   readonly #proposerMoves = new Map<number, StepResult | undefined>();
-  readonly #mattering = new Map<number, number>();
+  readonly #relevant = new Map<number, number>();
   readonly #renamed = new Map<number, number>();
   readonly #renamedReplies = new Map<number, number>();
   readonly #holds = new Map<number, Hold | undefined>();
@@ -107,17 +107,17 @@ export class Steps<Acceptor, Proposer, Request, Reply> {
   }
 
   /** The replies in flight to a proposer that can still have an effect. */
-  mattering(replies: number, proposer: number): number {
+  relevant(replies: number, proposer: number): number {
     if (replies === 0) return 0;
     const key = proposer * idsMax + replies;
-    let result = this.#mattering.get(key);
+    let result = this.#relevant.get(key);
     if (result === undefined) {
       const to = this.proposers.at(proposer);
       const kept = this.sets
         .members(replies)
         .filter((flight) => this.model.matters(to, senderIn(flight), this.replies.at(replyIn(flight))));
       result = this.sets.idOf(kept);
-      this.#mattering.set(key, result);
+      this.#relevant.set(key, result);
     }
     return result;
   }

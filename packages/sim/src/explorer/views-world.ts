@@ -91,7 +91,7 @@ class ViewsExplorer {
   readonly #cells: readonly Cell[];
   readonly #seen = new Map<number, Set<number>>();
   readonly #looks = new Map<number, number>();
-  readonly #tolds = new Map<number, Partial<Node>>();
+  readonly #deliveries = new Map<number, Partial<Node>>();
   #open: State[] = [];
   #states = 0;
 
@@ -158,9 +158,9 @@ class ViewsExplorer {
     const node = nodes[index]!;
     const become = (after: Partial<Node>, more: Partial<State> = {}) =>
       this.#reach({ ...state, ...more, nodes: nodes.with(index, { ...node, ...after }) });
-    if (node.view === 0) become({ ...this.#told(index, node, 1, time) });
+    if (node.view === 0) become({ ...this.#delivered(index, node, 1, time) });
     if (nodes.some(({ view }) => view === 2) && node.view < 2)
-      become({ ...this.#told(index, node, 2, time) });
+      become({ ...this.#delivered(index, node, 2, time) });
     const looked = this.#look(index, node, state.settled, time);
     if (looked.settled !== state.settled || looked.view !== node.view)
       become({ view: looked.view, kept: looked.kept, entered: looked.entered }, { settled: looked.settled });
@@ -190,16 +190,16 @@ class ViewsExplorer {
     return view.number - this.#views[0]!.number;
   }
 
-  /** Keyed by the node's view, its persisted view, the announced view, and the time. */
-  #told(index: number, node: Node, told: number, time: number): Partial<Node> {
-    const key = ((node.view * 6 + node.kept) * 4 + told) * 16 + time;
-    let found = this.#tolds.get(key);
+  /** A node after delivery of a view. Keyed by its view, its persisted view, the view sent, and the time. */
+  #delivered(index: number, node: Node, sent: number, time: number): Partial<Node> {
+    const key = ((node.view * 6 + node.kept) * 4 + sent) * 16 + time;
+    let found = this.#deliveries.get(key);
     if (found === undefined)
-      this.#tolds.set(key, (found = this.#toldAnew(index, node, this.#views[told]!, time)));
+      this.#deliveries.set(key, (found = this.#deliver(index, node, this.#views[sent]!, time)));
     return found;
   }
 
-  #toldAnew(index: number, node: Node, view: View, time: number): Partial<Node> {
+  #deliver(index: number, node: Node, view: View, time: number): Partial<Node> {
     let { kept } = node;
     const offset = offsetOf(kept);
     const keep = (each: KeptView) => (kept = offset + this.#numberOf(each.view));

@@ -51,8 +51,8 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   readonly #other: Int32Array;
   readonly #holds: Hold[] = [];
   /** Describes the step to `#next`, for a report. */
-  #tell: (() => string) | undefined;
-  #telling = false;
+  #describe: (() => string) | undefined;
+  #isDescribing = false;
   #order: readonly number[] = orders[0];
   #emit: (row: Int32Array, wrong: Wrong | undefined) => void = () => undefined;
   /** Steps that were tried, whether or not they led to a new state. */
@@ -101,11 +101,11 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     }
   }
 
-  /** The same, with the step in words, and what the acceptors are called after it. */
-  tell(row: Int32Array, emit: (row: Int32Array, step: string, order: readonly number[]) => void): void {
-    this.#telling = true;
-    this.follow(row, (next) => emit(next, this.#tell?.() ?? "", this.#order));
-    this.#telling = false;
+  /** The same, with a description of the step, and the new numbers of the acceptors. */
+  describe(row: Int32Array, emit: (row: Int32Array, step: string, order: readonly number[]) => void): void {
+    this.#isDescribing = true;
+    this.follow(row, (next) => emit(next, this.#describe?.() ?? "", this.#order));
+    this.#isDescribing = false;
   }
 
   // Moves
@@ -138,7 +138,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     let replies = repliesBefore;
     if (reply !== noOne) {
       const grown = this.steps.sets.with(repliesBefore, inFlight(reply, acceptor));
-      replies = this.steps.mattering(grown, this.#row[this.#proposersAt + to]!);
+      replies = this.steps.relevant(grown, this.#row[this.#proposersAt + to]!);
     }
     if (after === before && replies === repliesBefore) return;
     this.#next.set(this.#row);
@@ -216,7 +216,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     }
   }
 
-  #step(proposer: number, step: StepResult, tell: () => string, kind?: BoundedMove): void {
+  #step(proposer: number, step: StepResult, describe: () => string, kind?: BoundedMove): void {
     const next = this.#next;
     if (
       step.after === this.#row[this.#proposersAt + proposer] &&
@@ -230,9 +230,9 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     let requests = next[this.#requestsAt]!;
     for (const request of step.sent) requests = this.steps.sets.with(requests, request);
     next[this.#requestsAt] = requests;
-    next[this.#repliesAt + proposer] = this.steps.mattering(next[this.#repliesAt + proposer]!, step.after);
+    next[this.#repliesAt + proposer] = this.steps.relevant(next[this.#repliesAt + proposer]!, step.after);
     const wrong = step.began === undefined ? undefined : this.#noteToken(step.began);
-    this.#done(tell, wrong);
+    this.#done(describe, wrong);
   }
 
   /** I2. Tokens take two words of the row. */
@@ -254,7 +254,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
     return this.#interchangeable(acceptor - 1, acceptor);
   }
 
-  /** No proposer and no reply tells the two apart. */
+  /** Whether swapping the two changes no proposer and no reply. */
   #interchangeable(one: number, other: number): boolean {
     const index = orders.findIndex((order) => order[one] === other && order[other] === one);
     const order = orders[index]!;
@@ -293,9 +293,9 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   }
 
   /** A step is complete. */
-  #done(tell: () => string, wrong?: Wrong): void {
+  #done(describe: () => string, wrong?: Wrong): void {
     this.transitions += 1;
-    if (this.#telling) this.#tell = tell;
+    if (this.#isDescribing) this.#describe = describe;
     this.#standardise();
     this.#emit(this.#best, wrong);
   }
@@ -350,7 +350,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
 
   #isGivenBack(row: Int32Array, hold: Hold): boolean {
     const requests = this.steps.sets.members(row[this.#requestsAt]!);
-    return requests.some((request) => this.#model.gaveBack(this.steps.requests.at(request), hold));
+    return requests.some((request) => this.#model.releases(this.steps.requests.at(request), hold));
   }
 
   #isGuarded(row: Int32Array, hold: Hold): boolean {
