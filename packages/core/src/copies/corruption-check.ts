@@ -117,7 +117,7 @@ export class CorruptionCheck {
 
   // Time
 
-  /** @param isLeading with everything that was ever answered in its state */
+  /** @param isLeading This server leads, and its state has every change that was ever acknowledged. */
   tick(isLeading: boolean): void {
     const { electionMs, nowMs } = this.#server;
     if (!isLeading || this.#everyMs === 0) this.#nextMs = nowMs + this.#everyMs;
@@ -135,7 +135,7 @@ export class CorruptionCheck {
   turn(): void {
     this.#begin();
     const { limits } = this.#server;
-    // Visits elsewhere are counted by the present state, which may have been replaced.
+    // Counts its own steps: the state, which counts visits, may be replaced while a hash is in progress.
     for (let units = 0; units < limits.unitsPerTurn; units += unitsPerStep) {
       const [first] = this.#hashings;
       if (first === undefined) break;
@@ -155,7 +155,7 @@ export class CorruptionCheck {
     this.#wanted = undefined;
     const { learners, voters } = raft.membership;
     const others = [...voters, ...learners].filter((id) => id !== this.#server.id);
-    // Others may still answer a former life of this server, whose clock began anew, too.
+    // A number of its own: others may still answer a comparison that a former life of this server began.
     this.#number = 1 + (this.#number ?? Math.floor(random.next() * firstNumberMax));
     this.#round = {
       number: this.#number,
@@ -264,11 +264,11 @@ export class CorruptionCheck {
     if (round.isPeriodic) this.#raise(this.#compared.corrupt);
   }
 
-  /** Alarms that the log does not accept are found again. */
+  /** The next comparison repeats an alarm that the log does not accept. */
   #raise(members: readonly MemberId[]): void {
     const { raft, state } = this.#server;
     for (const member of members)
-      // Nor for this server, while it leads until its own removal is committed.
+      // No alarm for a leader that removes itself: it leads until the commit, and is no member any more.
       if (!state.corruptAlarms.has(member) && (member === 0n || isMember(raft.membership, member)))
         this.#server.propose({ case: "corruptAlarm", value: { member, raised: true } });
   }

@@ -52,7 +52,7 @@ export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   return { method, path, fields: others, bytes };
 }
 
-/** For the fields after the content. */
+/** Whether these fields may follow the content. */
 export function areTrailers(fields: readonly Field[]): boolean {
   return fields.every(([name, value]) => !name.startsWith(":") && isPlain(name, value));
 }

@@ -85,7 +85,7 @@ export class Applier {
     const end = visits.count + limits.unitsPerTurn;
     for (let units = 0; visits.count + units < end; units += unitsPerEntry) if (!this.#step()) break;
     if (this.#context.appliedIndex > appliedIndex) raft.applied(this.#context.appliedIndex);
-    // Only between two commands, as both iterate over the same keys.
+    // Garbage is swept between two commands only: both iterate over the same keys.
     const isOver = () => visits.count >= end;
     while (!this.isApplying && !isOver() && this.#context.state.revisions.hasGarbage) this.#sweep();
   }

@@ -125,7 +125,7 @@ function checkedUrls(urls: readonly string[]): string[] {
 /** An address and a port, or the path of a Unix socket; the dialer checks the rest. */
 const urlPattern = /^(?:https?:\/\/[^\s/]{1,255}:\d{1,5}|unixs?:\/\/[^\s,]{1,103})$/;
 
-/** Ids are never reused: late messages to a former member are for nobody. */
+/** Ids are never reused, so that late messages to a former member reach no other. */
 function freeMemberId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 64);
@@ -134,7 +134,7 @@ function freeMemberId({ random, state }: Context): bigint {
 }
 
 function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
-  // Of two reasons etcd reports that of the alarm.
+  // As etcd: alarms are reported before other reasons.
   if (state.corruptAlarms.size > 0) throw new CoreError("corrupt");
   if (state.spaceAlarms.size > 0) throw new CoreError("noSpace");
   if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
@@ -142,7 +142,7 @@ function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
   return ttlSeconds < floor ? floor : ttlSeconds;
 }
 
-/** Applying it decides whether the id is free; a random one nearly always is. */
+/** Nearly always free. Otherwise the grant is refused when it is applied. */
 function freeLeaseId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 63);
@@ -150,7 +150,7 @@ function freeLeaseId({ random, state }: Context): bigint {
   }
 }
 
-/** Fewer bits than one number of any generator has. */
+/** Bits taken from one random number. Every generator has more. */
 const bitsPerDraw = 21;
 
 function randomBits(random: Random, bits: number): bigint {

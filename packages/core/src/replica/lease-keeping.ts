@@ -12,8 +12,8 @@ export class LeaseKeeping {
   readonly #clusterTimeMs: number;
   tracker: LeaseTracker = untracked;
   /**
-   * Index of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out
-   * everything else.
+   * Index of the last proposal that ends leases. The next one waits for it, so that ends of leases
+   * cannot crowd out other entries.
    */
   #endingIndex = 0;
   #ending: readonly bigint[] = [];
@@ -67,7 +67,7 @@ export class LeaseKeeping {
   #proposeEnds(): void {
     const { appliedIndex, leadership, limits, nowMs, state } = this.#context;
     if (appliedIndex < this.#endingIndex) return;
-    // An alarm that was raised first has refused to end them.
+    // Those still here were refused, because an alarm was applied first.
     this.tracker.putBack(this.#ending, nowMs);
     this.#ending = [];
     if (state.corruptAlarms.size > 0) return;
@@ -97,8 +97,8 @@ export class LeaseKeeping {
   }
 
   /**
-   * An acknowledged refresh must outlive this leader: by then the log must not have less than the lease's
-   * whole time. Returns the index at which that holds; undefined if it cannot be proposed now.
+   * Proposes the whole time of these leases. A refresh is acknowledged only when the log has it, so that the
+   * refresh outlives this leader. Returns the index of the proposal; undefined if it cannot be proposed now.
    */
   writeWhole(ids: readonly bigint[]): number | undefined {
     const { state } = this.#context;

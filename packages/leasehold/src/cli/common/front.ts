@@ -16,7 +16,7 @@ import { constants } from "node:os";
 import { shortageExitCode, shortageOf } from "./shortage.js";
 import { letSignalsGo, listenToSignals } from "./signals.js";
 
-/** The name of the process behind: unlike a variable, children do not inherit it. */
+/** The title of the process behind. Its children do not inherit it, as they would a variable. */
 const NAME_BEHIND = "leasehold-behind";
 
 /**

@@ -10,7 +10,7 @@ export const farmFormat = "leasehold-farm/2";
 
 /** The stores of a farm. A list of a greater generation replaces one of a smaller. */
 export interface FarmList {
-  /** Increases each time that another store, or one that has forgotten, takes a member's place. */
+  /** Increases when a store is replaced, and when one that has forgotten rejoins. */
   readonly generation: number;
   /** The markers of all stores, sorted. */
   readonly farm: readonly string[];
@@ -22,7 +22,7 @@ export interface FarmTerms extends FarmList {
   readonly leaseMsMax: number;
   /** The greatest δ that any user relies on, ms. */
   readonly delayMsMax: number;
-  /** The epoch of a cell that a store may have forgotten: no lease by an earlier list has a greater one. */
+  /** Cells that a store may have forgotten count as this epoch: no lease by an earlier list has a greater one. */
   readonly epochFloor: bigint;
   /** No lease by this list has a greater epoch. A process raises the bound before it uses a greater one. */
   readonly epochMax: bigint;
@@ -34,12 +34,9 @@ export interface FarmCell extends FarmTerms {
   readonly id: string;
   /** `recovering`: it may have forgotten leases that are still valid, and does not count. */
   readonly state: "ready" | "recovering";
-  /** The generation in which the store joined. It may have forgotten writes of earlier generations. */
+  /** The generation in which the store joined. Writes of earlier generations may be forgotten. */
   readonly since: number;
-  /**
-   * While it is recovering: a list with it was agreed on at least this long ago, ms by its users' steady
-   * clocks.
-   */
+  /** In recovery: the least time since a list with this store was agreed on, ms by its users' steady clocks. */
   readonly waitedMs: number;
 }
 

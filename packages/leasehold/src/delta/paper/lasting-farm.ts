@@ -3,9 +3,9 @@ import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreTraits } from "../store.js";
 
 /**
- * A farm for data that must last: registers of values, ranked registers, consensus. A forgotten lease
- * expires, so its store may count again, empty, when it has. A value or a decision does not expire: a store
- * that has forgotten never counts for them again. It appears under a marker that it can never answer with.
+ * A farm for data that must last: registers of values, ranked registers, consensus. A store that
+ * has forgotten leases may count again, empty, when they have expired. Values and decisions do not expire, so
+ * such a store never counts for them again: its marker here is empty, and no answer has that.
  */
 export class LastingFarm implements FarmView {
   readonly #farm: FarmView;

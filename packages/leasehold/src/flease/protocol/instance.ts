@@ -46,7 +46,7 @@ export class Operation implements DeadlineItem {
   /** The ballot (N, s) of the phase under way. */
   number = 0;
   sequence = 0;
-  /** Acceptors that went along with it and that refused it, as bits by position in the cell. */
+  /** Acceptors that acknowledged the phase, and those that refused it, as bits by position in the cell. */
   acks = 0;
   nacks = 0;
   /** When the phase began, on the steady clock. */
@@ -100,8 +100,8 @@ export class Operation implements DeadlineItem {
 const noPast: readonly PastBallot[] = [];
 
 /**
- * Numbers of holds, beside their instances: a number with a fraction, or a large one, would be an object of
- * its own, of which the garbage collector had to move three for each lease that is taken.
+ * Numbers of holds, in arrays beside their instances. As a field, a fraction or a large number is an object
+ * of its own, and the garbage collector would move three of these for each lease.
  */
 export type HoldNumbers = Float64Array;
 
@@ -157,7 +157,7 @@ export class Instance {
     this.holdExpiresWallMs = this.holdExpiresMonoMs = this.holdNumber = 0;
   }
 
-  // No private method or getter in here: for the first of them each instance would have one more field.
+  // The first private method or getter in this class would add a field to each instance.
 
   /** The hold, as reported to the program, until it ends on the wall or on the steady clock. */
   get holding(): boolean {
@@ -337,7 +337,7 @@ export class InstanceTable {
     return operation;
   }
 
-  /** The operation of the instance is over, if it has one. It must not be among the deadlines any more. */
+  /** Ends the instance's operation, if any. The operation must no longer be among the deadlines. */
   end(instance: Instance): void {
     const { operation } = instance;
     if (operation === idle) return;
@@ -345,7 +345,10 @@ export class InstanceTable {
     if (this.#freeOperations.length < freeOperationsMax) this.#freeOperations.push(operation);
   }
 
-  /** Its operation and its hold are over. Late replies find nothing, or another instance and its ballots. */
+  /**
+   * Returns an instance without operation and hold. Late replies match no instance, or no ballot of the next
+   * one.
+   */
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
     this.#instances[instance.index] = undefined;
@@ -360,7 +363,7 @@ export class InstanceTable {
     this.#retiredBelow = this.#instances.length;
   }
 
-  /** Another view (3.14): other cells, and no tenure is renewed in a ballot of before. */
+  /** Enters a view (3.14): cells change, and the next renewal of each tenure takes a new ballot. */
   enterView(cells: CellMap): void {
     for (const instance of this.#byResource.values()) {
       instance.cell = cells.of(instance.resource);

@@ -1,6 +1,6 @@
 import type { Reading } from "./clock.js";
 
-/** The best measurement of the present and the last such time counts, ms. */
+/** Length of a window, ms. The best measurement of the present window and of the last one counts. */
 const windowMs = 16_000;
 
 /** How far a member's wall clock is ahead of ours: between `skewMs - errorMs` and `skewMs + errorMs`. */
@@ -69,8 +69,8 @@ export class SkewWatch {
   /**
    * Measures how far a member's wall clock is ahead of ours, by a batch that answers one of ours.
    *
-   * Its clock was read when the batch left: before `now`, and no earlier than `elapsedMs` ago, when the batch
-   * that it answers had left here and been kept there. Both ends are certain, however long messages waited.
+   * The member read its clock when the batch left: before `now`, and at most `elapsedMs` ago, because the
+   * batch that it answers had left here by then. Both bounds hold however long messages waited.
    */
   measure(member: number, peerLo: number, peerHi: number, elapsedMs: number, now: Reading): void {
     const [leastMs, mostMs] = [peerLo - now.wall, peerHi - now.wall + elapsedMs];

@@ -19,7 +19,7 @@ interface Servers {
 }
 
 /**
- * The server that answers at another's address: servers of a new core have the addresses of the former ones.
+ * The server that answers when `sender` dials `to`: servers of a new core have the addresses of the former.
  */
 export function called({ former, servers }: Servers, sender: SimServer, to: MemberId): SimServer | undefined {
   if (!sender.reaches(to)) return undefined;
@@ -56,8 +56,8 @@ export function listens(world: Servers, receiver: SimServer, sender: SimServer, 
       receiver.meet(sender);
       return true;
     }
-    // Like `core/server/peers`: it asks the servers that it knows, and then accepts the sender's next
-    // message.
+    // As in `core/server/peers`: the receiver asks the servers that it knows, and then accepts the sender's
+    // next message.
     receiver.take(answers(world, receiver));
     return false;
   }

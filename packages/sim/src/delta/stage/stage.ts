@@ -25,7 +25,7 @@ export interface Stage {
   end(claim: Claim): void;
   /** Sends a write with its token to the guarded resource. */
   guard(claim: Claim): void;
-  /** Registers the leader for `looked`. */
+  /** Registers a function that returns whether this process leads, for the observers' `looked`. */
   leads(asked: () => boolean): void;
   /** Registers the process's clean exit. */
   leaves(close: () => Promise<void>): void;
