@@ -42,6 +42,22 @@ test("a watch misses nothing when bad times delay a removal, even one that its s
   for (const run of runs) expect(failureText(await simulateCore(run))).toBe("no violation");
 });
 
+test("a slow disk that a majority needs deposes no leader and starves nobody in good times", async () => {
+  const plan = {
+    servers: 2,
+    writeMs: 60,
+    slowDiskFactor: 10,
+    bulkKeys: 0,
+    turnMs: 0,
+    membershipEveryMs: undefined,
+    stableFromMs: 5_000,
+    endMs: 65_000,
+  };
+  // The second one removes a server of three, and keeps the slow one.
+  const runs = [{ seed: 10, plan }, { seed: 29_140_697 }];
+  for (const run of runs) expect(failureText(await simulateCore(run))).toBe("no violation");
+});
+
 test("servers with cut and slow connections and short pauses answer every request", async () => {
   const { counters, failed } = await simulateCoreMany({
     firstSeed: 1,

@@ -41,6 +41,12 @@ const unitsOfOneCommandMax = 900;
 /** After the last fault a leader is found within this time, and stays. */
 const settledMs = 15_000;
 
+/**
+ * In good times a write takes at most this share of an election timeout. A follower answers when it has written,
+ * so a slower disk is a fault: where a majority needs it, the leader steps down.
+ */
+const calmWriteShare = 0.25;
+
 /** In good times a removed server learns of its removal within this time. */
 const noticeMs = 1_000;
 
@@ -324,9 +330,11 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   writeMs(server: SimServer): number {
     const isSlow = this.servers.indexOf(server) === this.#slowDisk;
-    const { calmWriteMs, slowDiskFactor, stableFromMs, writeMs } = this.plan;
-    const meanMs = this.nowMs < stableFromMs ? writeMs : (calmWriteMs ?? writeMs);
-    return this.random.exponential(meanMs * (isSlow ? slowDiskFactor : 1));
+    const { calmWriteMs, electionTicks, slowDiskFactor, stableFromMs, tickMs, writeMs } = this.plan;
+    const isCalm = this.nowMs >= stableFromMs;
+    const meanMs = isCalm ? (calmWriteMs ?? writeMs) : writeMs;
+    const drawnMs = this.random.exponential(meanMs * (isSlow ? slowDiskFactor : 1));
+    return isCalm ? Math.min(drawnMs, electionTicks * tickMs * calmWriteShare) : drawnMs;
   }
 
   savesSnapshot(): void {
