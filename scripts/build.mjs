@@ -120,7 +120,7 @@ const bundleGroups = [
   },
   {
     name: "leases",
-    test: /[\\/](?:lease|common|runtime)[\\/]|[\\/]cli[\\/](?:(?:common|output)[\\/]|run[\\/](?!guard\.js))|[\\/]dist[\\/]index\.js$|commander/,
+    test: /[\\/](?:lease|common|runtime)[\\/]|[\\/]cli[\\/](?:(?:common|output)[\\/]|run[\\/](?!guard\.js))|[\\/]dist[\\/]index\.js$/,
   },
 ];
 
@@ -161,6 +161,17 @@ async function bundleCommand(dist) {
   writeFileSync(join(out, "package.json"), `${JSON.stringify({ type: "commonjs" })}\n`);
 }
 
+/**
+ * Puts commander itself where a module only passes it on, so that whoever installs Leasehold installs nothing else. Its
+ * licence asks for its notice in each copy.
+ */
+async function includeCommander(dist) {
+  const path = join(dist, "cli", "common", "commander.js");
+  const bundle = await rolldown({ input: path, platform: "node" });
+  await bundle.write({ file: path, format: "esm" });
+  cpSync(join(root, "node_modules", "commander", "LICENSE"), path.replace(/js$/, "LICENSE"));
+}
+
 async function build() {
   for (const { from, to } of alsoPublished) cpSync(from, to, { recursive: true });
   const stamp = join(root, "packages", "leasehold", "dist", ".built");
@@ -177,6 +188,7 @@ async function build() {
     ]);
     if (codes.some((code) => code !== 0)) return codes[0] || codes[1];
     pruneDeclarations(fresh);
+    await includeCommander(join(fresh, "leasehold", "src"));
     await bundleCommand(join(fresh, "leasehold", "src"));
     shrinkFolder(join(fresh, "leasehold", "src"));
     keepBundlersOut(fresh);

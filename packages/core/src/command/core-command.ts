@@ -1,6 +1,5 @@
-import { Command, Option } from "commander";
 import type { CoreFlags } from "../index.js";
-import { type Finish, examples, printError } from "leasehold/cli";
+import { Command, Option, type Finish, examples, printError } from "leasehold/cli";
 import { coreSettings, experimentalIn, foreign, type Given } from "./core-settings.js";
 
 /** etcd's names, so that its command lines and unit files work here. */

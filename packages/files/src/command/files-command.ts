@@ -1,5 +1,11 @@
-import { Command, InvalidArgumentError, Option } from "commander";
-import { type Finish, examples, collectEndpoints } from "leasehold/cli";
+import {
+  Command,
+  InvalidArgumentError,
+  Option,
+  type Finish,
+  examples,
+  collectEndpoints,
+} from "leasehold/cli";
 import type { NodesChange } from "../types.js";
 
 /** `leasehold files …`: its commands share how nodes are found. */

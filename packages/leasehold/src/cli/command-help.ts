@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "./common/commander.js";
 import { limitMax } from "../lease/slots.js";
 import { WAIT_DEFAULT } from "./common/settings.js";
 

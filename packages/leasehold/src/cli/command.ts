@@ -1,4 +1,4 @@
-import { CommanderError } from "commander";
+import { CommanderError } from "./common/commander.js";
 import { firstUnreadableWord } from "./common/command-bytes.js";
 import { exitCode } from "./common/exit-codes.js";
 import { describeFailure, usageError } from "./common/failure.js";

@@ -1,4 +1,4 @@
-import type { Command, Option } from "commander";
+import type { Command, Option } from "./common/commander.js";
 import { exitCode } from "./common/exit-codes.js";
 import { usageError } from "./common/failure.js";
 import { usefulOptions } from "./common/shared-options.js";

@@ -1,4 +1,4 @@
-import { type Command, Help } from "commander";
+import { type Command, Help } from "./common/commander.js";
 import { exitCodeLines } from "./common/exit-codes.js";
 import { LOCAL_ENDPOINTS } from "./common/settings.js";
 import { usefulOptions } from "./common/shared-options.js";

@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "./common/commander.js";
 import {
   type Finish,
   attachOption,

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "./common/commander.js";
 import { type Finish, examples } from "./command-help.js";
 
 /** The time limit of a change. */

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "./common/commander.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { loadPackage } from "../runtime/optional-package.js";
 import { usageError } from "./common/failure.js";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "./common/commander.js";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
 import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";

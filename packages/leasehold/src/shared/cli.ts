@@ -2,6 +2,7 @@
  * What the commands of Leasehold's packages share: exit codes, output, signals.
  * For those packages only: it may change in any release.
  */
+export { Command, InvalidArgumentError, Option } from "../cli/common/commander.js";
 export { type Finish, examples } from "../cli/command-help.js";
 export { type ExitName, exitCode } from "../cli/common/exit-codes.js";
 export { CommandFailure, describeFailure, usageError } from "../cli/common/failure.js";

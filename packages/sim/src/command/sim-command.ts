@@ -1,5 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { type Finish, examples } from "leasehold/cli";
+import { type Command, InvalidArgumentError, Option, type Finish, examples } from "leasehold/cli";
 
 /** `leasehold sim`. */
 export function addCommand(program: Command, finish: Finish): void {

@@ -1,5 +1,5 @@
-import { Option } from "commander";
-import type { Command } from "commander";
+import { Option } from "./commander.js";
+import type { Command } from "./commander.js";
 import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { usageError } from "./failure.js";

@@ -1,4 +1,4 @@
-import type { Command, Option } from "commander";
+import type { Command, Option } from "./commander.js";
 import { usageError } from "./failure.js";
 
 /** The program's options without meaning for a command, by attribute name, and the reason. */
