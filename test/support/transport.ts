@@ -13,7 +13,11 @@ import { Handshake } from "../../packages/leasehold/src/flease/tcp/security/hand
 import { incarnationOf } from "../../packages/leasehold/src/flease/tcp/wire/identity.js";
 import type { Claims, Identity } from "../../packages/leasehold/src/flease/tcp/wire/identity.js";
 import type { TransportOptions } from "../../packages/leasehold/src/flease/tcp/transport/transport-options.js";
-import { decodeReject, encodeHello } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
+import {
+  decodeReject,
+  encodeHello,
+  PROTOCOL_VERSION,
+} from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 import type { Introduction, Rejection } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 import { Outbox } from "../../packages/leasehold/src/flease/tcp/transport/outbox.js";
 import type { Link, MessageHandler } from "../../packages/leasehold/src/flease/tcp/transport/link.js";
@@ -256,7 +260,7 @@ export class Stranger {
   async introduce(claims: Claims, key = new IncarnationKey()): Promise<this> {
     if (this.socket instanceof TLSSocket) await once(this.socket, "secureConnect");
     const handshake = new Handshake({ identity: claims, key }, this.socket);
-    this.say(written(handshake.hello()));
+    this.say(written(handshake.hello(PROTOCOL_VERSION)));
     await until(() => this.welcome !== undefined || this.closed, "the hello is answered");
     return this.closed ? this : this.say(written(handshake.proof(this.welcome!)));
   }

@@ -31,6 +31,8 @@ export const blocksPerRecord = 512;
 /** The first byte of a record with content: then come the length of its JSON, the JSON, and the content. */
 const withContent = 1;
 const headBytes = 3;
+/** The first byte of all others: `[`. */
+const jsonStart = 0x5b;
 
 export function encodeRecord(record: IndexRecord): Uint8Array {
   if (record.kind !== "small") return Buffer.from(JSON.stringify(fieldsOf(record)), "utf8");
@@ -73,9 +75,14 @@ type Fields =
   | ["r", number, number[]]
   | ["g", number];
 
-/** Decodes a payload that the log's checksum has verified. */
+/**
+ * Decodes a payload that the log's checksum has verified.
+ *
+ * @throws LeaseholdError `VERSION_MISMATCH`
+ */
 export function decodeRecord(payload: Buffer): IndexRecord {
   if (payload[0] === withContent) return decodeSmall(payload);
+  if (payload[0] !== jsonStart) throw ofAnotherVersion();
   const fields = JSON.parse(payload.toString("utf8")) as Fields;
   switch (fields[0]) {
     case "n":
@@ -100,8 +107,12 @@ export function decodeRecord(payload: Buffer): IndexRecord {
     case "g":
       return { kind: "gone", id: fields[1] };
     default:
-      throw new LeaseholdError("VERSION_MISMATCH", "the index is of another version of Leasehold");
+      throw ofAnotherVersion();
   }
+}
+
+function ofAnotherVersion(): LeaseholdError {
+  return new LeaseholdError("VERSION_MISMATCH", "the index is of another version of Leasehold");
 }
 
 function decodeSmall(payload: Buffer): IndexRecord {

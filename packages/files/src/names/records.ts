@@ -1,4 +1,4 @@
-import { getOrInsert, LeaseholdError } from "leasehold/common";
+import { getOrInsert, isCount, LeaseholdError } from "leasehold/common";
 import { attributeBytes } from "./attributes.js";
 import type { NodeList } from "./nodes.js";
 import type { Attributes, Content, Entry, Fact, Part, Placement } from "./types.js";
@@ -48,15 +48,20 @@ export function encodeNames({ nextId, facts, placements = [], list }: NamesRecor
   return encoder.encode(JSON.stringify([nextId, facts.map(fieldsOf), grouped(placements), list ?? null]));
 }
 
-/** @throws LeaseholdError `FILE_DAMAGED` */
+type RecordFields = [nextId: number, facts: Fields[], placements: Grouped[], list: NodeList | null];
+
+/**
+ * Records have no number of their format. Those of a later version of Leasehold don't begin with a number, or
+ * have more fields.
+ *
+ * @throws LeaseholdError `VERSION_MISMATCH`, `FILE_DAMAGED`
+ */
 export function decodeNames(bytes: Uint8Array): NamesRecord {
   try {
-    const [nextId, facts, placements, list] = JSON.parse(decoder.decode(bytes)) as [
-      number,
-      Fields[],
-      Grouped[],
-      NodeList | null,
-    ];
+    const record = JSON.parse(decoder.decode(bytes)) as RecordFields;
+    if (!Array.isArray(record)) throw ofLaterVersion();
+    const [nextId, facts, placements, list] = record;
+    if (record.length !== recordLength || !isCount(nextId)) throw ofLaterVersion();
     return {
       nextId,
       facts: facts.map(factOf),
@@ -64,8 +69,17 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
       list: list ?? undefined,
     };
   } catch (cause) {
+    if (cause instanceof LeaseholdError) throw cause;
     throw new LeaseholdError("FILE_DAMAGED", "a record of names cannot be read", { cause });
   }
+}
+
+const recordLength = 4;
+/** How many fields the facts have: of what is gone, of a folder, of a file. */
+const factLengths = new Set([1, 4, 5, 6, 10, 11, 12]);
+
+function ofLaterVersion(): LeaseholdError {
+  return new LeaseholdError("VERSION_MISMATCH", "the names have a record of a later version of Leasehold");
 }
 
 /** Contents on the same nodes. */
@@ -104,6 +118,7 @@ function fieldsOf([id, name]: Fact): Fields {
 }
 
 function factOf(fields: Fields): Fact {
+  if (!factLengths.has(fields.length)) throw ofLaterVersion();
   if (fields.length === 1) return [fields[0], null];
   const [id, parent, name, modifiedMs] = fields;
   if (fields.length <= 6) {

@@ -65,10 +65,11 @@ export class Connection {
 
   #arrived(frame: Frame): void {
     if (this.#node === undefined) {
-      this.#node = admitted(this.#ports.self, this.#proof!, frame.head);
+      const { node, version } = admitted(this.#ports.self, this.#proof!, frame.head);
+      this.#node = node;
       this.#timer.cancel();
       this.#ports.admitted();
-      writeFrame(this.#socket, welcome(this.#ports.self), noBytes);
+      writeFrame(this.#socket, welcome(this.#ports.self, version), noBytes);
       return;
     }
     const { head } = frame;

@@ -1,4 +1,5 @@
 import {
+  isCount,
   isRecord,
   recordOrEmpty,
   textOrEmpty,
@@ -8,10 +9,17 @@ import {
 } from "leasehold/common";
 import { type AuthCause, type AuthFault, type Proof, unprovenClaim } from "leasehold/runtime";
 
+/** Versions of all frames after the introduction, both included. */
+export interface Versions {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
 /**
- * The version of the introduction and of all frames that follow it: nodes of different versions do not talk.
+ * A connection has the newest version that both nodes speak. A new version keeps the one before, so that
+ * nodes are upgraded one by one.
  */
-const version = 2;
+const spoken: Versions = { oldest: 2, newest: 2 };
 
 /** The identity that a node claims. */
 export interface Self {
@@ -42,13 +50,13 @@ export function checkPeer({ cluster }: Self, node: string, proof: Proof | AuthFa
   if (fault !== undefined) throw authError(fault);
 }
 
-/** The dialler's first frame. */
-export function hello({ cluster, node }: Self, to: string): object {
-  return { hello: { version, cluster, node, to } };
+/** The dialler's first frame. Nodes that know one version only look at `version`, the oldest. */
+export function hello({ cluster, node }: Self, to: string, { oldest, newest } = spoken): object {
+  return { hello: { version: oldest, newest, cluster, node, to } };
 }
 
-/** The acceptor's first frame. */
-export function welcome({ cluster, node }: Self): object {
+/** The acceptor's first frame, with the version of the connection. */
+export function welcome({ cluster, node }: Self, version: number): object {
   return { welcome: { version, cluster, node } };
 }
 
@@ -57,15 +65,22 @@ export function refusal({ code, message }: LeaseholdError): object {
   return { refused: { code, message } };
 }
 
+/** The sender of a hello. */
+export interface Admitted {
+  readonly node: string;
+  /** The version of the connection. */
+  readonly version: number;
+}
+
 /**
- * Returns the node that sent the hello. Keys and plain TCP prove no name and no cluster; checking them
+ * Returns the sender of the hello. Keys and plain TCP prove no name and no cluster; checking them
  * nevertheless finds mistakes in lists of addresses.
  *
  * @throws LeaseholdError the reason to refuse it.
  */
-export function admitted(self: Self, proof: Proof, head: unknown): string {
+export function admitted(self: Self, proof: Proof, head: unknown, ours = spoken): Admitted {
   const said = recordOrEmpty(recordOrEmpty(head)["hello"]);
-  checkVersion(said);
+  const version = newestOfBoth(said, ours);
   const [node, to] = [textOrEmpty(said["node"]), textOrEmpty(said["to"])];
   checkPeer(self, node, proof);
   checkCluster(self, textOrEmpty(said["cluster"]));
@@ -79,15 +94,15 @@ export function admitted(self: Self, proof: Proof, head: unknown): string {
       "CONFIG_MISMATCH",
       `node ${node} looks for node ${JSON.stringify(to)} here, and this is ${self.node}`,
     );
-  return node;
+  return { node, version };
 }
 
 /**
- * Checks the answer to a hello.
+ * Checks the answer to a hello, and returns the version of the connection.
  *
  * @throws LeaseholdError the other side's refusal, or the reason to refuse it.
  */
-export function checkWelcome(self: Self, to: string, head: unknown): void {
+export function checkWelcome(self: Self, to: string, head: unknown, ours = spoken): number {
   const { refused, welcome } = recordOrEmpty(head);
   if (isRecord(refused)) {
     const code = textOrEmpty(refused["code"]);
@@ -95,16 +110,27 @@ export function checkWelcome(self: Self, to: string, head: unknown): void {
     throw new LeaseholdError(known, `it refuses us: ${textOrEmpty(refused["message"])}`);
   }
   const said = recordOrEmpty(welcome);
-  checkVersion(said);
+  const version = newestOfBoth(said, ours);
   checkCluster(self, textOrEmpty(said["cluster"]));
   if (said["node"] !== to)
     throw new LeaseholdError("CONFIG_MISMATCH", `node ${JSON.stringify(said["node"])} answers there`);
+  return version;
 }
 
-function checkVersion(said: Readonly<Record<string, unknown>>): void {
-  if (said["version"] !== version)
-    throw new LeaseholdError("VERSION_MISMATCH", `it does not begin as nodes of version ${version} do`);
+/** @throws LeaseholdError `VERSION_MISMATCH` */
+function newestOfBoth(said: Readonly<Record<string, unknown>>, { oldest, newest }: Versions): number {
+  const theirOldest = said["version"];
+  const theirNewest = said["newest"] ?? theirOldest;
+  if (isCount(theirOldest) && isCount(theirNewest)) {
+    const version = Math.min(newest, theirNewest);
+    if (version >= Math.max(oldest, theirOldest)) return version;
+  }
+  const [here, there] = [spanOf(oldest, newest), spanOf(theirOldest, theirNewest)];
+  throw new LeaseholdError("VERSION_MISMATCH", `it speaks version ${there}, and this node ${here}`);
 }
+
+const spanOf = (oldest: unknown, newest: unknown): string =>
+  oldest === newest ? JSON.stringify(oldest) : `${JSON.stringify(oldest)} to ${JSON.stringify(newest)}`;
 
 function checkCluster(self: Self, cluster: string): void {
   if (cluster !== self.cluster)

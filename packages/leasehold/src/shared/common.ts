@@ -8,7 +8,7 @@ export { type BothClocks, elapsedMs, readBothClocks } from "../common/both-clock
 export { clockRateErrorDefault, relied, whyNoClockRateError } from "../common/clock-rates.js";
 export { type DeadlineItem, Deadlines } from "../common/deadlines.js";
 export { Charge, Room } from "../common/room.js";
-export { isRecord, recordOrEmpty, textOrEmpty } from "../common/json.js";
+export { isCount, isRecord, recordOrEmpty, textOrEmpty } from "../common/json.js";
 export { append, few, greatest, least } from "../common/lists.js";
 export { majorityOf } from "../common/majority.js";
 export { getOrInsert } from "../common/maps.js";

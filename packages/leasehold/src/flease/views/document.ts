@@ -1,4 +1,4 @@
-import { isRecord } from "../../common/json.js";
+import { isRecord, recordOrEmpty } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { KeptView, Membership, View, ViewNote } from "./view.js";
 import { stampMax, viewNumberMax, votersOf } from "./view.js";
@@ -42,17 +42,27 @@ export function readPublishedView(published: unknown, isAddress: AddressCheck): 
   return { view, barrier, settled: readSettled(settled, former), addresses: known };
 }
 
+/** The format of a member's file. Files of early builds don't name it. */
+const fileFormat = 1;
+
 /** A view for its member's file, as JSON. */
 export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
-  return { ...writePublishedView({ ...kept, settled: new Map() }), votesFrom };
+  return { format: fileFormat, ...writePublishedView({ ...kept, settled: new Map() }), votesFrom };
 }
 
 /**
  * Reads a member's file.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
+ * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view; `VERSION_MISMATCH` for a file of a later
+ * version.
  */
 export function readFiledView(value: unknown, isAddress: AddressCheck): FiledView {
+  const { format = fileFormat } = recordOrEmpty(value);
+  if (format !== fileFormat)
+    throw new LeaseholdError(
+      "VERSION_MISMATCH",
+      `its format is ${JSON.stringify(format)}, of a later version of Leasehold; this version reads ${fileFormat}`,
+    );
   const { view, barrier, addresses } = readPublishedView(value, isAddress);
   return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
 }

@@ -20,7 +20,7 @@ export interface Self {
   readonly key: IncarnationKey;
 }
 
-/** A HELLO or WELCOME of our version. */
+/** A HELLO or WELCOME of a version that we speak. */
 export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }>;
 
 /**
@@ -40,20 +40,20 @@ export class Handshake {
     this.#socket = socket;
   }
 
-  hello(): ByteWriter {
+  /** @param version of the protocol, which the connection has if the peer accepts it */
+  hello(version: number): ByteWriter {
     const frame = new ByteWriter(HANDSHAKE_BYTES);
-    encodeHello(frame, this.#introduction());
-    this.#transcript = new Transcript(this.#socket, bodyOf(frame));
+    encodeHello(frame, this.#introduction(), version);
+    this.#transcript = new Transcript(this.#socket, bodyOf(frame), version);
     return frame;
   }
 
-  /** The answer to a HELLO. */
+  /** The answer to a HELLO, in its version. */
   welcome(hello: Uint8Array, from: Introduced, clusterDocument: string): ByteWriter {
-    const transcript = new Transcript(this.#socket, hello);
+    const transcript = new Transcript(this.#socket, hello, from.version);
     const frame = new ByteWriter(HANDSHAKE_BYTES);
-    encodeWelcome(frame, this.#introduction(), clusterDocument, (body) =>
-      this.#self.key.sign(transcript.statement("accepting", body)),
-    );
+    const sign = (body: Uint8Array) => this.#self.key.sign(transcript.statement("accepting", body));
+    encodeWelcome(frame, this.#introduction(), clusterDocument, sign, from.version);
     this.#transcript = transcript;
     this.#welcome = bodyOf(frame);
     this.claimant = from;

@@ -8,7 +8,7 @@ const CHANNEL_LABEL = "EXPORTER-leasehold-channel";
 const CHANNEL_BYTES = 32;
 
 /** Separates these signatures from any others made with the key. */
-const CONTEXT = "leasehold handshake, version 4, ";
+const contextOf = (version: number, side: Side): string => `leasehold handshake, version ${version}, ${side}`;
 
 /**
  * The data that both sides of a connection sign: everything they have sent, and the TLS channel. A recorded
@@ -18,9 +18,11 @@ const CONTEXT = "leasehold handshake, version 4, ";
 export class Transcript {
   readonly #channel: Buffer;
   readonly #hello: Buffer;
+  readonly #version: number;
 
   /** @param hello the body of HELLO, which is not retained */
-  constructor(socket: Socket, hello: Uint8Array) {
+  constructor(socket: Socket, hello: Uint8Array, version: number) {
+    this.#version = version;
     this.#channel = digest(
       socket instanceof TLSSocket
         ? socket.exportKeyingMaterial(CHANNEL_BYTES, CHANNEL_LABEL, Buffer.alloc(0))
@@ -33,7 +35,8 @@ export class Transcript {
    * @param welcome the body of WELCOME; on the accepting side without the signature, which is being made
    */
   statement(side: Side, welcome: Uint8Array): Buffer {
-    return Buffer.concat([Buffer.from(CONTEXT + side), this.#channel, this.#hello, digest(welcome)]);
+    const context = Buffer.from(contextOf(this.#version, side));
+    return Buffer.concat([context, this.#channel, this.#hello, digest(welcome)]);
   }
 }
 

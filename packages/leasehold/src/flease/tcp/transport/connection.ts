@@ -37,7 +37,14 @@ export interface Dialing {
   readonly address: string;
   /** The id of the member expected there. */
   readonly expectedId: string | undefined;
+  /** The version of the protocol that this connection offers. */
+  readonly version: number;
   opened(peerId: string): void;
+  /**
+   * The member doesn't speak that version. Returns whether another connection follows at once, with an
+   * older one.
+   */
+  offerOlder(): boolean;
   refused(): void;
   /** The connection is closed. Returns true when its owner should learn that the address is unreachable. */
   closed(opened: boolean): boolean;
@@ -49,7 +56,7 @@ export interface ConnectionPorts extends Self {
   readonly world: World;
   readonly handler: TransportHandler;
   readonly counters: Counters;
-  readonly options: Pick<TransportOptions, "handshakeTimeoutMs">;
+  readonly options: Pick<TransportOptions, "handshakeTimeoutMs" | "versions">;
   /**
    * Compares a peer's HELLO or WELCOME with our identity: a reason to refuse it, or nothing. Called before
    * the peer has proven its identity, so it must have no effect in the peer's name, and again afterwards.
@@ -118,7 +125,7 @@ export class Connection implements Carrier {
   /** Starts handling the peer's frames. The dialing side sends first. */
   begin(proof: Proof): void {
     this.#proof = proof;
-    if (this.dialing !== undefined) this.write(this.#handshake.hello());
+    if (this.dialing !== undefined) this.write(this.#handshake.hello(this.dialing.version));
   }
 
   /** Rejects the peer for its credentials, and sends the reason. */
@@ -198,20 +205,24 @@ export class Connection implements Carrier {
     if (kind === FrameKind.reject) {
       const rejection = decodeReject(reader);
       this.#ports.counters["rejects.received"] += 1;
-      this.#ports.refused(this, rejection, "them");
+      const goesOn = rejection.reason === "version" && this.dialing?.offerOlder() === true;
+      if (!goesOn) this.#ports.refused(this, rejection, "them");
       this.close(rejection.text);
       return;
     }
     const body = bytes.subarray(start, end);
     const { claimant } = this.#handshake;
+    const { versions } = this.#ports.options;
     if (kind === FrameKind.hello && this.dialing === undefined && claimant === undefined) {
-      this.#greeted(decodeHello(reader), body);
+      this.#greeted(decodeHello(reader, versions), body);
     } else if (kind === FrameKind.proof && claimant !== undefined) {
       const unproven = this.#handshake.checkProof(decodeProof(reader));
       if (!this.#refuses(unproven ?? this.#ports.judge(this, claimant)))
         this.#established(claimant.identity, "");
     } else if (kind === FrameKind.welcome && this.dialing !== undefined) {
-      this.#welcomed(decodeWelcome(reader), body);
+      // The answer has the version that was offered, or is refused.
+      const { version } = this.dialing;
+      this.#welcomed(decodeWelcome(reader, { oldest: version, newest: version }), body);
     } else {
       throw new FrameError("kind", `a frame of kind ${kind} in the handshake`);
     }

@@ -36,6 +36,7 @@ export interface DialerPorts extends ConnectionPorts {
 export class Dialer implements Dialing {
   readonly address: string;
   expectedId: string | undefined;
+  version: number;
   /** Id of the last member that answered there. */
   #answeredId: string | undefined;
   readonly #ports: DialerPorts;
@@ -46,6 +47,8 @@ export class Dialer implements Dialing {
   /** Refusals since it was last accepted. */
   #refusals = 0;
   #refused = false;
+  /** The member there doesn't speak the version that was offered, and is offered an older one. */
+  #offersOlder = false;
   readonly #standsBy: boolean;
   #openedMs = 0;
   #stopped = false;
@@ -56,6 +59,7 @@ export class Dialer implements Dialing {
     this.#ports = ports;
     this.address = address;
     this.expectedId = expectedId;
+    this.version = ports.options.versions.newest;
   }
 
   start(): void {
@@ -105,6 +109,11 @@ export class Dialer implements Dialing {
     this.#refusals = 0;
   }
 
+  offerOlder(): boolean {
+    this.#offersOlder = !this.#stopped && this.version > this.#ports.options.versions.oldest;
+    return this.#offersOlder;
+  }
+
   refused(): void {
     this.#refused = true;
     this.#refusals += 1;
@@ -113,6 +122,14 @@ export class Dialer implements Dialing {
   /** Another attempt follows. A refusal has been reported already. */
   closed(opened: boolean): boolean {
     if (this.#stopped) return false;
+    if (this.#offersOlder) {
+      this.#offersOlder = false;
+      this.version -= 1;
+      this.#connect();
+      return false;
+    }
+    // It may have been upgraded when it is back.
+    this.version = this.#ports.options.versions.newest;
     const livedMs = opened ? this.#ports.world.clock.monotonicMs() - this.#openedMs : 0;
     this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;
     const delayMs = this.#refused ? this.#refusedDelayMs() : this.#delayMs();

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { ErrorCode } from "../../../lease/errors.js";
-import { PROTOCOL_VERSION } from "../wire/hello.js";
+import { protocolVersions } from "../wire/hello.js";
 import type { Rejection, RejectReason } from "../wire/hello.js";
 import type { Identity } from "../wire/identity.js";
 
@@ -11,6 +11,7 @@ import type { Identity } from "../wire/identity.js";
 export function mismatch(
   ours: Identity,
   decoded: { readonly version: number; readonly identity?: Identity | undefined },
+  { oldest, newest } = protocolVersions,
 ): Rejection | undefined {
   const theirs = decoded.identity;
   const differs = (reason: RejectReason, what: string, here: unknown, there: unknown): Rejection => ({
@@ -19,7 +20,10 @@ export function mismatch(
       `the ${what} differs: ${JSON.stringify(here)} at ${JSON.stringify(ours.nodeId)}, ` +
       `${JSON.stringify(there)} at ${theirs === undefined ? "the other side" : JSON.stringify(theirs.nodeId)}`,
   });
-  if (theirs === undefined) return differs("version", "protocol version", PROTOCOL_VERSION, decoded.version);
+  if (theirs === undefined) {
+    const ours = oldest === newest ? newest : `${oldest} to ${newest}`;
+    return differs("version", "protocol version", ours, decoded.version);
+  }
   const unknown = (field: keyof Identity): boolean =>
     [ours, theirs].some((side) => side.role !== "member" && (side[field] === "" || side[field] === 0));
   if (theirs.cluster !== ours.cluster && !unknown("cluster")) {

@@ -1,4 +1,5 @@
 import type { Credentials } from "../../../runtime/security/credentials.js";
+import { type ProtocolVersions, protocolVersions } from "../wire/hello.js";
 
 /** Times and bounds of a transport, all with defaults. */
 export interface TransportOptions {
@@ -30,6 +31,8 @@ export interface TransportOptions {
   readonly insecure: boolean;
   /** TLS for every connection, with these; `undefined`: plain TCP. The transport does not close them. */
   readonly credentials: Credentials | undefined;
+  /** Others than this build's only in tests. */
+  readonly versions: ProtocolVersions;
 }
 
 export const transportDefaults: TransportOptions = {
@@ -55,4 +58,5 @@ export const transportDefaults: TransportOptions = {
   standByMs: 2500,
   insecure: false,
   credentials: undefined,
+  versions: protocolVersions,
 };

@@ -155,6 +155,61 @@ describe("a transport", () => {
   });
 });
 
+describe("participants that speak several versions", () => {
+  type Span = readonly [oldest: number, newest: number];
+  const speaking = ([oldest, newest]: Span) => ({ versions: { oldest, newest } });
+  const joined = async (dialing: Span, accepting: Span) => {
+    const { member: b, address } = await listening(memberIdentity("b"), speaking(accepting));
+    const a = new Participant(memberIdentity("a"), speaking(dialing));
+    a.transport.dial(address, "b");
+    await until(() => a.links.length === 1 || a.errors.length > 0);
+    return { a, b, rejects: a.transport.counters["rejects.received"] };
+  };
+
+  it.each([
+    [[4, 5], [4, 5], 0],
+    [[4, 5], [4, 4], 1],
+    [[4, 4], [4, 5], 0],
+    [[4, 6], [3, 4], 2],
+  ] as const)("%j dials %j: they talk, after %i offers too many", async (dialing, accepting, offers) => {
+    const { a, b, rejects } = await joined(dialing, accepting);
+    b.answering = true;
+    expect(a.errors).toEqual([]);
+    expect(rejects).toBe(offers);
+    a.links[0]!.send(acquire(7, "reports"));
+    await until(() => a.received.length === 1);
+  });
+
+  it.each([
+    [
+      [5, 6],
+      [3, 4],
+    ],
+    [
+      [4, 4],
+      [5, 6],
+    ],
+  ] as const)("%j dials %j: they have none in common, and both say so", async (dialing, accepting) => {
+    const { a, b } = await joined(dialing, accepting);
+    expect(a.errors[0]).toMatchObject({ code: "VERSION_MISMATCH" });
+    expect(b.repelledBy[0]).toContain("the protocol version differs");
+    await until(() => a.errors.length > 1);
+    expect(a.events).not.toContain("unreachable");
+  });
+
+  it("offers the newest again to a member that has been upgraded", async () => {
+    const { member: before, address } = await listening(memberIdentity("b"), speaking([4, 4]));
+    const a = new Participant(memberIdentity("a"), speaking([4, 5]));
+    a.transport.dial(address, "b");
+    await until(() => a.links.length === 1);
+    await before.transport.close();
+    const after = new Participant(memberIdentity("b"), speaking([5, 5]));
+    await after.transport.listen(address);
+    await until(() => after.links.length === 1);
+    expect(a.errors).toEqual([]);
+  });
+});
+
 describe("reconnection", () => {
   it("finds a peer that has restarted, under its new incarnation", async () => {
     const { a, b, address } = await pair();

@@ -242,7 +242,7 @@ export class Transport implements DialerPorts {
 
   judge(connection: Connection, decoded: DecodedIdentity): LocalRejection | undefined {
     const ours = this.identity;
-    const differs = mismatch(ours, decoded);
+    const differs = mismatch(ours, decoded, this.options.versions);
     const theirs = decoded.identity;
     if (differs !== undefined || theirs === undefined) return differs;
     const unproven = unprovenClaim(connection.proof!, claimOf(theirs, ours));

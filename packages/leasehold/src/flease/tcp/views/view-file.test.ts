@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -21,6 +21,14 @@ test("a file of an early build is read with the stamp that it has, or refused wi
   // The member at place 3 began the change.
   expect(kept({ stamp: 3 * 2 ** 27 + 5 })?.view.stamp).toBe(3 * 2 ** 27 + 5);
   expect(() => kept({ stamp: 32 * 2 ** 27 + 5 })).toThrow("put a member with another id in its place");
+});
+
+test("a file of a later version of Leasehold is refused, and one without a format is read", () => {
+  expect(kept({}, { format: 1 })).toEqual(kept({}));
+  for (const format of [2, "1", null])
+    expect(() => kept({}, { format })).toThrow(expect.objectContaining({ code: "VERSION_MISMATCH" }));
+  new ViewFile(join(folder, "view.json")).write({ ...kept({})!, votesFrom: 3 });
+  expect(JSON.parse(readFileSync(join(folder, "view.json"), "utf8"))).toMatchObject({ format: 1 });
 });
 
 test("numbers are read up to the greatest that there can be, and no further", () => {

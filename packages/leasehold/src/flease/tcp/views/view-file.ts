@@ -17,7 +17,7 @@ export class ViewFile {
    * The stored view; `undefined` if the file does not exist.
    *
    * @throws LeaseholdError `INVALID_CONFIG` for a file that cannot be read or has other content: without it
-   * the member might return to an older view.
+   * the member might return to an older view. `VERSION_MISMATCH` for a file of a later version of Leasehold.
    */
   read(): FiledView | undefined {
     try {
@@ -26,7 +26,12 @@ export class ViewFile {
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       const text = `the file of this member's view, ${this.#path}, cannot be read`;
-      throw new LeaseholdError("INVALID_CONFIG", `${text}: ${(cause as Error).message}`, { cause });
+      const isLater = cause instanceof LeaseholdError && cause.code === "VERSION_MISMATCH";
+      throw new LeaseholdError(
+        isLater ? cause.code : "INVALID_CONFIG",
+        `${text}: ${(cause as Error).message}`,
+        { cause },
+      );
     }
   }
 

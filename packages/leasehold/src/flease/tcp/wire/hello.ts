@@ -15,6 +15,15 @@ const MAGIC = 0x4c534844;
  */
 export const PROTOCOL_VERSION = 4;
 
+/** Versions that a participant speaks, both included. A connection uses the newest that both sides speak. */
+export interface ProtocolVersions {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** A new version keeps the one before, so that members are upgraded one by one. */
+export const protocolVersions: ProtocolVersions = { oldest: 4, newest: PROTOCOL_VERSION };
+
 /** An Ed25519 public key, and a signature, on the wire. */
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
@@ -65,11 +74,15 @@ export interface Introduction {
   readonly nonce: Uint8Array;
 }
 
-function encodeIntroduction(to: ByteWriter, kind: FrameKind, introduction: Introduction): number {
-  const { claims, publicKey, nonce } = introduction;
+function encodeIntroduction(
+  to: ByteWriter,
+  kind: FrameKind,
+  { claims, publicKey, nonce }: Introduction,
+  version: number,
+): number {
   const start = to.beginFrame(kind, HELLO_BYTES_MAX + 2 * (claims.nodeId.length + claims.cluster.length));
   to.u32(MAGIC);
-  to.u8(PROTOCOL_VERSION);
+  to.u8(version);
   to.u8(RoleCode[claims.role]);
   to.u16(claims.cellFunction);
   to.u32(claims.view);
@@ -81,8 +94,8 @@ function encodeIntroduction(to: ByteWriter, kind: FrameKind, introduction: Intro
   return start;
 }
 
-export function encodeHello(to: ByteWriter, introduction: Introduction): void {
-  to.endFrame(encodeIntroduction(to, FrameKind.hello, introduction));
+export function encodeHello(to: ByteWriter, introduction: Introduction, version = PROTOCOL_VERSION): void {
+  to.endFrame(encodeIntroduction(to, FrameKind.hello, introduction, version));
 }
 
 /** @param sign receives the body up to the signature, and returns the signature */
@@ -91,8 +104,9 @@ export function encodeWelcome(
   introduction: Introduction,
   clusterDocument: string,
   sign: (body: Uint8Array) => Uint8Array,
+  version = PROTOCOL_VERSION,
 ): void {
-  const start = encodeIntroduction(to, FrameKind.welcome, introduction);
+  const start = encodeIntroduction(to, FrameKind.welcome, introduction, version);
   to.reserve(4 + 3 * clusterDocument.length + SIGNATURE_BYTES);
   to.text32(clusterDocument);
   to.raw(sign(to.bytes.subarray(start + FRAME_HEADER_BYTES, to.length)));
@@ -113,16 +127,16 @@ export function encodeReject(to: ByteWriter, rejection: Rejection): void {
   to.endFrame(start);
 }
 
-/** The content of a HELLO or WELCOME; of another version, the version only. */
+/** The content of a HELLO or WELCOME; of a version that we don't speak, the version only. */
 export type DecodedIdentity =
-  | { readonly version: typeof PROTOCOL_VERSION; readonly identity: Identity; readonly publicKey: Buffer }
+  | { readonly version: number; readonly identity: Identity; readonly publicKey: Buffer }
   | { readonly version: number; readonly identity?: undefined };
 
 /** Decodes a HELLO, or the beginning of a WELCOME. */
-export function decodeIdentity(from: ByteReader): DecodedIdentity {
+export function decodeIdentity(from: ByteReader, { oldest, newest } = protocolVersions): DecodedIdentity {
   if (from.u32() !== MAGIC) throw new FrameError("magic", "the first bytes are not Leasehold's");
   const version = from.u8();
-  if (version !== PROTOCOL_VERSION) return { version };
+  if (version < oldest || version > newest) return { version };
   const roleCode = from.u8();
   const role = roles.find((each) => RoleCode[each] === roleCode);
   if (role === undefined) throw new FrameError("code", `a role ${roleCode}`);
@@ -142,13 +156,13 @@ export function decodeIdentity(from: ByteReader): DecodedIdentity {
   };
 }
 
-export function decodeHello(from: ByteReader): DecodedIdentity {
-  const decoded = decodeIdentity(from);
+export function decodeHello(from: ByteReader, versions = protocolVersions): DecodedIdentity {
+  const decoded = decodeIdentity(from, versions);
   if (decoded.identity !== undefined) from.finish();
   return decoded;
 }
 
-/** The content of a WELCOME; of another version, the version only. */
+/** The content of a WELCOME; of a version that we don't speak, the version only. */
 export type DecodedWelcome =
   | (DecodedIdentity & {
       readonly identity: Identity;
@@ -157,8 +171,8 @@ export type DecodedWelcome =
     })
   | { readonly version: number; readonly identity?: undefined };
 
-export function decodeWelcome(from: ByteReader): DecodedWelcome {
-  const decoded = decodeIdentity(from);
+export function decodeWelcome(from: ByteReader, versions = protocolVersions): DecodedWelcome {
+  const decoded = decodeIdentity(from, versions);
   if (decoded.identity === undefined) return decoded;
   const clusterDocument = from.text32(0, CLUSTER_DOCUMENT_BYTES_MAX);
   const signature = from.raw(SIGNATURE_BYTES);
