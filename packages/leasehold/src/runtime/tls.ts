@@ -52,6 +52,6 @@ export function preSharedKey(digits: string, source: string): Buffer {
 export function invalidKey(source: string, why: string): LeaseholdError {
   return new LeaseholdError(
     "INVALID_CONFIG",
-    `${source}: ${why}; a passphrase is not enough: create a key with \`openssl rand -hex 32\``,
+    `${source}: ${why}; a passphrase is not enough: create a key with \`leasehold cert key FILE\``,
   );
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { keyFor, parseClusterKeys } from "./cluster-key.js";
+import { acceptedKey, keyFor, keyId, parseClusterKeys } from "./cluster-key.js";
 
 const digits = (bytes = 32) => randomBytes(bytes).toString("hex");
 
@@ -25,6 +25,17 @@ describe("a cluster key", () => {
     expect(keyFor(parseClusterKeys(`client: ${client}`, "f"), "observer")?.name).toBe("client");
   });
 
+  it("may have a second one, which is accepted and never used for dialing", () => {
+    const [first, second, client] = [digits(), digits(), digits()];
+    const keys = parseClusterKeys(`member: ${first}\nmember: ${second} # next\nclient: ${client}`, "f");
+    expect(keyFor(keys, "member")?.key.toString("hex")).toBe(first);
+    const idOf = (key: string) => keyId(Buffer.from(key, "hex"));
+    const accepted = (id: string | undefined) => acceptedKey(keys, "member", id)?.toString("hex");
+    expect([first, second].map((key) => accepted(idOf(key)))).toEqual([first, second]);
+    expect([undefined, idOf(client)].map(accepted)).toEqual([first, first]);
+    expect(acceptedKey(keys, "observer", idOf(first))).toBeUndefined();
+  });
+
   it.each([
     ["nothing", ""],
     ["a passphrase", "correct horse battery staple"],
@@ -35,7 +46,7 @@ describe("a cluster key", () => {
     ["typed, not random", "0123456789".repeat(8)],
     ["zeros", "00".repeat(32)],
     ["an unknown role", `boss: ${digits()}`],
-    ["two keys for a role", `member: ${digits()}\n${digits()}`],
+    ["three keys for a role", `member: ${digits()}\n${digits()}\n${digits()}`],
   ])("is not %s; the message does not contain it", (_what, text) => {
     const secret = text.split(": ").at(-1)!.split("\n")[0]!;
     expect(() => parseClusterKeys(text, "the file")).toThrow(

@@ -1,6 +1,6 @@
 import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
 import type { AuthFault, Side } from "./auth-fault.js";
-import { keyFor } from "./cluster-key.js";
+import { acceptedKey, keyFor, keyId } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
 import type { Credentials, DialingSelf } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
@@ -10,9 +10,18 @@ import { pskTls } from "../tls.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/** `ROLE@CLUSTER`: the role names the key. The cluster is for messages only; HELLO is what counts. */
-function pskIdentity(name: Role, cluster: string): string {
-  return `${name}@${cluster}`;
+/**
+ * `ROLE@CLUSTER#ID`: the role and the id name the key. The cluster is for messages only; HELLO is what
+ * counts. Earlier builds send no id and ignore those they receive.
+ */
+function pskIdentity(name: Role, cluster: string, key: Buffer): string {
+  return `${name}@${cluster}#${keyId(key)}`;
+}
+
+/** The parts of an identity: what it claims, and the key's id. */
+function partsOf(identity: string): { readonly claim: string; readonly id: string | undefined } {
+  const [, claim = identity, id] = /^([^]*)#([0-9a-f]{16})$/.exec(identity) ?? [];
+  return { claim, id };
 }
 
 /** A cluster key, by TLS-PSK. */
@@ -34,9 +43,10 @@ export class KeyCredentials implements Credentials {
     return {
       ...pskTls,
       pskCallback: (socket, identity) => {
-        this.#claims.set(socket, identity);
-        const role = roleNamed(identity);
-        return role === undefined ? null : (this.#watch.current.get(role) ?? null);
+        const { claim, id } = partsOf(identity);
+        this.#claims.set(socket, claim);
+        const role = roleNamed(claim);
+        return role === undefined ? null : (acceptedKey(this.#watch.current, role, id) ?? null);
       },
     };
   }
@@ -48,7 +58,8 @@ export class KeyCredentials implements Credentials {
       checkServerIdentity: () => undefined,
       pskCallback: () => {
         const chosen = keyFor(this.#watch.current, role);
-        return chosen === undefined ? null : { psk: chosen.key, identity: pskIdentity(chosen.name, cluster) };
+        if (chosen === undefined) return null;
+        return { psk: chosen.key, identity: pskIdentity(chosen.name, cluster, chosen.key) };
       },
     };
   }

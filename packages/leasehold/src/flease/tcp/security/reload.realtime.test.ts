@@ -154,6 +154,24 @@ it("a key that changes counts for new connections", async () => {
   expect(await canConnect(address, { key: second })).toBe("connected");
 });
 
+it("two keys are accepted while a cluster changes from one to the other", async () => {
+  const keyFile = join(folder, "changing.key");
+  const [former, next] = [randomBytes(32).toString("hex"), randomBytes(32).toString("hex")];
+  const both = [`${former}\n${next}\n`, `${next}\n${former}\n`];
+  writeFileSync(keyFile, former);
+  const { credentials, notes } = await using({ keyFile });
+  const { address } = await listening(memberIdentity("b"), { credentials });
+  for (const [index, content] of both.entries()) {
+    writeFileSync(keyFile, content);
+    await until(() => notes.lines.length === index + 1);
+    for (const key of [former, next, ...both]) expect(await canConnect(address, { key })).toBe("connected");
+  }
+  writeFileSync(keyFile, next);
+  await until(() => notes.lines.length === 3);
+  expect(await canConnect(address, { key: former })).toBe("UNAUTHENTICATED");
+  for (const key of [next, both[1]!]) expect(await canConnect(address, { key })).toBe("connected");
+});
+
 describe("unusable credentials are refused at the start", () => {
   const member = { role: "member", memberId: "b", cluster: "test" } as const;
   it.each<[string, () => SecurityOptions, RegExp]>([
