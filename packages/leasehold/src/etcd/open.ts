@@ -1,7 +1,10 @@
 import { keptAlive } from "../common/keep-alive.js";
 import { clientName, labelOf } from "../runtime/participant.js";
 import { randomBytes } from "node:crypto";
-import { textOf } from "../runtime/pem.js";
+import { createSecureContext } from "node:tls";
+import { isPem, textOf } from "../runtime/pem.js";
+import { type Logger, silent } from "../runtime/logger.js";
+import { FileWatch, watchMs } from "../runtime/security/file-watch.js";
 import {
   checkOpenOptions,
   type ParticipantOptions,
@@ -121,15 +124,16 @@ export async function openCoreNamedLeases(
 /** Connects to the core; resolves when one of its servers answers. */
 async function connected(
   address: CoreAddress,
-  options: Pick<CoreOptions, "password" | "timeout" | "tls" | "user">,
+  options: Pick<CoreOptions, "logger" | "password" | "timeout" | "tls" | "user">,
   world: World,
 ): Promise<GrpcCoreClient> {
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
-  const tls = await textsOf(options.tls);
   const load = () =>
     Promise.all([import("./grpc-core-client.js"), import("./connection/grpc-connection.js")]);
   const [loaded, { grpcConnections }] = await loadPackage(grpcPackages, "core://", load);
-  const access = { connect: grpcConnections(tls), login: loginOf(options) };
+  const login = loginOf(options);
+  const tls = options.tls && (await watched(options.tls, options.logger ?? silent, world));
+  const access = { connect: grpcConnections(tls), login, closed: () => tls?.close() };
   const core = new loaded.GrpcCoreClient(address.endpoints, access, world);
   try {
     await core.connect({ timeoutMs });
@@ -148,7 +152,7 @@ export async function coreReport(
 ): Promise<CoreReport> {
   const { endpoints } = parseCoreUrls(urls);
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
-  const tls = await textsOf(options.tls);
+  const tls = options.tls && { current: await textsOf(options.tls), version: 0 };
   const load = () => import("./server-reports.js");
   const { serverReports } = await loadPackage(grpcPackages, "core://", load);
   // Nothing else keeps the process alive while an absent server is retried.
@@ -169,10 +173,22 @@ function loginOf(options: Pick<CoreOptions, "password" | "user">): Login | undef
   return { name, password };
 }
 
-async function textsOf(files: TlsFiles | undefined) {
-  if (files === undefined) return undefined;
+/** The texts of certificates and a key that fit. */
+async function textsOf(files: TlsFiles) {
   const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
+  try {
+    createSecureContext({ ca, cert, key });
+  } catch (cause) {
+    const why = `the certificates or their key cannot be used: ${(cause as Error).message}`;
+    throw new LeaseholdError("INVALID_CONFIG", why, { cause });
+  }
   return { ca, cert, key };
+}
+
+/** Certificates that are reread within seconds of a change. New connections use them. */
+function watched(files: TlsFiles, logger: Logger, world: World) {
+  const paths = [files.ca, files.cert, files.key].filter((each) => !isPem(each));
+  return FileWatch.start({ paths, read: () => textsOf(files), world, logger, everyMs: watchMs });
 }
 
 /** A random id, 1 to 2^63 - 1. */

@@ -17,12 +17,12 @@ import type {
   ServerReport,
   SilentServer,
 } from "./core-report.js";
-import { grpcConnections, type TlsTexts } from "./connection/grpc-connection.js";
+import { grpcConnections, type TlsSource } from "./connection/grpc-connection.js";
 import { Servers } from "./servers.js";
 
 /** Connections and limits of the requests. */
 interface Asking {
-  readonly tls: TlsTexts | undefined;
+  readonly tls: TlsSource | undefined;
   readonly timeoutMs: number;
   readonly world: World;
 }
@@ -36,7 +36,7 @@ interface Answer {
 /** Asks every server at these addresses for its state, and the servers that they name. */
 export async function serverReports(
   endpoints: readonly string[],
-  tls: TlsTexts | undefined,
+  tls: TlsSource | undefined,
   timeoutMs: number,
   world: World,
 ): Promise<CoreReport> {

@@ -31,6 +31,8 @@ export interface Login {
 export interface Access {
   readonly connect: Connect;
   readonly login?: Login | undefined;
+  /** Called when the client is closed. */
+  readonly closed?: () => void;
 }
 
 interface Server {
@@ -62,9 +64,11 @@ export class Servers {
   readonly #login: Login | undefined;
   /** The client has a token, or the core requires none. */
   #isLoggedIn: boolean;
+  readonly #closed: (() => void) | undefined;
 
-  constructor(endpoints: readonly string[], { connect, login }: Access, world: World) {
+  constructor(endpoints: readonly string[], { connect, login, closed }: Access, world: World) {
     this.#world = world;
+    this.#closed = closed;
     this.#login = login;
     this.#isLoggedIn = login === undefined;
     this.#servers = endpoints.map((endpoint) => {
@@ -148,6 +152,7 @@ export class Servers {
       refreshes.close();
       connection.close();
     }
+    this.#closed?.();
   }
 
   /**

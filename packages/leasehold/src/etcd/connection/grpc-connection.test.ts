@@ -8,7 +8,7 @@ import { loopbacks } from "../../../../../test/support/loopbacks.js";
 import { Authority, asText } from "../../../../../test/support/pki.js";
 import { KV, RangeRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { formatAddress } from "../../runtime/address.js";
-import { type TlsTexts, grpcConnections } from "./grpc-connection.js";
+import { grpcConnections } from "./grpc-connection.js";
 
 /** Servers that answer every call with an empty message, over TLS with certificates on both sides. */
 const authority = new Authority();
@@ -43,7 +43,8 @@ async function listening(names: string, host: string): Promise<{ port: number; a
 
 /** The error of a call to the server; empty if it was answered. */
 async function ask(endpoint: string): Promise<string> {
-  const connection = grpcConnections(asText(authority.issue([usage])) as TlsTexts)(endpoint);
+  const tls = { current: asText(authority.issue([usage])), version: 0 };
+  const connection = grpcConnections(tls)(endpoint);
   try {
     await connection.ask(KV.method.range, create(RangeRequestSchema), undefined, 60_000);
     return "";
@@ -71,4 +72,26 @@ test("a server with a name gets it as server name, and its certificate must have
   expect(asked).toEqual(["localhost"]);
   const other = await listening("DNS:other.example.com", "localhost");
   expect(await ask(`localhost:${other.port}`)).toMatch(/localhost\. is not in the cert's altnames/);
+});
+
+test("renewed certificates are those of the next call", async () => {
+  const former = await listening("IP:127.0.0.1", "127.0.0.1");
+  const stranger = new Authority();
+  const tls = { current: asText(authority.issue([usage])), version: 0 };
+  const connection = grpcConnections(tls)(`127.0.0.1:${former.port}`);
+  const asked = () => connection.ask(KV.method.range, create(RangeRequestSchema), undefined, 60_000);
+  await asked();
+  await asked();
+  expect(former.asked).toHaveLength(1);
+
+  tls.current = asText(authority.issue([usage]));
+  tls.version += 1;
+  await asked();
+  expect(former.asked).toHaveLength(2);
+
+  tls.current = { ...tls.current, ca: readFileSync(stranger.caFile, "utf8") };
+  tls.version += 1;
+  await expect(asked()).rejects.toThrow(/certificate/);
+  connection.close();
+  stranger.remove();
 });

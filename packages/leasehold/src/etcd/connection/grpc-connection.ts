@@ -8,7 +8,6 @@ import {
   Metadata,
   type VerifyOptions,
 } from "@grpc/grpc-js";
-import { LeaseholdError } from "../../lease/errors.js";
 import { readAddress } from "../../runtime/address.js";
 import { identityProblem } from "../../runtime/security/server-identity.js";
 import type { Connect, Connection, Duplex, Method } from "./connection.js";
@@ -38,32 +37,53 @@ export interface TlsTexts {
   readonly key: string;
 }
 
-/**
- * @param wantsLeader servers without a leader refuse at once
- * @throws LeaseholdError `INVALID_CONFIG` for certificates that cannot be used
- */
-export function grpcConnections(tls: TlsTexts | undefined, { wantsLeader = true } = {}): Connect {
-  const proof = credentialsOf(tls);
+/** Certificates that fit their key, and may be renewed. {@link FileWatch} is one. */
+export interface TlsSource {
+  readonly current: TlsTexts;
+  /** Changes whenever `current` does. */
+  readonly version: number;
+}
+
+/** @param wantsLeader servers without a leader refuse at once */
+export function grpcConnections(tls: TlsSource | undefined, { wantsLeader = true } = {}): Connect {
   const clientOf = (endpoint: string): Client => {
     const host = tls && readAddress(endpoint)?.host;
-    if (host === undefined || isIP(host) === 0) return new Client(endpoint, proof, channelOptions);
+    const isAddress = host !== undefined && isIP(host) !== 0;
+    if (!isAddress) return new Client(endpoint, credentialsOf(tls?.current), channelOptions);
     const options = { ...channelOptions, "grpc.ssl_target_name_override": serverNameOfNobody };
-    return new Client(endpoint, credentialsOf(tls, host), options);
+    return new Client(endpoint, credentialsOf(tls?.current, host), options);
   };
-  return (endpoint) => new GrpcConnection(clientOf(endpoint), wantsLeader);
+  return (endpoint) => new GrpcConnection(() => clientOf(endpoint), tls, wantsLeader);
 }
 
 class GrpcConnection implements Connection {
-  readonly #client: Client;
+  readonly #connect: () => Client;
+  readonly #tls: TlsSource | undefined;
   readonly #wantsLeader: boolean;
+  #current: Client;
+  #version: number | undefined;
 
-  constructor(client: Client, wantsLeader: boolean) {
-    this.#client = client;
+  constructor(connect: () => Client, tls: TlsSource | undefined, wantsLeader: boolean) {
+    this.#connect = connect;
+    this.#tls = tls;
     this.#wantsLeader = wantsLeader;
+    this.#current = connect();
+    this.#version = tls?.version;
+  }
+
+  /** A new client once the certificates have changed. Calls and streams in flight finish on the former one. */
+  #client(): Client {
+    const version = this.#tls?.version;
+    if (this.#version !== version) {
+      this.#version = version;
+      this.#current.close();
+      this.#current = this.#connect();
+    }
+    return this.#current;
   }
 
   get isReady(): boolean {
-    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    return this.#current.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   ask<Input extends DescMessage, Output extends DescMessage>(
@@ -73,7 +93,7 @@ class GrpcConnection implements Connection {
     timeoutMs: number,
   ): Promise<MessageShape<Output>> {
     return new Promise((resolve, reject) => {
-      this.#client.makeUnaryRequest(
+      this.#client().makeUnaryRequest(
         pathOf(method),
         toBuffer,
         (answer) => fromBinary(method.output, answer),
@@ -89,7 +109,7 @@ class GrpcConnection implements Connection {
     method: Method<Input, Output>,
     token: string | undefined,
   ): Duplex<MessageShape<Input>, MessageShape<Output>> {
-    return this.#client.makeBidiStreamRequest(
+    return this.#client().makeBidiStreamRequest(
       pathOf(method),
       (request: MessageShape<Input>) => toBuffer(toBinary(method.input, request)),
       (answer) => fromBinary(method.output, answer),
@@ -99,7 +119,7 @@ class GrpcConnection implements Connection {
   }
 
   close(): void {
-    this.#client.close();
+    this.#current.close();
   }
 
   #metadata(token: string | undefined): Metadata {
@@ -116,12 +136,7 @@ function credentialsOf(tls: TlsTexts | undefined, host?: string): ChannelCredent
   const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((text) => Buffer.from(text));
   const check: VerifyOptions =
     host === undefined ? {} : { checkServerIdentity: (_name, shown) => identityProblem(host, shown) };
-  try {
-    return credentials.createSsl(ca, key, cert, check);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
-  }
+  return credentials.createSsl(ca, key, cert, check);
 }
 
 function pathOf(method: Method<DescMessage, DescMessage>): string {
