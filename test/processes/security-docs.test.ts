@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open } from "leasehold";
 import type { MemberOptions, OpenOptions } from "leasehold";
+import { mainPath } from "../support/built.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 
 /** The commands of docs/security.md are run as they stand there, and what they make is used. */
@@ -16,13 +17,21 @@ function run(name: string): void {
   const commands = new RegExp(`\`\`\`sh ${name}\n([^]*?)\n\`\`\``).exec(text)?.[1];
   execFileSync("sh", ["-eu", "-c", commands ?? `echo no commands ${name} >&2; exit 1`], {
     cwd: folder,
+    env: { ...process.env, PATH: `${file("bin")}${delimiter}${process.env["PATH"]}` },
     stdio: ["ignore", "ignore", "pipe"],
   });
 }
 
-const tls = (name: string) => ({ ca: file("ca.pem"), cert: file(`${name}.pem`), key: file(`${name}.key`) });
+const tls = (name: string) => ({
+  ca: file("pki/ca.pem"),
+  cert: file(`pki/${name}.pem`),
+  key: file(`pki/${name}.key`),
+});
 
 beforeAll(() => {
+  mkdirSync(file("bin"));
+  const command = `#!/bin/sh\nexec "${process.execPath}" "${mainPath}" "$@"\n`;
+  writeFileSync(file("bin/leasehold"), command, { mode: 0o755 });
   for (const name of ["certificates", "one-key", "role-keys"]) run(name);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -54,7 +63,7 @@ describe("what the commands make", () => {
   });
 
   test("private keys are readable by their owner only", () => {
-    const modes = execFileSync("sh", ["-c", "ls -l *.key | cut -c1-10 | sort -u"], {
+    const modes = execFileSync("sh", ["-c", "ls -l *.key pki/*.key | cut -c1-10 | sort -u"], {
       cwd: folder,
       encoding: "utf8",
     });

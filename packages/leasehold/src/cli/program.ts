@@ -8,6 +8,7 @@ import { addSecurityOptions } from "./common/security-options.js";
 import { commandPath, refuseUselessOptions, takeJson } from "./common/shared-options.js";
 import { addTopics, listSharedOptionsOnce } from "./help-topics.js";
 import { addGet, addHolding, addList, addRun, addWatching } from "./lease-commands.js";
+import { addCert } from "./cert-commands.js";
 import { addMember } from "./member-commands.js";
 import { addPackageCommands } from "./package-commands.js";
 import { packageVersion } from "../runtime/package-version.js";
@@ -71,6 +72,7 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
   addDoctor(program, finish);
   addPeer(program, finish);
   addMember(program, finish);
+  addCert(program, finish);
   await addPackageCommands(program, finish, words);
   program.commandsGroup("Other:");
   addCheck(program, finish);

@@ -42,7 +42,7 @@ export const exitCodes = [
     code: 78,
     name: "unfit",
     meaning:
-      "a store is not suitable for leases; doctor: member clocks or round trips don't fit the settings",
+      "a store is not suitable for leases; doctor: member clocks or round trips don't fit the settings; cert show: a certificate is unusable or expires soon",
   },
   {
     code: 80,

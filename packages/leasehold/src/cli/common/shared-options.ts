@@ -24,6 +24,10 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   "core snapshot status": { names: all.filter((name) => !isOutput(name)), why: "it reads a file" },
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
+  cert: {
+    names: all.filter((name) => !isOutput(name) && name !== "cluster"),
+    why: "it asks no running member, and works on files",
+  },
   completion: { names: all },
   files: { names: askedOfFiles, why: "its nodes are named by --nodes" },
   "files serve": { names: ["endpoints", "role", "timeout"], why: "it is a node itself" },

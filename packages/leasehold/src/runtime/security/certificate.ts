@@ -54,15 +54,27 @@ export function describeCertificate(certificate: X509Certificate): string {
   return `the certificate ${JSON.stringify((certificate.subject ?? "").replaceAll("\n", ", ").slice(0, 200))}`;
 }
 
+/** A name among a subject's alternatives; its kind as Node writes it, such as `DNS` or `IP Address`. */
+export interface AltName {
+  readonly kind: string;
+  readonly value: string;
+}
+
 /**
- * The URIs in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken
- * for the beginning of another one is quoted there as JSON, and is ignored.
+ * The names in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken
+ * for the beginning of another one is quoted there as JSON, and stays so.
  */
-export function urisOf(subjectAltName: string | undefined): string[] {
-  const uris: string[] = [];
+export function altNamesOf(subjectAltName: string | undefined): AltName[] {
   const entry = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/gy;
-  for (const [, kind, value] of (subjectAltName ?? "").matchAll(entry)) {
-    if (kind === "URI" && !value!.startsWith('"')) uris.push(value!);
-  }
-  return uris;
+  return [...(subjectAltName ?? "").matchAll(entry)].map(([, kind, value]) => ({
+    kind: kind!,
+    value: value!,
+  }));
+}
+
+/** The URIs among them. Quoted ones are ignored. */
+export function urisOf(subjectAltName: string | undefined): string[] {
+  return altNamesOf(subjectAltName)
+    .filter(({ kind, value }) => kind === "URI" && !value.startsWith('"'))
+    .map(({ value }) => value);
 }

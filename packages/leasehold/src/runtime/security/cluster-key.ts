@@ -3,7 +3,7 @@ import { invalidKey, preSharedKey } from "../tls.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/** The keys of a participant, by the role that each allows. The first is used for dialing, and all are accepted. */
+/** The keys of a participant, by the role that each allows. It dials with the first and accepts all. */
 export type ClusterKeys = ReadonlyMap<Role, readonly [Buffer, ...Buffer[]]>;
 
 /** The former and the new key, while a cluster changes from one to the other. */
