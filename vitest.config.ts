@@ -144,9 +144,11 @@ export const projects = [
   },
   // Real servers and devices, and processes that are killed.
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
-  // Replicated files as real processes, and clients of WebDAV that others have written.
   // Debian's Prometheus, which is installed.
   { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
+  // Clusters under load, whose processes reread certificates and keys every few seconds.
+  { ...inTurn, name: "rotation", include: ["test/rotation/*.test.ts"], testTimeout: 400_000 },
+  // Replicated files as real processes, and clients of WebDAV that others have written.
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {
     // Servers of the core as real processes, beside real ones of etcd.

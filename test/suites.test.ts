@@ -21,6 +21,7 @@ interface Suite {
 /** Those that `.ci/run` leaves out, and why. */
 const leftOut = {
   observability: "Prometheus is installed",
+  rotation: "clusters reread their certificates and keys for minutes",
   files: "clients of WebDAV are installed, and nodes of files killed",
   core: "servers of etcd are installed and killed for a quarter of an hour",
   etcd: "servers of etcd are installed, and clients of it started hundreds of times",
